@@ -1,0 +1,203 @@
+//! The one event stream: the only truth about a boot.
+
+use crate::boot::BootId;
+use crate::facts::InstanceFacts;
+use crate::fault::Fault;
+use crate::outcome::Outcome;
+use crate::phase::Phase;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An event with its place in the stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// Counts from 1 without gaps within a boot.
+    pub seq: u64,
+    /// When, by the wall clock.
+    pub at: Timestamp,
+    /// Milliseconds since the boot's first event, by a clock that never steps.
+    pub elapsed_ms: u64,
+    /// What.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened. Kinds written by a newer agent read as [`Event::Unknown`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum Event {
+    /// The first event of a boot.
+    BootStarted {
+        /// The boot's name.
+        boot: BootId,
+        /// The agent's version.
+        version: String,
+        /// What was started: `boot`, `rehearse`, …
+        command: String,
+    },
+    /// Who this instance is.
+    InstanceKnown {
+        /// Its facts.
+        instance: InstanceFacts,
+    },
+    /// What the node is to be.
+    SpecKnown {
+        /// The cluster.
+        cluster: String,
+        /// The instance group.
+        instance_group: String,
+        /// The role's word.
+        role: String,
+        /// The Kubernetes version.
+        kubernetes: String,
+        /// Where the configuration came from.
+        source: String,
+        /// Digest over the configuration's exact bytes.
+        digest: String,
+    },
+    /// A phase's predecessors are done and it begins.
+    PhaseStarted {
+        /// The phase.
+        phase: Phase,
+    },
+    /// A phase was planned.
+    PhasePlanned {
+        /// The phase.
+        phase: Phase,
+        /// How many steps it has.
+        steps: usize,
+    },
+    /// A phase is done.
+    PhaseDone {
+        /// The phase.
+        phase: Phase,
+        /// How many of its steps changed something.
+        changed: usize,
+    },
+    /// A phase failed.
+    PhaseFailed {
+        /// The phase.
+        phase: Phase,
+        /// Why.
+        fault: Fault,
+    },
+    /// A step begins to act; a step that already holds has no start.
+    StepStarted {
+        /// The phase.
+        phase: Phase,
+        /// The step's id.
+        step: String,
+    },
+    /// A step is done.
+    StepDone {
+        /// The phase.
+        phase: Phase,
+        /// The step's id.
+        step: String,
+        /// What came of it.
+        outcome: Outcome,
+        /// How long it took, tries and waits included.
+        took_ms: u64,
+    },
+    /// A try failed, or what is waited for is not there yet, and there will be another.
+    Waiting {
+        /// The phase.
+        phase: Phase,
+        /// The step's id, or the phase's name while observing.
+        step: String,
+        /// The try that failed, from 1.
+        attempt: u32,
+        /// Milliseconds to the next.
+        retry_in_ms: u64,
+        /// Milliseconds to the deadline.
+        deadline_in_ms: u64,
+        /// Why.
+        fault: Fault,
+    },
+    /// Bytes came in. Progress may be dropped; nothing else may.
+    Progress {
+        /// The step's id.
+        step: String,
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all, where known.
+        total: Option<u64>,
+    },
+    /// Something an operator should know that stops nothing.
+    Warning {
+        /// What.
+        fault: Fault,
+    },
+    /// Cloud calls so far, by `service:Operation`.
+    CallsCounted {
+        /// The counts.
+        calls: BTreeMap<String, u64>,
+    },
+    /// Terminal: the node is ready. No event of this boot follows.
+    BootReady {
+        /// How many steps changed something.
+        changed: usize,
+    },
+    /// Terminal: the boot failed. No event of this boot follows.
+    BootFailed {
+        /// The phase it failed in.
+        phase: Phase,
+        /// Why.
+        fault: Fault,
+    },
+    /// Terminal: the boot was told to stop. No event of this boot follows.
+    BootStopped {
+        /// Why, as a fault so that it carries a code.
+        fault: Fault,
+    },
+    /// A kind written by a newer agent.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Event {
+    /// Whether no event of the boot may follow.
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Self::BootReady { .. } | Self::BootFailed { .. } | Self::BootStopped { .. }
+        )
+    }
+
+    /// Whether a slow reader may miss it.
+    pub fn is_progress(&self) -> bool {
+        matches!(self, Self::Progress { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_from_a_newer_agent_reads_as_unknown() {
+        let line = r#"{"seq":9,"at":1,"elapsed_ms":2,"event":"warp-engaged","factor":9}"#;
+        let envelope: Envelope = serde_json::from_str(line).expect("it reads");
+        assert_eq!((envelope.seq, envelope.event), (9, Event::Unknown));
+    }
+
+    #[test]
+    fn events_survive_a_round_trip() {
+        let event = Event::PhaseDone {
+            phase: Phase::Assets,
+            changed: 4,
+        };
+        let envelope = Envelope {
+            seq: 1,
+            at: Timestamp(5),
+            elapsed_ms: 0,
+            event,
+        };
+        let line = serde_json::to_string(&envelope).expect("it serialises");
+        assert_eq!(
+            serde_json::from_str::<Envelope>(&line).expect("it reads"),
+            envelope
+        );
+    }
+}

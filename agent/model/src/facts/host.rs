@@ -1,0 +1,70 @@
+//! The operating system and its files.
+
+use serde::{Deserialize, Serialize};
+
+/// The operating system, from `os-release`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OsFacts {
+    /// `ID`, such as `debian`.
+    pub id: String,
+    /// `VERSION_ID`, such as `12`; empty on rolling releases.
+    pub version: String,
+    /// `ID_LIKE`, split.
+    pub like: Vec<String>,
+}
+
+impl OsFacts {
+    /// Whether it is Debian or built on it.
+    pub fn is_debian_family(&self) -> bool {
+        self.id == "debian" || self.id == "ubuntu" || self.like.iter().any(|like| like == "debian")
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A device, socket or pipe.
+    Other,
+}
+
+/// Who owns a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Owner {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+/// What stands at a path, and what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileFacts {
+    /// What it is.
+    pub kind: EntryKind,
+    /// The permission bits, such as `0o644`.
+    pub mode: u32,
+    /// Who owns it.
+    pub owner: Owner,
+    /// Its bytes; `None` for anything but a regular file, and for one larger than was asked for.
+    pub contents: Option<Vec<u8>>,
+    /// Microseconds since the epoch at which it was last written.
+    pub modified_us: u64,
+}
+
+/// How a file placed from the store compares with what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// It is there, with the right bytes and mode.
+    Same,
+    /// Something else is there.
+    Different,
+    /// Nothing is there.
+    Absent,
+}

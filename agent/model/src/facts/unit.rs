@@ -1,0 +1,71 @@
+//! Units of systemd and answers of components.
+
+use serde::{Deserialize, Serialize};
+
+/// A unit's active state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActiveState {
+    /// Up.
+    Active,
+    /// Coming up.
+    Activating,
+    /// Going down.
+    Deactivating,
+    /// Reloading its configuration.
+    Reloading,
+    /// Down.
+    Inactive,
+    /// Down after a failure.
+    Failed,
+}
+
+/// A unit as systemd shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitFacts {
+    /// Its name with its suffix.
+    pub name: String,
+    /// Whether systemd found a unit file of this name.
+    pub found: bool,
+    /// Its state.
+    pub active: ActiveState,
+    /// The finer state, such as `running` or `auto-restart`.
+    pub sub_state: String,
+    /// Whether it starts at boot.
+    pub enabled: bool,
+    /// Whether it can be enabled at all (it has an `[Install]` section).
+    pub installable: bool,
+    /// Whether its file changed on disk since systemd read it.
+    pub needs_reload: bool,
+    /// How often systemd restarted it by itself.
+    pub restarts: u32,
+    /// Microseconds since the epoch at which it became active; zero if it is not.
+    pub active_since_us: u64,
+    /// Why it last ended, such as `exit-code`; `success` if it did not.
+    pub result: String,
+}
+
+/// What a component answered to its health check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum ProbeFacts {
+    /// It answered with this HTTP status and these first bytes of its body.
+    Answered {
+        /// The HTTP status.
+        status: u16,
+        /// The start of the body.
+        body: String,
+    },
+    /// It did not answer.
+    Silent {
+        /// Why, in one line.
+        reason: String,
+    },
+}
+
+impl ProbeFacts {
+    /// Whether it answered with a 2xx status.
+    pub fn is_healthy(&self) -> bool {
+        matches!(self, Self::Answered { status, .. } if (200..300).contains(status))
+    }
+}

@@ -1,0 +1,778 @@
+//! The catalogue: one row per way to fail. A code without a row does not compile.
+
+use super::Class;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What the catalogue says about a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The code as it is printed, `<area>.<condition>`.
+    pub code: &'static str,
+    /// The class, which decides retries and the exit status.
+    pub class: Class,
+    /// Why it matters.
+    pub why: &'static str,
+    /// What to do about it, in general.
+    pub remedy: &'static str,
+}
+
+/// A stable name for one way to fail. Never renamed; printed as its row's `code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Code {
+    /// `identity.imds-unreachable`
+    IdentityImdsUnreachable,
+    /// `identity.imds-disabled`
+    IdentityImdsDisabled,
+    /// `identity.imds-malformed`
+    IdentityImdsMalformed,
+    /// `identity.role-missing`
+    IdentityRoleMissing,
+    /// `identity.tags-pending`
+    IdentityTagsPending,
+    /// `identity.describe-denied`
+    IdentityDescribeDenied,
+    /// `identity.instance-unknown`
+    IdentityInstanceUnknown,
+    /// `identity.clock-skew`
+    IdentityClockSkew,
+    /// `config.user-data-unusable`
+    ConfigUserDataUnusable,
+    /// `config.yaml-syntax`
+    ConfigYamlSyntax,
+    /// `config.yaml-too-large`
+    ConfigYamlTooLarge,
+    /// `config.wrong-type`
+    ConfigWrongType,
+    /// `config.unknown-key`
+    ConfigUnknownKey,
+    /// `config.missing-key`
+    ConfigMissingKey,
+    /// `config.unknown-role`
+    ConfigUnknownRole,
+    /// `config.role-disagrees`
+    ConfigRoleDisagrees,
+    /// `config.cluster-spec-missing`
+    ConfigClusterSpecMissing,
+    /// `config.instance-group-missing`
+    ConfigInstanceGroupMissing,
+    /// `config.drift`
+    ConfigDrift,
+    /// `config.asset-malformed`
+    ConfigAssetMalformed,
+    /// `config.digest-refused`
+    ConfigDigestRefused,
+    /// `config.weak-digest`
+    ConfigWeakDigest,
+    /// `config.location-unusable`
+    ConfigLocationUnusable,
+    /// `config.unsupported`
+    ConfigUnsupported,
+    /// `config.object-missing`
+    ConfigObjectMissing,
+    /// `config.store-denied`
+    ConfigStoreDenied,
+    /// `config.store-unreachable`
+    ConfigStoreUnreachable,
+    /// `config.bucket-missing`
+    ConfigBucketMissing,
+    /// `network.module-missing`
+    NetworkModuleMissing,
+    /// `network.sysctl-refused`
+    NetworkSysctlRefused,
+    /// `network.no-default-route`
+    NetworkNoDefaultRoute,
+    /// `network.unreadable`
+    NetworkUnreadable,
+    /// `storage.volume-conflict`
+    StorageVolumeConflict,
+    /// `storage.volume-elsewhere`
+    StorageVolumeElsewhere,
+    /// `storage.volume-held`
+    StorageVolumeHeld,
+    /// `storage.volume-missing`
+    StorageVolumeMissing,
+    /// `storage.volume-busy`
+    StorageVolumeBusy,
+    /// `storage.multi-attach`
+    StorageMultiAttach,
+    /// `storage.tag-malformed`
+    StorageTagMalformed,
+    /// `storage.describe-denied`
+    StorageDescribeDenied,
+    /// `storage.attach-denied`
+    StorageAttachDenied,
+    /// `storage.attach-failed`
+    StorageAttachFailed,
+    /// `storage.cloud-unreachable`
+    StorageCloudUnreachable,
+    /// `storage.device-missing`
+    StorageDeviceMissing,
+    /// `storage.device-not-blank`
+    StorageDeviceNotBlank,
+    /// `storage.filesystem-unusable`
+    StorageFilesystemUnusable,
+    /// `storage.mount-occupied`
+    StorageMountOccupied,
+    /// `storage.format-failed`
+    StorageFormatFailed,
+    /// `storage.mount-failed`
+    StorageMountFailed,
+    /// `assets.digest-mismatch`
+    AssetsDigestMismatch,
+    /// `assets.not-found`
+    AssetsNotFound,
+    /// `assets.forbidden`
+    AssetsForbidden,
+    /// `assets.unreachable`
+    AssetsUnreachable,
+    /// `assets.archive-unsafe`
+    AssetsArchiveUnsafe,
+    /// `assets.member-missing`
+    AssetsMemberMissing,
+    /// `assets.no-space`
+    AssetsNoSpace,
+    /// `assets.store-failed`
+    AssetsStoreFailed,
+    /// `credentials.missing`
+    CredentialsMissing,
+    /// `credentials.malformed`
+    CredentialsMalformed,
+    /// `credentials.denied`
+    CredentialsDenied,
+    /// `files.write-failed`
+    FilesWriteFailed,
+    /// `files.no-space`
+    FilesNoSpace,
+    /// `files.occupied`
+    FilesOccupied,
+    /// `services.bus-unreachable`
+    ServicesBusUnreachable,
+    /// `services.unit-unknown`
+    ServicesUnitUnknown,
+    /// `services.unit-failed`
+    ServicesUnitFailed,
+    /// `services.unit-starting`
+    ServicesUnitStarting,
+    /// `ready.cni-missing`
+    ReadyCniMissing,
+    /// `ready.probe-failing`
+    ReadyProbeFailing,
+    /// `boot.deadline`
+    BootDeadline,
+    /// `boot.budget-exceeded`
+    BootBudgetExceeded,
+    /// `boot.sink-failed`
+    BootSinkFailed,
+    /// `boot.interrupted`
+    BootInterrupted,
+    /// `boot.internal`
+    BootInternal,
+    /// A code written by a newer agent.
+    Unrecognised,
+}
+
+impl Code {
+    /// Every code of this agent, in the catalogue's order.
+    pub const ALL: &'static [Self] = &[
+        Self::IdentityImdsUnreachable,
+        Self::IdentityImdsDisabled,
+        Self::IdentityImdsMalformed,
+        Self::IdentityRoleMissing,
+        Self::IdentityTagsPending,
+        Self::IdentityDescribeDenied,
+        Self::IdentityInstanceUnknown,
+        Self::IdentityClockSkew,
+        Self::ConfigUserDataUnusable,
+        Self::ConfigYamlSyntax,
+        Self::ConfigYamlTooLarge,
+        Self::ConfigWrongType,
+        Self::ConfigUnknownKey,
+        Self::ConfigMissingKey,
+        Self::ConfigUnknownRole,
+        Self::ConfigRoleDisagrees,
+        Self::ConfigClusterSpecMissing,
+        Self::ConfigInstanceGroupMissing,
+        Self::ConfigDrift,
+        Self::ConfigAssetMalformed,
+        Self::ConfigDigestRefused,
+        Self::ConfigWeakDigest,
+        Self::ConfigLocationUnusable,
+        Self::ConfigUnsupported,
+        Self::ConfigObjectMissing,
+        Self::ConfigStoreDenied,
+        Self::ConfigStoreUnreachable,
+        Self::ConfigBucketMissing,
+        Self::NetworkModuleMissing,
+        Self::NetworkSysctlRefused,
+        Self::NetworkNoDefaultRoute,
+        Self::NetworkUnreadable,
+        Self::StorageVolumeConflict,
+        Self::StorageVolumeElsewhere,
+        Self::StorageVolumeHeld,
+        Self::StorageVolumeMissing,
+        Self::StorageVolumeBusy,
+        Self::StorageMultiAttach,
+        Self::StorageTagMalformed,
+        Self::StorageDescribeDenied,
+        Self::StorageAttachDenied,
+        Self::StorageAttachFailed,
+        Self::StorageCloudUnreachable,
+        Self::StorageDeviceMissing,
+        Self::StorageDeviceNotBlank,
+        Self::StorageFilesystemUnusable,
+        Self::StorageMountOccupied,
+        Self::StorageFormatFailed,
+        Self::StorageMountFailed,
+        Self::AssetsDigestMismatch,
+        Self::AssetsNotFound,
+        Self::AssetsForbidden,
+        Self::AssetsUnreachable,
+        Self::AssetsArchiveUnsafe,
+        Self::AssetsMemberMissing,
+        Self::AssetsNoSpace,
+        Self::AssetsStoreFailed,
+        Self::CredentialsMissing,
+        Self::CredentialsMalformed,
+        Self::CredentialsDenied,
+        Self::FilesWriteFailed,
+        Self::FilesNoSpace,
+        Self::FilesOccupied,
+        Self::ServicesBusUnreachable,
+        Self::ServicesUnitUnknown,
+        Self::ServicesUnitFailed,
+        Self::ServicesUnitStarting,
+        Self::ReadyCniMissing,
+        Self::ReadyProbeFailing,
+        Self::BootDeadline,
+        Self::BootBudgetExceeded,
+        Self::BootSinkFailed,
+        Self::BootInterrupted,
+        Self::BootInternal,
+    ];
+
+    /// This code's row.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one row per code; the match is the catalogue"
+    )]
+    pub fn entry(self) -> Entry {
+        match self {
+            Self::IdentityImdsUnreachable => Entry {
+                code: "identity.imds-unreachable",
+                class: Class::Transient,
+                why: "without the instance metadata service the agent knows neither what this instance is nor its credentials",
+                remedy: "check the route to 169.254.169.254 (and fd00:ec2::254), that no firewall or proxy stands before it, and that the instance is on EC2",
+            },
+            Self::IdentityImdsDisabled => Entry {
+                code: "identity.imds-disabled",
+                class: Class::Denied,
+                why: "the metadata service answers but is turned off or refuses this host",
+                remedy: "run: aws ec2 modify-instance-metadata-options --instance-id <id> --http-endpoint enabled --http-tokens required",
+            },
+            Self::IdentityImdsMalformed => Entry {
+                code: "identity.imds-malformed",
+                class: Class::Transient,
+                why: "the metadata service answered something that is not metadata, as a proxy in its way would",
+                remedy: "exempt 169.254.169.254 and fd00:ec2::254 from every proxy (no_proxy) and try: curl -X PUT http://169.254.169.254/latest/api/token -H 'X-aws-ec2-metadata-token-ttl-seconds: 60'",
+            },
+            Self::IdentityRoleMissing => Entry {
+                code: "identity.role-missing",
+                class: Class::NotYet,
+                why: "without an instance profile the agent cannot read the state store or attach volumes; a new profile takes some seconds to appear",
+                remedy: "attach an instance profile to the instance or its launch template",
+            },
+            Self::IdentityTagsPending => Entry {
+                code: "identity.tags-pending",
+                class: Class::NotYet,
+                why: "kubelet's cloud provider reads the instance's own tags once; started before they are there it stays broken until restarted",
+                remedy: "wait; if they never come, set the tags on the auto scaling group with PropagateAtLaunch, or on the launch template",
+            },
+            Self::IdentityDescribeDenied => Entry {
+                code: "identity.describe-denied",
+                class: Class::Denied,
+                why: "the agent reads the instance's own tags with ec2:DescribeInstances",
+                remedy: "allow ec2:DescribeInstances on * for the node's role",
+            },
+            Self::IdentityInstanceUnknown => Entry {
+                code: "identity.instance-unknown",
+                class: Class::NotYet,
+                why: "EC2 does not show this instance yet; its reads lag behind a launch",
+                remedy: "wait; if it lasts, check that AWS_REGION and the endpoint are those of the instance",
+            },
+            Self::IdentityClockSkew => Entry {
+                code: "identity.clock-skew",
+                class: Class::NotYet,
+                why: "AWS refuses requests signed more than five to fifteen minutes off",
+                remedy: "start chrony or systemd-timesyncd with server 169.254.169.123, or step the clock: chronyc makestep",
+            },
+            Self::ConfigUserDataUnusable => Entry {
+                code: "config.user-data-unusable",
+                class: Class::Invalid,
+                why: "the user data holds no kube_env.yaml, so the node does not know what to become",
+                remedy: "launch the instance with the user data that the cluster's tool rendered, or pass --kube-env FILE",
+            },
+            Self::ConfigYamlSyntax => Entry {
+                code: "config.yaml-syntax",
+                class: Class::Invalid,
+                why: "a configuration that cannot be read cannot be applied in part",
+                remedy: "correct the file at the line and column named; quake-agent check FILE tries it",
+            },
+            Self::ConfigYamlTooLarge => Entry {
+                code: "config.yaml-too-large",
+                class: Class::Invalid,
+                why: "the document expands beyond what any configuration needs, as a crafted one does",
+                remedy: "remove the nested anchors and aliases, or the excess entries",
+            },
+            Self::ConfigWrongType => Entry {
+                code: "config.wrong-type",
+                class: Class::Invalid,
+                why: "a value of another type would be read as something nobody wrote",
+                remedy: "give the value the type named, at the line and column named",
+            },
+            Self::ConfigUnknownKey => Entry {
+                code: "config.unknown-key",
+                class: Class::Invalid,
+                why: "a key that nothing reads is usually a misspelt one, and its setting is silently lost",
+                remedy: "correct or remove the key; on a node it is a warning, so that an older agent survives a newer spec",
+            },
+            Self::ConfigMissingKey => Entry {
+                code: "config.missing-key",
+                class: Class::Invalid,
+                why: "the node cannot be configured without this value",
+                remedy: "add the key named",
+            },
+            Self::ConfigUnknownRole => Entry {
+                code: "config.unknown-role",
+                class: Class::Invalid,
+                why: "the role decides everything the node runs",
+                remedy: "set spec.role of the instance group to Master, Node, APIServer or Bastion",
+            },
+            Self::ConfigRoleDisagrees => Entry {
+                code: "config.role-disagrees",
+                class: Class::Invalid,
+                why: "a node that takes the wrong role joins the cluster as something it is not",
+                remedy: "make the instance group's role and the _kubernetes_master tag of kube_env.yaml agree: render the user data again",
+            },
+            Self::ConfigClusterSpecMissing => Entry {
+                code: "config.cluster-spec-missing",
+                class: Class::Invalid,
+                why: "the cluster spec says what this node runs, and neither the state store nor the user data has it",
+                remedy: "write it with the cluster's tool (kops update cluster --yes), or correct ConfigBase",
+            },
+            Self::ConfigInstanceGroupMissing => Entry {
+                code: "config.instance-group-missing",
+                class: Class::Invalid,
+                why: "the instance group says which role this node has, and neither the state store nor the user data has it",
+                remedy: "write it with the cluster's tool (kops update cluster --yes), or correct InstanceGroupName",
+            },
+            Self::ConfigDrift => Entry {
+                code: "config.drift",
+                class: Class::Invalid,
+                why: "the state store has changed since this instance was launched, so a reboot applies what no launch reviewed",
+                remedy: "review the fields named; roll the instance group to launch nodes with the new configuration",
+            },
+            Self::ConfigAssetMalformed => Entry {
+                code: "config.asset-malformed",
+                class: Class::Invalid,
+                why: "an asset that is not digest@url[,url] cannot be fetched and verified",
+                remedy: "correct the entry: <sha1|sha256|sha512 hex>@https://host/path[,https://mirror/path]",
+            },
+            Self::ConfigDigestRefused => Entry {
+                code: "config.digest-refused",
+                class: Class::Invalid,
+                why: "md5 can be forged and a missing digest verifies nothing, so the bytes could be anybody's",
+                remedy: "pin the asset with sha256 (or sha1 for old clusters)",
+            },
+            Self::ConfigWeakDigest => Entry {
+                code: "config.weak-digest",
+                class: Class::Invalid,
+                why: "sha1 can be forged by a determined attacker",
+                remedy: "pin the asset with sha256 when the cluster's tool allows it",
+            },
+            Self::ConfigLocationUnusable => Entry {
+                code: "config.location-unusable",
+                class: Class::Invalid,
+                why: "the state store cannot be read from this location",
+                remedy: "use s3://bucket/prefix or file:///path",
+            },
+            Self::ConfigUnsupported => Entry {
+                code: "config.unsupported",
+                class: Class::Invalid,
+                why: "the spec asks for something this agent does not do, and doing half of it would leave a broken node",
+                remedy: "change the setting named, or use an agent that supports it",
+            },
+            Self::ConfigObjectMissing => Entry {
+                code: "config.object-missing",
+                class: Class::Invalid,
+                why: "an object the configuration refers to is not in the state store",
+                remedy: "write it with the cluster's tool (kops update cluster --yes)",
+            },
+            Self::ConfigStoreDenied => Entry {
+                code: "config.store-denied",
+                class: Class::Denied,
+                why: "the node's role may not read its own configuration",
+                remedy: "allow the action named on the object named for the node's role; with KMS encryption also kms:Decrypt on the key",
+            },
+            Self::ConfigStoreUnreachable => Entry {
+                code: "config.store-unreachable",
+                class: Class::Transient,
+                why: "the state store does not answer",
+                remedy: "check routes, DNS and proxies to the endpoint; an S3 gateway endpoint makes it independent of NAT",
+            },
+            Self::ConfigBucketMissing => Entry {
+                code: "config.bucket-missing",
+                class: Class::Invalid,
+                why: "the state store's bucket does not exist in this partition",
+                remedy: "correct the bucket in ConfigBase",
+            },
+            Self::NetworkModuleMissing => Entry {
+                code: "network.module-missing",
+                class: Class::Invalid,
+                why: "the kernel lacks a module the node's networking needs",
+                remedy: "use an image whose kernel has the module, or build it in",
+            },
+            Self::NetworkSysctlRefused => Entry {
+                code: "network.sysctl-refused",
+                class: Class::Denied,
+                why: "the kernel did not take a setting the node needs",
+                remedy: "run as root on the host, outside a container that holds /proc/sys read-only",
+            },
+            Self::NetworkNoDefaultRoute => Entry {
+                code: "network.no-default-route",
+                class: Class::NotYet,
+                why: "without a default route the node reaches neither the API server nor its mirrors",
+                remedy: "add a route to the subnet's route table, and check DHCP on the primary interface",
+            },
+            Self::NetworkUnreadable => Entry {
+                code: "network.unreadable",
+                class: Class::Denied,
+                why: "links, addresses and routes could not be read from the kernel",
+                remedy: "run in the host's network namespace",
+            },
+            Self::StorageVolumeConflict => Entry {
+                code: "storage.volume-conflict",
+                class: Class::Refused,
+                why: "choosing between volumes that claim one etcd member could start the cluster from the wrong data",
+                remedy: "keep one: remove the etcd tags of the others, or delete them after a snapshot",
+            },
+            Self::StorageVolumeElsewhere => Entry {
+                code: "storage.volume-elsewhere",
+                class: Class::Invalid,
+                why: "EBS attaches a volume only within its own zone, so this node can never use it",
+                remedy: "recreate the volume from a snapshot in the instance's zone, or pin the instance group to the volume's zone",
+            },
+            Self::StorageVolumeHeld => Entry {
+                code: "storage.volume-held",
+                class: Class::NotYet,
+                why: "another instance holds the volume, and only one may",
+                remedy: "wait for the other instance to end; terminate it if it should not run",
+            },
+            Self::StorageVolumeMissing => Entry {
+                code: "storage.volume-missing",
+                class: Class::NotYet,
+                why: "without its volume this etcd member has no place for its data",
+                remedy: "create the volume with the cluster's tool (kops update cluster --yes), or correct its tags",
+            },
+            Self::StorageVolumeBusy => Entry {
+                code: "storage.volume-busy",
+                class: Class::NotYet,
+                why: "the volume is between two states and may be touched by neither",
+                remedy: "wait; a volume stuck for minutes needs: aws ec2 describe-volumes --volume-ids <id>",
+            },
+            Self::StorageMultiAttach => Entry {
+                code: "storage.multi-attach",
+                class: Class::Refused,
+                why: "a volume that two instances may mount at once can be written by both, and ext4 does not survive that",
+                remedy: "use a volume without Multi-Attach for etcd",
+            },
+            Self::StorageTagMalformed => Entry {
+                code: "storage.tag-malformed",
+                class: Class::Invalid,
+                why: "the tag decides which etcd member a volume belongs to",
+                remedy: "set k8s.io/etcd/<cluster> to <member>/<member>,<member>,…",
+            },
+            Self::StorageDescribeDenied => Entry {
+                code: "storage.describe-denied",
+                class: Class::Denied,
+                why: "the agent finds the node's volumes with ec2:DescribeVolumes",
+                remedy: "allow ec2:DescribeVolumes on * for the control plane's role",
+            },
+            Self::StorageAttachDenied => Entry {
+                code: "storage.attach-denied",
+                class: Class::Denied,
+                why: "the agent may not attach the node's volume",
+                remedy: "allow ec2:AttachVolume for the control plane's role on both the volume and the instance; kops' policy asks for the tag KubernetesCluster on both",
+            },
+            Self::StorageAttachFailed => Entry {
+                code: "storage.attach-failed",
+                class: Class::Conflict,
+                why: "the volume could not be attached as planned; someone else may have taken it",
+                remedy: "nothing at first: the volumes are read again and the choice is made anew",
+            },
+            Self::StorageCloudUnreachable => Entry {
+                code: "storage.cloud-unreachable",
+                class: Class::Transient,
+                why: "the EC2 API does not answer",
+                remedy: "check routes, DNS and proxies to the EC2 endpoint of the region",
+            },
+            Self::StorageDeviceMissing => Entry {
+                code: "storage.device-missing",
+                class: Class::NotYet,
+                why: "EC2 says attached, and the kernel shows no device with the volume's serial",
+                remedy: "wait; then check that the kernel has the nvme driver and PCI hot-plug: lsblk -o NAME,SERIAL",
+            },
+            Self::StorageDeviceNotBlank => Entry {
+                code: "storage.device-not-blank",
+                class: Class::Refused,
+                why: "formatting a device that carries a signature would destroy data",
+                remedy: "if the data is not wanted, wipe the volume by hand on another instance, or create a new one",
+            },
+            Self::StorageFilesystemUnusable => Entry {
+                code: "storage.filesystem-unusable",
+                class: Class::Refused,
+                why: "mounting or repairing a damaged filesystem blindly can lose what is left of it",
+                remedy: "take a snapshot, then run e2fsck by hand on the device",
+            },
+            Self::StorageMountOccupied => Entry {
+                code: "storage.mount-occupied",
+                class: Class::Refused,
+                why: "something else is mounted where the volume belongs",
+                remedy: "unmount it after checking what it is: findmnt <path>",
+            },
+            Self::StorageFormatFailed => Entry {
+                code: "storage.format-failed",
+                class: Class::Denied,
+                why: "a blank volume could not be given its filesystem",
+                remedy: "check that mkfs.ext4 is installed (e2fsprogs) and read the kernel's messages: dmesg",
+            },
+            Self::StorageMountFailed => Entry {
+                code: "storage.mount-failed",
+                class: Class::Denied,
+                why: "the kernel did not mount the volume",
+                remedy: "read the kernel's messages: dmesg",
+            },
+            Self::AssetsDigestMismatch => Entry {
+                code: "assets.digest-mismatch",
+                class: Class::Invalid,
+                why: "the bytes are not those that were pinned: an error page, a republished file, or someone else's",
+                remedy: "compare both digests with the publisher's; correct the pin, or the mirror",
+            },
+            Self::AssetsNotFound => Entry {
+                code: "assets.not-found",
+                class: Class::Invalid,
+                why: "no mirror has the file, so the node cannot get it",
+                remedy: "correct the URL, or publish the file to a mirror",
+            },
+            Self::AssetsForbidden => Entry {
+                code: "assets.forbidden",
+                class: Class::Denied,
+                why: "the mirror refuses to hand out the file",
+                remedy: "make the object readable to the node, or correct the URL",
+            },
+            Self::AssetsUnreachable => Entry {
+                code: "assets.unreachable",
+                class: Class::Transient,
+                why: "no mirror answered",
+                remedy: "check routes, DNS and proxies from the node to the hosts named",
+            },
+            Self::AssetsArchiveUnsafe => Entry {
+                code: "assets.archive-unsafe",
+                class: Class::Invalid,
+                why: "an archive that writes outside its folder or plants links and devices can take over the node",
+                remedy: "replace the archive with one that holds plain files below its own folder",
+            },
+            Self::AssetsMemberMissing => Entry {
+                code: "assets.member-missing",
+                class: Class::Invalid,
+                why: "the archive does not hold a file the node needs",
+                remedy: "pin an archive that holds the file named",
+            },
+            Self::AssetsNoSpace => Entry {
+                code: "assets.no-space",
+                class: Class::Denied,
+                why: "the filesystem of the asset store is full",
+                remedy: "free space or grow the root volume; the figures are in the evidence",
+            },
+            Self::AssetsStoreFailed => Entry {
+                code: "assets.store-failed",
+                class: Class::Denied,
+                why: "the asset store could not be written or read",
+                remedy: "check the filesystem of /var/lib/quake-agent: mount options, errors in dmesg",
+            },
+            Self::CredentialsMissing => Entry {
+                code: "credentials.missing",
+                class: Class::Invalid,
+                why: "the node cannot authenticate without this keypair",
+                remedy: "write it with the cluster's tool (kops update cluster --yes)",
+            },
+            Self::CredentialsMalformed => Entry {
+                code: "credentials.malformed",
+                class: Class::Invalid,
+                why: "the keypair in the state store cannot be read",
+                remedy: "write it again with the cluster's tool (kops update cluster --yes)",
+            },
+            Self::CredentialsDenied => Entry {
+                code: "credentials.denied",
+                class: Class::Denied,
+                why: "the node's role may not read the keypair",
+                remedy: "allow s3:GetObject on the object named for the node's role",
+            },
+            Self::FilesWriteFailed => Entry {
+                code: "files.write-failed",
+                class: Class::Denied,
+                why: "the file could not be written, and the node would run on an old one",
+                remedy: "check the filesystem: read-only mounts, permissions, errors in dmesg",
+            },
+            Self::FilesNoSpace => Entry {
+                code: "files.no-space",
+                class: Class::Denied,
+                why: "the filesystem is full",
+                remedy: "free space or grow the root volume",
+            },
+            Self::FilesOccupied => Entry {
+                code: "files.occupied",
+                class: Class::Refused,
+                why: "something of another kind stands where the file belongs, and removing it could lose data",
+                remedy: "move it away after checking what it is",
+            },
+            Self::ServicesBusUnreachable => Entry {
+                code: "services.bus-unreachable",
+                class: Class::Transient,
+                why: "without the system bus the agent cannot start or watch a unit",
+                remedy: "check that systemd and dbus run: systemctl status dbus",
+            },
+            Self::ServicesUnitUnknown => Entry {
+                code: "services.unit-unknown",
+                class: Class::Invalid,
+                why: "systemd does not know the unit, so it cannot be started",
+                remedy: "install the package that brings it, or bake it into the image",
+            },
+            Self::ServicesUnitFailed => Entry {
+                code: "services.unit-failed",
+                class: Class::Transient,
+                why: "a unit the node needs does not stay up",
+                remedy: "read the journal lines in the evidence: journalctl -b -u <unit>",
+            },
+            Self::ServicesUnitStarting => Entry {
+                code: "services.unit-starting",
+                class: Class::NotYet,
+                why: "the unit has not reached its active state",
+                remedy: "wait; then: systemctl status <unit>",
+            },
+            Self::ReadyCniMissing => Entry {
+                code: "ready.cni-missing",
+                class: Class::NotYet,
+                why: "kubelet reports the node not ready until a CNI configuration is in /etc/cni/net.d",
+                remedy: "look at the DaemonSet that writes it: kubectl -n kube-system get pods -o wide",
+            },
+            Self::ReadyProbeFailing => Entry {
+                code: "ready.probe-failing",
+                class: Class::NotYet,
+                why: "a component the node needs does not answer its health check",
+                remedy: "read its log: journalctl -b -u kubelet, and /var/log/<component>.log",
+            },
+            Self::BootDeadline => Entry {
+                code: "boot.deadline",
+                class: Class::NotYet,
+                why: "a wait reached its end; the last state seen is in the causes",
+                remedy: "resolve the cause named; the next start of the agent goes on from here",
+            },
+            Self::BootBudgetExceeded => Entry {
+                code: "boot.budget-exceeded",
+                class: Class::Bug,
+                why: "more cloud calls were made than a boot ever needs, at the expense of the whole account's quota",
+                remedy: "report it with: quake-agent status --output json",
+            },
+            Self::BootSinkFailed => Entry {
+                code: "boot.sink-failed",
+                class: Class::Transient,
+                why: "events could not be recorded in one place; the boot itself is not affected",
+                remedy: "check the path named in the evidence",
+            },
+            Self::BootInterrupted => Entry {
+                code: "boot.interrupted",
+                class: Class::NotYet,
+                why: "the agent was told to stop; what was done stays done",
+                remedy: "start the agent again",
+            },
+            Self::BootInternal => Entry {
+                code: "boot.internal",
+                class: Class::Bug,
+                why: "an invariant of the agent is broken",
+                remedy: "report it with: quake-agent status --output json",
+            },
+            Self::Unrecognised => Entry {
+                code: "boot.unrecognised",
+                class: Class::Bug,
+                why: "the fault was written by a newer agent",
+                remedy: "read the record with the agent that wrote it",
+            },
+        }
+    }
+
+    /// The code with this name; [`Code::Unrecognised`] for names of newer agents.
+    pub fn from_name(name: &str) -> Self {
+        let known = Self::ALL
+            .iter()
+            .copied()
+            .find(|code| code.entry().code == name);
+        known.unwrap_or(Self::Unrecognised)
+    }
+
+    /// The area in front of the dot: a phase's name, or `boot`.
+    pub fn area(self) -> &'static str {
+        self.entry()
+            .code
+            .split_once('.')
+            .map_or("boot", |(area, _)| area)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry().code)
+    }
+}
+
+impl From<Code> for String {
+    fn from(code: Code) -> Self {
+        code.entry().code.to_owned()
+    }
+}
+
+impl From<String> for Code {
+    fn from(name: String) -> Self {
+        Self::from_name(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Phase;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_codes_share_a_name() {
+        let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.entry().code).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn every_code_belongs_to_a_phase_or_to_the_boot() {
+        for code in Code::ALL {
+            let area = code.area();
+            assert!(area == "boot" || Phase::from_name(area).is_some(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_is_read_back_from_its_name() {
+        for code in Code::ALL {
+            assert_eq!(Code::from_name(code.entry().code), *code);
+        }
+        assert_eq!(Code::from_name("storage.of-the-future"), Code::Unrecognised);
+    }
+}

@@ -1,0 +1,20 @@
+//! Nouns of quake-agent: what was asked (`spec`), what is (`facts`), what to do (`step`), what happened
+//! (`outcome`, `event`, `record`), how things fail (`fault`), and the signatures of effects (`ports`).
+//!
+//! Nothing here acts, reads a clock or chooses. Every other crate speaks in these words.
+
+pub mod backoff;
+pub mod boot;
+pub mod digest;
+pub mod event;
+pub mod facts;
+pub mod fault;
+pub mod location;
+pub mod outcome;
+pub mod phase;
+pub mod ports;
+pub mod record;
+pub mod redact;
+pub mod spec;
+pub mod step;
+pub mod time;

@@ -1,0 +1,90 @@
+//! The instance's metadata and the EC2 API.
+
+use super::PortError;
+use crate::facts::{InstanceFacts, InstanceView, VolumeFacts};
+use std::collections::BTreeMap;
+use std::future::Future;
+
+/// What the instance metadata service knows (IMDSv2).
+pub trait Metadata {
+    /// Reads who this instance is: one token, few reads.
+    ///
+    /// # Errors
+    ///
+    /// `Unreachable` when neither endpoint answers, `Denied` when the service is turned off,
+    /// `Malformed` when the answer is not metadata.
+    fn read_instance(&self) -> impl Future<Output = Result<InstanceFacts, PortError>> + Send;
+
+    /// Reads the user data, decompressed if it was gzip; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Metadata::read_instance`].
+    fn read_user_data(&self) -> impl Future<Output = Result<Option<Vec<u8>>, PortError>> + Send;
+
+    /// Looks whether the instance has a role; its name.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` while no profile is attached or it has not propagated; else as
+    /// [`Metadata::read_instance`].
+    fn read_role(&self) -> impl Future<Output = Result<String, PortError>> + Send;
+}
+
+/// Which volumes to describe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VolumeQuery {
+    /// Volumes that carry this tag with this value.
+    Tagged {
+        /// The tag's key.
+        key: String,
+        /// The tag's value.
+        value: String,
+    },
+    /// Volumes by id.
+    Ids(Vec<String>),
+    /// Volumes attached to this instance.
+    AttachedTo(String),
+}
+
+/// The EC2 API. There is no detach, no delete and no create: the agent cannot do them.
+pub trait Cloud {
+    /// Describes instances by id; those EC2 does not show are left out.
+    ///
+    /// # Errors
+    ///
+    /// `Denied`, `Throttled`, `ClockSkew` or `Unreachable`.
+    fn describe_instances(
+        &self,
+        ids: &[String],
+    ) -> impl Future<Output = Result<Vec<InstanceView>, PortError>> + Send;
+
+    /// Describes volumes, all pages, in no particular order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cloud::describe_instances`].
+    fn describe_volumes(
+        &self,
+        query: &VolumeQuery,
+    ) -> impl Future<Output = Result<Vec<VolumeFacts>, PortError>> + Send;
+
+    /// Asks EC2 to attach a volume. Success means that it will, not that the kernel shows it.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` when someone holds it (perhaps we ourselves) or the device name is taken; else as
+    /// [`Cloud::describe_instances`].
+    fn attach_volume(
+        &self,
+        volume_id: &str,
+        instance_id: &str,
+        device_name: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+}
+
+/// Counts requests that left this machine for a cloud service.
+pub trait Meter {
+    /// Requests so far, by `service:Operation`, such as `ec2:DescribeVolumes`.
+    fn calls(&self) -> BTreeMap<String, u64>;
+}

@@ -1,0 +1,115 @@
+//! What one attempt of an effect can come to, other than success.
+
+use crate::fault::{Code, Evidence, Fault};
+use crate::redact::scrub;
+use std::fmt;
+
+/// The condition an attempt met. The engine turns it, with what was attempted, into a fault's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// What was asked for does not exist.
+    Missing,
+    /// The container of what was asked for (bucket, unit file, module) does not exist.
+    Unknown,
+    /// Credentials, IAM or the kernel's permissions said no.
+    Denied,
+    /// The service asked us to slow down.
+    Throttled,
+    /// Nothing answered, or it answered with a failure of its own.
+    Unreachable,
+    /// The clock is too far off for the request to be accepted.
+    ClockSkew,
+    /// Someone else changed what the attempt relied on.
+    Conflict,
+    /// The bytes are not what they should be.
+    Malformed,
+    /// The bytes are well-formed and dangerous.
+    Unsafe,
+    /// The bytes have another digest than the one pinned.
+    DigestMismatch,
+    /// The filesystem is full.
+    NoSpace,
+    /// Something of another kind is in the way.
+    Occupied,
+    /// The effect started and did not come about in its time.
+    TimedOut,
+    /// The machine's own I/O failed.
+    Io,
+}
+
+/// Why one attempt did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortError {
+    /// What kind of failure.
+    pub condition: Condition,
+    /// What happened: lower case, no full stop, with the values.
+    pub summary: String,
+    /// The chain of causes, outermost first.
+    pub causes: Vec<String>,
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+    /// The exact remedy, where this effect knows it (an IAM action and resource).
+    pub remedy: Option<String>,
+}
+
+impl PortError {
+    /// An error with a summary and nothing else yet.
+    pub fn new(condition: Condition, summary: impl Into<String>) -> Self {
+        Self {
+            condition,
+            summary: scrub(&summary.into()),
+            causes: Vec::new(),
+            evidence: Vec::new(),
+            remedy: None,
+        }
+    }
+
+    /// Adds the chain of `error` and its sources as causes.
+    #[must_use]
+    pub fn because(mut self, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let text = scrub(&error.to_string());
+            if !text.is_empty() && self.causes.last() != Some(&text) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        self
+    }
+
+    /// Adds a piece of evidence.
+    #[must_use]
+    pub fn seen(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.evidence.push(Evidence {
+            name: name.to_owned(),
+            value: scrub(&value.to_string()),
+        });
+        self
+    }
+
+    /// Names the exact remedy.
+    #[must_use]
+    pub fn remedied_by(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(scrub(&remedy.into()));
+        self
+    }
+
+    /// The fault this error is, under `code`.
+    pub fn into_fault(self, code: Code) -> Fault {
+        let mut fault = Fault::new(code, self.summary);
+        fault.causes = self.causes;
+        fault.evidence = self.evidence;
+        fault.remedy = self.remedy;
+        fault
+    }
+}
+
+/// The summary alone; causes are walked by whoever prints the chain.
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.summary)
+    }
+}
+
+impl std::error::Error for PortError {}

@@ -1,0 +1,66 @@
+//! Files of the node.
+
+use super::PortError;
+use crate::facts::{FileFacts, OsFacts};
+use crate::step::WriteFile;
+use std::future::Future;
+
+/// Files of the node. Paths are absolute, as the node sees them.
+pub trait Files {
+    /// Reads which operating system this is.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when there is no `os-release`, `Io` when it cannot be read.
+    fn read_os(&self) -> impl Future<Output = Result<OsFacts, PortError>> + Send;
+
+    /// Looks at a path; contents are read up to `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Io` or `Denied`; a path where nothing stands is `Ok(None)`.
+    fn look_file(
+        &self,
+        path: &str,
+        limit: u64,
+    ) -> impl Future<Output = Result<Option<FileFacts>, PortError>> + Send;
+
+    /// Lists the names in a directory, sorted; empty when it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// `Io` or `Denied`.
+    fn list_directory(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
+
+    /// Writes a file atomically with its mode and owner: a reader sees the old one or the new one,
+    /// whole. Makes missing parents with mode 0755.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace`, `Denied`, `Occupied` (a directory stands there) or `Io`.
+    fn write_file(&self, file: &WriteFile) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Sets mode and owner of what stands at a path.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::write_file`].
+    fn set_permissions(
+        &self,
+        file: &WriteFile,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Makes a directory and its missing parents.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::write_file`].
+    fn make_directory(
+        &self,
+        path: &str,
+        mode: u32,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+}

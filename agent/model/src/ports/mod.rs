@@ -1,0 +1,40 @@
+//! Signatures of effects. Each method is one sentence about the domain and **one attempt**: a host
+//! never retries, sleeps, plans or reports; the engine does.
+//!
+//! There are exactly two hosts, the real one and the simulated one, held to one contract suite.
+
+mod cloud;
+mod error;
+mod files;
+mod machine;
+mod sink;
+mod store;
+
+pub use cloud::{Cloud, Metadata, Meter, VolumeQuery};
+pub use error::{Condition, PortError};
+pub use files::Files;
+pub use machine::{Disks, Kernel, Probes, Units};
+pub use sink::{Sink, SinkError};
+pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
+
+/// Everything a boot needs of its surroundings.
+pub trait Host:
+    Metadata + Cloud + Objects + Assets + Files + Disks + Kernel + Units + Probes + Clock + Meter + Sync
+{
+}
+
+impl<T> Host for T where
+    T: Metadata
+        + Cloud
+        + Objects
+        + Assets
+        + Files
+        + Disks
+        + Kernel
+        + Units
+        + Probes
+        + Clock
+        + Meter
+        + Sync
+{
+}

@@ -1,0 +1,111 @@
+//! The state store, the asset store and the clock.
+
+use super::PortError;
+use crate::digest::Digest;
+use crate::facts::Placed;
+use crate::location::Location;
+use crate::spec::AssetSpec;
+use crate::step::Place;
+use crate::time::Timestamp;
+use std::future::Future;
+
+/// One object of a state store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// Where it is.
+    pub location: Location,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The cluster's state store.
+pub trait Objects {
+    /// Reads one object.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when there is no such object, `Unknown` when there is no such bucket or directory,
+    /// `Denied` (naming the exact action and resource in its remedy), `Throttled`, `ClockSkew` or
+    /// `Unreachable`.
+    fn read_object(
+        &self,
+        location: &Location,
+    ) -> impl Future<Output = Result<Object, PortError>> + Send;
+
+    /// Lists the names directly below a location, sorted; empty when there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Objects::read_object`], without `Missing`.
+    fn list_objects(
+        &self,
+        location: &Location,
+    ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
+}
+
+/// Called with the bytes received so far and the bytes in all, where known.
+pub type ReportBytes<'a> = &'a (dyn Fn(u64, Option<u64>) + Send + Sync);
+
+/// What a fetch did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssetFetched {
+    /// The URL the bytes came from.
+    pub url: String,
+    /// How many there were.
+    pub bytes: u64,
+    /// Mirrors that failed before, as one line each.
+    pub failed_mirrors: Vec<String>,
+}
+
+/// The content-addressed store of assets.
+pub trait Assets {
+    /// Looks whether the asset is in the store, verified, and unpacked if it is an archive.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read.
+    fn has_asset(&self, asset: &AssetSpec) -> impl Future<Output = Result<bool, PortError>> + Send;
+
+    /// Fetches the asset into the store: mirrors in order, hashed while it streams, renamed into place
+    /// only under its digest; an archive is unpacked beside it. Nothing of a failed fetch remains.
+    ///
+    /// # Errors
+    ///
+    /// `DigestMismatch`, `Missing` (404 on every mirror), `Denied`, `Unsafe`, `NoSpace`, `Io`, or
+    /// `Unreachable`; with several mirrors, the condition that can heal wins.
+    fn fetch_asset(
+        &self,
+        asset: &AssetSpec,
+        report: ReportBytes<'_>,
+    ) -> impl Future<Output = Result<AssetFetched, PortError>> + Send;
+
+    /// Lists the base names of an unpacked archive's regular files, sorted.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when the asset is not in the store, or is no archive.
+    fn list_members(
+        &self,
+        asset: &Digest,
+    ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
+
+    /// Compares what stands at a path with the file of the store that belongs there.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when the store does not hold the file, `Io` when either cannot be read.
+    fn look_placed(&self, place: &Place) -> impl Future<Output = Result<Placed, PortError>> + Send;
+
+    /// Puts a file of the store at a path, atomically.
+    ///
+    /// # Errors
+    ///
+    /// `Missing`, `NoSpace`, `Occupied` (a directory stands there) or `Io`.
+    fn place(&self, place: &Place) -> impl Future<Output = Result<(), PortError>> + Send;
+}
+
+/// The wall clock.
+pub trait Clock {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}

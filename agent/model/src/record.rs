@@ -1,0 +1,438 @@
+//! The record: every event folded into what is true now. HTTP, status, sd_notify and the exit status
+//! all read it, so they cannot disagree.
+
+use crate::boot::BootId;
+use crate::event::{Envelope, Event};
+use crate::facts::InstanceFacts;
+use crate::fault::Fault;
+use crate::outcome::Outcome;
+use crate::phase::{PHASES, Phase};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where a phase is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseStatus {
+    /// Its predecessors are not done.
+    #[default]
+    Pending,
+    /// It runs.
+    Running,
+    /// It is done.
+    Done,
+    /// It failed.
+    Failed,
+}
+
+/// What is being waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unmet {
+    /// The step's id, or the phase's name.
+    pub step: String,
+    /// Tries so far.
+    pub attempt: u32,
+    /// When the wait began.
+    pub since: Timestamp,
+    /// When the next try is.
+    pub next_at: Timestamp,
+    /// When it gives up.
+    pub deadline: Timestamp,
+    /// Why it is not done.
+    pub fault: Fault,
+}
+
+/// One phase, so far.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PhaseRecord {
+    /// Where it is.
+    pub status: PhaseStatus,
+    /// Milliseconds into the boot at which it started.
+    pub started_ms: Option<u64>,
+    /// Milliseconds into the boot at which it ended.
+    pub ended_ms: Option<u64>,
+    /// Steps planned.
+    pub steps: usize,
+    /// Steps done.
+    pub steps_done: usize,
+    /// Steps that changed something.
+    pub changed: usize,
+    /// Tries that failed and were tried again.
+    pub retries: u32,
+    /// What is being waited for; by step.
+    pub unmet: BTreeMap<String, Unmet>,
+    /// Why it failed.
+    pub fault: Option<Fault>,
+}
+
+/// One finished step, for the timeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// The phase.
+    pub phase: Phase,
+    /// The step's id.
+    pub step: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Milliseconds into the boot at which it ended.
+    pub ended_ms: u64,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+/// How a boot stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BootState {
+    /// Finding out who it is.
+    #[default]
+    Starting,
+    /// Finding out what to be.
+    Configuring,
+    /// Fetching, attaching and rendering.
+    Preparing,
+    /// Starting services and waiting for them to answer.
+    Joining,
+    /// Ready.
+    Ready,
+    /// Failed.
+    Failed,
+    /// Told to stop.
+    Stopped,
+}
+
+/// What the node is to be, as far as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecRecord {
+    /// The cluster.
+    pub cluster: String,
+    /// The instance group.
+    pub instance_group: String,
+    /// The role's word.
+    pub role: String,
+    /// The Kubernetes version.
+    pub kubernetes: String,
+    /// Where the configuration came from.
+    pub source: String,
+    /// Digest over its exact bytes.
+    pub digest: String,
+}
+
+/// Everything true of a boot so far.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// The boot's name.
+    pub boot: Option<BootId>,
+    /// The agent's version.
+    pub version: String,
+    /// What was started.
+    pub command: String,
+    /// The last event's number.
+    pub seq: u64,
+    /// When the boot started.
+    pub started: Timestamp,
+    /// When the last event happened.
+    pub updated: Timestamp,
+    /// Milliseconds of the last event.
+    pub elapsed_ms: u64,
+    /// How it stands.
+    pub state: BootState,
+    /// Who this is.
+    pub instance: Option<InstanceFacts>,
+    /// What it is to be.
+    pub spec: Option<SpecRecord>,
+    /// The phases.
+    pub phases: BTreeMap<Phase, PhaseRecord>,
+    /// Finished steps, in order.
+    pub steps: Vec<StepRecord>,
+    /// Bytes by step: so far, and in all where known.
+    pub progress: BTreeMap<String, (u64, Option<u64>)>,
+    /// Warnings, in order.
+    pub warnings: Vec<Fault>,
+    /// Cloud calls.
+    pub calls: BTreeMap<String, u64>,
+    /// Why it failed or stopped.
+    pub fault: Option<Fault>,
+}
+
+impl Record {
+    /// Folds one event into the record.
+    pub fn fold(&mut self, envelope: &Envelope) {
+        self.seq = envelope.seq;
+        self.updated = envelope.at;
+        self.elapsed_ms = envelope.elapsed_ms;
+        match &envelope.event {
+            Event::BootStarted {
+                boot,
+                version,
+                command,
+            } => {
+                self.boot = Some(boot.clone());
+                self.version.clone_from(version);
+                self.command.clone_from(command);
+                self.started = envelope.at;
+                self.phases = PHASES
+                    .iter()
+                    .map(|row| (row.phase, PhaseRecord::default()))
+                    .collect();
+            }
+            Event::InstanceKnown { instance } => self.instance = Some(instance.clone()),
+            Event::SpecKnown {
+                cluster,
+                instance_group,
+                role,
+                kubernetes,
+                source,
+                digest,
+            } => {
+                self.spec = Some(SpecRecord {
+                    cluster: cluster.clone(),
+                    instance_group: instance_group.clone(),
+                    role: role.clone(),
+                    kubernetes: kubernetes.clone(),
+                    source: source.clone(),
+                    digest: digest.clone(),
+                });
+            }
+            Event::Progress { step, done, total } => {
+                self.progress.insert(step.clone(), (*done, *total));
+            }
+            Event::Warning { fault } => self.warnings.push(fault.clone()),
+            Event::CallsCounted { calls } => self.calls.clone_from(calls),
+            Event::BootReady { .. } => self.state = BootState::Ready,
+            Event::BootFailed { fault, .. } => {
+                self.state = BootState::Failed;
+                self.fault = Some(fault.clone());
+            }
+            Event::BootStopped { fault } => {
+                self.state = BootState::Stopped;
+                self.fault = Some(fault.clone());
+            }
+            Event::PhaseStarted { .. }
+            | Event::PhasePlanned { .. }
+            | Event::PhaseDone { .. }
+            | Event::PhaseFailed { .. }
+            | Event::StepStarted { .. }
+            | Event::StepDone { .. }
+            | Event::Waiting { .. } => self.fold_phase(envelope),
+            Event::Unknown => {}
+        }
+    }
+
+    fn fold_phase(&mut self, envelope: &Envelope) {
+        let elapsed = envelope.elapsed_ms;
+        match &envelope.event {
+            Event::PhaseStarted { phase } => {
+                self.state = state_in(*phase).max_of(self.state);
+                let entry = self.phases.entry(*phase).or_default();
+                entry.status = PhaseStatus::Running;
+                entry.started_ms = Some(elapsed);
+            }
+            Event::PhasePlanned { phase, steps } => {
+                let entry = self.phases.entry(*phase).or_default();
+                entry.steps = *steps;
+                entry.steps_done = 0;
+                entry.unmet.clear();
+            }
+            Event::PhaseDone { phase, changed } => {
+                let entry = self.phases.entry(*phase).or_default();
+                entry.status = PhaseStatus::Done;
+                entry.ended_ms = Some(elapsed);
+                entry.changed = *changed;
+                entry.unmet.clear();
+            }
+            Event::PhaseFailed { phase, fault } => {
+                let entry = self.phases.entry(*phase).or_default();
+                entry.status = PhaseStatus::Failed;
+                entry.ended_ms = Some(elapsed);
+                entry.fault = Some(fault.clone());
+            }
+            Event::StepDone {
+                phase,
+                step,
+                outcome,
+                took_ms,
+            } => {
+                let entry = self.phases.entry(*phase).or_default();
+                entry.steps_done += 1;
+                entry.unmet.remove(step);
+                self.progress.remove(step);
+                self.steps.push(StepRecord {
+                    phase: *phase,
+                    step: step.clone(),
+                    outcome: *outcome,
+                    ended_ms: elapsed,
+                    took_ms: *took_ms,
+                });
+            }
+            Event::Waiting {
+                phase,
+                step,
+                attempt,
+                retry_in_ms,
+                deadline_in_ms,
+                fault,
+            } => {
+                let entry = self.phases.entry(*phase).or_default();
+                entry.retries += 1;
+                let since = entry
+                    .unmet
+                    .get(step)
+                    .map_or(envelope.at, |unmet| unmet.since);
+                let unmet = Unmet {
+                    step: step.clone(),
+                    attempt: *attempt,
+                    since,
+                    next_at: Timestamp(envelope.at.0 + retry_in_ms),
+                    deadline: Timestamp(envelope.at.0 + deadline_in_ms),
+                    fault: fault.clone(),
+                };
+                entry.unmet.insert(step.clone(), unmet);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the boot has ended.
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self.state,
+            BootState::Ready | BootState::Failed | BootState::Stopped
+        )
+    }
+
+    /// Whether the node is ready.
+    pub fn is_ready(&self) -> bool {
+        self.state == BootState::Ready
+    }
+
+    /// How many steps changed something on the node.
+    pub fn writes(&self) -> usize {
+        self.steps
+            .iter()
+            .filter(|step| step.outcome == Outcome::Changed)
+            .count()
+    }
+
+    /// The exit status of a process whose boot ended like this: 0 ready, 75 when it has not ended.
+    pub fn exit_status(&self) -> u8 {
+        match (self.state, &self.fault) {
+            (BootState::Ready, _) => 0,
+            (_, Some(fault)) => fault.class().exit_status(),
+            (_, None) => 75,
+        }
+    }
+}
+
+impl BootState {
+    /// The later of two states of one boot: a boot never goes back.
+    fn max_of(self, other: Self) -> Self {
+        if (other as u8) > (self as u8) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+fn state_in(phase: Phase) -> BootState {
+    match phase {
+        Phase::Identity => BootState::Starting,
+        Phase::Config => BootState::Configuring,
+        Phase::Network | Phase::Storage | Phase::Assets | Phase::Credentials | Phase::Files => {
+            BootState::Preparing
+        }
+        Phase::Services | Phase::Ready => BootState::Joining,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Code;
+
+    fn envelope(seq: u64, event: Event) -> Envelope {
+        Envelope {
+            seq,
+            at: Timestamp(1000 + seq),
+            elapsed_ms: seq,
+            event,
+        }
+    }
+
+    fn started() -> Event {
+        let boot = BootId::new(Timestamp(0), 1);
+        Event::BootStarted {
+            boot,
+            version: "0".into(),
+            command: "boot".into(),
+        }
+    }
+
+    #[test]
+    fn a_boot_that_never_ended_is_not_ready_and_exits_as_temporary() {
+        let mut record = Record::default();
+        record.fold(&envelope(1, started()));
+        assert_eq!(
+            (
+                record.is_terminal(),
+                record.is_ready(),
+                record.exit_status()
+            ),
+            (false, false, 75)
+        );
+    }
+
+    #[test]
+    fn the_exit_status_is_that_of_the_faults_class() {
+        let mut record = Record::default();
+        let fault = Fault::new(Code::StorageVolumeConflict, "two volumes");
+        record.fold(&envelope(
+            1,
+            Event::BootFailed {
+                phase: Phase::Storage,
+                fault,
+            },
+        ));
+        assert_eq!(record.exit_status(), 80);
+    }
+
+    #[test]
+    fn a_wait_is_unmet_until_its_step_is_done() {
+        let mut record = Record::default();
+        record.fold(&envelope(1, started()));
+        let step = "assets:kubelet".to_owned();
+        let waiting = Event::Waiting {
+            phase: Phase::Assets,
+            step: step.clone(),
+            attempt: 1,
+            retry_in_ms: 5,
+            deadline_in_ms: 50,
+            fault: Fault::new(Code::AssetsUnreachable, "no mirror answered"),
+        };
+        record.fold(&envelope(2, waiting));
+        assert!(record.phases[&Phase::Assets].unmet.contains_key(&step));
+        let phase = Phase::Assets;
+        record.fold(&envelope(
+            3,
+            Event::StepDone {
+                phase,
+                step,
+                outcome: Outcome::Changed,
+                took_ms: 1,
+            },
+        ));
+        assert!(record.phases[&Phase::Assets].unmet.is_empty());
+        assert_eq!(record.writes(), 1);
+    }
+
+    #[test]
+    fn the_state_never_goes_back() {
+        let mut record = Record::default();
+        for (seq, phase) in [(1, Phase::Assets), (2, Phase::Config)] {
+            record.fold(&envelope(seq, Event::PhaseStarted { phase }));
+        }
+        assert_eq!(record.state, BootState::Preparing);
+    }
+}

@@ -1,0 +1,40 @@
+//! Pinned files.
+
+use crate::digest::Digest;
+use serde::Serialize;
+
+/// How the bytes of an asset are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AssetKind {
+    /// One file, used as it is.
+    Plain,
+    /// A gzip-compressed tar archive (`.tar.gz`, `.tgz`).
+    TarGz,
+}
+
+/// One pinned file and where it may be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AssetSpec {
+    /// The last path segment of the first URL, such as `kubelet`.
+    pub name: String,
+    /// The digest its bytes must have.
+    pub digest: Digest,
+    /// Where to fetch it, in order of preference; at least one.
+    pub urls: Vec<String>,
+    /// How it is packed, from its name.
+    pub kind: AssetKind,
+}
+
+impl AssetSpec {
+    /// Whether this is the archive of CNI plugins, by the folder its URL names in every Kubernetes
+    /// release (`network-plugins/`, later `containernetworking/plugins/`).
+    pub fn is_cni_plugins(&self) -> bool {
+        self.kind == AssetKind::TarGz
+            && self.urls.iter().any(|url| {
+                url.contains("/network-plugins/")
+                    || url.contains("containernetworking/plugins/")
+                    || self.name.starts_with("cni-")
+            })
+    }
+}

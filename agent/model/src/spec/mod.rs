@@ -1,0 +1,14 @@
+//! What the operator asked for, dialect-free: the node in one normal form.
+
+mod assets;
+mod cluster;
+mod components;
+mod node;
+
+pub use assets::{AssetKind, AssetSpec};
+pub use cluster::{EtcdCluster, EtcdMember, EtcdProvider, NetworkMode, Networking};
+pub use components::{
+    Component, ControlPlane, DockerRuntime, FileAsset, Flag, Hook, HookKind, Kubelet, Probe,
+    Runtime,
+};
+pub use node::{Dialect, KubernetesVersion, NodeSpec, Role};

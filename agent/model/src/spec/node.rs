@@ -1,0 +1,179 @@
+//! The node in one normal form.
+
+use super::{
+    AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, Kubelet, Networking, Runtime,
+};
+use crate::location::Location;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which front end a spec came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// kops 1.8 to 1.15: `kube_env.yaml`, `cluster.spec`, `instancegroup/<name>`.
+    KubeEnv,
+    /// kops 1.32 to 1.36: `BootConfig` and `nodeupconfig.yaml`.
+    Kops,
+}
+
+/// What the node is in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Runs the API server, the controllers and etcd.
+    ControlPlane,
+    /// Runs workloads.
+    Worker,
+    /// Runs an API server without etcd.
+    ApiServer,
+    /// Runs no part of the cluster.
+    Bastion,
+}
+
+impl Role {
+    /// The word for this role.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ControlPlane => "control-plane",
+            Self::Worker => "worker",
+            Self::ApiServer => "api-server",
+            Self::Bastion => "bastion",
+        }
+    }
+}
+
+/// A Kubernetes version; ordered by its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct KubernetesVersion {
+    /// Major number, always 1 so far.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// Patch number.
+    pub patch: u32,
+}
+
+impl KubernetesVersion {
+    /// Whether this is `major.minor` or newer.
+    pub fn at_least(self, major: u32, minor: u32) -> bool {
+        (self.major, self.minor) >= (major, minor)
+    }
+}
+
+impl fmt::Display for KubernetesVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The text is not a version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a Kubernetes version")]
+pub struct VersionError {
+    text: String,
+}
+
+impl FromStr for KubernetesVersion {
+    type Err = VersionError;
+
+    /// Reads `1.8.7`, `v1.8.7`, `1.8` and `1.9.0-beta.1` (whose suffix is left out).
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        let error = || VersionError {
+            text: text.to_owned(),
+        };
+        let numbers = text
+            .trim_start_matches('v')
+            .split(['-', '+'])
+            .next()
+            .unwrap_or_default();
+        let mut parts = numbers
+            .split('.')
+            .map(|part| part.parse::<u32>().map_err(|_| error()));
+        let major = parts.next().ok_or_else(error)??;
+        let minor = parts.next().ok_or_else(error)??;
+        let patch = parts.next().transpose()?.unwrap_or_default();
+        Ok(Self {
+            major,
+            minor,
+            patch,
+        })
+    }
+}
+
+/// What this node is to be: everything asked for, in one form whatever the dialect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeSpec {
+    /// The front end it came from.
+    pub dialect: Dialect,
+    /// The cluster's name, a DNS name.
+    pub cluster: String,
+    /// The instance group's name.
+    pub instance_group: String,
+    /// What the node is in its cluster.
+    pub role: Role,
+    /// The Kubernetes version, from the cluster spec or the kubelet's URL.
+    pub kubernetes: KubernetesVersion,
+    /// Where the cluster's objects are in the state store.
+    pub config_base: Location,
+    /// Pinned files, in the order of the spec.
+    pub assets: Vec<AssetSpec>,
+    /// Add-on channels in the state store.
+    pub channels: Vec<String>,
+    /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.
+    pub etcd_manifests: Vec<Location>,
+    /// The container runtime.
+    pub runtime: Runtime,
+    /// kubelet.
+    pub kubelet: Kubelet,
+    /// kube-proxy, unless it is turned off.
+    pub kube_proxy: Option<Component>,
+    /// The control plane, on its nodes only.
+    pub control_plane: Option<ControlPlane>,
+    /// etcd's clusters, `main` first; empty on workers.
+    pub etcd: Vec<EtcdCluster>,
+    /// The pod network.
+    pub networking: Networking,
+    /// The cloud provider's configuration file, where the spec has one.
+    pub cloud_config: Option<BTreeMap<String, String>>,
+    /// Proxy variables for the node's components.
+    pub proxy: BTreeMap<String, String>,
+    /// Files of the spec.
+    pub file_assets: Vec<FileAsset>,
+    /// Hooks of the spec.
+    pub hooks: Vec<Hook>,
+    /// Whether the node installs security updates by itself.
+    pub automatic_upgrades: bool,
+}
+
+impl NodeSpec {
+    /// Whether the node runs the control plane and etcd.
+    pub fn is_control_plane(&self) -> bool {
+        self.role == Role::ControlPlane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_with_and_without_their_ornaments() {
+        for (text, wanted) in [
+            ("v1.8.7", "1.8.7"),
+            ("1.9.0-beta.1", "1.9.0"),
+            ("1.15", "1.15.0"),
+        ] {
+            let version: KubernetesVersion = text.parse().expect("a literal");
+            assert_eq!(version.to_string(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_minor_version_is_compared_as_a_number() {
+        let version: KubernetesVersion = "1.10.3".parse().expect("a literal");
+        assert!(version.at_least(1, 9) && !version.at_least(1, 11));
+    }
+}

@@ -1,0 +1,277 @@
+//! A step: one thing to hold on the node, as plain data. It says what, never how.
+
+use crate::digest::Digest;
+use crate::facts::Owner;
+use crate::phase::Phase;
+use crate::spec::AssetSpec;
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// One thing to hold. Applying it twice is the same as applying it once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Names the step within its boot, such as `files:/etc/sysconfig/kubelet`; the same on every run.
+    pub id: String,
+    /// The phase it belongs to.
+    pub phase: Phase,
+    /// What to hold.
+    pub action: Action,
+}
+
+impl Step {
+    /// Makes a step; its id is the phase and the action's subject.
+    pub fn new(phase: Phase, action: Action) -> Self {
+        let id = format!("{phase}:{}", action.subject());
+        Self { id, phase, action }
+    }
+}
+
+/// What a step holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Action {
+    /// The asset is in the store, verified, and unpacked if it is an archive.
+    FetchAsset(AssetSpec),
+    /// A file of the store is at a path.
+    Place(Place),
+    /// A directory is there.
+    MakeDirectory {
+        /// Where.
+        path: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A file has these contents.
+    WriteFile(WriteFile),
+    /// A kernel module is loaded.
+    LoadModule {
+        /// Its name.
+        name: String,
+        /// Whether the node can do without it.
+        need: Need,
+    },
+    /// A kernel setting has a value.
+    SetSysctl {
+        /// The key with dots, such as `net.ipv4.ip_forward`.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Whether the node can do without it.
+        need: Need,
+    },
+    /// The volume of an etcd member is attached to this instance.
+    AttachVolume(VolumeStep),
+    /// The attached volume carries a filesystem.
+    MakeFilesystem(VolumeStep),
+    /// The filesystem is mounted.
+    MountVolume(VolumeStep),
+    /// A unit is as wanted.
+    StartUnit(StartUnit),
+    /// A condition is awaited.
+    Await(Condition),
+}
+
+impl Action {
+    /// What the action is about: a path, a name, a unit.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::FetchAsset(asset) => asset.name.clone(),
+            Self::Place(place) => place.path.clone(),
+            Self::MakeDirectory { path, .. } => path.clone(),
+            Self::WriteFile(file) => file.path.clone(),
+            Self::LoadModule { name, .. } => format!("module/{name}"),
+            Self::SetSysctl { key, .. } => format!("sysctl/{key}"),
+            Self::AttachVolume(volume) => format!("attach/{}", volume.slot),
+            Self::MakeFilesystem(volume) => format!("filesystem/{}", volume.slot),
+            Self::MountVolume(volume) => format!("mount/{}", volume.slot),
+            Self::StartUnit(unit) => unit.unit.clone(),
+            Self::Await(condition) => condition.name(),
+        }
+    }
+}
+
+/// Whether a node can do without something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// The boot fails without it.
+    Required,
+    /// The boot goes on with a warning.
+    Optional,
+}
+
+/// A file of the store and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The asset that holds it.
+    pub asset: Digest,
+    /// The file's base name inside the archive; `None` when the asset is the file.
+    pub member: Option<String>,
+    /// Where it goes.
+    pub path: String,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// Bytes to be written, which may be secret; they never appear in `Debug` or in events.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Contents(pub Vec<u8>);
+
+impl fmt::Debug for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+impl Serialize for Contents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{} bytes", self.0.len()))
+    }
+}
+
+impl From<String> for Contents {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl From<&str> for Contents {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+/// What to do about a file that exists with other contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// It is replaced.
+    Never,
+    /// It is left as it is, such as a log file that only has to exist.
+    IfPresent,
+}
+
+/// Whether a file's contents may be shown, as in a plan's diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Visibility {
+    /// Anyone may see them.
+    Plain,
+    /// They hold a key or a token.
+    Secret,
+}
+
+/// A file and its contents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WriteFile {
+    /// Where.
+    pub path: String,
+    /// What is in it.
+    pub contents: Contents,
+    /// Its permission bits.
+    pub mode: u32,
+    /// Who owns it.
+    pub owner: Owner,
+    /// What to do if it is there.
+    pub keep: Keep,
+    /// Whether its contents may be shown.
+    pub visibility: Visibility,
+}
+
+impl WriteFile {
+    /// A plain file of root's that is kept equal to `contents`.
+    pub fn plain(path: &str, mode: u32, contents: impl Into<Contents>) -> Self {
+        Self {
+            path: path.to_owned(),
+            contents: contents.into(),
+            mode,
+            owner: Owner::default(),
+            keep: Keep::Never,
+            visibility: Visibility::Plain,
+        }
+    }
+
+    /// A file of root's whose contents are never shown.
+    pub fn secret(path: &str, mode: u32, contents: impl Into<Contents>) -> Self {
+        Self {
+            visibility: Visibility::Secret,
+            ..Self::plain(path, mode, contents)
+        }
+    }
+
+    /// An empty file that only has to exist.
+    pub fn present(path: &str, mode: u32) -> Self {
+        Self {
+            keep: Keep::IfPresent,
+            ..Self::plain(path, mode, "")
+        }
+    }
+}
+
+/// A volume on its way from EC2 to its mount point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VolumeStep {
+    /// The etcd cluster and member, such as `main/a`.
+    pub slot: String,
+    /// `vol-…`.
+    pub volume_id: String,
+    /// The device name to ask EC2 for.
+    pub device_name: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// The filesystem's label.
+    pub label: String,
+}
+
+/// A unit and how it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartUnit {
+    /// The unit's name with its suffix.
+    pub unit: String,
+    /// Whether it starts at boot by itself.
+    pub enable: bool,
+    /// Files that it reads at its start: if one is newer than the unit, it is restarted.
+    pub inputs: Vec<String>,
+    /// Whether the node can do without it.
+    pub need: Need,
+}
+
+/// Something that comes about by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Condition {
+    /// The instance's own tags contain these keys, of which one is enough.
+    OwnTags {
+        /// The keys.
+        any_of: Vec<String>,
+    },
+    /// A component answers its health check.
+    Healthy {
+        /// The component, such as `kubelet`.
+        component: String,
+        /// Where it answers.
+        url: String,
+    },
+    /// A CNI configuration is in the directory.
+    CniConfigured {
+        /// Where.
+        directory: String,
+    },
+    /// A unit is active and has been for a moment.
+    UnitActive {
+        /// The unit's name.
+        unit: String,
+    },
+}
+
+impl Condition {
+    /// A short name for the condition.
+    pub fn name(&self) -> String {
+        match self {
+            Self::OwnTags { .. } => "own-tags".to_owned(),
+            Self::Healthy { component, .. } => component.clone(),
+            Self::CniConfigured { .. } => "cni".to_owned(),
+            Self::UnitActive { unit } => unit.clone(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What is known when a phase is planned: facts read by this phase and by those before it.
+
+use quake_model::digest::Digest;
+use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
+use quake_model::redact::Secret;
+use std::collections::BTreeMap;
+
+/// A certificate and its key, PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keypair {
+    /// The certificate, or the bundle of several.
+    pub certificate: String,
+    /// The private key; `None` where the node may not have it, as with the cluster's CA on a worker.
+    pub key: Option<Secret<String>>,
+}
+
+/// Keys, certificates and tokens of the node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Credentials {
+    /// Keypairs by their name in the state store, such as `ca` or `kubelet`.
+    pub keypairs: BTreeMap<String, Keypair>,
+    /// Secrets by their name in the state store, such as `kube` or `encryptionconfig`.
+    pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
+}
+
+/// An etcd member this node runs, on a volume that is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountedSlot {
+    /// The etcd cluster, such as `main`.
+    pub cluster: String,
+    /// This node's member, such as `a`.
+    pub member: String,
+    /// All members of the cluster, from the volume's tag, in the tag's order.
+    pub members: Vec<String>,
+    /// `vol-…`.
+    pub volume_id: String,
+    /// Where the volume is mounted.
+    pub mount_point: String,
+}
+
+/// Facts a planner may use. Those of later phases are empty while an earlier one is planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Who this instance is.
+    pub instance: InstanceFacts,
+    /// Its operating system.
+    pub os: OsFacts,
+    /// Its network.
+    pub network: NetworkFacts,
+    /// Filesystem types the kernel knows, for the runtime's storage driver.
+    pub filesystems: Vec<String>,
+    /// Base names of the files in each archive of the store.
+    pub members: BTreeMap<Digest, Vec<String>>,
+    /// etcd members this node runs.
+    pub slots: Vec<MountedSlot>,
+    /// Keys, certificates and tokens.
+    pub credentials: Credentials,
+}

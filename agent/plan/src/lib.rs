@@ -1,0 +1,16 @@
+//! Decisions of quake-agent: facts in, steps out; record in, findings out. No effect is possible here:
+//! no clock, no randomness, no file, no network.
+
+pub mod assets;
+pub mod credentials;
+pub mod dialect;
+pub mod files;
+pub mod identity;
+pub mod known;
+pub mod lint;
+pub mod network;
+pub mod ready;
+pub mod services;
+pub mod storage;
+pub mod user_data;
+pub mod yaml;

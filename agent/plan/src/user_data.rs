@@ -1,0 +1,1 @@
+//! Finds kube_env.yaml and its companions in user data.

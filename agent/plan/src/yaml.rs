@@ -1,0 +1,1 @@
+//! Reads YAML strictly, with line and column in every error.
