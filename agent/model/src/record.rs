@@ -221,13 +221,12 @@ impl Record {
     }
 
     fn fold_phase(&mut self, envelope: &Envelope) {
-        let elapsed = envelope.elapsed_ms;
         match &envelope.event {
             Event::PhaseStarted { phase } => {
                 self.state = state_in(*phase).max_of(self.state);
                 let entry = self.phases.entry(*phase).or_default();
                 entry.status = PhaseStatus::Running;
-                entry.started_ms = Some(elapsed);
+                entry.started_ms = Some(envelope.elapsed_ms);
             }
             Event::PhasePlanned { phase, steps } => {
                 let entry = self.phases.entry(*phase).or_default();
@@ -236,18 +235,26 @@ impl Record {
                 entry.unmet.clear();
             }
             Event::PhaseDone { phase, changed } => {
-                let entry = self.phases.entry(*phase).or_default();
-                entry.status = PhaseStatus::Done;
-                entry.ended_ms = Some(elapsed);
+                let entry = self.end_phase(*phase, PhaseStatus::Done);
                 entry.changed = *changed;
                 entry.unmet.clear();
             }
             Event::PhaseFailed { phase, fault } => {
-                let entry = self.phases.entry(*phase).or_default();
-                entry.status = PhaseStatus::Failed;
-                entry.ended_ms = Some(elapsed);
-                entry.fault = Some(fault.clone());
+                self.end_phase(*phase, PhaseStatus::Failed).fault = Some(fault.clone());
             }
+            _ => self.fold_step(envelope),
+        }
+    }
+
+    fn end_phase(&mut self, phase: Phase, status: PhaseStatus) -> &mut PhaseRecord {
+        let entry = self.phases.entry(phase).or_default();
+        entry.status = status;
+        entry.ended_ms = Some(self.elapsed_ms);
+        entry
+    }
+
+    fn fold_step(&mut self, envelope: &Envelope) {
+        match &envelope.event {
             Event::StepDone {
                 phase,
                 step,
@@ -262,7 +269,7 @@ impl Record {
                     phase: *phase,
                     step: step.clone(),
                     outcome: *outcome,
-                    ended_ms: elapsed,
+                    ended_ms: envelope.elapsed_ms,
                     took_ms: *took_ms,
                 });
             }

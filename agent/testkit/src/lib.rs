@@ -1,1 +1,10 @@
-//! placeholder
+//! A small honest model of a machine and a region: volumes with zones and holders, devices that appear
+//! late, tags that arrive late, throttles, a store of objects, units with states, and a script of faults.
+//!
+//! Tests boot against it everywhere; `rehearse` ships it as the region a state store is tried in. It is
+//! held to the same contract suite as the real host, so that it may not lie.
+
+pub mod region;
+mod sim;
+
+pub use sim::{OnChange, Script, ScriptedFault, SimHost, Timing, When};

@@ -7,6 +7,9 @@ use std::future::Future;
 
 /// Files of the node. Paths are absolute, as the node sees them.
 pub trait Files {
+    /// Whether owners can be set here: as root on a node, not in an unprivileged rehearsal.
+    fn sets_owners(&self) -> bool;
+
     /// Reads which operating system this is.
     ///
     /// # Errors

@@ -1,0 +1,199 @@
+//! The state of the simulated machine and region, as plain data that can be saved and compared.
+
+use quake_model::facts::{ActiveState, AddressFacts, OsFacts};
+use quake_model::facts::{
+    Attachment, AttachmentState, DeviceContents, InstanceFacts, InstanceState, InstanceView,
+    LinkFacts, MountFacts, NetworkFacts, RouteFacts, UnitFacts, VolumeFacts, VolumeState,
+};
+use quake_model::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that exists outside the agent's files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Region {
+    /// This instance.
+    pub instance: InstanceFacts,
+    /// Its role's name; `None` for an instance without a profile.
+    pub role: Option<String>,
+    /// Its user data.
+    pub user_data: Option<Vec<u8>>,
+    /// Instances EC2 knows, this one among them.
+    pub instances: Vec<InstanceView>,
+    /// Volumes EC2 knows.
+    pub volumes: Vec<VolumeFacts>,
+    /// What is on each volume.
+    pub contents: BTreeMap<String, DeviceContents>,
+    /// Mounts of this machine.
+    pub mounts: Vec<MountFacts>,
+    /// Modules loaded.
+    pub modules: BTreeSet<String>,
+    /// Kernel settings.
+    pub sysctls: BTreeMap<String, String>,
+    /// Links and routes.
+    pub network: NetworkFacts,
+    /// Units by name; a name that is not here has no file.
+    pub units: BTreeMap<String, UnitFacts>,
+    /// The operating system.
+    pub os: OsFacts,
+}
+
+impl Region {
+    /// A region with this one instance, running and tagged as a node of `cluster`.
+    pub fn with_instance(instance: InstanceFacts, cluster: &str) -> Self {
+        let own = InstanceView {
+            instance_id: instance.instance_id.clone(),
+            state: InstanceState::Running,
+            launched: Timestamp(1_577_836_800_000),
+            tags: BTreeMap::from([
+                ("KubernetesCluster".to_owned(), cluster.to_owned()),
+                (
+                    format!("kubernetes.io/cluster/{cluster}"),
+                    "owned".to_owned(),
+                ),
+            ]),
+            device_names: vec!["/dev/xvda".to_owned()],
+        };
+        Self {
+            network: network_of(&instance),
+            instance,
+            role: Some(format!("nodes.{cluster}")),
+            user_data: None,
+            instances: vec![own],
+            volumes: Vec::new(),
+            contents: BTreeMap::new(),
+            mounts: Vec::new(),
+            modules: BTreeSet::new(),
+            sysctls: BTreeMap::new(),
+            units: BTreeMap::new(),
+            os: OsFacts {
+                id: "debian".to_owned(),
+                version: "12".to_owned(),
+                like: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a blank, free volume in the instance's zone, tagged for an etcd member as kops tags it.
+    pub fn add_etcd_volume(&mut self, cluster: &str, slot: &EtcdSlot<'_>) {
+        let EtcdSlot {
+            volume_id,
+            etcd,
+            member,
+            members,
+        } = *slot;
+        let tags = [
+            ("Name".to_owned(), format!("{member}.etcd-{etcd}.{cluster}")),
+            ("KubernetesCluster".to_owned(), cluster.to_owned()),
+            (
+                format!("kubernetes.io/cluster/{cluster}"),
+                "owned".to_owned(),
+            ),
+            ("k8s.io/role/master".to_owned(), "1".to_owned()),
+            (
+                format!("k8s.io/etcd/{etcd}"),
+                format!("{member}/{}", members.join(",")),
+            ),
+        ];
+        self.volumes.push(VolumeFacts {
+            volume_id: volume_id.to_owned(),
+            zone: self.instance.zone.clone(),
+            state: VolumeState::Available,
+            size_gib: 20,
+            created: Timestamp(1_577_836_800_000),
+            encrypted: false,
+            multi_attach: false,
+            snapshot_id: None,
+            tags: tags.into_iter().collect(),
+            attachments: Vec::new(),
+        });
+        self.contents
+            .insert(volume_id.to_owned(), DeviceContents::Blank);
+    }
+
+    /// The device path of a volume attached here, by the order of attachment as on Nitro instances.
+    pub fn device_of(&self, volume_id: &str) -> Option<String> {
+        let ours = |volume: &&VolumeFacts| {
+            let here = |a: &Attachment| {
+                a.instance_id == self.instance.instance_id && a.state == AttachmentState::Attached
+            };
+            volume.attachments.iter().any(here)
+        };
+        let index = self
+            .volumes
+            .iter()
+            .filter(ours)
+            .position(|volume| volume.volume_id == volume_id)?;
+        Some(format!("/dev/nvme{}n1", index + 1))
+    }
+}
+
+/// An etcd member's volume, for [`Region::add_etcd_volume`].
+#[derive(Debug, Clone, Copy)]
+pub struct EtcdSlot<'a> {
+    /// `vol-…`.
+    pub volume_id: &'a str,
+    /// The etcd cluster, such as `main`.
+    pub etcd: &'a str,
+    /// The member.
+    pub member: &'a str,
+    /// All members.
+    pub members: &'a [&'a str],
+}
+
+fn network_of(instance: &InstanceFacts) -> NetworkFacts {
+    let address = AddressFacts {
+        address: instance.private_ip.clone(),
+        prefix: 24,
+    };
+    let link = LinkFacts {
+        index: 2,
+        name: "ens5".to_owned(),
+        mac: instance.mac.clone(),
+        mtu: 9001,
+        up: true,
+        addresses: vec![address],
+    };
+    let route = RouteFacts {
+        destination: "default".to_owned(),
+        gateway: None,
+        interface: "ens5".to_owned(),
+    };
+    NetworkFacts {
+        links: vec![link],
+        routes: vec![route],
+    }
+}
+
+/// The instance a rehearsal takes when it is given none.
+pub fn example_instance(zone: &str) -> InstanceFacts {
+    let region = zone.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    InstanceFacts {
+        instance_id: "i-0123456789abcdef0".to_owned(),
+        instance_type: "m5.large".to_owned(),
+        zone: zone.to_owned(),
+        region: region.to_owned(),
+        account_id: "123456789012".to_owned(),
+        image_id: "ami-0123456789abcdef0".to_owned(),
+        private_ip: "10.0.0.10".to_owned(),
+        local_hostname: format!("ip-10-0-0-10.{region}.compute.internal"),
+        mac: "02:00:00:00:00:01".to_owned(),
+        architecture: "x86_64".to_owned(),
+    }
+}
+
+/// A unit that systemd found on disk and nobody started.
+pub(crate) fn unit_at_rest(name: &str) -> UnitFacts {
+    UnitFacts {
+        name: name.to_owned(),
+        found: true,
+        active: ActiveState::Inactive,
+        sub_state: "dead".to_owned(),
+        enabled: false,
+        installable: true,
+        needs_reload: false,
+        restarts: 0,
+        active_since_us: 0,
+        result: "success".to_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! Metadata and EC2, simulated.
+
+use super::SimHost;
+use quake_model::facts::{
+    Attachment, AttachmentState, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
+};
+use quake_model::ports::{Cloud, Condition, Metadata, PortError, VolumeQuery};
+
+impl Metadata for SimHost {
+    async fn read_instance(&self) -> Result<InstanceFacts, PortError> {
+        self.call("read_instance", |world| {
+            world.count("imds:GetMetadata");
+            Ok(world.region.instance.clone())
+        })
+        .await
+    }
+
+    async fn read_user_data(&self) -> Result<Option<Vec<u8>>, PortError> {
+        self.call("read_user_data", |world| {
+            world.count("imds:GetMetadata");
+            Ok(world.region.user_data.clone())
+        })
+        .await
+    }
+
+    async fn read_role(&self) -> Result<String, PortError> {
+        self.call("read_role", |world| {
+            world.count("imds:GetMetadata");
+            let after = world.timing.role_after;
+            let arrived = world.has_arrived("role", after);
+            let role = world.region.role.clone().filter(|_| arrived);
+            role.ok_or_else(|| {
+                PortError::new(Condition::Missing, "no role is attached to this instance")
+            })
+        })
+        .await
+    }
+}
+
+impl Cloud for SimHost {
+    async fn describe_instances(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
+        self.call("describe_instances", |world| {
+            world.count("ec2:DescribeInstances");
+            let after = world.timing.tags_after;
+            let tagged = world.has_arrived("own-tags", after);
+            let ours = world.region.instance.instance_id.clone();
+            let wanted = world
+                .region
+                .instances
+                .iter()
+                .filter(|view| ids.contains(&view.instance_id));
+            let shown = wanted.cloned().map(|mut view| {
+                if view.instance_id == ours && !tagged {
+                    view.tags.clear();
+                }
+                view
+            });
+            Ok(shown.collect())
+        })
+        .await
+    }
+
+    async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<VolumeFacts>, PortError> {
+        self.call("describe_volumes", |world| {
+            world.count("ec2:DescribeVolumes");
+            let mut shown: Vec<VolumeFacts> = world
+                .region
+                .volumes
+                .iter()
+                .filter(|volume| matches(volume, query))
+                .cloned()
+                .collect();
+            for volume in &mut shown {
+                let key = format!("attached/{}", volume.volume_id);
+                let attached = volume
+                    .attachments
+                    .iter()
+                    .any(|a| a.state == AttachmentState::Attached);
+                let after = world.timing.attached_after;
+                if attached && !world.has_arrived(&key, after) {
+                    volume
+                        .attachments
+                        .iter_mut()
+                        .for_each(|a| a.state = AttachmentState::Attaching);
+                }
+            }
+            Ok(shown)
+        })
+        .await
+    }
+
+    async fn attach_volume(
+        &self,
+        volume_id: &str,
+        instance_id: &str,
+        device_name: &str,
+    ) -> Result<(), PortError> {
+        self.call("attach_volume", |world| {
+            world.count("ec2:AttachVolume");
+            let zone = world.region.instance.zone.clone();
+            let in_use = world.region.instances.iter().any(|view| {
+                view.instance_id == instance_id
+                    && view.device_names.iter().any(|name| name == device_name)
+            });
+            if in_use {
+                let summary = format!("attachment point {device_name} is already in use");
+                return Err(PortError::new(Condition::Conflict, summary));
+            }
+            let found = world
+                .region
+                .volumes
+                .iter_mut()
+                .find(|volume| volume.volume_id == volume_id);
+            let Some(volume) = found else {
+                return Err(PortError::new(
+                    Condition::Missing,
+                    format!("{volume_id} does not exist"),
+                ));
+            };
+            if volume.state != VolumeState::Available || !volume.attachments.is_empty() {
+                let summary = format!("{volume_id} is already attached to an instance");
+                return Err(PortError::new(Condition::Conflict, summary));
+            }
+            if volume.zone != zone {
+                let summary = format!("{volume_id} is not in the zone of {instance_id}");
+                return Err(PortError::new(Condition::Conflict, summary));
+            }
+            volume.state = VolumeState::InUse;
+            volume.attachments.push(Attachment {
+                instance_id: instance_id.to_owned(),
+                device_name: device_name.to_owned(),
+                state: AttachmentState::Attached,
+            });
+            for view in world
+                .region
+                .instances
+                .iter_mut()
+                .filter(|view| view.instance_id == instance_id)
+            {
+                view.device_names.push(device_name.to_owned());
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn matches(volume: &VolumeFacts, query: &VolumeQuery) -> bool {
+    match query {
+        VolumeQuery::Tagged { key, value } => volume.tags.get(key) == Some(value),
+        VolumeQuery::Ids(ids) => ids.contains(&volume.volume_id),
+        VolumeQuery::AttachedTo(instance) => volume
+            .attachments
+            .iter()
+            .any(|attachment| attachment.instance_id == *instance),
+    }
+}

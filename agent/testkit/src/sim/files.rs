@@ -1,0 +1,115 @@
+//! Files, simulated.
+
+use super::{SimFile, SimHost, World};
+use quake_model::facts::{EntryKind, FileFacts, OsFacts, Owner};
+use quake_model::ports::{Condition, Files, PortError};
+use quake_model::step::WriteFile;
+
+impl Files for SimHost {
+    fn sets_owners(&self) -> bool {
+        true
+    }
+
+    async fn read_os(&self) -> Result<OsFacts, PortError> {
+        self.call("read_os", |world| Ok(world.region.os.clone()))
+            .await
+    }
+
+    async fn look_file(&self, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
+        self.call("look_file", |world| {
+            Ok(world.files.get(path).map(|file| FileFacts {
+                kind: file.kind,
+                mode: file.mode,
+                owner: file.owner,
+                contents: (file.kind == EntryKind::File && file.contents.len() as u64 <= limit)
+                    .then(|| file.contents.clone()),
+                modified_us: file.modified_us,
+            }))
+        })
+        .await
+    }
+
+    async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
+        self.call("list_directory", |world| {
+            let prefix = format!("{}/", path.trim_end_matches('/'));
+            let below = world
+                .files
+                .keys()
+                .filter_map(|found| found.strip_prefix(&prefix));
+            let mut names: Vec<String> = below
+                .filter_map(|rest| rest.split('/').next().map(str::to_owned))
+                .collect();
+            names.dedup();
+            Ok(names)
+        })
+        .await
+    }
+
+    async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
+        let now = self.micros();
+        self.call("write_file", |world| {
+            if world
+                .files
+                .get(&file.path)
+                .is_some_and(|found| found.kind == EntryKind::Directory)
+            {
+                let summary = format!("a directory stands at {}", file.path);
+                return Err(PortError::new(Condition::Occupied, summary));
+            }
+            make_parents(world, &file.path, now);
+            let written = SimFile {
+                kind: EntryKind::File,
+                mode: file.mode,
+                owner: file.owner,
+                contents: file.contents.0.clone(),
+                modified_us: now,
+            };
+            world.files.insert(file.path.clone(), written);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {
+        self.call("set_permissions", |world| {
+            let missing =
+                || PortError::new(Condition::Missing, format!("there is no {}", file.path));
+            let found = world.files.get_mut(&file.path).ok_or_else(missing)?;
+            found.mode = file.mode;
+            found.owner = file.owner;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
+        let now = self.micros();
+        self.call("make_directory", |world| {
+            make_parents(world, path, now);
+            world.files.insert(path.to_owned(), directory(mode, now));
+            Ok(())
+        })
+        .await
+    }
+}
+
+pub(super) fn make_parents(world: &mut World, path: &str, now: u64) {
+    let mut at = 0;
+    while let Some(slash) = path[at + 1..].find('/') {
+        at += slash + 1;
+        world
+            .files
+            .entry(path[..at].to_owned())
+            .or_insert_with(|| directory(0o755, now));
+    }
+}
+
+fn directory(mode: u32, now: u64) -> SimFile {
+    SimFile {
+        kind: EntryKind::Directory,
+        mode,
+        owner: Owner::default(),
+        contents: Vec::new(),
+        modified_us: now,
+    }
+}

@@ -1,0 +1,240 @@
+//! The simulated host.
+
+mod cloud;
+mod files;
+mod machine;
+mod script;
+mod store;
+
+pub use script::{Script, ScriptedFault, When};
+
+use crate::region::Region;
+use quake_model::digest::Digest;
+use quake_model::ports::{Clock, Meter, PortError};
+use quake_model::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
+
+/// How late the simulated world is, counted in looks: everything arrives, nothing arrives at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timing {
+    /// Looks at this instance before its tags are shown.
+    pub tags_after: u32,
+    /// Looks at the role before it is there.
+    pub role_after: u32,
+    /// Looks at an attached volume before EC2 says `attached`.
+    pub attached_after: u32,
+    /// Looks at the devices before the kernel shows a new one.
+    pub device_after: u32,
+    /// Probes of a component before it is healthy.
+    pub healthy_after: u32,
+}
+
+/// A file of the simulated machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SimFile {
+    pub(crate) kind: quake_model::facts::EntryKind,
+    pub(crate) mode: u32,
+    pub(crate) owner: quake_model::facts::Owner,
+    pub(crate) contents: Vec<u8>,
+    pub(crate) modified_us: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) region: Region,
+    pub(crate) timing: Timing,
+    pub(crate) files: BTreeMap<String, SimFile>,
+    pub(crate) objects: BTreeMap<String, Vec<u8>>,
+    /// What mirrors serve, by URL; archives are lists of base names, one a line.
+    pub(crate) upstream: BTreeMap<String, Vec<u8>>,
+    pub(crate) store: BTreeMap<Digest, Vec<u8>>,
+    pub(crate) missing_modules: BTreeSet<String>,
+    pub(crate) calls: BTreeMap<String, u64>,
+    pub(crate) looks: BTreeMap<String, u32>,
+    pub(crate) script: Script,
+}
+
+/// Called with the region after each change of it.
+pub type OnChange = Box<dyn Fn(&Region) + Send + Sync>;
+
+/// The simulated host: every port, in memory.
+pub struct SimHost {
+    world: Mutex<World>,
+    started: Instant,
+    epoch: Timestamp,
+    on_change: Option<OnChange>,
+}
+
+impl SimHost {
+    /// A host in this region whose clock starts at `epoch`.
+    pub fn new(region: Region, timing: Timing, epoch: Timestamp) -> Self {
+        let world = World {
+            region,
+            timing,
+            files: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            upstream: BTreeMap::new(),
+            store: BTreeMap::new(),
+            missing_modules: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            looks: BTreeMap::new(),
+            script: Script::default(),
+        };
+        Self {
+            world: Mutex::new(world),
+            started: Instant::now(),
+            epoch,
+            on_change: None,
+        }
+    }
+
+    /// Calls `on_change` after each change of the region, such as to save it.
+    #[must_use]
+    pub fn reporting_to(mut self, on_change: OnChange) -> Self {
+        self.on_change = Some(on_change);
+        self
+    }
+
+    /// Sets the script of faults.
+    #[must_use]
+    pub fn with_script(self, script: Script) -> Self {
+        self.lock().script = script;
+        self
+    }
+
+    /// Puts an object into the state store.
+    pub fn put_object(&self, location: &str, bytes: impl Into<Vec<u8>>) {
+        self.lock()
+            .objects
+            .insert(location.to_owned(), bytes.into());
+    }
+
+    /// Serves bytes at a URL.
+    pub fn serve(&self, url: &str, bytes: impl Into<Vec<u8>>) {
+        self.lock().upstream.insert(url.to_owned(), bytes.into());
+    }
+
+    /// Makes the kernel lack a module.
+    pub fn lack_module(&self, name: &str) {
+        self.lock().missing_modules.insert(name.to_owned());
+    }
+
+    /// Changes the region, as someone outside would.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Region) -> T) -> T {
+        let mut world = self.lock();
+        let changed = change(&mut world.region);
+        self.report(&world);
+        changed
+    }
+
+    /// The region as it is.
+    pub fn region(&self) -> Region {
+        self.lock().region.clone()
+    }
+
+    /// The paths and contents of the machine's files.
+    pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+        let world = self.lock();
+        world
+            .files
+            .iter()
+            .map(|(path, file)| (path.clone(), file.contents.clone()))
+            .collect()
+    }
+
+    /// How many port calls were made.
+    pub fn port_calls(&self) -> u64 {
+        self.lock().script.made()
+    }
+
+    /// Begins a new boot on the same machine: counts start again, the script is replaced.
+    pub fn next_boot(&self, script: Script) {
+        let mut world = self.lock();
+        world.script = script;
+        world.calls.clear();
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
+        self.world
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn report(&self, world: &World) {
+        if let Some(on_change) = &self.on_change {
+            on_change(&world.region);
+        }
+    }
+
+    /// One port call: scripted faults strike before or after the effect; a scripted halt never returns,
+    /// as a process that is killed never sees the answer.
+    pub(crate) async fn call<T>(
+        &self,
+        operation: &str,
+        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
+    ) -> Result<T, PortError> {
+        let (result, halt) = self.call_once(operation, effect);
+        if halt {
+            std::future::pending::<()>().await;
+        }
+        result
+    }
+
+    fn call_once<T>(
+        &self,
+        operation: &str,
+        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
+    ) -> (Result<T, PortError>, bool) {
+        let mut world = self.lock();
+        let strike = world.script.strike(operation);
+        if let Some((error, When::Before)) = strike {
+            return (Err(error), false);
+        }
+        let halt = world.script.halts();
+        if halt == Some(When::Before) {
+            let error = PortError::new(quake_model::ports::Condition::Io, "halted");
+            return (Err(error), true);
+        }
+        let before = world.region.clone();
+        let result = effect(&mut world);
+        if world.region != before {
+            self.report(&world);
+        }
+        match strike {
+            Some((error, _)) => (Err(error), false),
+            None => (result, halt.is_some()),
+        }
+    }
+
+    pub(crate) fn micros(&self) -> u64 {
+        self.now().0 * 1000
+    }
+}
+
+impl World {
+    /// Counts a request to a cloud service.
+    pub(crate) fn count(&mut self, call: &str) {
+        *self.calls.entry(call.to_owned()).or_default() += 1;
+    }
+
+    /// Whether something has been looked at more than `after` times; counts this look.
+    pub(crate) fn has_arrived(&mut self, what: &str, after: u32) -> bool {
+        let looks = self.looks.entry(what.to_owned()).or_default();
+        *looks += 1;
+        *looks > after
+    }
+}
+
+impl Clock for SimHost {
+    fn now(&self) -> Timestamp {
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Timestamp(self.epoch.0.saturating_add(elapsed))
+    }
+}
+
+impl Meter for SimHost {
+    fn calls(&self) -> BTreeMap<String, u64> {
+        self.lock().calls.clone()
+    }
+}

@@ -1,0 +1,164 @@
+//! The state store and the asset store, simulated.
+
+use super::files::make_parents;
+use super::{SimFile, SimHost};
+use quake_model::digest::{Algorithm, Digest};
+use quake_model::facts::{EntryKind, Owner, Placed};
+use quake_model::location::Location;
+use quake_model::ports::{
+    AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes,
+};
+use quake_model::spec::AssetSpec;
+use quake_model::step::Place;
+use sha1::Digest as _;
+
+impl Objects for SimHost {
+    async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        self.call("read_object", |world| {
+            world.count("s3:GetObject");
+            let missing = || PortError::new(Condition::Missing, format!("there is no {location}"));
+            let bytes = world
+                .objects
+                .get(&location.to_string())
+                .cloned()
+                .ok_or_else(missing)?;
+            Ok(Object {
+                location: location.clone(),
+                bytes,
+            })
+        })
+        .await
+    }
+
+    async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
+        self.call("list_objects", |world| {
+            world.count("s3:ListBucket");
+            let prefix = format!("{location}/");
+            let below = world
+                .objects
+                .keys()
+                .filter_map(|key| key.strip_prefix(&prefix));
+            let mut names: Vec<String> = below
+                .filter_map(|rest| rest.split('/').next().map(str::to_owned))
+                .collect();
+            names.dedup();
+            Ok(names)
+        })
+        .await
+    }
+}
+
+impl Assets for SimHost {
+    async fn has_asset(&self, asset: &AssetSpec) -> Result<bool, PortError> {
+        self.call("has_asset", |world| {
+            Ok(world.store.contains_key(&asset.digest))
+        })
+        .await
+    }
+
+    async fn fetch_asset(
+        &self,
+        asset: &AssetSpec,
+        report: ReportBytes<'_>,
+    ) -> Result<AssetFetched, PortError> {
+        let mut size = 0;
+        let fetched = self
+            .call("fetch_asset", |world| {
+                let found = asset
+                    .urls
+                    .iter()
+                    .find_map(|url| Some((url, world.upstream.get(url)?)));
+                let Some((url, bytes)) = found else {
+                    return Err(PortError::new(Condition::Missing, "404 on every mirror"));
+                };
+                let actual = digest_of(asset.digest.algorithm(), bytes);
+                if actual != asset.digest {
+                    let error = PortError::new(Condition::DigestMismatch, "the digests differ");
+                    return Err(error
+                        .seen("expected", &asset.digest)
+                        .seen("actual", actual)
+                        .seen("url", url));
+                }
+                size = bytes.len() as u64;
+                let fetched = AssetFetched {
+                    url: url.clone(),
+                    bytes: size,
+                    failed_mirrors: Vec::new(),
+                };
+                let bytes = bytes.clone();
+                world.store.insert(asset.digest.clone(), bytes);
+                Ok(fetched)
+            })
+            .await?;
+        report(size, Some(size));
+        Ok(fetched)
+    }
+
+    async fn list_members(&self, asset: &Digest) -> Result<Vec<String>, PortError> {
+        self.call("list_members", |world| {
+            let missing =
+                || PortError::new(Condition::Missing, format!("{asset} is not in the store"));
+            let bytes = world.store.get(asset).ok_or_else(missing)?;
+            Ok(String::from_utf8_lossy(bytes)
+                .lines()
+                .map(str::to_owned)
+                .collect())
+        })
+        .await
+    }
+
+    async fn look_placed(&self, place: &Place) -> Result<Placed, PortError> {
+        self.call("look_placed", |world| {
+            let wanted = member_bytes(world.store.get(&place.asset), place)?;
+            Ok(match world.files.get(&place.path) {
+                None => Placed::Absent,
+                Some(found) if found.contents == wanted && found.mode == place.mode => Placed::Same,
+                Some(_) => Placed::Different,
+            })
+        })
+        .await
+    }
+
+    async fn place(&self, place: &Place) -> Result<(), PortError> {
+        let now = self.micros();
+        self.call("place", |world| {
+            let contents = member_bytes(world.store.get(&place.asset), place)?;
+            make_parents(world, &place.path, now);
+            let owner = Owner::default();
+            let placed = SimFile {
+                kind: EntryKind::File,
+                mode: place.mode,
+                owner,
+                contents,
+                modified_us: now,
+            };
+            world.files.insert(place.path.clone(), placed);
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn member_bytes(stored: Option<&Vec<u8>>, place: &Place) -> Result<Vec<u8>, PortError> {
+    let missing =
+        |what: &str| PortError::new(Condition::Missing, format!("{what} is not in the store"));
+    let bytes = stored.ok_or_else(|| missing(&place.asset.to_string()))?;
+    match &place.member {
+        None => Ok(bytes.clone()),
+        Some(member) => {
+            let text = String::from_utf8_lossy(bytes);
+            let found = text.lines().find(|line| line == member);
+            found
+                .map(|line| line.as_bytes().to_vec())
+                .ok_or_else(|| missing(member))
+        }
+    }
+}
+
+fn digest_of(algorithm: Algorithm, bytes: &[u8]) -> Digest {
+    match algorithm {
+        Algorithm::Sha1 => Digest::from_bytes(algorithm, &sha1::Sha1::digest(bytes)),
+        Algorithm::Sha256 => Digest::from_bytes(algorithm, &sha2::Sha256::digest(bytes)),
+        Algorithm::Sha512 => Digest::from_bytes(algorithm, &sha2::Sha512::digest(bytes)),
+    }
+}
