@@ -1,1 +1,261 @@
-//! Finds kube_env.yaml and its companions in user data.
+//! Finds `kube_env.yaml` and its companions in user data, without running any of it.
+//!
+//! kops wraps the three documents as here-documents of a shell script, and that script, where the operator
+//! adds user data of their own, as a part of a MIME message; tools around it may encode either in base64.
+//! A gzip layer is taken off before, by whoever fetched the user data.
+
+mod mime;
+
+use crate::yaml::as_text;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use quake_model::fault::{Code, Fault};
+
+/// The largest user data read, in bytes; EC2 allows 16 KiB, which gzip may have made of more.
+const MOST_BYTES: usize = 4 << 20;
+/// How many layers are taken off; kops makes two.
+const MOST_LAYERS: usize = 4;
+
+/// What user data holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserDataDocuments {
+    /// `kube_env.yaml`.
+    pub kube_env: String,
+    /// `cluster_spec.yaml`, where it is there.
+    pub cluster_spec: Option<String>,
+    /// `ig_spec.yaml`, where it is there.
+    pub ig_spec: Option<String>,
+    /// How they were wrapped, outermost first, such as `MIME message, shell script`.
+    pub form: String,
+}
+
+/// Finds the documents.
+///
+/// # Errors
+///
+/// `config.user-data-unusable` where there is no `kube_env.yaml`, where it is cut short or given twice in two
+/// versions, with what was seen instead; `config.yaml-syntax` where a document is not UTF-8.
+pub fn find_documents(bytes: &[u8]) -> Result<UserDataDocuments, Fault> {
+    let mut search = Search::default();
+    if bytes.len() > MOST_BYTES {
+        return Err(search.unusable(bytes, "the user data is too large"));
+    }
+    search.look(bytes, &mut Vec::new())?;
+    let Some((kube_env, form)) = search.kube_env.take() else {
+        let summary = if bytes.is_empty() {
+            "there is no user data"
+        } else {
+            "the user data holds no kube_env.yaml"
+        };
+        return Err(search.unusable(bytes, summary));
+    };
+    Ok(UserDataDocuments {
+        kube_env,
+        cluster_spec: search.cluster_spec.take(),
+        ig_spec: search.ig_spec.take(),
+        form,
+    })
+}
+
+/// What was found so far, and what was seen on the way.
+#[derive(Default)]
+struct Search {
+    kube_env: Option<(String, String)>,
+    cluster_spec: Option<String>,
+    ig_spec: Option<String>,
+    seen: Vec<String>,
+}
+
+impl Search {
+    fn unusable(&self, bytes: &[u8], summary: &str) -> Fault {
+        let mut fault = Fault::new(Code::ConfigUserDataUnusable, summary)
+            .seen("size", bytes.len())
+            .seen("form", describe(bytes));
+        if !self.seen.is_empty() {
+            fault = fault.seen("parts", self.seen.join("; "));
+        }
+        fault
+    }
+
+    fn look(&mut self, bytes: &[u8], layers: &mut Vec<&'static str>) -> Result<(), Fault> {
+        if layers.len() >= MOST_LAYERS {
+            return Ok(());
+        }
+        if let Some(message) = mime::read(bytes) {
+            layers.push("MIME message");
+            for part in message.parts {
+                let summary = format!("{}, {} bytes", part.kind, part.body.len());
+                self.seen.push(summary);
+                self.look(&part.body, layers)?;
+            }
+            layers.pop();
+            return Ok(());
+        }
+        if self.here_documents(bytes, layers)? {
+            return Ok(());
+        }
+        if let Some(decoded) = decode(bytes) {
+            layers.push("base64");
+            self.seen.push(format!("base64 of {}", describe(&decoded)));
+            self.look(&decoded, layers)?;
+            layers.pop();
+        }
+        Ok(())
+    }
+
+    /// Takes the documents out of a script; whether there was any.
+    fn here_documents(&mut self, bytes: &[u8], layers: &[&'static str]) -> Result<bool, Fault> {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let mut any = false;
+        while let Some(line) = lines.next() {
+            let Some(start) = std::str::from_utf8(line).ok().and_then(read_start) else {
+                continue;
+            };
+            let mut content = Vec::new();
+            let mut ended = false;
+            for line in lines.by_ref() {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                let line = if start.dashed { trim_tabs(line) } else { line };
+                if line == start.marker.as_bytes() {
+                    ended = true;
+                    break;
+                }
+                content.extend_from_slice(line);
+                content.push(b'\n');
+            }
+            let name = start.name;
+            if !ended {
+                let summary = format!("{name} is cut short in the user data");
+                return Err(self.unusable(bytes, &summary));
+            }
+            if !start.literal && content.iter().any(|byte| b"$`\\".contains(byte)) {
+                let summary = format!("{name} is made by the shell, and nothing here runs it");
+                return Err(self.unusable(bytes, &summary));
+            }
+            any = true;
+            self.keep(name, as_text(name, &content)?, layers, bytes)?;
+        }
+        Ok(any)
+    }
+
+    fn keep(
+        &mut self,
+        name: &str,
+        text: &str,
+        layers: &[&'static str],
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let old = match name {
+            "kube_env.yaml" => self.kube_env.as_ref().map(|(text, _)| text),
+            "cluster_spec.yaml" => self.cluster_spec.as_ref(),
+            _ => self.ig_spec.as_ref(),
+        };
+        if old.is_some_and(|old| old != text) {
+            let summary = format!("{name} is given twice, in two versions");
+            return Err(self.unusable(bytes, &summary));
+        }
+        let text = text.to_owned();
+        match name {
+            "kube_env.yaml" => {
+                let mut form = layers.to_vec();
+                form.push("shell script");
+                self.kube_env = Some((text, form.join(", ")));
+            }
+            "cluster_spec.yaml" => self.cluster_spec = Some(text),
+            _ => self.ig_spec = Some(text),
+        }
+        Ok(())
+    }
+}
+
+/// The first line of a here-document of ours.
+struct Start<'a> {
+    name: &'static str,
+    marker: &'a str,
+    literal: bool,
+    dashed: bool,
+}
+
+/// Reads `cat > <name> << 'MARKER'`, in any order of its parts.
+fn read_start(line: &str) -> Option<Start<'_>> {
+    let (before, after) = line.split_once("<<")?;
+    if before.trim_start().starts_with('#') {
+        return None;
+    }
+    let (dashed, after) = match after.strip_prefix('-') {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, after.trim_start()),
+    };
+    let quote = after.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let (marker, rest) = match quote {
+        Some(quote) => after[1..].split_once(quote)?,
+        None => {
+            let end = after.find([' ', '\t', '\r', ';', '>', '|']);
+            let end = end.unwrap_or(after.len());
+            after.split_at(end)
+        }
+    };
+    let target = target(before).or_else(|| target(rest))?;
+    let name = target.rsplit('/').next().unwrap_or_default();
+    let names = ["kube_env.yaml", "cluster_spec.yaml", "ig_spec.yaml"];
+    let name = names.into_iter().find(|known| *known == name)?;
+    let literal = quote.is_some() || marker.starts_with('\\');
+    let marker = marker.trim_start_matches('\\');
+    (!marker.is_empty()).then_some(Start {
+        name,
+        marker,
+        literal,
+        dashed,
+    })
+}
+
+/// The file a command writes to.
+fn target(command: &str) -> Option<&str> {
+    let (_, file) = command.split_once('>')?;
+    let file = file.trim_start_matches('>').trim_start();
+    let end = file.find([' ', '\t', '\r', ';']).unwrap_or(file.len());
+    Some(file[..end].trim_matches(['\'', '"']))
+}
+
+fn trim_tabs(line: &[u8]) -> &[u8] {
+    let tabs = line.iter().take_while(|byte| **byte == b'\t').count();
+    &line[tabs..]
+}
+
+/// What base64 text stands for; `None` for anything else. Line breaks do not matter.
+fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = bytes
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    // A short word is base64 by accident only.
+    if digits.len() < 16 {
+        return None;
+    }
+    STANDARD.decode(digits).ok()
+}
+
+/// What bytes look like, in words.
+fn describe(bytes: &[u8]) -> &'static str {
+    let start = bytes.trim_ascii_start();
+    if start.is_empty() {
+        "nothing"
+    } else if start.starts_with(&[0x1f, 0x8b]) {
+        "gzip"
+    } else if mime::read(bytes).is_some() {
+        "MIME message"
+    } else if start.starts_with(b"#!") {
+        "script"
+    } else if start.starts_with(b"#cloud-config") {
+        "cloud-config"
+    } else if start.starts_with(b"#cloud-boothook") || start.starts_with(b"#include") {
+        "cloud-init directive"
+    } else if decode(bytes).is_some() {
+        "base64"
+    } else if std::str::from_utf8(bytes).is_ok() {
+        "text"
+    } else {
+        "binary"
+    }
+}
