@@ -1,0 +1,193 @@
+//! Entries of `Assets`: `digest@url[,url]`.
+
+use crate::yaml::Yaml;
+use quake_model::digest::{Algorithm, Digest, DigestError};
+use quake_model::fault::{Code, Fault};
+use quake_model::spec::{AssetKind, AssetSpec};
+
+/// Reads one entry.
+///
+/// # Errors
+///
+/// `config.digest-refused` where the digest is md5 or is missing, `config.asset-malformed` where the entry is
+/// anything else than a digest and one or more http or https URLs; both with line and column.
+pub(super) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
+    let text = entry.text().unwrap_or_default();
+    let malformed = |what: &str| {
+        entry.fault(
+            source,
+            Code::ConfigAssetMalformed,
+            format!("{text:?} {what}"),
+        )
+    };
+    let refused = |what: &str| {
+        entry.fault(
+            source,
+            Code::ConfigDigestRefused,
+            format!("{text:?} {what}"),
+        )
+    };
+    let (digest, urls) = match text.split_once('@') {
+        // An `@` may also stand in a URL, which starts with its scheme.
+        Some((digest, _)) if digest.contains("://") => return Err(refused("has no digest")),
+        Some((digest, urls)) => (digest, urls),
+        None if text.contains("://") => return Err(refused("has no digest")),
+        None => return Err(malformed("is not digest@url")),
+    };
+    if digest.is_empty() {
+        return Err(refused("has no digest"));
+    }
+    let digest = digest.parse::<Digest>().map_err(|error| match error {
+        DigestError::Md5 => refused("is pinned with md5"),
+        DigestError::NotHex { .. } | DigestError::Length { .. } | DigestError::Algorithm { .. } => {
+            malformed("has a digest that is none").caused_by(error.to_string())
+        }
+    })?;
+    let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();
+    if let Some(url) = urls.iter().find(|url| !is_fetchable(url)) {
+        return Err(malformed(&format!(
+            "names {url:?}, which is not an http(s) URL of a file"
+        )));
+    }
+    let name = urls
+        .first()
+        .map(|url| file_name(url).to_owned())
+        .unwrap_or_default();
+    let kind = if name.ends_with(".tar.gz") || name.ends_with(".tgz") {
+        AssetKind::TarGz
+    } else {
+        AssetKind::Plain
+    };
+    Ok(AssetSpec {
+        name,
+        digest,
+        urls,
+        kind,
+    })
+}
+
+/// One warning for all assets pinned with sha1, where there are any.
+pub(super) fn weak_digests(source: &str, assets: &[AssetSpec]) -> Option<Fault> {
+    let weak: Vec<&str> = assets
+        .iter()
+        .filter(|asset| asset.digest.algorithm() == Algorithm::Sha1)
+        .map(|asset| asset.name.as_str())
+        .collect();
+    if weak.is_empty() {
+        return None;
+    }
+    let (count, all) = (weak.len(), assets.len());
+    let summary = format!("{count} of {all} assets are pinned with sha1");
+    let fault = Fault::new(Code::ConfigWeakDigest, summary)
+        .seen("source", source)
+        .seen("count", count)
+        .seen("assets", weak.join(", "));
+    Some(fault)
+}
+
+fn is_fetchable(url: &str) -> bool {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let Some((host, _)) = rest.and_then(|rest| rest.split_once('/')) else {
+        return false;
+    };
+    let clean = !url.chars().any(|c| c.is_whitespace() || c.is_control());
+    clean && !host.is_empty() && !matches!(file_name(url), "" | "." | "..")
+}
+
+/// The last segment of a URL's path.
+fn file_name(url: &str) -> &str {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse;
+
+    const SHA1: &str = "0f3a59e4c0aae8c2b2a0924d8ace010ebf39f48e";
+
+    fn read(text: &str) -> Result<AssetSpec, Fault> {
+        let list = parse("kube_env.yaml", &format!("- {text:?}")).expect("a literal document");
+        read_asset("kube_env.yaml", &list.items()[0])
+    }
+
+    #[test]
+    fn an_asset_has_its_name_kind_and_urls_in_order() {
+        let text = format!("{SHA1}@https://a/cni-v0.7.5.tgz,http://b/x/other.tgz");
+        let asset = read(&text).expect("a good entry");
+        assert_eq!(asset.name, "cni-v0.7.5.tgz");
+        assert_eq!(asset.kind, AssetKind::TarGz);
+        assert_eq!(
+            asset.urls,
+            ["https://a/cni-v0.7.5.tgz", "http://b/x/other.tgz"]
+        );
+        let plain = read(&format!("{SHA1}@https://a/kubelet")).expect("a good entry");
+        assert_eq!(plain.kind, AssetKind::Plain);
+    }
+
+    #[test]
+    fn every_accepted_algorithm_is_read_bare_and_named() {
+        for (digits, name) in [(40, "sha1"), (64, "sha256"), (128, "sha512")] {
+            let hex = "a".repeat(digits);
+            for text in [
+                format!("{hex}@https://a/b"),
+                format!("{name}:{hex}@https://a/b"),
+            ] {
+                let digest = read(&text).map(|asset| asset.digest.to_string());
+                assert_eq!(digest, Ok(format!("{name}:{hex}")));
+            }
+        }
+    }
+
+    #[test]
+    fn a_weak_or_missing_digest_is_refused_at_its_place() {
+        for text in [
+            "d41d8cd98f00b204e9800998ecf8427e@https://a/b",
+            "md5:00@https://a/b",
+            "https://a/kubelet",
+            "https://user@a/kubelet",
+            "@https://a/kubelet",
+        ] {
+            let fault = read(text).expect_err(text);
+            assert_eq!(fault.code, Code::ConfigDigestRefused, "{text}");
+            assert_eq!(fault.evidence_named("line"), Some("1"));
+            assert_eq!(fault.evidence_named("column"), Some("3"));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_malformed() {
+        for text in [
+            "",
+            "kubelet",
+            "abcd@https://a/b",
+            &format!("{SHA1}@"),
+            &format!("{SHA1}@file:///etc/passwd"),
+            &format!("{SHA1}@https://a/b,"),
+            &format!("{SHA1}@https://a"),
+            &format!("{SHA1}@https:///b"),
+            &format!("{SHA1}@https://a/.."),
+            &format!("{SHA1}@https://a/b c"),
+            &format!("sha256:{SHA1}@https://a/b"),
+            &format!("crc:{SHA1}@https://a/b"),
+            &format!("{}@https://a/b", "g".repeat(40)),
+        ] {
+            let fault = read(text).expect_err(text);
+            assert_eq!(fault.code, Code::ConfigAssetMalformed, "{text}");
+        }
+    }
+
+    #[test]
+    fn assets_pinned_with_sha1_give_one_warning_that_names_them() {
+        let weak = read(&format!("{SHA1}@https://a/kubelet")).expect("a good entry");
+        let strong = read(&format!("{}@https://a/kubectl", "b".repeat(64))).expect("a good entry");
+        let fault = weak_digests("x", &[weak.clone(), strong.clone()]).expect("one is weak");
+        assert_eq!(fault.code, Code::ConfigWeakDigest);
+        assert_eq!(fault.evidence_named("count"), Some("1"));
+        assert_eq!(fault.evidence_named("assets"), Some("kubelet"));
+        assert_eq!(weak_digests("x", &[strong]), None);
+    }
+}
