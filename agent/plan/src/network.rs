@@ -1,1 +1,194 @@
-//! Decisions about network.
+//! Kernel modules and settings a node needs before pods can talk. The same settings as a file, for the next
+//! boot of the machine, are written by [`crate::files`].
+
+use crate::known::Known;
+use quake_model::phase::Phase;
+use quake_model::spec::{NodeSpec, Runtime};
+use quake_model::step::{Action, Need, Step};
+
+/// One kernel setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// The key with dots.
+    pub key: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Whether the node can do without it.
+    pub need: Need,
+    /// Why it is set, in a few words.
+    pub why: &'static str,
+}
+
+/// Ports kept for services where the spec names none: kube-apiserver's own default.
+const DEFAULT_NODE_PORTS: &str = "30000-32767";
+
+/// Settings that do not depend on the spec: key, value, why. The values are those kops 1.8 to 1.15 gave its
+/// nodes (nodeup's sysctl builder), so that a replaced node behaves as its neighbours do.
+const FIXED: &[(&str, &str, &str)] = &[
+    (
+        "vm.max_map_count",
+        "262144",
+        "databases and search engines map many files",
+    ),
+    (
+        "kernel.softlockup_panic",
+        "1",
+        "a node that hangs should restart, not linger",
+    ),
+    (
+        "kernel.softlockup_all_cpu_backtrace",
+        "1",
+        "a node that hangs should say where",
+    ),
+    ("net.core.somaxconn", "32768", "bursts of new connections"),
+    (
+        "net.core.rmem_max",
+        "16777216",
+        "large receive buffers, for those who ask",
+    ),
+    (
+        "net.core.wmem_max",
+        "16777216",
+        "large send buffers, for those who ask",
+    ),
+    (
+        "net.ipv4.tcp_wmem",
+        "4096 12582912 16777216",
+        "throughput over long distances",
+    ),
+    (
+        "net.ipv4.tcp_rmem",
+        "4096 12582912 16777216",
+        "throughput over long distances",
+    ),
+    (
+        "net.ipv4.tcp_max_syn_backlog",
+        "8096",
+        "bursts of new connections",
+    ),
+    (
+        "net.ipv4.tcp_slow_start_after_idle",
+        "0",
+        "connections that are kept open stay fast",
+    ),
+    (
+        "net.ipv4.tcp_tw_reuse",
+        "1",
+        "many short connections do not run out of ports",
+    ),
+    ("net.core.netdev_max_backlog", "16384", "bursts of packets"),
+    (
+        "fs.file-max",
+        "2097152",
+        "every pod on the node shares this limit",
+    ),
+    (
+        "fs.inotify.max_user_instances",
+        "8192",
+        "every container of root shares this limit",
+    ),
+    (
+        "fs.inotify.max_user_watches",
+        "524288",
+        "every container of root shares this limit",
+    ),
+];
+
+/// The node's kernel settings, in the order they are set.
+pub fn sysctls(spec: &NodeSpec) -> Vec<Sysctl> {
+    let optional = |key, value: &str, why| Sysctl {
+        key,
+        value: value.to_owned(),
+        need: Need::Optional,
+        why,
+    };
+    let ports = spec
+        .networking
+        .node_port_range
+        .as_deref()
+        .unwrap_or(DEFAULT_NODE_PORTS);
+    let mut all: Vec<Sysctl> = FIXED
+        .iter()
+        .map(|(key, value, why)| optional(key, value, why))
+        .collect();
+    all.push(optional(
+        "net.ipv4.ip_local_reserved_ports",
+        ports,
+        "outgoing connections leave the ports of services alone",
+    ));
+    if on_aws(spec) {
+        all.push(optional(
+            "net.ipv4.neigh.default.gc_thresh1",
+            "0",
+            "addresses are reused quickly in a VPC, so stale neighbours must go",
+        ));
+    }
+    all.push(optional(
+        "net.bridge.bridge-nf-call-iptables",
+        "1",
+        "service addresses work between pods of one bridge",
+    ));
+    // Without forwarding no pod reaches anything: the one setting a node cannot do without.
+    all.push(Sysctl {
+        key: "net.ipv4.ip_forward",
+        value: "1".to_owned(),
+        need: Need::Required,
+        why: "pods reach other nodes",
+    });
+    all
+}
+
+/// The kernel modules the node wants, in the order they are loaded.
+///
+/// All are optional: any may be built in, or be replaced by its nftables counterpart, and a node that lacks
+/// one that matters says so in its `ready` phase.
+pub fn modules(spec: &NodeSpec) -> Vec<&'static str> {
+    let mut names = vec![
+        "br_netfilter",
+        "overlay",
+        "ip_tables",
+        "iptable_filter",
+        "iptable_nat",
+        "nf_conntrack",
+    ];
+    let ipvs = spec
+        .kube_proxy
+        .as_ref()
+        .is_some_and(|proxy| proxy.flag("proxy-mode") == Some("ipvs"));
+    if ipvs {
+        names.extend(["ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh"]);
+    }
+    if let Runtime::Docker(docker) = &spec.runtime {
+        let wants_aufs = docker.flags.iter().any(|flag| {
+            flag.name == "storage-driver" && flag.value.split(',').any(|d| d == "aufs")
+        });
+        if wants_aufs {
+            names.push("aufs");
+        }
+    }
+    names
+}
+
+/// Plans the network phase: modules first, for some settings exist only once their module is loaded.
+pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
+    let modules = modules(spec).into_iter().map(|name| Action::LoadModule {
+        name: name.to_owned(),
+        need: Need::Optional,
+    });
+    let settings = sysctls(spec).into_iter().map(|sysctl| Action::SetSysctl {
+        key: sysctl.key.to_owned(),
+        value: sysctl.value,
+        need: sysctl.need,
+    });
+    modules
+        .chain(settings)
+        .map(|action| Step::new(Phase::Network, action))
+        .collect()
+}
+
+/// Whether kubelet's cloud provider is AWS; where the spec does not say, every dialect's cloud is.
+fn on_aws(spec: &NodeSpec) -> bool {
+    spec.kubelet
+        .flag("cloud-provider")
+        .is_none_or(|provider| matches!(provider, "aws" | "external"))
+}
