@@ -1,1 +1,135 @@
-//! Decisions about ready.
+//! When a node is ready: which of its components answer, and where.
+
+use crate::files::layout;
+use crate::known::Known;
+use quake_model::phase::Phase;
+use quake_model::spec::{Component, ControlPlane, EtcdProvider, NodeSpec, Probe, Role};
+use quake_model::step::{Action, Condition, Step};
+
+/// kubelet's health port, by its own default since 1.2.
+const KUBELET_PORT: u16 = 10248;
+
+/// Plans the ready phase: kubelet first, which runs everything else; the network last, for where a `DaemonSet`
+/// configures it, it needs the API server.
+pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
+    if spec.role == Role::Bastion {
+        return Vec::new();
+    }
+    let mut conditions = Vec::new();
+    conditions.extend(kubelet_probe(spec).map(|probe| healthy("kubelet", &probe)));
+    if let Some(control_plane) = &spec.control_plane {
+        conditions.extend(etcd_conditions(spec));
+        conditions.push(healthy(
+            "kube-apiserver",
+            &api_server_probe(spec, control_plane),
+        ));
+        conditions.push(healthy(
+            "kube-controller-manager",
+            &controller_manager_probe(spec, control_plane),
+        ));
+        conditions.push(healthy(
+            "kube-scheduler",
+            &scheduler_probe(spec, control_plane),
+        ));
+    }
+    conditions.push(Condition::CniConfigured {
+        directory: layout::CNI_CONFIGURATIONS.to_owned(),
+    });
+    conditions
+        .into_iter()
+        .map(|condition| Step::new(Phase::Ready, Action::Await(condition)))
+        .collect()
+}
+
+fn healthy(component: &str, probe: &Probe) -> Condition {
+    let scheme = if probe.tls { "https" } else { "http" };
+    Condition::Healthy {
+        component: component.to_owned(),
+        url: format!("{scheme}://127.0.0.1:{}{}", probe.port, probe.path),
+    }
+}
+
+/// The etcd clusters that answer without a certificate; those of etcd-manager may ask for one, and the API
+/// server, which has it, is not healthy without them.
+fn etcd_conditions(spec: &NodeSpec) -> Vec<Condition> {
+    spec.etcd
+        .iter()
+        .filter(|cluster| cluster.provider == EtcdProvider::Legacy)
+        .filter_map(|cluster| {
+            let port = match cluster.name.as_str() {
+                "main" => 4001,
+                "events" => 4002,
+                _ => return None,
+            };
+            let probe = Probe {
+                path: "/health".to_owned(),
+                port,
+                tls: false,
+            };
+            Some(healthy(&format!("etcd-{}", cluster.name), &probe))
+        })
+        .collect()
+}
+
+/// Where kubelet answers; `None` when its health port is turned off.
+pub(crate) fn kubelet_probe(spec: &NodeSpec) -> Option<Probe> {
+    let port = match spec.kubelet.flag("healthz-port") {
+        Some(text) => text.parse().unwrap_or(KUBELET_PORT),
+        None => KUBELET_PORT,
+    };
+    (port != 0).then(|| healthz(port, false))
+}
+
+/// Where the API server answers: its insecure port while it has one, else the secure one.
+pub(crate) fn api_server_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
+    let flag = |name, default| port(&control_plane.api_server, name, default);
+    let insecure = if spec.kubernetes.at_least(1, 20) {
+        0
+    } else {
+        flag("insecure-port", 8080)
+    };
+    match insecure {
+        // 443 is where every dialect puts it; kube-apiserver's own default is another.
+        0 => healthz(flag("secure-port", 443), true),
+        port => healthz(port, false),
+    }
+}
+
+/// Where the controller manager answers.
+pub(crate) fn controller_manager_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
+    controller_probe(spec, &control_plane.controller_manager, (10252, 10257))
+}
+
+/// Where the scheduler answers.
+pub(crate) fn scheduler_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
+    controller_probe(spec, &control_plane.scheduler, (10251, 10259))
+}
+
+/// Where a controller answers, by its default (insecure, secure) ports; since 1.22 it has only a secure one.
+fn controller_probe(spec: &NodeSpec, component: &Component, defaults: (u16, u16)) -> Probe {
+    let (insecure_default, secure_default) = defaults;
+    let insecure = if spec.kubernetes.at_least(1, 22) {
+        0
+    } else {
+        port(component, "port", insecure_default)
+    };
+    match insecure {
+        0 => healthz(port(component, "secure-port", secure_default), true),
+        port => healthz(port, false),
+    }
+}
+
+fn port(component: &Component, flag: &str, default: u16) -> u16 {
+    match component.flag(flag) {
+        Some(text) => text.parse().unwrap_or(default),
+        None => default,
+    }
+}
+
+fn healthz(port: u16, tls: bool) -> Probe {
+    Probe {
+        path: "/healthz".to_owned(),
+        port,
+        tls,
+    }
+}

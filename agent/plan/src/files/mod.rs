@@ -1,1 +1,28 @@
-//! Decisions about files.
+//! Every file the node is configured by, one topic a file; nothing here reads or writes one.
+
+mod cloud_config;
+mod cni;
+mod containerd;
+mod docker;
+mod etcd;
+mod file_assets;
+mod flags;
+mod hooks;
+mod kubeconfig;
+mod kubelet;
+pub(crate) mod layout;
+mod logrotate;
+mod pki;
+mod pod;
+mod proxy_environment;
+mod static_pods;
+mod sysctl;
+mod tree;
+mod unit_text;
+mod yaml_text;
+
+pub(crate) use containerd::unit_files as containerd_unit_files;
+pub(crate) use hooks::distinct as distinct_hooks;
+pub(crate) use kubelet::runtime_unit;
+pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
+pub use tree::{EtcdManifest, plan};

@@ -1,0 +1,169 @@
+//! Units the cluster spec asks for around the node's own.
+
+use super::kubelet::runtime_unit;
+use super::layout;
+use super::unit_text::{UnitText, command_line};
+use quake_model::spec::{Hook, HookKind, NodeSpec, Runtime};
+use quake_model::step::{Action, WriteFile};
+use std::collections::BTreeMap;
+
+/// The unit files of hooks, in the spec's order; of two of one name the first counts.
+pub(crate) fn actions(spec: &NodeSpec) -> Vec<Action> {
+    distinct(spec)
+        .into_iter()
+        .map(|hook| {
+            // A hook's text may hold a password in its environment, so it is never shown.
+            let text = unit(spec, hook);
+            Action::WriteFile(WriteFile::secret(&layout::unit(&hook.unit), 0o600, text))
+        })
+        .collect()
+}
+
+/// The hooks of the spec, one for each unit.
+pub(crate) fn distinct(spec: &NodeSpec) -> Vec<&Hook> {
+    let mut hooks: Vec<&Hook> = Vec::new();
+    for hook in &spec.hooks {
+        if hooks.iter().all(|earlier| earlier.unit != hook.unit) {
+            hooks.push(hook);
+        }
+    }
+    hooks
+}
+
+fn unit(spec: &NodeSpec, hook: &Hook) -> String {
+    if let HookKind::Manifest { text, raw: true } = &hook.kind {
+        return text.clone();
+    }
+    let mut unit = UnitText::new()
+        .section("Unit")
+        .set("Description", &format!("Hook {}", hook.unit));
+    for required in &hook.requires {
+        unit = unit.set("Requires", required);
+    }
+    for later in &hook.before {
+        unit = unit.set("Before", later);
+    }
+    match &hook.kind {
+        HookKind::Manifest { text, .. } => unit.section("Service").raw(text).finish(),
+        HookKind::Container {
+            image,
+            command,
+            environment,
+        } => {
+            let container = Container {
+                image,
+                command,
+                environment,
+            };
+            let runtime = runtime_unit(spec);
+            unit.set("Requires", runtime)
+                .set("After", runtime)
+                .section("Service")
+                .set("Type", "oneshot")
+                .set(
+                    "ExecStartPre",
+                    &command_line(&container.pull(&spec.runtime)),
+                )
+                .set(
+                    "ExecStart",
+                    &command_line(&container.run(&spec.runtime, &hook.unit)),
+                )
+                .section("Install")
+                .set("WantedBy", "multi-user.target")
+                .finish()
+        }
+    }
+}
+
+/// A container run once, with the host's network and files.
+struct Container<'a> {
+    image: &'a str,
+    command: &'a [String],
+    environment: &'a BTreeMap<String, String>,
+}
+
+impl Container<'_> {
+    fn pull(&self, runtime: &Runtime) -> Vec<String> {
+        let words: &[&str] = match runtime {
+            Runtime::Docker(_) => &["/usr/bin/docker", "pull"],
+            Runtime::Containerd { .. } => &[
+                "/usr/bin/env",
+                "ctr",
+                "--namespace",
+                "k8s.io",
+                "images",
+                "pull",
+            ],
+        };
+        words
+            .iter()
+            .copied()
+            .chain([self.image])
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn run(&self, runtime: &Runtime, unit: &str) -> Vec<String> {
+        let mut words: Vec<String> = match runtime {
+            Runtime::Docker(_) => docker_run(),
+            Runtime::Containerd { .. } => containerd_run(),
+        };
+        for (name, value) in self.environment {
+            words.push("--env".to_owned());
+            words.push(format!("{name}={value}"));
+        }
+        words.push(self.image.to_owned());
+        // containerd wants a name for the container; docker makes one up.
+        if matches!(runtime, Runtime::Containerd { .. }) {
+            words.push(unit.trim_end_matches(".service").to_owned());
+        }
+        words.extend(self.command.iter().cloned());
+        words
+    }
+}
+
+fn docker_run() -> Vec<String> {
+    [
+        "/usr/bin/docker",
+        "run",
+        "--rm",
+        "--net=host",
+        "--privileged",
+    ]
+    .into_iter()
+    .chain([
+        "-v",
+        "/:/rootfs/",
+        "-v",
+        "/var/run/dbus:/var/run/dbus",
+        "-v",
+        "/run/systemd:/run/systemd",
+    ])
+    .map(str::to_owned)
+    .collect()
+}
+
+fn containerd_run() -> Vec<String> {
+    let mount = |source: &str, target: &str| {
+        [
+            "--mount".to_owned(),
+            format!("type=bind,src={source},dst={target},options=rbind:rw"),
+        ]
+    };
+    [
+        "/usr/bin/env",
+        "ctr",
+        "--namespace",
+        "k8s.io",
+        "run",
+        "--rm",
+        "--net-host",
+        "--privileged",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .chain(mount("/", "/rootfs"))
+    .chain(mount("/var/run/dbus", "/var/run/dbus"))
+    .chain(mount("/run/systemd", "/run/systemd"))
+    .collect()
+}

@@ -1,0 +1,65 @@
+//! Where things are on a node. The paths are those nodeup used (kops 1.8 to 1.15, Debian family), because
+//! add-ons, dashboards and people know them.
+
+/// Where unit files go.
+///
+/// nodeup wrote to the distribution's own directory (`/lib/systemd/system`), over the files of packages.
+/// `/etc/systemd/system` is the administrator's: it exists on every distribution, wins over the package's
+/// unit of the same name, and an upgrade of the package never takes it back.
+pub(crate) const UNITS: &str = "/etc/systemd/system";
+
+/// kubelet's binary.
+pub(crate) const KUBELET: &str = "/usr/local/bin/kubelet";
+
+/// kubectl's binary.
+pub(crate) const KUBECTL: &str = "/usr/local/bin/kubectl";
+
+/// What kubelet is started with.
+pub(crate) const KUBELET_ENVIRONMENT: &str = "/etc/sysconfig/kubelet";
+
+/// What docker is started with.
+pub(crate) const DOCKER_ENVIRONMENT: &str = "/etc/sysconfig/docker";
+
+/// Proxy variables of the node's services.
+pub(crate) const PROXY_ENVIRONMENT: &str = "/etc/sysconfig/quake-agent-proxy";
+
+/// containerd's configuration.
+pub(crate) const CONTAINERD_CONFIG: &str = "/etc/containerd/config.toml";
+
+/// The cloud provider's configuration.
+pub(crate) const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.config";
+
+/// Keys, certificates and tokens of the control plane.
+pub(crate) const SRV_KUBERNETES: &str = "/srv/kubernetes";
+
+/// Where the API server finds its key to an etcd that etcd-manager runs.
+pub(crate) const API_SERVER_PKI: &str = "/etc/kubernetes/pki/kube-apiserver";
+
+/// CNI plugins.
+pub(crate) const CNI_PLUGINS: &str = "/opt/cni/bin";
+
+/// CNI configurations.
+pub(crate) const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
+
+/// Where out-of-tree volume plugins are, by kubelet's own default.
+pub(crate) const VOLUME_PLUGINS: &str = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/";
+
+/// The path of a unit file.
+pub(crate) fn unit(name: &str) -> String {
+    format!("{UNITS}/{name}")
+}
+
+/// The path of a file of the control plane's keys.
+pub(crate) fn srv(name: &str) -> String {
+    format!("{SRV_KUBERNETES}/{name}")
+}
+
+/// The path of a component's kubeconfig.
+pub(crate) fn kubeconfig(component: &str) -> String {
+    format!("/var/lib/{component}/kubeconfig")
+}
+
+/// The path of a component's log.
+pub(crate) fn log(component: &str) -> String {
+    format!("/var/log/{component}.log")
+}

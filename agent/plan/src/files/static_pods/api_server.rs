@@ -1,0 +1,134 @@
+//! kube-apiserver.
+
+use super::tree::{control_plane_paths, log_path};
+use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
+use crate::files::flags::FlagSet;
+use crate::files::layout::{self, srv};
+use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::files::proxy_environment;
+use crate::known::Credentials;
+use crate::ready::api_server_probe;
+use quake_model::spec::{ControlPlane, Dialect, NodeSpec};
+
+const NAME: &str = "kube-apiserver";
+
+/// kube-apiserver's pod.
+pub(super) fn pod(
+    spec: &NodeSpec,
+    control_plane: &ControlPlane,
+    credentials: &Credentials,
+) -> StaticPod {
+    let component = &control_plane.api_server;
+    let flags = flags(spec, control_plane, credentials);
+    let command = Command::of_component(spec, NAME, &flags);
+    let mut pod = StaticPod::of(NAME, component, command, Priority::Cluster);
+    pod.default_cpu("150m");
+    // dns-controller publishes the node's addresses under these names.
+    pod.annotations.push((
+        "dns.alpha.kubernetes.io/internal".to_owned(),
+        control_plane.internal_name.clone(),
+    ));
+    if let Some(name) = &control_plane.public_name {
+        pod.annotations
+            .push(("dns.alpha.kubernetes.io/external".to_owned(), name.clone()));
+    }
+    pod.environment = proxy_environment::variables(spec);
+    let probe = api_server_probe(spec, control_plane);
+    // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
+    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 45));
+    pod.ports = ports(spec, &flags);
+    pod.paths = paths(spec, &flags, credentials);
+    pod
+}
+
+fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credentials) -> FlagSet {
+    let mut flags = FlagSet::from_spec(&control_plane.api_server.flags);
+    flags.set("client-ca-file", srv("ca.crt"));
+    flags.set("tls-cert-file", srv("server.cert"));
+    flags.set("tls-private-key-file", srv("server.key"));
+    if spec.dialect == Dialect::KubeEnv {
+        flags.set("token-auth-file", srv("known_tokens.csv"));
+        if has_basic_auth(spec) && credentials.secrets.contains_key("kube") {
+            flags.set("basic-auth-file", srv("basic_auth.csv"));
+        }
+    }
+    if secures_kubelet(spec) {
+        flags.set("kubelet-client-certificate", srv("kubelet-api.pem"));
+        flags.set("kubelet-client-key", srv("kubelet-api-key.pem"));
+    }
+    if spec.kubernetes.at_least(1, 7) {
+        flags.set("proxy-client-cert-file", srv("apiserver-aggregator.cert"));
+        flags.set("proxy-client-key-file", srv("apiserver-aggregator.key"));
+        if credentials.keypairs.contains_key("apiserver-aggregator-ca") {
+            flags.set(
+                "requestheader-client-ca-file",
+                srv("apiserver-aggregator-ca.cert"),
+            );
+        }
+    }
+    if control_plane.encryption_config && spec.kubernetes.at_least(1, 7) {
+        // The flag left its experiment in 1.13.
+        let name = match spec.kubernetes.at_least(1, 13) {
+            true => "encryption-provider-config",
+            false => "experimental-encryption-provider-config",
+        };
+        flags.set(name, srv("encryptionconfig.yaml"));
+    }
+    if credentials.keypairs.contains_key(ETCD_CLIENT) {
+        let file = |name: &str| format!("{}/{name}", layout::API_SERVER_PKI);
+        flags.set("etcd-cafile", file("etcd-ca.crt"));
+        flags.set("etcd-certfile", file("etcd-client.crt"));
+        flags.set("etcd-keyfile", file("etcd-client.key"));
+        flags.set("etcd-servers", "https://127.0.0.1:4001");
+        flags.set("etcd-servers-overrides", "/events#https://127.0.0.1:4002");
+    }
+    if spec.cloud_config.is_some() {
+        flags.set("cloud-config", layout::CLOUD_CONFIG);
+    }
+    flags
+}
+
+fn ports(spec: &NodeSpec, flags: &FlagSet) -> Vec<(&'static str, u16)> {
+    let port = |name: &str, default: u16| match flags.get(name) {
+        Some(text) => text.parse().unwrap_or(default),
+        None => default,
+    };
+    let mut ports = vec![("https", port("secure-port", 443))];
+    // The insecure port is gone since 1.20, and an operator may have turned it off before.
+    let insecure = if spec.kubernetes.at_least(1, 20) {
+        0
+    } else {
+        port("insecure-port", 8080)
+    };
+    if insecure != 0 {
+        ports.push(("local", insecure));
+    }
+    ports
+}
+
+fn paths(spec: &NodeSpec, flags: &FlagSet, credentials: &Credentials) -> Vec<HostPath> {
+    let mut paths = vec![log_path(NAME)];
+    paths.extend(control_plane_paths(spec));
+    paths.push(HostPath::new(
+        "srvsshproxy",
+        "/srv/sshproxy",
+        Access::ReadOnly,
+    ));
+    if credentials.keypairs.contains_key(ETCD_CLIENT) {
+        paths.push(HostPath::new(
+            "pki",
+            layout::API_SERVER_PKI,
+            Access::ReadOnly,
+        ));
+    }
+    // The log is rotated by renaming, which needs its directory, not just the file; `-` is standard output.
+    let audit = flags.get("audit-log-path").filter(|path| *path != "-");
+    if let Some((directory, _)) = audit.and_then(|path| path.rsplit_once('/')) {
+        paths.push(HostPath::new(
+            "auditlogpathdir",
+            directory,
+            Access::ReadWrite,
+        ));
+    }
+    paths
+}
