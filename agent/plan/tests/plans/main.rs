@@ -3,3 +3,4 @@
 mod goldens;
 mod laws;
 mod nodes;
+mod storage;
