@@ -1,0 +1,17 @@
+//! HTTP clients: names resolved without the C library, one TLS provider, proxies that never stand before
+//! the instance's own services, time limits on every request.
+
+mod client;
+mod failure;
+mod proxy;
+mod resolver;
+
+pub use client::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT};
+pub use proxy::ProxySettings;
+pub use resolver::Resolver;
+
+pub(crate) use client::build_metadata_client;
+pub(crate) use failure::{describe_failure, is_after_connecting};
+
+#[cfg(test)]
+pub(crate) mod testing;

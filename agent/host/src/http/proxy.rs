@@ -1,0 +1,111 @@
+//! Which requests go through a proxy, from the environment's usual variables.
+//!
+//! The instance's own services (metadata, time, loopback) never do: a proxy that answers for
+//! 169.254.169.254 would hand out another machine's identity, or an error page.
+
+use quake_model::redact::Secret;
+use reqwest::{ClientBuilder, NoProxy, Proxy};
+
+/// Hosts that never go through a proxy, whatever `no_proxy` says.
+const ALWAYS_DIRECT: &str = "169.254.0.0/16,fe80::/10,fd00:ec2::/32,127.0.0.0/8,::1,localhost";
+
+/// The proxies in force. Their URLs may carry a password and are never printed.
+#[derive(Debug, Clone, Default)]
+pub struct ProxySettings {
+    http: Option<Secret<String>>,
+    https: Option<Secret<String>>,
+    direct: String,
+}
+
+impl ProxySettings {
+    /// Reads `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in either case.
+    pub fn from_environment() -> Self {
+        Self::from_lookup(|name| std::env::var(name).ok())
+    }
+
+    /// Reads the same settings from `lookup`, which answers for one variable's name.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let either = |name: &str| {
+            let found = lookup(name).or_else(|| lookup(&name.to_ascii_uppercase()));
+            found.filter(|value| !value.trim().is_empty())
+        };
+        let all = either("all_proxy");
+        let direct = match either("no_proxy") {
+            Some(listed) => format!("{listed},{ALWAYS_DIRECT}"),
+            None => ALWAYS_DIRECT.to_owned(),
+        };
+        Self {
+            http: either("http_proxy").or(all.clone()).map(Secret::new),
+            https: either("https_proxy").or(all).map(Secret::new),
+            direct,
+        }
+    }
+
+    /// No proxy at all.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Gives these proxies to a client in the making, in place of its own reading of the environment.
+    pub(super) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, reqwest::Error> {
+        let mut builder = builder.no_proxy();
+        if let Some(url) = &self.http {
+            builder = builder.proxy(Proxy::http(url.expose())?.no_proxy(self.exceptions()));
+        }
+        if let Some(url) = &self.https {
+            builder = builder.proxy(Proxy::https(url.expose())?.no_proxy(self.exceptions()));
+        }
+        Ok(builder)
+    }
+
+    fn exceptions(&self) -> Option<NoProxy> {
+        NoProxy::from_string(&self.direct)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::testing::{Reply, Server};
+
+    fn settings(pairs: &[(&str, &str)]) -> ProxySettings {
+        ProxySettings::from_lookup(|name| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    async fn body_through(proxy: &ProxySettings, url: &str) -> String {
+        let builder = reqwest::Client::builder().tls_certs_only([]);
+        let client = proxy.apply(builder).expect("the settings are valid");
+        let client = client.build().expect("no file is read");
+        let response = client.get(url).send().await.expect("a server answers");
+        response.text().await.expect("it has a body")
+    }
+
+    #[tokio::test]
+    async fn the_instances_own_services_never_go_through_a_proxy() {
+        let proxy = Server::start(|_| Reply::text(200, "from the proxy")).await;
+        let direct = Server::start(|_| Reply::text(200, "from the service")).await;
+        let proxied = settings(&[("HTTP_PROXY", &proxy.url("")), ("no_proxy", "example.org")]);
+        let named = body_through(&proxied, "http://mirror.example/kubelet").await;
+        let loopback = body_through(&proxied, &direct.url("/latest/api/token")).await;
+        assert_eq!(
+            (named.as_str(), loopback.as_str()),
+            ("from the proxy", "from the service")
+        );
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_is_never_printed() {
+        let settings = settings(&[("https_proxy", "http://user:hunter2@proxy:3128")]);
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn all_proxy_stands_in_for_both_schemes_and_loses_to_the_specific_ones() {
+        let settings = settings(&[("all_proxy", "http://a:1"), ("https_proxy", "http://b:2")]);
+        assert_eq!(settings.http, Some(Secret::new("http://a:1".to_owned())));
+        assert_eq!(settings.https, Some(Secret::new("http://b:2".to_owned())));
+    }
+}

@@ -1,0 +1,191 @@
+//! A small HTTP server for tests: one closure answers, and every request is remembered.
+
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// One request as the server read it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    /// Such as `GET`.
+    pub(crate) method: String,
+    /// The target with its query; absolute when the client took the server for a proxy.
+    pub(crate) path: String,
+    /// The head's lines after the first, as sent.
+    pub(crate) headers: Vec<String>,
+}
+
+impl Seen {
+    /// The value of a header, if it was sent.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+}
+
+/// What the server sends back.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<String>,
+    body: Vec<u8>,
+    declared: Option<usize>,
+    hangs: bool,
+}
+
+impl Reply {
+    /// A body of text.
+    pub(crate) fn text(status: u16, body: &str) -> Self {
+        Self::bytes(status, body.as_bytes())
+    }
+
+    /// A body of bytes.
+    pub(crate) fn bytes(status: u16, body: &[u8]) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.to_vec(),
+            declared: None,
+            hangs: false,
+        }
+    }
+
+    /// Adds a header.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push(format!("{name}: {value}\r\n"));
+        self
+    }
+
+    /// Declares a length that the body does not have; the connection closes after the body.
+    pub(crate) fn declaring(mut self, length: usize) -> Self {
+        self.declared = Some(length);
+        self
+    }
+
+    /// Sends what there is and then neither sends nor closes.
+    pub(crate) fn hanging(mut self) -> Self {
+        self.hangs = true;
+        self
+    }
+
+    fn head(&self) -> String {
+        let length = self.declared.unwrap_or(self.body.len());
+        let extra = self.headers.concat();
+        format!(
+            "HTTP/1.1 {} x\r\ncontent-length: {length}\r\nconnection: close\r\n{extra}\r\n",
+            self.status
+        )
+    }
+}
+
+/// The server; it ends with the test's runtime.
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: std::net::SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    /// Starts a server on a free port of 127.0.0.1.
+    pub(crate) async fn start<F>(answer: F) -> Self
+    where
+        F: Fn(&Seen) -> Reply + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (answer, log) = (Arc::new(answer), Arc::clone(&seen));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
+                tokio::spawn(async move { serve(stream, &*answer, &log).await });
+            }
+        });
+        Self { address, seen }
+    }
+
+    /// The URL of a path on this server.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Requests so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen
+            .lock()
+            .expect("no test panics while it holds it")
+            .clone()
+    }
+
+    /// Requests so far as `METHOD path`.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let line = |seen: &Seen| format!("{} {}", seen.method, seen.path);
+        self.seen().iter().map(line).collect()
+    }
+}
+
+/// The URL of a port on which nothing listens.
+pub(crate) async fn closed_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    format!("http://{address}")
+}
+
+async fn serve<F: Fn(&Seen) -> Reply>(mut stream: TcpStream, answer: &F, log: &Mutex<Vec<Seen>>) {
+    let Some(seen) = read_request(&mut stream).await else {
+        return;
+    };
+    let reply = answer(&seen);
+    log.lock()
+        .expect("no test panics while it holds it")
+        .push(seen);
+    let sent = [reply.head().into_bytes(), reply.body.clone()].concat();
+    // The client may have gone away on purpose; that is its test's business.
+    let _ = stream.write_all(&sent).await;
+    let _ = stream.flush().await;
+    if reply.hangs {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
+    let mut bytes = Vec::new();
+    let head_end = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at;
+        }
+        let mut chunk = [0_u8; 4096];
+        let count = stream.read(&mut chunk).await.ok()?;
+        if count == 0 {
+            return None;
+        }
+        bytes.extend_from_slice(&chunk[..count]);
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
+    let mut lines = head.split("\r\n").map(str::to_owned);
+    let first = lines.next()?;
+    let mut words = first.split(' ');
+    let seen = Seen {
+        method: words.next()?.to_owned(),
+        path: words.next()?.to_owned(),
+        headers: lines.collect(),
+    };
+    drain_body(stream, &seen, bytes.len() - head_end - 4).await;
+    Some(seen)
+}
+
+async fn drain_body(stream: &mut TcpStream, seen: &Seen, mut have: usize) {
+    let length = seen
+        .header("content-length")
+        .and_then(|text| text.parse().ok());
+    let length: usize = length.unwrap_or(0);
+    let mut chunk = [0_u8; 4096];
+    while have < length {
+        match stream.read(&mut chunk).await {
+            Ok(count) if count > 0 => have += count,
+            _ => return,
+        }
+    }
+}

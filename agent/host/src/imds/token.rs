@@ -1,0 +1,160 @@
+//! The session token: asked for once per process, at whichever endpoint answers first.
+
+use crate::aws::Calls;
+use crate::http::{describe_failure, is_after_connecting};
+use futures_util::future::{Either, select};
+use quake_model::ports::{Condition, PortError};
+use quake_model::redact::Secret;
+use reqwest::{Client, Response, StatusCode};
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// How long a token is asked for, in seconds; six hours is the most the service grants.
+const TOKEN_SECONDS: u64 = 21_600;
+
+/// How long before its end a token is not used any more.
+const TOKEN_MARGIN: Duration = Duration::from_secs(60);
+
+/// How long the first endpoint is alone before the second is asked too.
+///
+/// The service answers in about a millisecond; the figure is that of happy eyeballs (RFC 8305) and keeps
+/// an ordinary boot at one token request.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// The longest token that is believed; those of EC2 have 56 characters.
+const MAX_TOKEN_BYTES: usize = 1024;
+
+/// A token, where it is good, and until when.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    /// The endpoint that answered, without a trailing slash.
+    pub(super) endpoint: String,
+    /// What every request must carry.
+    pub(super) token: Secret<String>,
+    ends: Instant,
+}
+
+impl Session {
+    /// Whether the token is good for another request.
+    pub(super) fn is_fresh(&self) -> bool {
+        Instant::now() + TOKEN_MARGIN < self.ends
+    }
+}
+
+/// Asks `endpoints` (one or two) for a token: the first success wins and the other request is dropped.
+///
+/// # Errors
+///
+/// Of two failures the one that says most: `Denied`, then `Malformed`, then `Unreachable`.
+pub(super) async fn open_session(
+    client: &Client,
+    endpoints: &[String],
+    calls: &Calls,
+) -> Result<Session, PortError> {
+    let Some((first, others)) = endpoints.split_first() else {
+        let summary = "no metadata endpoint is configured";
+        return Err(PortError::new(Condition::Unreachable, summary));
+    };
+    let Some(second) = others.first() else {
+        return request_token(client, first, calls).await;
+    };
+    let mut first = pin!(request_token(client, first, calls));
+    let early = tokio::time::timeout(HEAD_START, first.as_mut()).await;
+    let second = pin!(request_token(client, second, calls));
+    match early {
+        Ok(Ok(session)) => Ok(session),
+        Ok(Err(error)) => second.await.map_err(|other| more_telling(error, other)),
+        Err(_) => match select(first, second).await {
+            Either::Left((Ok(session), _)) | Either::Right((Ok(session), _)) => Ok(session),
+            Either::Left((Err(error), other)) => other.await.map_err(|e| more_telling(error, e)),
+            Either::Right((Err(error), other)) => other.await.map_err(|e| more_telling(e, error)),
+        },
+    }
+}
+
+async fn request_token(
+    client: &Client,
+    endpoint: &str,
+    calls: &Calls,
+) -> Result<Session, PortError> {
+    let url = format!("{endpoint}/latest/api/token");
+    calls.count("imds:Token");
+    let sent = client
+        .put(&url)
+        .header("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)
+        .send()
+        .await;
+    let response = sent.map_err(|error| silent(&url, error))?;
+    let asked = Instant::now();
+    check_token_status(&url, response.status())?;
+    let granted = granted_seconds(&response);
+    let token = response.text().await.map_err(|error| silent(&url, error))?;
+    if !is_plausible(&token) {
+        let summary = format!("{url} answered something that is not a token");
+        return Err(PortError::new(Condition::Malformed, summary).seen("bytes", token.len()));
+    }
+    Ok(Session {
+        endpoint: endpoint.to_owned(),
+        token: Secret::new(token),
+        ends: asked + Duration::from_secs(granted),
+    })
+}
+
+/// The error of a token request that was not answered; it names the usual reason for silence after connecting.
+fn silent(url: &str, error: reqwest::Error) -> PortError {
+    let swallowed = is_after_connecting(&error);
+    let described = describe_failure(url, error);
+    if swallowed {
+        let remedy = "run the agent in the host's network namespace, or raise --http-put-response-hop-limit of the instance: a token answer does not cross more hops than that";
+        return described.remedied_by(remedy);
+    }
+    described
+}
+
+fn check_token_status(url: &str, status: StatusCode) -> Result<(), PortError> {
+    let condition = match status {
+        StatusCode::OK => return Ok(()),
+        StatusCode::FORBIDDEN => Condition::Denied,
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            Condition::Unreachable
+        }
+        _ => Condition::Malformed,
+    };
+    let summary = format!("{url} answered {} to a token request", status.as_u16());
+    let error = PortError::new(condition, summary).seen("status", status.as_u16());
+    if condition == Condition::Denied {
+        let remedy = "turn the metadata service on: aws ec2 modify-instance-metadata-options --instance-id <id> --http-endpoint enabled --http-tokens required";
+        return Err(error.remedied_by(remedy));
+    }
+    Err(error)
+}
+
+fn granted_seconds(response: &Response) -> u64 {
+    let header = response
+        .headers()
+        .get("x-aws-ec2-metadata-token-ttl-seconds");
+    let text = header.and_then(|value| value.to_str().ok());
+    let seconds = text.and_then(|text| text.parse().ok());
+    seconds.unwrap_or(TOKEN_SECONDS).min(TOKEN_SECONDS)
+}
+
+fn is_plausible(token: &str) -> bool {
+    let readable = |byte: u8| byte.is_ascii_graphic() && byte != b'<' && byte != b'>';
+    !token.is_empty() && token.len() <= MAX_TOKEN_BYTES && token.bytes().all(readable)
+}
+
+/// Of the failures of the IPv4 and the IPv6 endpoint, the one that tells an operator more.
+fn more_telling(first: PortError, second: PortError) -> PortError {
+    let weight = |error: &PortError| match error.condition {
+        Condition::Denied => 2,
+        Condition::Malformed => 1,
+        _ => 0,
+    };
+    let (mut told, other) = if weight(&second) > weight(&first) {
+        (second, first)
+    } else {
+        (first, second)
+    };
+    told.causes.push(other.summary);
+    told
+}
