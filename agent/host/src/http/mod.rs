@@ -11,7 +11,7 @@ pub use proxy::ProxySettings;
 pub use resolver::Resolver;
 
 pub(crate) use client::build_metadata_client;
-pub(crate) use failure::{describe_failure, is_after_connecting};
+pub(crate) use failure::{describe_failure, is_after_connecting, shown};
 
 #[cfg(test)]
 pub(crate) mod testing;

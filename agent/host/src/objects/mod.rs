@@ -1,1 +1,6 @@
-//! objects.
+//! The cluster's state store: a bucket of S3, or a folder that stands in for one.
+
+mod folder;
+mod store;
+
+pub use store::StateStore;

@@ -1,0 +1,93 @@
+//! What a failure of the store's own filesystem means.
+
+use nix::sys::statvfs::statvfs;
+use quake_model::ports::{Condition, PortError};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// The error of something done to `path`: a full filesystem is told apart, with its figures.
+///
+/// A permission the store itself lacks is `Io` and never `Denied`, which a mirror says.
+pub(super) fn store_failure(path: &Path, what: &str, error: &std::io::Error) -> PortError {
+    let full = matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    );
+    let condition = if full {
+        Condition::NoSpace
+    } else {
+        Condition::Io
+    };
+    let described = PortError::new(condition, format!("{} cannot be {what}", path.display()));
+    let described = described.because(error);
+    match free_bytes(path) {
+        Some(free) if full => described.seen("free-bytes", free),
+        _ => described,
+    }
+}
+
+/// Whether `needed` bytes fit where `free` are left.
+///
+/// # Errors
+///
+/// `NoSpace` with both figures when they do not.
+pub(super) fn check_space(folder: &Path, needed: u64, free: u64) -> Result<(), PortError> {
+    if needed <= free {
+        return Ok(());
+    }
+    let summary = format!("{} needs {needed} bytes and has {free}", folder.display());
+    Err(PortError::new(Condition::NoSpace, summary)
+        .seen("needed-bytes", needed)
+        .seen("free-bytes", free))
+}
+
+/// Bytes that an ordinary process may still write on the filesystem of `path` or of its nearest
+/// ancestor that exists.
+pub(super) fn free_bytes(path: &Path) -> Option<u64> {
+    let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
+    let figures = statvfs(existing).ok()?;
+    Some(figures.blocks_available() * figures.fragment_size())
+}
+
+/// Runs file work on a thread that may block.
+///
+/// # Errors
+///
+/// Those of `work`; `Io` when its thread was ended from outside.
+pub(super) async fn on_blocking_thread<T, F>(work: F) -> Result<T, PortError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, PortError> + Send + 'static,
+{
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.map_err(|error| {
+        PortError::new(Condition::Io, "the thread of a file operation ended early").because(&error)
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_filesystem_is_told_apart_with_its_free_bytes() {
+        let here = Path::new("/tmp/not/there");
+        let full = std::io::Error::from_raw_os_error(nix::libc::ENOSPC);
+        let error = store_failure(here, "written", &full);
+        assert_eq!(error.condition, Condition::NoSpace);
+        assert_eq!(error.evidence[0].name, "free-bytes");
+        let denied = std::io::Error::from_raw_os_error(nix::libc::EACCES);
+        assert_eq!(
+            store_failure(here, "written", &denied).condition,
+            Condition::Io
+        );
+    }
+
+    #[test]
+    fn a_file_larger_than_the_free_space_is_refused_with_both_figures() {
+        let error = check_space(Path::new("/x"), 11, 10).expect_err("one byte is lacking");
+        assert_eq!(error.condition, Condition::NoSpace);
+        assert_eq!(error.summary, "/x needs 11 bytes and has 10");
+        assert_eq!(check_space(Path::new("/x"), 10, 10), Ok(()));
+    }
+}

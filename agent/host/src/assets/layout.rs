@@ -1,0 +1,62 @@
+//! Where things are in the store.
+
+use quake_model::digest::Digest;
+use std::path::{Path, PathBuf};
+
+/// The folder of the store and the names in it.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    folder: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the store at `folder`.
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The store's folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of what is on its way.
+    pub(super) fn staging(&self) -> PathBuf {
+        self.folder.join("staging")
+    }
+
+    /// The file whose lock says that someone stages.
+    pub(super) fn staging_lock(&self) -> PathBuf {
+        self.folder.join("staging.lock")
+    }
+
+    /// The folder of all assets pinned with one algorithm.
+    pub(super) fn family(&self, digest: &Digest) -> PathBuf {
+        self.folder.join(digest.algorithm().name())
+    }
+
+    /// A plain asset.
+    pub(super) fn file(&self, digest: &Digest) -> PathBuf {
+        self.family(digest).join(digest.hex())
+    }
+
+    /// A plain asset's manifest.
+    pub(super) fn file_manifest(&self, digest: &Digest) -> PathBuf {
+        self.family(digest).join(format!("{}.json", digest.hex()))
+    }
+
+    /// An unpacked archive with its manifest.
+    pub(super) fn archive(&self, digest: &Digest) -> PathBuf {
+        self.family(digest).join(format!("{}.d", digest.hex()))
+    }
+}
+
+/// The files of the unpacked archive at `archive`.
+pub(super) fn archive_files(archive: &Path) -> PathBuf {
+    archive.join("files")
+}
+
+/// The manifest of the unpacked archive at `archive`.
+pub(super) fn archive_manifest(archive: &Path) -> PathBuf {
+    archive.join("manifest.json")
+}

@@ -1,0 +1,235 @@
+//! Files and folders on their way into the store. Whatever is not kept is removed when it is dropped,
+//! on every path out of a fetch, and what a killed agent left is removed by the next.
+
+use super::failure::store_failure;
+use super::layout::Layout;
+use quake_model::ports::PortError;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The staging folder, with a shared lock on it for as long as anything staged lives.
+#[derive(Debug)]
+pub(super) struct Staging {
+    folder: PathBuf,
+    next: AtomicU64,
+    _lock: File,
+}
+
+/// A file or folder in the staging folder; removed when dropped, unless it was kept.
+#[derive(Debug)]
+pub(super) struct Staged {
+    path: PathBuf,
+    _staging: Arc<Staging>,
+}
+
+impl Staging {
+    /// Makes the staging folder and takes the shared lock.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub(super) fn open(layout: &Layout) -> Result<Arc<Self>, PortError> {
+        let folder = layout.staging();
+        let made = std::fs::create_dir_all(&folder);
+        made.map_err(|error| store_failure(&folder, "made", &error))?;
+        let path = layout.staging_lock();
+        let lock = open_lock(&path).and_then(|lock| lock.lock_shared().map(|()| lock));
+        Ok(Arc::new(Self {
+            folder,
+            next: AtomicU64::new(0),
+            _lock: lock.map_err(|error| store_failure(&path, "locked", &error))?,
+        }))
+    }
+
+    /// Makes a file that only its owner may read, and opens it for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub(super) fn make_file(self: &Arc<Self>) -> Result<(Staged, File), PortError> {
+        self.make(|path| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).open(path)
+        })
+    }
+
+    /// Makes a folder.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub(super) fn make_folder(self: &Arc<Self>) -> Result<Staged, PortError> {
+        self.make(|path| std::fs::create_dir(path))
+            .map(|(staged, ())| staged)
+    }
+
+    /// Makes something under the next free name: another process may use the same process id in its
+    /// own namespace.
+    fn make<T>(
+        self: &Arc<Self>,
+        make: impl Fn(&Path) -> std::io::Result<T>,
+    ) -> Result<(Staged, T), PortError> {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}-{number}", std::process::id());
+            let path = self.folder.join(name);
+            match make(&path) {
+                Ok(made) => {
+                    let staged = Staged {
+                        path,
+                        _staging: Arc::clone(self),
+                    };
+                    return Ok((staged, made));
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(store_failure(&path, "made", &error)),
+            }
+        }
+    }
+}
+
+impl Staged {
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives a file its permission bits, whatever the process' mask is.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn set_mode(&self, mode: u32) -> Result<(), PortError> {
+        let set = std::fs::set_permissions(&self.path, Permissions::from_mode(mode));
+        set.map_err(|error| store_failure(&self.path, "changed", &error))
+    }
+
+    /// Moves it to `target`, replacing a file there.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`; it is removed then.
+    pub(super) fn keep(self, target: &Path) -> Result<(), PortError> {
+        let moved = std::fs::rename(&self.path, target);
+        // After the move nothing stands at the old path, so the drop that follows removes nothing.
+        moved.map_err(|error| store_failure(target, "written", &error))
+    }
+
+    /// Takes whatever stands at `target` out of the way; it is removed with this.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn swallow(&self, target: &Path) -> Result<(), PortError> {
+        match std::fs::rename(target, self.path.join("old")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(store_failure(target, "replaced", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Removes what agents that are gone left in the staging folder, unless one is staging now.
+pub(super) fn remove_stale(layout: &Layout) {
+    let folder = layout.staging();
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        return;
+    };
+    let stale: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    if stale.is_empty() {
+        return;
+    }
+    let Ok(lock) = open_lock(&layout.staging_lock()) else {
+        return;
+    };
+    // Whoever stages holds the lock shared; failing to take it alone means that the files are alive.
+    if lock.try_lock().is_err() {
+        return;
+    }
+    for path in stale {
+        tracing::debug!(path = %path.display(), "removing what an interrupted fetch left");
+        remove(&path);
+    }
+}
+
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+}
+
+/// Removes a file or a folder. A failure leaves it to the next agent: nothing can be done about it here.
+fn remove(path: &Path) {
+    if std::fs::remove_file(path).is_err() {
+        let _ = std::fs::remove_dir_all(path);
+    }
+}
+
+/// Makes the names in a folder durable.
+///
+/// # Errors
+///
+/// `NoSpace` or `Io`.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), PortError> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| store_failure(folder, "made durable", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> (tempfile::TempDir, Layout) {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let layout = Layout::new(folder.path().join("store"));
+        (folder, layout)
+    }
+
+    fn staged_names(layout: &Layout) -> usize {
+        std::fs::read_dir(layout.staging()).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn what_is_not_kept_is_removed() {
+        let (_folder, layout) = layout();
+        let staging = Staging::open(&layout).expect("ours");
+        let (file, _) = staging.make_file().expect("ours");
+        let folder = staging.make_folder().expect("ours");
+        std::fs::write(folder.path().join("inside"), "x").expect("ours");
+        assert_eq!(staged_names(&layout), 2);
+        drop((file, folder));
+        assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn what_a_killed_agent_left_is_removed_by_the_next() {
+        let (_folder, layout) = layout();
+        drop(Staging::open(&layout).expect("ours"));
+        std::fs::create_dir_all(layout.staging().join("1-0/files")).expect("ours");
+        std::fs::write(layout.staging().join("1-1"), "half").expect("ours");
+        remove_stale(&layout);
+        assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn what_a_living_agent_stages_is_left_alone() {
+        let (_folder, layout) = layout();
+        let staging = Staging::open(&layout).expect("ours");
+        let (file, _) = staging.make_file().expect("ours");
+        remove_stale(&layout);
+        assert!(file.path().exists());
+    }
+}

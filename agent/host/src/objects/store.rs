@@ -1,0 +1,165 @@
+//! Finds the place a location means, and reads it there.
+
+use super::folder::{list_directory, read_file};
+use quake_model::location::{Location, Scheme};
+use quake_model::ports::{Condition, Object, Objects, PortError};
+use std::path::{Path, PathBuf};
+
+/// The state store of a cluster. `file://` is read from this machine's files, always.
+///
+/// With a folder (a rehearsal, or a copy of a store taken along), every bucket is a folder in it:
+/// `s3://bucket/key` and `memfs://bucket/key` are `<folder>/bucket/key`, or `<folder>/key` for a copy of
+/// one bucket's contents. No request leaves the machine then.
+#[derive(Debug, Clone)]
+pub struct StateStore {
+    folder: Option<PathBuf>,
+}
+
+/// Where a location's object may be.
+enum Place {
+    /// One of these paths of this machine.
+    Paths(Vec<PathBuf>),
+}
+
+impl StateStore {
+    /// A store whose buckets are folders below `folder`.
+    pub fn with_folder(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: Some(folder.into()),
+        }
+    }
+
+    fn place(&self, location: &Location) -> Result<Place, PortError> {
+        match (location.scheme(), &self.folder) {
+            (Scheme::File, _) => Ok(Place::Paths(vec![Path::new("/").join(location.key())])),
+            (Scheme::S3 | Scheme::Memfs, Some(folder)) if folder.is_dir() => {
+                let named = folder.join(location.bucket()).join(location.key());
+                Ok(Place::Paths(vec![named, folder.join(location.key())]))
+            }
+            (Scheme::S3 | Scheme::Memfs, Some(folder)) => {
+                let summary = format!(
+                    "the folder {} of the store does not exist",
+                    folder.display()
+                );
+                Err(PortError::new(Condition::Unknown, summary))
+            }
+            (Scheme::S3 | Scheme::Memfs, None) => Err(unserved(location)),
+        }
+    }
+}
+
+impl Objects for StateStore {
+    async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        match self.place(location)? {
+            Place::Paths(paths) => read_file(location, &paths).await,
+        }
+    }
+
+    async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
+        match self.place(location)? {
+            Place::Paths(paths) => list_directory(location, &paths).await,
+        }
+    }
+}
+
+fn unserved(location: &Location) -> PortError {
+    let summary = format!("{location} is in a store of test data, and no folder was given for it");
+    PortError::new(Condition::Unknown, summary)
+        .remedied_by("name the folder that holds the store's files, or use an s3:// location")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(text: &str) -> Location {
+        text.parse().expect("a literal")
+    }
+
+    fn write(folder: &Path, path: &str, contents: &[u8]) {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("it is below the folder")).expect("ours");
+        std::fs::write(path, contents).expect("ours");
+    }
+
+    async fn read(store: &StateStore, text: &str) -> Result<Vec<u8>, Condition> {
+        let read = store.read_object(&location(text)).await;
+        read.map(|object| object.bytes)
+            .map_err(|error| error.condition)
+    }
+
+    #[tokio::test]
+    async fn a_bucket_is_a_folder_or_the_folder_itself() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "bucket/c.example/cluster.spec", b"named");
+        write(folder.path(), "c.example/config", b"bare");
+        let store = StateStore::with_folder(folder.path());
+        for scheme in ["s3", "memfs"] {
+            let spec = read(&store, &format!("{scheme}://bucket/c.example/cluster.spec")).await;
+            let config = read(&store, &format!("{scheme}://bucket/c.example/config")).await;
+            assert_eq!(
+                (spec, config),
+                (Ok(b"named".to_vec()), Ok(b"bare".to_vec()))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_location_is_read_from_this_machine() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "spec", b"here");
+        let store = StateStore::with_folder("/nowhere");
+        let url = format!("file://{}/spec", folder.path().display());
+        assert_eq!(read(&store, &url).await, Ok(b"here".to_vec()));
+        assert_eq!(
+            read(&store, &format!("{url}/below")).await,
+            Err(Condition::Missing)
+        );
+    }
+
+    #[tokio::test]
+    async fn an_absent_object_a_directory_and_an_absent_folder_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "b/pki/ca/keyset.yaml", b"");
+        let store = StateStore::with_folder(folder.path());
+        assert_eq!(
+            read(&store, "s3://b/pki/nothing").await,
+            Err(Condition::Missing)
+        );
+        assert_eq!(read(&store, "s3://b/pki").await, Err(Condition::Missing));
+        let absent = StateStore::with_folder(folder.path().join("absent"));
+        assert_eq!(read(&absent, "s3://b/pki").await, Err(Condition::Unknown));
+    }
+
+    #[tokio::test]
+    async fn names_are_listed_sorted_and_without_slashes() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        for path in [
+            "b/pki/zeta/1.crt",
+            "b/pki/alpha/keyset.yaml",
+            "b/pki/middle",
+        ] {
+            write(folder.path(), path, b"");
+        }
+        let store = StateStore::with_folder(folder.path());
+        let names = store.list_objects(&location("s3://b/pki")).await;
+        assert_eq!(
+            names,
+            Ok(vec!["alpha".into(), "middle".into(), "zeta".into()])
+        );
+        let none = store.list_objects(&location("s3://b/other")).await;
+        assert_eq!(none, Ok(Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_no_configuration_can_be_is_not_read_into_memory() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("huge");
+        let file = std::fs::File::create(&path).expect("ours");
+        file.set_len(64 << 20)
+            .expect("a sparse file takes no space");
+        let url = format!("file://{}", path.display());
+        let store = StateStore::with_folder("/nowhere");
+        assert_eq!(read(&store, &url).await, Err(Condition::Malformed));
+    }
+}
