@@ -1,5 +1,19 @@
 //! AWS: who may call, EC2, S3, and what their refusals mean.
 
+mod clients;
+mod ec2;
+mod ec2_facts;
+mod failure;
 mod meter;
+mod refusal;
+mod s3;
+mod settings;
 
+pub use clients::Aws;
+pub use ec2::Ec2;
 pub use meter::Calls;
+pub use s3::S3;
+pub use settings::{AwsSettings, CredentialSource, StoreKeys, Surroundings};
+
+#[cfg(test)]
+mod testing;

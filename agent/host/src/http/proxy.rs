@@ -3,6 +3,7 @@
 //! The instance's own services (metadata, time, loopback) never do: a proxy that answers for
 //! 169.254.169.254 would hand out another machine's identity, or an error page.
 
+use aws_smithy_http_client::proxy::ProxyConfig;
 use quake_model::redact::Secret;
 use reqwest::{ClientBuilder, NoProxy, Proxy};
 
@@ -56,6 +57,23 @@ impl ProxySettings {
             builder = builder.proxy(Proxy::https(url.expose())?.no_proxy(self.exceptions()));
         }
         Ok(builder)
+    }
+
+    /// The same for the AWS SDK, whose client takes one proxy for one scheme or for both.
+    ///
+    /// With two different proxies the one for https is taken, for that is what AWS speaks; an endpoint of
+    /// plain http is then reached directly.
+    pub(crate) fn for_aws(&self) -> ProxyConfig {
+        let proxy = match (&self.http, &self.https) {
+            (Some(http), Some(https)) if http == https => ProxyConfig::all(https.expose().as_str()),
+            (_, Some(https)) => ProxyConfig::https(https.expose().as_str()),
+            (Some(http), None) => ProxyConfig::http(http.expose().as_str()),
+            (None, None) => Ok(ProxyConfig::disabled()),
+        };
+        // A URL that does not parse was refused with its reason when the reqwest client was made of it.
+        proxy
+            .unwrap_or_else(|_| ProxyConfig::disabled())
+            .no_proxy(&self.direct)
     }
 
     fn exceptions(&self) -> Option<NoProxy> {

@@ -4,3 +4,5 @@ mod folder;
 mod store;
 
 pub use store::StateStore;
+
+pub(crate) use folder::{MAX_OBJECT_BYTES, too_large};

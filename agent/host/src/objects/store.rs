@@ -1,6 +1,7 @@
 //! Finds the place a location means, and reads it there.
 
 use super::folder::{list_directory, read_file};
+use crate::aws::S3;
 use quake_model::location::{Location, Scheme};
 use quake_model::ports::{Condition, Object, Objects, PortError};
 use std::path::{Path, PathBuf};
@@ -12,38 +13,55 @@ use std::path::{Path, PathBuf};
 /// one bucket's contents. No request leaves the machine then.
 #[derive(Debug, Clone)]
 pub struct StateStore {
-    folder: Option<PathBuf>,
+    buckets: Buckets,
+}
+
+/// Where buckets are.
+#[derive(Debug, Clone)]
+enum Buckets {
+    S3(S3),
+    Folder(PathBuf),
 }
 
 /// Where a location's object may be.
-enum Place {
+enum Place<'a> {
+    /// In its bucket.
+    Bucket(&'a S3),
     /// One of these paths of this machine.
     Paths(Vec<PathBuf>),
 }
 
 impl StateStore {
-    /// A store whose buckets are folders below `folder`.
-    pub fn with_folder(folder: impl Into<PathBuf>) -> Self {
+    /// A store whose buckets are those of S3.
+    pub fn with_s3(s3: S3) -> Self {
         Self {
-            folder: Some(folder.into()),
+            buckets: Buckets::S3(s3),
         }
     }
 
-    fn place(&self, location: &Location) -> Result<Place, PortError> {
-        match (location.scheme(), &self.folder) {
+    /// A store whose buckets are folders below `folder`.
+    pub fn with_folder(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            buckets: Buckets::Folder(folder.into()),
+        }
+    }
+
+    fn place(&self, location: &Location) -> Result<Place<'_>, PortError> {
+        match (location.scheme(), &self.buckets) {
             (Scheme::File, _) => Ok(Place::Paths(vec![Path::new("/").join(location.key())])),
-            (Scheme::S3 | Scheme::Memfs, Some(folder)) if folder.is_dir() => {
+            (Scheme::S3, Buckets::S3(s3)) => Ok(Place::Bucket(s3)),
+            (Scheme::Memfs, Buckets::S3(_)) => Err(unserved(location)),
+            (Scheme::S3 | Scheme::Memfs, Buckets::Folder(folder)) if folder.is_dir() => {
                 let named = folder.join(location.bucket()).join(location.key());
                 Ok(Place::Paths(vec![named, folder.join(location.key())]))
             }
-            (Scheme::S3 | Scheme::Memfs, Some(folder)) => {
+            (Scheme::S3 | Scheme::Memfs, Buckets::Folder(folder)) => {
                 let summary = format!(
                     "the folder {} of the store does not exist",
                     folder.display()
                 );
                 Err(PortError::new(Condition::Unknown, summary))
             }
-            (Scheme::S3 | Scheme::Memfs, None) => Err(unserved(location)),
         }
     }
 }
@@ -51,12 +69,14 @@ impl StateStore {
 impl Objects for StateStore {
     async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
         match self.place(location)? {
+            Place::Bucket(s3) => s3.read_object(location).await,
             Place::Paths(paths) => read_file(location, &paths).await,
         }
     }
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
         match self.place(location)? {
+            Place::Bucket(s3) => s3.list_objects(location).await,
             Place::Paths(paths) => list_directory(location, &paths).await,
         }
     }

@@ -1,0 +1,212 @@
+//! The SDK's clients: our resolver, our proxies, one TLS provider, no retries, made when first needed.
+
+use super::meter::Calls;
+use super::settings::{AwsSettings, CredentialSource, Surroundings};
+use crate::http::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT, Resolver};
+use crate::imds::{Imds, ImdsCredentials};
+use aws_config::identity::IdentityCache;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_sdk_ec2::config::RuntimeComponents;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_http_client::{Builder, Connector};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use quake_model::ports::{Condition, PortError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, OnceCell};
+
+/// How long one request may take until its answer begins; EC2's slowest pages take some seconds.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The region that S3's global endpoint is in, and any bucket can be asked about from.
+const GLOBAL_REGION: &str = "us-east-1";
+
+/// AWS as this process reaches it. Clones share clients, credentials and counters.
+///
+/// Nothing is read and no connection opened until a request needs it: making a TLS connector takes
+/// milliseconds, and a worker may never call EC2.
+#[derive(Debug, Clone)]
+pub struct Aws(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: AwsSettings,
+    imds: Imds,
+    instance: ImdsCredentials,
+    calls: Calls,
+    base: OnceCell<SdkConfig>,
+    ec2: OnceCell<aws_sdk_ec2::Client>,
+    s3: Mutex<HashMap<String, aws_sdk_s3::Client>>,
+}
+
+impl Aws {
+    /// AWS under these settings; the instance's region and role are read from `imds` if needed.
+    pub fn new(settings: AwsSettings, imds: Imds, calls: Calls) -> Self {
+        let instance = ImdsCredentials::new(imds.clone());
+        Self(Arc::new(Shared {
+            settings,
+            imds,
+            instance,
+            calls,
+            base: OnceCell::new(),
+            ec2: OnceCell::new(),
+            s3: Mutex::default(),
+        }))
+    }
+
+    /// Counts a request that is about to leave.
+    pub(super) fn count(&self, operation: &'static str) {
+        self.0.calls.count(operation);
+    }
+
+    /// Drops credentials that AWS called expired, so that the next attempt reads new ones.
+    pub(super) async fn forget_credentials(&self) {
+        self.0.instance.forget().await;
+    }
+
+    /// The region that requests go to unless a bucket is elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Those of the metadata service, on a node without a configured region.
+    pub(super) async fn region(&self) -> Result<String, PortError> {
+        let base = self.base().await?;
+        let region = base.region().map(ToString::to_string);
+        Ok(region.unwrap_or_else(|| GLOBAL_REGION.to_owned()))
+    }
+
+    /// The client for EC2.
+    ///
+    /// # Errors
+    ///
+    /// As [`Aws::region`], and `Malformed` when the HTTP settings cannot be used.
+    pub(super) async fn ec2(&self) -> Result<&aws_sdk_ec2::Client, PortError> {
+        let client = self.0.ec2.get_or_try_init(|| async {
+            let mut config = aws_sdk_ec2::config::Builder::from(self.base().await?);
+            config.set_endpoint_url(self.0.settings.ec2_endpoint.clone());
+            Ok(aws_sdk_ec2::Client::from_conf(config.build()))
+        });
+        client.await
+    }
+
+    /// The client for buckets in `region`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Aws::ec2`].
+    pub(super) async fn s3(&self, region: &str) -> Result<aws_sdk_s3::Client, PortError> {
+        let base = self.base().await?;
+        let mut clients = self.0.s3.lock().await;
+        let client = clients.entry(region.to_owned()).or_insert_with(|| {
+            let settings = &self.0.settings;
+            let mut config = aws_sdk_s3::config::Builder::from(base)
+                .region(Region::new(region.to_owned()))
+                .force_path_style(settings.s3_endpoint.is_some());
+            config.set_endpoint_url(settings.s3_endpoint.clone());
+            if let Some(keys) = &settings.store_keys {
+                let secret = keys.secret.expose();
+                let keys = Credentials::new(&keys.id, secret, None, None, "quake-agent-store");
+                config.set_credentials_provider(Some(SharedCredentialsProvider::new(keys)));
+            }
+            aws_sdk_s3::Client::from_conf(config.build())
+        });
+        Ok(client.clone())
+    }
+
+    /// Where requests of `service` go, for a person.
+    pub(super) fn endpoint(&self, service: &str, region: &str) -> String {
+        let settings = &self.0.settings;
+        let set = match service {
+            "ec2" => &settings.ec2_endpoint,
+            _ => &settings.s3_endpoint,
+        };
+        let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
+        set.as_deref().map_or_else(
+            || format!("{service}.{region}.amazonaws.com{suffix}"),
+            crate::http::shown,
+        )
+    }
+
+    async fn base(&self) -> Result<&SdkConfig, PortError> {
+        self.0.base.get_or_try_init(|| self.load()).await
+    }
+
+    async fn load(&self) -> Result<SdkConfig, PortError> {
+        let settings = &self.0.settings;
+        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(build_http_client(&settings.http)?)
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts());
+        if let Ok(name) = AppName::new("quake-agent") {
+            loader = loader.app_name(name);
+        }
+        if let Some(region) = self.configured_region().await? {
+            loader = loader.region(Region::new(region));
+        }
+        if settings.credentials == CredentialSource::Instance {
+            // The provider keeps them itself, and can be told to forget them.
+            loader = loader
+                .credentials_provider(self.0.instance.clone())
+                .identity_cache(IdentityCache::no_cache());
+        }
+        Ok(loader.load().await)
+    }
+
+    /// The region as set, or the instance's; `None` leaves it to the profile, on an operator's machine.
+    async fn configured_region(&self) -> Result<Option<String>, PortError> {
+        let settings = &self.0.settings;
+        match (&settings.region, settings.surroundings) {
+            (Some(region), _) => Ok(Some(region.clone())),
+            (None, Surroundings::Node) => self.0.imds.read_region().await.map(Some),
+            (None, Surroundings::Elsewhere) => Ok(profile_region().await),
+        }
+    }
+}
+
+/// The region of the operator's profile. The SDK's own order would ask for an instance's metadata, which
+/// an operator's machine has not, and wait for it.
+async fn profile_region() -> Option<String> {
+    use aws_config::meta::region::ProvideRegion;
+    use aws_config::profile::region::ProfileFileRegionProvider;
+    let region = ProfileFileRegionProvider::builder().build().region().await;
+    let region = region.map(|region| region.to_string());
+    region.or_else(|| Some(GLOBAL_REGION.to_owned()))
+}
+
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .build()
+}
+
+fn build_http_client(http: &HttpSettings) -> Result<SharedHttpClient, PortError> {
+    let mut trust = TrustStore::default();
+    if let Some(pem) = http.read_bundle_pem()? {
+        trust = trust.with_pem_certificate(pem);
+    }
+    let context = TlsContext::builder().with_trust_store(trust).build();
+    let context = context.map_err(|error| {
+        PortError::new(Condition::Malformed, "the TLS settings cannot be used").because(&error)
+    })?;
+    let proxy = http.proxy.for_aws();
+    Ok(
+        Builder::new().build_with_connector_fn(move |settings, components| {
+            let mut connector = Connector::builder();
+            connector.set_connector_settings(settings.cloned());
+            connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+            connector
+                .proxy_config(proxy.clone())
+                .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+                .tls_context(context.clone())
+                .build_with_resolver(Resolver)
+        }),
+    )
+}

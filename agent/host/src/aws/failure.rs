@@ -1,0 +1,294 @@
+//! Turns an SDK error into a port error: one function for every operation.
+
+use super::refusal::{Refusal, named_permission, split_encoded};
+use crate::clock::SystemClock;
+use aws_sdk_s3::config::http::HttpResponse;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use quake_model::ports::{Clock, Condition, PortError};
+use quake_model::time::Timestamp;
+use std::error::Error;
+
+/// What was attempted, to be named in its failure.
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    /// The IAM action, such as `ec2:AttachVolume`.
+    pub(super) action: &'static str,
+    /// The resource that IAM judges it by: an ARN, or `*`.
+    pub(super) resource: String,
+    /// What it was about, for a person, such as `volume vol-1`.
+    pub(super) subject: String,
+    /// Where it was sent.
+    pub(super) endpoint: String,
+}
+
+/// The port error of an operation that did not succeed.
+pub(super) fn port_error<E>(attempt: &Attempt, error: &SdkError<E, HttpResponse>) -> PortError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    if let Some(cause) = credentials_error(error) {
+        return without_credentials(attempt, cause);
+    }
+    let described = match error.raw_response() {
+        Some(response) => {
+            let told = error.as_service_error().map(ProvideErrorMetadata::meta);
+            let refusal = Refusal {
+                code: told
+                    .and_then(|meta| meta.code())
+                    .unwrap_or_default()
+                    .to_owned(),
+                message: told
+                    .and_then(|meta| meta.message())
+                    .unwrap_or_default()
+                    .to_owned(),
+                status: response.status().as_u16(),
+                answered: response.headers().get("date").and_then(parse_date),
+                received: SystemClock.now(),
+            };
+            let request = told.and_then(|meta| meta.extra("aws_request_id"));
+            let request = request
+                .map(str::to_owned)
+                .or_else(|| request_in_body(response));
+            refused(attempt, &refusal).seen("request-id", request.as_deref().unwrap_or("none"))
+        }
+        None => silent(attempt, error),
+    };
+    described
+        .seen("action", attempt.action)
+        .seen("endpoint", &attempt.endpoint)
+}
+
+/// Whether AWS called the credentials expired.
+pub(super) fn is_expired<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
+    let code = error
+        .as_service_error()
+        .and_then(ProvideErrorMetadata::code);
+    let refusal = Refusal {
+        code: code.unwrap_or_default().to_owned(),
+        ..Refusal::default()
+    };
+    refusal.is_of_expired_credentials()
+}
+
+/// The error of our own credentials provider, if it is what stopped the request.
+fn credentials_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a PortError> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+fn without_credentials(attempt: &Attempt, cause: &PortError) -> PortError {
+    let summary = format!("{} has no credentials to sign with", attempt.action);
+    // A role that is not there yet is not an object that is not there.
+    let condition = match cause.condition {
+        Condition::Missing => Condition::Denied,
+        condition => condition,
+    };
+    let mut error = PortError::new(condition, summary).because(cause);
+    error.causes.extend(cause.causes.iter().cloned());
+    error.evidence.extend(cause.evidence.iter().cloned());
+    let remedy = cause.remedy.clone();
+    error.remedied_by(remedy.unwrap_or_else(|| {
+        "attach an instance profile to the instance or its launch template".to_owned()
+    }))
+}
+
+fn silent<E>(attempt: &Attempt, error: &SdkError<E, HttpResponse>) -> PortError
+where
+    E: Error + 'static,
+{
+    let what = match error {
+        SdkError::TimeoutError(_) => "was not answered in time",
+        SdkError::ConstructionFailure(_) => "could not be made",
+        _ => "was not answered",
+    };
+    let summary = format!("{} for {} {what}", attempt.action, attempt.subject);
+    let described = PortError::new(Condition::Unreachable, summary);
+    error
+        .source()
+        .map_or(described.clone(), |source| described.because(source))
+}
+
+fn refused(attempt: &Attempt, refusal: &Refusal) -> PortError {
+    let condition = refusal.condition();
+    let (text, encoded) = split_encoded(&refusal.message);
+    let mut summary = format!(
+        "{} for {} answered {}",
+        attempt.action, attempt.subject, refusal.status
+    );
+    for part in [refusal.code.as_str(), text] {
+        if !part.is_empty() {
+            summary = format!("{summary}: {part}");
+        }
+    }
+    let error = PortError::new(condition, summary)
+        .seen("status", refusal.status)
+        .seen("code", &refusal.code);
+    match condition {
+        Condition::Denied => denied(attempt, refusal, error, encoded),
+        Condition::ClockSkew => skewed(refusal, error),
+        Condition::Unreachable if refusal.is_of_expired_credentials() => error.remedied_by(
+            "wait: the next attempt reads new credentials; if it lasts, check the clock",
+        ),
+        _ => error,
+    }
+}
+
+fn denied(
+    attempt: &Attempt,
+    refusal: &Refusal,
+    error: PortError,
+    encoded: Option<&str>,
+) -> PortError {
+    let own = match refusal.code.as_str() {
+        "AttachmentLimitExceeded" | "VolumeLimitExceeded" => {
+            Some("the instance type takes no more volumes: detach one, or use a larger type")
+        }
+        "InvalidObjectState" => Some("the object is archived: restore it to the standard class"),
+        "InvalidAccessKeyId"
+        | "InvalidClientTokenId"
+        | "UnrecognizedClientException"
+        | "SignatureDoesNotMatch"
+        | "InvalidToken" => Some(
+            "the credentials are not known to this endpoint: check which ones are used and for which partition",
+        ),
+        "OptInRequired" | "Blocked" => Some("the account may not use this service or region"),
+        _ => None,
+    };
+    let remedy = own.map_or_else(|| permission(attempt, refusal), str::to_owned);
+    let error = error.remedied_by(remedy);
+    match encoded {
+        Some(encoded) => error.seen("encoded-authorization-message", encoded).seen(
+            "decode",
+            "aws sts decode-authorization-message --encoded-message <it>",
+        ),
+        None => error,
+    }
+}
+
+/// The permission that is lacking, as exactly as the answer and the attempt tell.
+fn permission(attempt: &Attempt, refusal: &Refusal) -> String {
+    let asked = (attempt.action, attempt.resource.as_str());
+    let (action, resource) = named_permission(&refusal.message).unwrap_or(asked);
+    let mut remedy = format!("allow {action} on {resource} for the role that signed the request");
+    if action == "s3:GetObject" {
+        let bucket = resource.split('/').next().unwrap_or(resource);
+        remedy.push_str(&format!(
+            "; without s3:ListBucket on {bucket} S3 answers the same for an object that does not exist"
+        ));
+    }
+    if refusal.message.to_ascii_lowercase().contains("kms") && !action.starts_with("kms:") {
+        remedy.push_str("; the object is encrypted: allow kms:Decrypt on its key too");
+    }
+    remedy
+}
+
+fn skewed(refusal: &Refusal, error: PortError) -> PortError {
+    let error = error.seen("local-time", refusal.received);
+    let Some(answered) = refusal.answered else {
+        return error;
+    };
+    let (local, server) = (refusal.received.0, answered.0);
+    let side = if local < server { "behind" } else { "ahead of" };
+    let seconds = local.abs_diff(server) / 1000;
+    let mut error = error
+        .seen("server-time", answered)
+        .seen("skew-seconds", seconds);
+    error.summary = format!(
+        "the local clock is {seconds} s {side} AWS: {}",
+        error.summary
+    );
+    error
+}
+
+/// The request's id as EC2 writes it into its errors, for answers that a proxy stripped of their headers.
+fn request_in_body(response: &HttpResponse) -> Option<String> {
+    let body = String::from_utf8_lossy(response.body().bytes()?).into_owned();
+    let (_, rest) = body.split_once("<RequestID>")?;
+    rest.split_once('<').map(|(id, _)| id.to_owned())
+}
+
+/// Reads an HTTP date (RFC 9110, 5.6.7), whose form is also one of RFC 2822.
+fn parse_date(text: &str) -> Option<Timestamp> {
+    let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
+    let millis = parsed.ok()?.as_millisecond();
+    u64::try_from(millis).ok().map(Timestamp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt() -> Attempt {
+        Attempt {
+            action: "s3:GetObject",
+            resource: "arn:aws:s3:::bucket/key".to_owned(),
+            subject: "s3://bucket/key".to_owned(),
+            endpoint: "s3.us-west-2.amazonaws.com".to_owned(),
+        }
+    }
+
+    fn refusal(code: &str, message: &str) -> Refusal {
+        Refusal {
+            code: code.to_owned(),
+            message: message.to_owned(),
+            status: 403,
+            ..Refusal::default()
+        }
+    }
+
+    #[test]
+    fn the_remedy_names_the_exact_action_and_resource() {
+        let error = refused(&attempt(), &refusal("AccessDenied", "Access Denied"));
+        let remedy = error.remedy.expect("denied has a remedy");
+        assert!(
+            remedy.contains("allow s3:GetObject on arn:aws:s3:::bucket/key"),
+            "{remedy}"
+        );
+        assert!(
+            remedy.contains("s3:ListBucket on arn:aws:s3:::bucket S3"),
+            "{remedy}"
+        );
+    }
+
+    #[test]
+    fn the_permission_the_answer_names_wins_over_the_one_asked_for() {
+        let text =
+            "User: x is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:k because";
+        let error = refused(&attempt(), &refusal("AccessDenied", text));
+        let remedy = error.remedy.expect("denied has a remedy");
+        assert!(
+            remedy.starts_with("allow kms:Decrypt on arn:aws:kms:k for"),
+            "{remedy}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_clock_is_told_with_both_times_and_the_skew() {
+        let answered = parse_date("Sat, 21 Nov 2026 03:22:17 GMT").expect("an HTTP date");
+        let refusal = Refusal {
+            answered: Some(answered),
+            received: Timestamp(answered.0 - 1_023_000),
+            ..refusal("RequestTimeTooSkewed", "The difference is too large.")
+        };
+        let error = refused(&attempt(), &refusal);
+        assert_eq!(error.condition, Condition::ClockSkew);
+        assert!(
+            error
+                .summary
+                .starts_with("the local clock is 1023 s behind AWS"),
+            "{error}"
+        );
+        let value = |name: &str| {
+            let piece = error.evidence.iter().find(|piece| piece.name == name);
+            piece.map(|piece| piece.value.as_str())
+        };
+        assert_eq!(value("server-time"), Some("2026-11-21T03:22:17.000Z"));
+        assert_eq!(value("local-time"), Some("2026-11-21T03:05:14.000Z"));
+    }
+}

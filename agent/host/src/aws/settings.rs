@@ -1,0 +1,171 @@
+//! What the environment says about AWS: regions, endpoints and whose credentials.
+
+use crate::http::HttpSettings;
+use quake_model::redact::Secret;
+
+/// Where the agent runs, which decides whose credentials it may use without being told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surroundings {
+    /// On an EC2 instance: the instance's role.
+    Node,
+    /// On an operator's machine: their own.
+    Elsewhere,
+}
+
+/// Whose credentials sign requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CredentialSource {
+    /// The instance's role, from the metadata service.
+    Instance,
+    /// The SDK's usual order: environment, profile, web identity, container, instance.
+    Chain,
+}
+
+/// A key pair of an S3-compatible store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreKeys {
+    /// The key's id.
+    pub id: String,
+    /// The key.
+    pub secret: Secret<String>,
+}
+
+/// Everything the clients need to know; nothing was asked of anyone to know it.
+#[derive(Debug, Clone)]
+pub struct AwsSettings {
+    /// Where the agent runs.
+    pub surroundings: Surroundings,
+    /// The region, if it is set; else the instance's, or elsewhere the profile's.
+    pub region: Option<String>,
+    /// The endpoint of EC2, if it is not AWS' own.
+    pub ec2_endpoint: Option<String>,
+    /// The endpoint of S3, if it is not AWS' own; buckets are then named in the path.
+    pub s3_endpoint: Option<String>,
+    /// Whose credentials sign requests.
+    pub credentials: CredentialSource,
+    /// Keys for S3 alone, as kops passes them on for an S3-compatible store.
+    pub store_keys: Option<StoreKeys>,
+    /// How servers are reached.
+    pub http: HttpSettings,
+}
+
+impl AwsSettings {
+    /// Reads the settings of this process' environment.
+    pub fn from_environment(surroundings: Surroundings) -> Self {
+        let http = HttpSettings::from_environment();
+        Self::from_lookup(surroundings, http, |name| std::env::var(name).ok())
+    }
+
+    /// Reads the settings from `lookup`, which answers for one variable's name.
+    ///
+    /// What names S3 alone wins over what names all services; AWS' own names win over those of kops
+    /// (`S3_ENDPOINT`, `S3_REGION`, `S3_ACCESS_KEY_ID`, `S3_SECRET_ACCESS_KEY`).
+    pub fn from_lookup(
+        surroundings: Surroundings,
+        http: HttpSettings,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let set = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+        let first = |names: &[&str]| names.iter().find_map(|name| set(name));
+        let told = first(&[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_PROFILE",
+            "AWS_WEB_IDENTITY_TOKEN_FILE",
+        ]);
+        let credentials = match (surroundings, &told) {
+            (Surroundings::Node, None) => CredentialSource::Instance,
+            (Surroundings::Node, Some(_)) | (Surroundings::Elsewhere, _) => CredentialSource::Chain,
+        };
+        let keys = set("S3_ACCESS_KEY_ID").zip(set("S3_SECRET_ACCESS_KEY"));
+        let store_keys = keys
+            .filter(|_| told.is_none())
+            .map(|(id, secret)| StoreKeys {
+                id,
+                secret: Secret::new(secret),
+            });
+        Self {
+            surroundings,
+            region: first(&["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"]),
+            ec2_endpoint: first(&["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]).map(with_scheme),
+            s3_endpoint: first(&["AWS_ENDPOINT_URL_S3", "S3_ENDPOINT", "AWS_ENDPOINT_URL"])
+                .map(with_scheme),
+            credentials,
+            store_keys,
+            http,
+        }
+    }
+}
+
+/// kops accepts an endpoint without a scheme and means https.
+fn with_scheme(endpoint: String) -> String {
+    if endpoint.contains("://") {
+        return endpoint;
+    }
+    format!("https://{endpoint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(surroundings: Surroundings, pairs: &[(&str, &str)]) -> AwsSettings {
+        AwsSettings::from_lookup(surroundings, HttpSettings::default(), |name| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_node_uses_its_role_unless_it_is_told_otherwise() {
+        let node = |pairs| settings(Surroundings::Node, pairs).credentials;
+        assert_eq!(node(&[]), CredentialSource::Instance);
+        assert_eq!(node(&[("AWS_PROFILE", "")]), CredentialSource::Instance);
+        assert_eq!(node(&[("AWS_ACCESS_KEY_ID", "A")]), CredentialSource::Chain);
+        let laptop = settings(Surroundings::Elsewhere, &[]).credentials;
+        assert_eq!(laptop, CredentialSource::Chain);
+    }
+
+    #[test]
+    fn the_variables_of_kops_name_a_store_and_its_keys() {
+        let told = settings(
+            Surroundings::Node,
+            &[
+                ("S3_ENDPOINT", "minio.example:9000"),
+                ("S3_REGION", "us-east-1"),
+                ("S3_ACCESS_KEY_ID", "minio"),
+                ("S3_SECRET_ACCESS_KEY", "minio123"),
+            ],
+        );
+        assert_eq!(
+            told.s3_endpoint.as_deref(),
+            Some("https://minio.example:9000")
+        );
+        assert_eq!(
+            (told.ec2_endpoint.as_deref(), told.region.as_deref()),
+            (None, Some("us-east-1"))
+        );
+        assert_eq!(
+            told.credentials,
+            CredentialSource::Instance,
+            "the keys are for S3 alone"
+        );
+        assert!(!format!("{told:?}").contains("minio123"));
+        assert_eq!(
+            told.store_keys.map(|keys| keys.id),
+            Some("minio".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_endpoint_for_s3_alone_wins_over_one_for_all() {
+        let told = settings(
+            Surroundings::Node,
+            &[
+                ("AWS_ENDPOINT_URL", "http://all"),
+                ("AWS_ENDPOINT_URL_S3", "http://s3"),
+            ],
+        );
+        assert_eq!(told.s3_endpoint.as_deref(), Some("http://s3"));
+        assert_eq!(told.ec2_endpoint.as_deref(), Some("http://all"));
+    }
+}
