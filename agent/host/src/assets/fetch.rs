@@ -99,7 +99,7 @@ async fn pump(
 fn mismatch(asset: &AssetSpec, arrived: &Arrived) -> PortError {
     let (expected, actual) = (&asset.digest, &arrived.digest);
     let looks = describe_bytes(&arrived.head);
-    let summary = format!("the digest is {actual}, not {expected}: {looks}");
+    let summary = format!("the digest is {actual}, not {expected}; it looks like {looks}");
     PortError::new(Condition::DigestMismatch, summary)
         .seen("expected", expected)
         .seen("actual", actual)

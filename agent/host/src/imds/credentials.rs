@@ -21,13 +21,7 @@ const MARGIN: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone)]
 pub struct ImdsCredentials {
     imds: Imds,
-    held: Arc<Mutex<Held>>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    role: Option<String>,
-    credentials: Option<Credentials>,
+    held: Arc<Mutex<Option<Credentials>>>,
 }
 
 /// The answer of `iam/security-credentials/<role>`.
@@ -52,7 +46,8 @@ impl ImdsCredentials {
 
     /// Drops what was read, so that the next request reads it anew: AWS called it expired.
     pub async fn forget(&self) {
-        *self.held.lock().await = Held::default();
+        *self.held.lock().await = None;
+        self.imds.forget_role();
     }
 
     /// The credentials in force.
@@ -63,18 +58,18 @@ impl ImdsCredentials {
     /// [`Metadata::read_role`].
     pub async fn load(&self) -> Result<Credentials, PortError> {
         let mut held = self.held.lock().await;
-        if let Some(credentials) = held.credentials.as_ref().filter(|it| is_fresh(it)) {
+        if let Some(credentials) = held.as_ref().filter(|it| is_fresh(it)) {
             return Ok(credentials.clone());
         }
-        let role = match held.role.take() {
+        let role = match self.imds.known_role() {
             Some(role) => role,
             None => self.imds.read_role().await?,
         };
-        let credentials = self.read(&role).await?;
-        *held = Held {
-            role: Some(role),
-            credentials: Some(credentials.clone()),
-        };
+        let credentials = self
+            .read(&role)
+            .await
+            .inspect_err(|_| self.imds.forget_role())?;
+        *held = Some(credentials.clone());
         Ok(credentials)
     }
 

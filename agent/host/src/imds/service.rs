@@ -7,7 +7,7 @@ use crate::http::{build_metadata_client, describe_failure};
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::{Condition, Metadata, PortError};
 use reqwest::{Client, Response, StatusCode};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use tokio::sync::{Mutex, OnceCell};
 
 /// The service's IPv4 address, the same on every instance (EC2 user guide, "Access instance metadata").
@@ -54,6 +54,7 @@ struct Service {
     endpoints: Vec<String>,
     session: Mutex<Option<Session>>,
     region: OnceCell<String>,
+    role: std::sync::Mutex<Option<String>>,
     calls: Calls,
 }
 
@@ -81,6 +82,7 @@ impl Imds {
             endpoints,
             session: Mutex::new(None),
             region: OnceCell::new(),
+            role: std::sync::Mutex::default(),
             calls,
         })))
     }
@@ -96,6 +98,21 @@ impl Imds {
             instance::parse_document(&document).map(|document| document.region)
         });
         region.await.cloned()
+    }
+
+    /// The role's name as it was last read, which saves a request when its credentials are read.
+    pub(super) fn known_role(&self) -> Option<String> {
+        self.role().clone()
+    }
+
+    /// Drops the role's name: a profile can be replaced while the instance runs.
+    pub(super) fn forget_role(&self) {
+        *self.role() = None;
+    }
+
+    fn role(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        // The name is whole at every moment, so a panic elsewhere cannot have left it half-changed.
+        self.0.role.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads a path that must exist, as text.
@@ -192,7 +209,10 @@ impl Metadata for Imds {
         let role = listing.lines().next().unwrap_or_default().trim();
         match role {
             "" => Err(missing()),
-            role if instance::is_role_name(role) => Ok(role.to_owned()),
+            role if instance::is_role_name(role) => {
+                *self.role() = Some(role.to_owned());
+                Ok(role.to_owned())
+            }
             _ => Err(PortError::new(
                 Condition::Malformed,
                 "the metadata service answered something that is not a role's name",

@@ -245,6 +245,7 @@ async fn an_answer_without_an_end_is_malformed() {
 async fn role_credentials_are_read_once_and_never_printed() {
     let server = Server::start(service).await;
     let (imds, calls) = imds(&server);
+    imds.read_role().await.expect("there is a role");
     let provider = ImdsCredentials::new(imds);
     let loaded = provider.load().await.expect("the role has credentials");
     assert_eq!(loaded.secret_access_key(), "s3cr3t");
