@@ -1,0 +1,306 @@
+//! Files of the node: looked at as they are, written whole or not at all.
+//!
+//! A write goes to a temporary file in the same directory, which gets its mode and owner, is flushed to
+//! the disk and renamed over the target; then the directory is flushed. A crash at any moment leaves the
+//! old file or the new one, and at most a temporary file, which the next write in that directory removes.
+
+use super::attempt::{blocking, os_error};
+use super::leftovers::{fresh_name, is_abandoned, is_temporary};
+use super::os_release::parse_os_release;
+use super::tree::{
+    OwnerPolicy, Spot, Tree, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
+};
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fchownat, unlinkat};
+use quake_model::facts::{EntryKind, FileFacts, OsFacts};
+use quake_model::ports::{Condition, Files, PortError};
+use quake_model::step::{Keep, WriteFile};
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// Where `os-release` is, in order of preference (os-release(5)).
+const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
+
+/// Names tried for one temporary file; more than one only after process numbers wrapped around.
+const NAMES_TRIED: usize = 16;
+
+/// Files of the node below a root: `/` on a node, a scratch directory in a rehearsal.
+///
+/// Below a scratch root no path and no symbolic link leads out of it; that needs Linux 5.6.
+#[derive(Debug, Clone)]
+pub struct NodeFiles {
+    tree: Tree,
+}
+
+impl NodeFiles {
+    /// Files below `root`, with what to do about owners.
+    pub fn new(root: impl Into<PathBuf>, owners: OwnerPolicy) -> Self {
+        Self {
+            tree: Tree::new(root.into(), owners),
+        }
+    }
+
+    /// Runs `work` on the tree where blocking is allowed.
+    async fn with_tree<T, W>(&self, work: W) -> Result<T, PortError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tree) -> Result<T, PortError> + Send + 'static,
+    {
+        let tree = self.tree.clone();
+        blocking(move || work(&tree)).await
+    }
+}
+
+impl Files for NodeFiles {
+    async fn read_os(&self) -> Result<OsFacts, PortError> {
+        self.with_tree(read_os).await
+    }
+
+    async fn look_file(&self, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
+        let path = path.to_owned();
+        self.with_tree(move |tree| look(tree, &path, limit)).await
+    }
+
+    async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
+        let path = path.to_owned();
+        self.with_tree(move |tree| list(tree, &path)).await
+    }
+
+    async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
+        let file = file.clone();
+        self.with_tree(move |tree| write(tree, &file)).await
+    }
+
+    async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {
+        let file = file.clone();
+        self.with_tree(move |tree| permit(tree, &file)).await
+    }
+
+    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
+        let path = path.to_owned();
+        self.with_tree(move |tree| {
+            let directory = tree.make_directories(&path)?;
+            set_mode(&directory, &path, mode)
+        })
+        .await
+    }
+}
+
+fn read_os(tree: &Tree) -> Result<OsFacts, PortError> {
+    for path in OS_RELEASE {
+        // /etc/os-release is usually a link, so here it is followed; below the root, as always.
+        let opened = match tree.open(path, OFlag::O_RDONLY) {
+            Ok(opened) => opened,
+            Err(Errno::ENOENT | Errno::ENOTDIR) => continue,
+            Err(errno) => return Err(io_only(os_error(format!("open {path}"), &errno.into()))),
+        };
+        let mut text = String::new();
+        File::from(opened)
+            .read_to_string(&mut text)
+            .map_err(|error| io_only(os_error(format!("read {path}"), &error)))?;
+        return Ok(parse_os_release(&text));
+    }
+    let summary = format!("there is neither {} nor {}", OS_RELEASE[0], OS_RELEASE[1]);
+    Err(PortError::new(Condition::Missing, summary))
+}
+
+fn io_only(error: PortError) -> PortError {
+    PortError {
+        condition: Condition::Io,
+        ..error
+    }
+}
+
+fn look(tree: &Tree, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
+    let fail = |errno: Errno| os_error(format!("look at {path}"), &errno.into());
+    let Some(spot) = tree.find_spot(path)? else {
+        return Ok(None);
+    };
+    let Some(stat) = spot.look().map_err(fail)? else {
+        return Ok(None);
+    };
+    let kind = kind_of(&stat);
+    let contents = match kind {
+        EntryKind::File => {
+            read_contents(&spot, limit).map_err(|error| os_error(format!("read {path}"), &error))?
+        }
+        EntryKind::Directory | EntryKind::Link | EntryKind::Other => None,
+    };
+    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+    let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    Ok(Some(FileFacts {
+        kind,
+        mode: permission_bits(&stat),
+        owner: tree.owner_of(&stat),
+        contents,
+        modified_us: seconds * 1_000_000 + nanoseconds / 1000,
+    }))
+}
+
+/// The bytes of the regular file at `spot`; `None` if there are more than `limit`.
+fn read_contents(spot: &Spot, limit: u64) -> std::io::Result<Option<Vec<u8>>> {
+    // O_NONBLOCK: should a pipe have taken the file's place since, opening it must not hang.
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let opened = openat(&spot.directory, spot.name.as_str(), flags, Mode::empty())?;
+    let mut bytes = Vec::new();
+    File::from(opened)
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+fn list(tree: &Tree, path: &str) -> Result<Vec<String>, PortError> {
+    let directory = match tree.open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+        Ok(directory) => directory,
+        Err(Errno::ENOENT) => return Ok(Vec::new()),
+        Err(errno) => return Err(os_error(format!("open {path}"), &errno.into())),
+    };
+    let mut names =
+        names_in(&directory).map_err(|error| os_error(format!("list {path}"), &error))?;
+    names.retain(|name| !is_temporary(name));
+    names.sort();
+    Ok(names)
+}
+
+fn write(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
+    let path = &file.path;
+    let fail = |error: std::io::Error| os_error(format!("write {path}"), &error);
+    let spot = tree.make_spot(path)?;
+    if let Some(there) = spot.look().map_err(|errno| fail(errno.into()))? {
+        match kind_of(&there) {
+            EntryKind::File | EntryKind::Link if file.keep == Keep::IfPresent => return Ok(()),
+            EntryKind::File | EntryKind::Link => {}
+            EntryKind::Directory => return Err(in_the_way(path, "a directory")),
+            EntryKind::Other => return Err(in_the_way(path, "a device, socket or pipe")),
+        }
+    }
+    remove_leftovers(&spot.directory);
+    replace(tree, &spot, file).map_err(|error| no_space_seen(fail(error), &spot.directory))
+}
+
+fn in_the_way(path: &str, what: &str) -> PortError {
+    PortError::new(Condition::Occupied, format!("{what} stands at {path}"))
+}
+
+/// Removes what dead processes left; what cannot be removed harms nobody and stays.
+fn remove_leftovers(directory: &OwnedFd) {
+    let names = names_in(directory).unwrap_or_default();
+    for name in names.iter().filter(|name| is_abandoned(name)) {
+        if let Err(errno) = unlinkat(directory, name.as_str(), UnlinkatFlags::NoRemoveDir) {
+            tracing::debug!(%name, %errno, "a leftover temporary file stays");
+        }
+    }
+}
+
+fn replace(tree: &Tree, spot: &Spot, file: &WriteFile) -> std::io::Result<()> {
+    let (mut temporary, opened) = Temporary::create(&spot.directory)?;
+    let mut opened = File::from(opened);
+    opened.write_all(&file.contents.0)?;
+    if tree.owners == OwnerPolicy::Set {
+        let (uid, gid) = (Uid::from_raw(file.owner.uid), Gid::from_raw(file.owner.gid));
+        fchown(&opened, Some(uid), Some(gid))?;
+    }
+    // After the owner: a change of owner takes set-user-id bits away.
+    opened.set_permissions(Permissions::from_mode(file.mode))?;
+    opened.sync_all()?;
+    renameat(
+        &spot.directory,
+        temporary.name.as_str(),
+        &spot.directory,
+        spot.name.as_str(),
+    )?;
+    temporary.in_place = true;
+    Ok(nix::unistd::fsync(&spot.directory)?)
+}
+
+/// A temporary file, removed unless it was put in place.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: String,
+    in_place: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(directory: &'a OwnedFd) -> nix::Result<(Self, OwnedFd)> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let mut last = Errno::EEXIST;
+        for _ in 0..NAMES_TRIED {
+            let name = fresh_name();
+            // Nobody else may read what could be a key, not even before its mode is set.
+            match openat(
+                directory,
+                name.as_str(),
+                flags,
+                Mode::from_bits_truncate(0o600),
+            ) {
+                Ok(opened) => {
+                    return Ok((
+                        Self {
+                            directory,
+                            name,
+                            in_place: false,
+                        },
+                        opened,
+                    ));
+                }
+                Err(Errno::EEXIST) => {}
+                Err(errno) => {
+                    last = errno;
+                    break;
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.in_place {
+            let _ = unlinkat(
+                self.directory,
+                self.name.as_str(),
+                UnlinkatFlags::NoRemoveDir,
+            );
+        }
+    }
+}
+
+fn permit(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
+    let path = &file.path;
+    let fail = |error: std::io::Error| os_error(format!("set permissions of {path}"), &error);
+    let missing = || PortError::new(Condition::Missing, format!("nothing stands at {path}"));
+    let spot = tree.find_spot(path)?.ok_or_else(missing)?;
+    let there = spot
+        .look()
+        .map_err(|errno| fail(errno.into()))?
+        .ok_or_else(missing)?;
+    if kind_of(&there) == EntryKind::Link {
+        return Err(in_the_way(path, "a symbolic link"));
+    }
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let entry = openat(&spot.directory, spot.name.as_str(), flags, Mode::empty())
+        .map_err(|errno| fail(errno.into()))?;
+    if tree.owners == OwnerPolicy::Set {
+        let (uid, gid) = (Uid::from_raw(file.owner.uid), Gid::from_raw(file.owner.gid));
+        fchownat(&entry, "", Some(uid), Some(gid), AtFlags::AT_EMPTY_PATH)
+            .map_err(|errno| fail(errno.into()))?;
+    }
+    // The kernel changes no mode through an O_PATH descriptor, but does through its name in /proc.
+    let name = format!("/proc/self/fd/{}", entry.as_raw_fd());
+    std::fs::set_permissions(name, Permissions::from_mode(file.mode)).map_err(fail)
+}
+
+fn kind_of(stat: &FileStat) -> EntryKind {
+    match kind_bits(stat) {
+        SFlag::S_IFREG => EntryKind::File,
+        SFlag::S_IFDIR => EntryKind::Directory,
+        SFlag::S_IFLNK => EntryKind::Link,
+        _ => EntryKind::Other,
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests that are too long to stand below what they test.
+
+mod files;

@@ -1,0 +1,194 @@
+//! The node's tree of files below a root: `/` on a node, a scratch directory in a rehearsal.
+//!
+//! Below a scratch root no path and no symbolic link leads out: the kernel resolves them as if that root
+//! were `/` (`openat2` with `RESOLVE_IN_ROOT`, Linux 5.6). On a node paths resolve as for any program, so
+//! older kernels will do. Everything acts on an open directory and one name in it, never on a path twice.
+
+use super::attempt::os_error;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat, mkdirat};
+use quake_model::facts::Owner;
+use quake_model::ports::{Condition, PortError};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What to do about the owners that files ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerPolicy {
+    /// Files get the owner they ask for; needs root.
+    Set,
+    /// Files keep the owner they are made with, and that user stands for root: for a rehearsal by an
+    /// ordinary user.
+    Keep,
+}
+
+/// A tree of files below a root.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    root: PathBuf,
+    pub(super) owners: OwnerPolicy,
+}
+
+/// A directory that is open, and a name in it where something may stand.
+pub(super) struct Spot {
+    pub(super) directory: OwnedFd,
+    pub(super) name: String,
+}
+
+impl Tree {
+    pub(super) fn new(root: PathBuf, owners: OwnerPolicy) -> Self {
+        Self { root, owners }
+    }
+
+    /// Opens what a clean absolute path leads to.
+    pub(super) fn open(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
+        let flags = flags | OFlag::O_CLOEXEC;
+        if self.root == Path::new("/") {
+            return open(path, flags, Mode::empty());
+        }
+        let inside = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let root = open(&self.root, inside, Mode::empty())?;
+        let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+        openat2(root, path, OpenHow::new().flags(flags).resolve(resolve))
+    }
+
+    /// Opens the directory that contains `path`; `None` when there is no such directory.
+    pub(super) fn find_spot(&self, path: &str) -> Result<Option<Spot>, PortError> {
+        let (parent, name) = split(path)?;
+        match self.open(&parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+            Ok(directory) => Ok(Some(Spot { directory, name })),
+            Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(None),
+            Err(errno) => Err(os_error(format!("open {parent}"), &errno.into())),
+        }
+    }
+
+    /// Opens the directory that contains `path`, made with its parents where it is missing.
+    pub(super) fn make_spot(&self, path: &str) -> Result<Spot, PortError> {
+        let (parent, name) = split(path)?;
+        let directory = self.make_directories(&parent)?;
+        Ok(Spot { directory, name })
+    }
+
+    /// Opens a directory, made with its parents (mode 0755) where it is missing.
+    pub(super) fn make_directories(&self, path: &str) -> Result<OwnedFd, PortError> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
+        match self.open(path, flags) {
+            Ok(directory) => return Ok(directory),
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(occupied_or(path, errno)),
+        }
+        let (parent, name) = split(path)?;
+        // As deep as the path; a path of the node has few components.
+        let parent = self.make_directories(&parent)?;
+        match mkdirat(&parent, name.as_str(), Mode::from_bits_truncate(0o755)) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => {
+                return Err(no_space_seen(
+                    os_error(format!("make the directory {path}"), &errno.into()),
+                    &parent,
+                ));
+            }
+        }
+        let made = self
+            .open(path, flags)
+            .map_err(|errno| occupied_or(path, errno))?;
+        // mkdir takes bits away by the process's umask; what was asked for is what is set.
+        set_mode(&made, path, 0o755)?;
+        Ok(made)
+    }
+
+    /// The owner to report for an entry, under this tree's policy.
+    pub(super) fn owner_of(&self, stat: &FileStat) -> Owner {
+        let mine = nix::unistd::geteuid().as_raw() == stat.st_uid;
+        if self.owners == OwnerPolicy::Keep && mine {
+            return Owner::default();
+        }
+        Owner {
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+        }
+    }
+}
+
+impl Spot {
+    /// Looks at what stands here itself, links not followed.
+    pub(super) fn look(&self) -> nix::Result<Option<FileStat>> {
+        match fstatat(
+            &self.directory,
+            self.name.as_str(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        ) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// The kind of entry, from its mode word.
+pub(super) fn kind_bits(stat: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
+}
+
+/// The permission bits, with set-user-id, set-group-id and sticky.
+pub(super) fn permission_bits(stat: &FileStat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+/// Sets the mode of an open entry.
+pub(super) fn set_mode(entry: &OwnedFd, path: &str, mode: u32) -> Result<(), PortError> {
+    fchmod(entry, Mode::from_bits_truncate(mode))
+        .map_err(|errno| os_error(format!("set mode {mode:04o} of {path}"), &errno.into()))
+}
+
+/// Adds to a `NoSpace` error how much is free where it happened.
+pub(super) fn no_space_seen(error: PortError, directory: &OwnedFd) -> PortError {
+    if error.condition != Condition::NoSpace {
+        return error;
+    }
+    match nix::sys::statvfs::fstatvfs(directory) {
+        Ok(space) => {
+            let free = u128::from(space.blocks_available()) * u128::from(space.fragment_size());
+            error
+                .seen("free-bytes", free)
+                .seen("free-inodes", space.files_available())
+        }
+        Err(_) => error,
+    }
+}
+
+/// The names in an open directory, unsorted.
+pub(super) fn names_in(directory: &OwnedFd) -> io::Result<Vec<String>> {
+    // Through /proc the listing is of the directory that is open, wherever its path leads by now.
+    let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    std::fs::read_dir(path)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Parent and last name of an absolute path. `/` itself has no parent to stand in: it is `.` in `/`.
+fn split(path: &str) -> Result<(String, String), PortError> {
+    let sound = path.starts_with('/') && !path.contains('\0');
+    if !sound || path.split('/').any(|part| part == "..") {
+        let summary = format!("{path:?} is not an absolute path without `..`");
+        return Err(PortError::new(Condition::Denied, summary));
+    }
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    match parts.split_last() {
+        Some((name, parents)) => Ok((format!("/{}", parents.join("/")), (*name).to_owned())),
+        None => Ok(("/".to_owned(), ".".to_owned())),
+    }
+}
+
+fn occupied_or(path: &str, errno: Errno) -> PortError {
+    if errno == Errno::ENOTDIR {
+        let summary = format!("{path} or a part of it is not a directory");
+        return PortError::new(Condition::Occupied, summary);
+    }
+    os_error(format!("open {path}"), &errno.into())
+}
