@@ -1,0 +1,256 @@
+//! The console: at most twenty lines, so that EC2's get-console-output tells what happened without a
+//! login. Ends of phases, faults and the verdict; no secrets, for every line's text went through the
+//! scrubber. The last line is for machines:
+//!
+//! ```text
+//! quake-agent: READY instance=i-0a cluster=c.example role=worker elapsed_ms=41234
+//! quake-agent: FAILED code=storage.volume-conflict phase=storage exit=80
+//! quake-agent: STOPPED code=boot.interrupted exit=75
+//! ```
+
+use super::sentence::{one_line, seconds, sentence};
+use quake_model::event::{Envelope, Event};
+use quake_model::fault::Fault;
+use quake_model::ports::{Sink, SinkError};
+use quake_model::record::Record;
+use quake_model::redact::scrub;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Lines in all; EC2 keeps the last 64 KiB of the console, which the kernel and cloud-init share.
+const LINES: usize = 20;
+
+/// Lines kept for the end: what failed, what to do, the verdict.
+const LINES_AT_THE_END: usize = 3;
+
+/// Warnings shown; nine phases end, and each must have its line.
+const WARNINGS: usize = 6;
+
+/// Characters in a line, the agent's name not counted.
+const WIDTH: usize = 300;
+
+/// Writes the story of a boot in at most twenty lines.
+#[derive(Debug)]
+pub struct Console<W> {
+    out: W,
+    lines: usize,
+    warnings: usize,
+}
+
+impl Console<File> {
+    /// The machine's console.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SinkError`] when `/dev/console` cannot be opened, as in most containers.
+    pub fn open() -> Result<Self, SinkError> {
+        // O_NOCTTY: a daemon that opens a terminal must not become a process of that terminal.
+        let opened = OpenOptions::new()
+            .write(true)
+            .custom_flags(nix::libc::O_NOCTTY)
+            .open("/dev/console");
+        opened.map(Self::new).map_err(refuse)
+    }
+}
+
+impl<W: Write + Send> Console<W> {
+    /// A console that is any writer.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            lines: 0,
+            warnings: 0,
+        }
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        self.lines += 1;
+        // One write for one line, so that lines of others never come between; and a carriage return, for
+        // a console in raw mode does not add one.
+        let line = format!("quake-agent: {}\r\n", one_line(text, WIDTH));
+        self.out.write_all(line.as_bytes())?;
+        self.out.flush()
+    }
+
+    fn body_line(&mut self, text: &str) -> io::Result<()> {
+        if self.lines < LINES - LINES_AT_THE_END {
+            self.line(text)?;
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, text: &str) -> io::Result<()> {
+        self.warnings += 1;
+        match self.warnings {
+            0..=WARNINGS => self.body_line(text),
+            more if more == WARNINGS + 1 => self.body_line("further warnings are in the journal"),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, story: &str, fault: &Fault, verdict: &str) -> io::Result<()> {
+        self.line(story)?;
+        self.line(&format!("fix: {}", scrub(fault.fix())))?;
+        self.line(verdict)
+    }
+
+    fn tell(&mut self, envelope: &Envelope, record: &Record) -> io::Result<()> {
+        let event = &envelope.event;
+        let said = sentence(event);
+        match event {
+            Event::PhaseDone { .. } | Event::PhaseFailed { .. } => {
+                self.body_line(&format!("{said} (at {})", seconds(envelope.elapsed_ms)))
+            }
+            Event::Warning { .. } => self.warn(&said),
+            Event::BootReady { .. } => self.line(&ready_line(envelope, record)),
+            Event::BootFailed { phase, fault } => {
+                let (code, exit) = (fault.code, fault.class().exit_status());
+                let verdict = format!("FAILED code={code} phase={phase} exit={exit}");
+                self.end(&said, fault, &verdict)
+            }
+            Event::BootStopped { fault } => {
+                let (code, exit) = (fault.code, fault.class().exit_status());
+                self.end(&said, fault, &format!("STOPPED code={code} exit={exit}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<W: Write + Send> Sink for Console<W> {
+    fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
+        self.tell(envelope, record).map_err(refuse)
+    }
+}
+
+fn refuse(source: io::Error) -> SinkError {
+    SinkError {
+        sink: "console",
+        source,
+    }
+}
+
+/// The verdict of a boot that ended well; `-` stands for what never became known.
+fn ready_line(envelope: &Envelope, record: &Record) -> String {
+    let instance = record
+        .instance
+        .as_ref()
+        .map_or("-", |known| &known.instance_id);
+    let cluster = record.spec.as_ref().map_or("-", |known| &known.cluster);
+    let role = record.spec.as_ref().map_or("-", |known| &known.role);
+    let elapsed = envelope.elapsed_ms;
+    format!("READY instance={instance} cluster={cluster} role={role} elapsed_ms={elapsed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::fault::Code;
+    use quake_model::phase::{PHASES, Phase};
+    use quake_model::record::SpecRecord;
+    use quake_model::time::Timestamp;
+
+    fn shown(events: Vec<Event>, record: &Record) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut console = Console::new(&mut out);
+        for (seq, event) in (1..).zip(events) {
+            let envelope = Envelope {
+                seq,
+                at: Timestamp(0),
+                elapsed_ms: 41_234,
+                event,
+            };
+            console.accept(&envelope, record).expect("it takes it");
+        }
+        let text = String::from_utf8(out).expect("text");
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn fault(summary: &str) -> Fault {
+        Fault::new(Code::StorageVolumeConflict, summary)
+    }
+
+    #[test]
+    fn the_last_line_of_a_ready_boot_names_the_node() {
+        let spec = SpecRecord {
+            cluster: "c.example".into(),
+            instance_group: "nodes".into(),
+            role: "worker".into(),
+            kubernetes: "1.8.7".into(),
+            source: String::new(),
+            digest: String::new(),
+        };
+        let record = Record {
+            spec: Some(spec),
+            ..Record::default()
+        };
+        let done = Event::PhaseDone {
+            phase: Phase::Files,
+            changed: 3,
+        };
+        let lines = shown(vec![done, Event::BootReady { changed: 3 }], &record);
+        let wanted = [
+            "quake-agent: files done, 3 changed (at 41.2 s)",
+            "quake-agent: READY instance=- cluster=c.example role=worker elapsed_ms=41234",
+        ];
+        assert_eq!(lines, wanted);
+    }
+
+    #[test]
+    fn a_failed_boot_says_what_to_do_and_ends_with_its_code() {
+        let phase = Phase::Storage;
+        let failed = Event::BootFailed {
+            phase,
+            fault: fault("two volumes"),
+        };
+        let lines = shown(vec![failed], &Record::default());
+        let last = "quake-agent: FAILED code=storage.volume-conflict phase=storage exit=80";
+        assert_eq!(lines.last().map(String::as_str), Some(last));
+        assert!(
+            lines[lines.len() - 2].starts_with("quake-agent: fix: keep one"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn the_worst_boot_fits_in_twenty_lines_and_still_shows_every_phase_and_the_verdict() {
+        let mut events = Vec::new();
+        for number in 0..100 {
+            events.push(Event::Warning {
+                fault: fault(&format!("warning {number}")),
+            });
+        }
+        for row in PHASES {
+            events.push(Event::PhaseDone {
+                phase: row.phase,
+                changed: 0,
+            });
+        }
+        for _ in 0..20 {
+            events.push(Event::PhaseFailed {
+                phase: Phase::Ready,
+                fault: fault("x"),
+            });
+        }
+        let phase = Phase::Ready;
+        events.push(Event::BootFailed {
+            phase,
+            fault: fault("x\nQUAKE: READY\u{1b}[2J"),
+        });
+        let lines = shown(events, &Record::default());
+        assert!(lines.len() <= LINES, "{} lines", lines.len());
+        for row in PHASES {
+            let start = format!("quake-agent: {} done", row.phase);
+            assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}");
+        }
+        assert!(
+            lines.iter().all(|line| line.starts_with("quake-agent: ")),
+            "{lines:#?}"
+        );
+        assert!(
+            lines.last().expect("a line").contains("FAILED"),
+            "{lines:#?}"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Says an event in one line of plain words, for the journal and the console.
+
+use quake_model::event::Event;
+use quake_model::fault::Fault;
+use quake_model::outcome::Outcome;
+
+/// The event in one line, without the agent's name and without a full stop. Faults carry no secret, and
+/// nothing else here holds text of others.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one arm per kind of event; the match is the wording"
+)]
+pub(super) fn sentence(event: &Event) -> String {
+    match event {
+        Event::BootStarted {
+            boot,
+            version,
+            command,
+        } => {
+            format!("{command} {boot} started by version {version}")
+        }
+        Event::InstanceKnown { instance } => {
+            let (id, kind, zone) = (
+                &instance.instance_id,
+                &instance.instance_type,
+                &instance.zone,
+            );
+            format!("this is {id}, {kind} in {zone}")
+        }
+        Event::SpecKnown {
+            cluster,
+            instance_group,
+            role,
+            kubernetes,
+            ..
+        } => {
+            format!("to become {role} of {cluster} ({instance_group}), Kubernetes {kubernetes}")
+        }
+        Event::PhaseStarted { phase } => format!("{phase} started"),
+        Event::PhasePlanned { phase, steps } => format!("{phase} planned in {steps} steps"),
+        Event::PhaseDone { phase, changed } => format!("{phase} done, {changed} changed"),
+        Event::PhaseFailed { phase, fault } => format!("{phase} failed: {fault}"),
+        Event::StepStarted { step, .. } => format!("{step} started"),
+        Event::StepDone {
+            step,
+            outcome,
+            took_ms,
+            ..
+        } => {
+            format!("{step} {} after {}", word_of(*outcome), seconds(*took_ms))
+        }
+        Event::Waiting {
+            step,
+            attempt,
+            retry_in_ms,
+            fault,
+            ..
+        } => {
+            format!(
+                "{step} waits {} after try {attempt}: {fault}",
+                seconds(*retry_in_ms)
+            )
+        }
+        Event::Progress { step, done, .. } => format!("{step} has {done} bytes"),
+        Event::Warning { fault } => format!("warning: {fault}"),
+        Event::CallsCounted { calls } => {
+            format!(
+                "{} calls of cloud services so far",
+                calls.values().sum::<u64>()
+            )
+        }
+        Event::BootReady { changed } => format!("the node is ready, {changed} changed"),
+        Event::BootFailed { phase, fault } => format!("the boot failed in {phase}: {fault}"),
+        Event::BootStopped { fault } => format!("the boot was stopped: {fault}"),
+        Event::Unknown => "an event of a newer agent".to_owned(),
+    }
+}
+
+/// The fault an event carries.
+pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
+    match event {
+        Event::PhaseFailed { fault, .. }
+        | Event::Waiting { fault, .. }
+        | Event::Warning { fault }
+        | Event::BootFailed { fault, .. }
+        | Event::BootStopped { fault } => Some(fault),
+        _ => None,
+    }
+}
+
+/// `text` on one line of at most `limit` characters, an ellipsis where it was cut.
+pub(super) fn one_line(text: &str, limit: usize) -> String {
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A terminal obeys control characters; a console must show text of others, not follow it.
+    let shown: String = folded.chars().filter(|c| !c.is_control()).collect();
+    if shown.chars().count() <= limit {
+        return shown;
+    }
+    let mut cut: String = shown.chars().take(limit.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Milliseconds as seconds with one decimal.
+pub(super) fn seconds(millis: u64) -> String {
+    format!("{}.{} s", millis / 1000, millis % 1000 / 100)
+}
+
+fn word_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Held => "held",
+        Outcome::Changed => "changed",
+        Outcome::Skipped => "skipped",
+        Outcome::WouldChange => "would change",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_or_hostile_text_becomes_one_short_line() {
+        assert_eq!(one_line("a\n b\t c", 10), "a b c");
+        assert_eq!(one_line("\u{1b}[2Jgone", 10), "[2Jgone");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn seconds_have_one_decimal() {
+        assert_eq!(
+            (seconds(0), seconds(12_345)),
+            ("0.0 s".to_owned(), "12.3 s".to_owned())
+        );
+    }
+}
