@@ -3,11 +3,15 @@
 
 mod attempt;
 mod files;
+mod kernel;
 mod leftovers;
+mod network;
 mod os_release;
+mod program;
 mod tree;
 
 pub use files::NodeFiles;
+pub use kernel::LinuxKernel;
 pub use tree::OwnerPolicy;
 
 #[cfg(test)]
