@@ -2,7 +2,7 @@
 
 use super::attempt::{blocking, condition_of, os_error};
 use super::network::read_network;
-use super::program::{Program, complaint};
+use super::program::{Abandon, Program, complaint};
 use quake_model::facts::NetworkFacts;
 use quake_model::ports::{Condition, Kernel, PortError};
 use std::fs::OpenOptions;
@@ -16,6 +16,7 @@ const MODPROBE: Program = Program {
     package: "kmod",
     // A guess with room to spare; a module's own start-up takes milliseconds.
     deadline: Duration::from_secs(30),
+    abandon: Abandon::Kill,
 };
 
 /// The kernel through `/proc`, `/sys`, netlink and `modprobe`.

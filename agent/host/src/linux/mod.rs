@@ -2,14 +2,24 @@
 //! interfaces. Each call is one attempt.
 
 mod attempt;
+mod blank;
+mod devices;
+mod disks;
+mod ext;
 mod files;
+mod filesystems;
+mod image;
 mod kernel;
 mod leftovers;
+mod mounts;
 mod network;
 mod os_release;
+mod probe;
 mod program;
+mod signatures;
 mod tree;
 
+pub use disks::LinuxDisks;
 pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
 pub use tree::OwnerPolicy;

@@ -17,6 +17,15 @@ const DIRECTORIES: [&str; 6] = [
     "/bin",
 ];
 
+/// What becomes of a program that nobody waits for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Abandon {
+    /// It is killed.
+    Kill,
+    /// It goes on to its end: killing it half-way would leave something worse behind.
+    Leave,
+}
+
 /// A program, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
@@ -24,6 +33,7 @@ pub(crate) struct Program {
     /// The package that brings it, for the remedy.
     pub(crate) package: &'static str,
     pub(crate) deadline: Duration,
+    pub(crate) abandon: Abandon,
 }
 
 impl Program {
@@ -39,12 +49,20 @@ impl Program {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
+            .kill_on_drop(self.abandon == Abandon::Kill)
             .spawn()
             .map_err(|error| {
                 PortError::new(Condition::Io, format!("start {}", self.name)).because(&error)
             })?;
-        let ended = tokio::time::timeout(self.deadline, child.wait_with_output()).await;
+        let ended = match self.abandon {
+            Abandon::Kill => tokio::time::timeout(self.deadline, child.wait_with_output()).await,
+            Abandon::Leave => {
+                // A task of its own, so that a program left alone still finds a reader of its output.
+                let reader = tokio::spawn(child.wait_with_output());
+                let joined = tokio::time::timeout(self.deadline, reader).await;
+                joined.map(|ended| ended.map_err(std::io::Error::other).flatten())
+            }
+        };
         let (name, seconds) = (self.name, self.deadline.as_secs());
         ended
             .map_err(|_| {
@@ -97,6 +115,7 @@ mod tests {
             name,
             package: "coreutils",
             deadline,
+            abandon: Abandon::Kill,
         }
     }
 
