@@ -24,5 +24,7 @@ pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
 pub use tree::OwnerPolicy;
 
+pub(crate) use program::{Abandon, Program, complaint};
+
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,214 @@
+//! Units over the bus. A start or restart is done when systemd says that its job is, not when it was
+//! queued; whether the unit then stays up is for another look.
+
+use super::bus::Bus;
+use super::facts::{Read, text, text_of, unit_facts};
+use super::journal::read_journal;
+use futures_util::StreamExt;
+use quake_model::facts::UnitFacts;
+use quake_model::ports::{Condition, PortError, Units};
+use std::time::Duration;
+use zbus::{MessageStream, OwnedObjectPath, Variant};
+
+const UNIT: &str = "org.freedesktop.systemd1.Unit";
+
+/// How long a job may run. systemd's own limit for a start is 90 s unless the unit says otherwise, and
+/// then the job ends; one that is still running after this is reported with what is seen of it.
+const JOB_DEADLINE: Duration = Duration::from_secs(90);
+
+/// Journal lines shown as evidence of a failed job.
+const EVIDENCE_LINES: usize = 20;
+
+/// systemd on the system bus. The connection is made at the first call and kept.
+#[derive(Debug, Default)]
+pub struct Systemd {
+    bus: Bus,
+}
+
+impl Systemd {
+    /// systemd of this machine; `DBUS_SYSTEM_BUS_ADDRESS` names another bus.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// systemd on the bus at a D-Bus address, such as `unix:path=/run/dbus/system_bus_socket`.
+    pub fn at(address: &str) -> Self {
+        Self {
+            bus: Bus::at(address),
+        }
+    }
+}
+
+impl Units for Systemd {
+    async fn look_unit(&self, unit: &str) -> Result<UnitFacts, PortError> {
+        let path: OwnedObjectPath = self.bus.manage("LoadUnit", &unit).await?;
+        let properties = self.bus.properties(&path, UNIT).await?;
+        // Not the property `UnitFileState`: systemd keeps that from before the unit was enabled until it
+        // reads all unit files again, and an agent that enables twenty units reads them once.
+        let file_state = match self.bus.manage("GetUnitFileState", &unit).await {
+            Ok(state) => state,
+            Err(error) if error.condition == Condition::Unreachable => return Err(error),
+            Err(_) => String::new(),
+        };
+        let read = Read {
+            restarts: self.restarts(unit, &path).await?,
+            result: self.result(unit, &path).await?,
+            unit: properties,
+            file_state,
+        };
+        Ok(unit_facts(unit, &read))
+    }
+
+    async fn reload_units(&self) -> Result<(), PortError> {
+        self.bus.manage("Reload", &()).await
+    }
+
+    async fn enable_unit(&self, unit: &str) -> Result<(), PortError> {
+        // For good, not until the next reboot; and links that an image left to another file of the same
+        // name are replaced, as `systemctl enable --force` does.
+        let (for_this_boot_only, replace_links) = (false, true);
+        let body = (vec![unit], for_this_boot_only, replace_links);
+        let _: (bool, Vec<(String, String, String)>) =
+            self.bus.manage("EnableUnitFiles", &body).await?;
+        Ok(())
+    }
+
+    async fn start_unit(&self, unit: &str) -> Result<(), PortError> {
+        self.run_job("StartUnit", unit).await
+    }
+
+    async fn restart_unit(&self, unit: &str) -> Result<(), PortError> {
+        self.run_job("RestartUnit", unit).await
+    }
+
+    async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
+        read_journal(unit, lines).await
+    }
+}
+
+impl Systemd {
+    async fn restarts(&self, unit: &str, path: &OwnedObjectPath) -> Result<Option<u32>, PortError> {
+        if !unit.ends_with(".service") {
+            return Ok(None);
+        }
+        let interface = "org.freedesktop.systemd1.Service";
+        match self
+            .bus
+            .property(path, interface, "NRestarts")
+            .await
+            .map(Variant::from)
+        {
+            Ok(Variant::U32(restarts)) => Ok(Some(restarts)),
+            Err(error) if error.condition == Condition::Unreachable => Err(error),
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    async fn result(
+        &self,
+        unit: &str,
+        path: &OwnedObjectPath,
+    ) -> Result<Option<String>, PortError> {
+        let Some(interface) = interface_with_result(unit) else {
+            return Ok(None);
+        };
+        match self.bus.property(path, interface, "Result").await {
+            Ok(value) => Ok(Some(text_of(&value))),
+            Err(error) if error.condition == Condition::Unreachable => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Makes a job for a unit and waits for its result.
+    async fn run_job(&self, method: &str, unit: &str) -> Result<(), PortError> {
+        let ended = self.bus.ended_jobs().await?;
+        // `replace`: a job that contradicts this one, such as a stop under way, gives way.
+        let job: OwnedObjectPath = self.bus.manage(method, &(unit, "replace")).await?;
+        match tokio::time::timeout(JOB_DEADLINE, result_of(ended, &job)).await {
+            Ok(Some(result)) if is_success(&result) => Ok(()),
+            Ok(Some(result)) => {
+                let condition = match result.as_str() {
+                    "timeout" => Condition::TimedOut,
+                    _ => Condition::Io,
+                };
+                let summary = format!("the job to bring up {unit} ended as {result}");
+                Err(self
+                    .with_evidence(PortError::new(condition, summary), unit)
+                    .await)
+            }
+            Ok(None) => {
+                let summary = format!("the system bus was lost while {unit} came up");
+                Err(PortError::new(Condition::Unreachable, summary))
+            }
+            Err(_) => {
+                let seconds = JOB_DEADLINE.as_secs();
+                let summary = format!("the job to bring up {unit} still ran after {seconds} s");
+                Err(self
+                    .with_evidence(PortError::new(Condition::TimedOut, summary), unit)
+                    .await)
+            }
+        }
+    }
+
+    /// Adds what systemd and the journal show of the unit; what cannot be read is left out.
+    async fn with_evidence(&self, mut error: PortError, unit: &str) -> PortError {
+        if let Ok(facts) = self.look_unit(unit).await {
+            let state = format!("{:?} ({})", facts.active, facts.sub_state).to_lowercase();
+            error = error.seen("state", state).seen("result", facts.result);
+        }
+        if let Some(reason) = self.load_error(unit).await {
+            error = error.seen("load-error", reason);
+        }
+        match read_journal(unit, EVIDENCE_LINES).await {
+            Ok(lines) if !lines.is_empty() => error.seen("journal", lines.join("\n")),
+            Ok(_) | Err(_) => error,
+        }
+    }
+
+    /// Why systemd could not read the unit's file, if so.
+    async fn load_error(&self, unit: &str) -> Option<String> {
+        let path: OwnedObjectPath = self.bus.manage("LoadUnit", &unit).await.ok()?;
+        let properties = self.bus.properties(&path, UNIT).await.ok()?;
+        if text(&properties, "LoadState") == "loaded" {
+            return None;
+        }
+        let error = self.bus.property(&path, UNIT, "LoadError").await.ok()?;
+        // A pair of the error's name and its text; both empty when there is none.
+        match Variant::from(error) {
+            Variant::Structure(pair) => pair.fields().last().map(text_of),
+            _ => None,
+        }
+        .filter(|text| !text.is_empty())
+    }
+}
+
+/// The result of our job, from the signals of all jobs; `None` when the bus is gone.
+async fn result_of(mut ended: MessageStream, job: &OwnedObjectPath) -> Option<String> {
+    while let Some(message) = ended.next().await {
+        let message = message.ok()?;
+        type JobRemoved = (u32, OwnedObjectPath, String, String);
+        match message.body().deserialize::<JobRemoved>() {
+            Ok((_, removed, _, result)) if removed == *job => return Some(result),
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "a signal of systemd could not be read"),
+        }
+    }
+    None
+}
+
+/// Whether a job's result means that it did what it was made for. `skipped`: there was nothing to do.
+fn is_success(result: &str) -> bool {
+    matches!(result, "done" | "skipped")
+}
+
+/// The interface that has `Result`, by the unit's suffix; targets, slices and devices have none.
+fn interface_with_result(unit: &str) -> Option<&'static str> {
+    match unit.rsplit_once('.')?.1 {
+        "service" => Some("org.freedesktop.systemd1.Service"),
+        "socket" => Some("org.freedesktop.systemd1.Socket"),
+        "mount" => Some("org.freedesktop.systemd1.Mount"),
+        "timer" => Some("org.freedesktop.systemd1.Timer"),
+        "path" => Some("org.freedesktop.systemd1.Path"),
+        _ => None,
+    }
+}
