@@ -1,1 +1,217 @@
-//! probes.
+//! Health checks of components on the node itself, over loopback only.
+
+use quake_model::facts::ProbeFacts;
+use quake_model::ports::{Condition, PortError, Probes};
+use quake_model::redact::scrub;
+use reqwest::{Client, Response, Url};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// How long a component may take to answer, its body included; kubelet's own probes allow one second.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// How much of an answer's body is kept, in bytes.
+const BODY_START: usize = 256;
+
+/// Asks components for their health over HTTP and HTTPS.
+///
+/// Certificates are not verified: a component's certificate names the node, not loopback, and whoever can
+/// answer on loopback is on the node already. For the same reason no other host is ever asked.
+#[derive(Debug, Clone)]
+pub struct HttpProbes {
+    client: Client,
+}
+
+impl HttpProbes {
+    /// Makes the client.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when TLS cannot be set up.
+    pub fn new() -> Result<Self, PortError> {
+        let client = Client::builder()
+            .tls_danger_accept_invalid_certs(true)
+            // A proxy of the node's must not see, or answer, what is asked of loopback.
+            .no_proxy()
+            // A redirect could lead off the node.
+            .redirect(reqwest::redirect::Policy::none())
+            // The name is not looked up: a resolver may give it another address.
+            .resolve("localhost", SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .timeout(DEADLINE)
+            .build();
+        match client {
+            Ok(client) => Ok(Self { client }),
+            Err(error) => {
+                let summary = "set up the client for health checks";
+                Err(PortError::new(Condition::Io, summary).because(&error))
+            }
+        }
+    }
+}
+
+impl Probes for HttpProbes {
+    async fn probe(&self, url: &str) -> ProbeFacts {
+        match self.ask(url).await {
+            Ok(answer) => answer,
+            Err(reason) => ProbeFacts::Silent {
+                reason: scrub(&reason),
+            },
+        }
+    }
+}
+
+impl HttpProbes {
+    async fn ask(&self, url: &str) -> Result<ProbeFacts, String> {
+        let url: Url = url
+            .parse()
+            .map_err(|error| format!("{url:?} is not a URL: {error}"))?;
+        if !is_loopback(&url) {
+            return Err(format!("{url} is not on loopback, and is not asked"));
+        }
+        let mut response = self
+            .client
+            .get(url)
+            .send()
+            .await
+            .map_err(|error| reason_of(&error))?;
+        let status = response.status().as_u16();
+        let body = start_of_body(&mut response).await;
+        Ok(ProbeFacts::Answered { status, body })
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// The first bytes of the body, as far as they come: the status is the answer, the body only explains it.
+async fn start_of_body(response: &mut Response) -> String {
+    let mut start = Vec::new();
+    while start.len() < BODY_START {
+        match response.chunk().await {
+            Ok(Some(chunk)) => start.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    start.truncate(BODY_START);
+    scrub(&String::from_utf8_lossy(&start))
+}
+
+/// The innermost cause: reqwest's own words repeat the URL and say only that it failed.
+fn reason_of(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no answer within {} s", DEADLINE.as_secs());
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// A component that gives every caller this answer.
+    async fn component(answer: String) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut asked = [0; 1024];
+                let _ = stream.read(&mut asked).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        port
+    }
+
+    async fn probe(url: &str) -> ProbeFacts {
+        HttpProbes::new().expect("a client").probe(url).await
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_its_status_and_the_start_of_its_body() {
+        let body = "x".repeat(1000);
+        let answer = format!("HTTP/1.1 500 Oops\r\nContent-Length: 1000\r\n\r\n{body}");
+        let port = component(answer).await;
+        for host in ["127.0.0.1", "localhost"] {
+            let facts = probe(&format!("http://{host}:{port}/healthz")).await;
+            assert_eq!(
+                facts,
+                ProbeFacts::Answered {
+                    status: 500,
+                    body: "x".repeat(256)
+                }
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_an_answer_and_is_not_followed() {
+        let answer =
+            "HTTP/1.1 302 Found\r\nLocation: http://198.51.100.1/\r\nContent-Length: 0\r\n\r\n";
+        let port = component(answer.to_owned()).await;
+        let facts = probe(&format!("http://127.0.0.1:{port}/")).await;
+        assert_eq!(
+            facts,
+            ProbeFacts::Answered {
+                status: 302,
+                body: String::new()
+            }
+        );
+    }
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_silent_with_the_reason() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let ProbeFacts::Silent { reason } = probe(&format!("http://127.0.0.1:{port}/")).await
+        else {
+            panic!("nobody listens there");
+        };
+        assert!(reason.to_lowercase().contains("refused"), "{reason}");
+    }
+
+    #[tokio::test]
+    async fn no_other_host_is_ever_asked() {
+        for url in [
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://localhost.example.com/",
+            "http://127.0.0.1.example.com/",
+            "http://127.0.0.1@198.51.100.1/",
+            "not a url",
+        ] {
+            let ProbeFacts::Silent { reason } = probe(url).await else {
+                panic!("{url} was asked");
+            };
+            assert!(
+                reason.contains("loopback") || reason.contains("not a URL"),
+                "{reason}"
+            );
+        }
+    }
+
+    #[test]
+    fn loopback_is_known_in_both_families() {
+        for url in [
+            "https://127.0.0.1:10250/healthz",
+            "http://[::1]/",
+            "http://127.9.9.9/",
+        ] {
+            assert!(is_loopback(&url.parse().expect("a literal")), "{url}");
+        }
+    }
+}
