@@ -1,0 +1,143 @@
+//! `dist`: the one static binary, proven static and within its budget, with checksums and an SBOM.
+
+mod elf;
+mod sbom;
+
+use crate::error::TaskError;
+use crate::program::{capture, cargo, find_program, run};
+use crate::workspace::Workspace;
+use elf::Linkage;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the binary may weigh: a node downloads it before it can do anything else.
+const BUDGET_BYTES: u64 = 12 * 1024 * 1024;
+
+const PACKAGE: &str = "quake-agent";
+
+/// Builds for one target and leaves everything to publish in `dist/`.
+///
+/// # Errors
+///
+/// Fails when the target is not installed, the build fails, or the binary is not static or too large.
+pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError> {
+    require_target(target)?;
+    let built = compile(workspace, target)?;
+    let bytes = std::fs::read(&built).map_err(TaskError::path(&built))?;
+    prove_static(&built, &bytes)?;
+    require_budget(&built, bytes.len() as u64)?;
+
+    let folder = workspace.path("dist");
+    std::fs::create_dir_all(&folder).map_err(TaskError::path(&folder))?;
+    let name = format!("{PACKAGE}-{}-{target}", workspace.version_of(PACKAGE));
+    let published = folder.join(&name);
+    std::fs::copy(&built, &published).map_err(TaskError::path(&published))?;
+    sbom::write(workspace, target, &folder.join(format!("{name}.cdx.json")))?;
+    write_checksums(&folder)?;
+
+    println!("{name}");
+    println!("  static: no interpreter, no shared library");
+    println!("  size:   {} of {BUDGET_BYTES} bytes", bytes.len());
+    match packed_size(&published)? {
+        Some(size) => println!("  xz:     {size} bytes"),
+        None => println!("  xz:     not measured, xz is not installed"),
+    }
+    println!("  in:     {}", folder.display());
+    Ok(())
+}
+
+fn require_target(target: &str) -> Result<(), TaskError> {
+    // Without rustup the toolchain is somebody's own, and cargo will say what it lacks.
+    if find_program("rustup").is_none() {
+        return Ok(());
+    }
+    let installed = capture(Command::new("rustup").args(["target", "list", "--installed"]))?;
+    let installed = String::from_utf8_lossy(&installed);
+    if installed.lines().any(|line| line.trim() == target) {
+        return Ok(());
+    }
+    Err(TaskError::TargetMissing {
+        target: target.to_owned(),
+    })
+}
+
+/// Compiles with the C library linked in. With an explicit target, build scripts and procedural macros
+/// keep the host's own flags, without which they could not be loaded.
+fn compile(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
+    run(cargo()
+        .args(["build", "--locked", "--profile", "dist"])
+        .args(["--package", PACKAGE, "--target", target])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .current_dir(&workspace.root))?;
+    Ok(workspace.target.join(target).join("dist").join(PACKAGE))
+}
+
+fn prove_static(path: &Path, bytes: &[u8]) -> Result<(), TaskError> {
+    let complaint = match Linkage::read(bytes) {
+        Ok(linkage) if linkage.is_static() => return Ok(()),
+        Ok(linkage) => format!("is not static: {linkage}"),
+        Err(error) => error.to_string(),
+    };
+    Err(TaskError::Unfit {
+        path: path.to_path_buf(),
+        complaint,
+    })
+}
+
+fn require_budget(path: &Path, size: u64) -> Result<(), TaskError> {
+    if size <= BUDGET_BYTES {
+        return Ok(());
+    }
+    Err(TaskError::Unfit {
+        path: path.to_path_buf(),
+        complaint: format!("has {size} bytes, and the budget is {BUDGET_BYTES}"),
+    })
+}
+
+/// The size after `xz -6`, as it would be published; `None` without xz.
+fn packed_size(path: &Path) -> Result<Option<usize>, TaskError> {
+    if find_program("xz").is_none() {
+        return Ok(None);
+    }
+    let packed = capture(
+        Command::new("xz")
+            .args(["-6", "--stdout", "--keep"])
+            .arg(path),
+    )?;
+    Ok(Some(packed.len()))
+}
+
+/// Writes `SHA256SUMS` over everything else in the folder, in the form that `sha256sum --check` reads.
+fn write_checksums(folder: &Path) -> Result<(), TaskError> {
+    let sums = folder.join("SHA256SUMS");
+    let entries = std::fs::read_dir(folder).map_err(TaskError::path(folder))?;
+    let mut names: Vec<_> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name())
+        .filter(|name| name != "SHA256SUMS")
+        .collect();
+    names.sort();
+    let mut command = Command::new("sha256sum");
+    let text = capture(command.args(names).current_dir(folder).stdin(Stdio::null()))?;
+    std::fs::write(&sums, text).map_err(TaskError::path(&sums))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_over_its_budget_is_refused_and_one_at_it_is_not() {
+        let path = Path::new("quake-agent");
+        assert!(require_budget(path, BUDGET_BYTES).is_ok());
+        let error = require_budget(path, BUDGET_BYTES + 1).expect_err("one byte too many");
+        let expected = "quake-agent has 12582913 bytes, and the budget is 12582912";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_no_executable_is_refused() {
+        let error = prove_static(Path::new("x"), b"#!/bin/sh").expect_err("a script is no binary");
+        assert_eq!(error.to_string(), "x is no 64-bit little-endian ELF file");
+    }
+}

@@ -1,0 +1,81 @@
+//! The stages that are cargo's: formatting, lints, and the tests themselves.
+
+use super::results::{Echo, Tally};
+use crate::error::TaskError;
+use crate::program::{cargo, run, spell};
+use crate::workspace::Workspace;
+use std::io::{self, BufRead, BufReader};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// The package whose tests drive the built binary; they come last and need more of the machine.
+const INTEGRATION: &str = "quake-integration";
+
+/// Checks that every file is as rustfmt would write it.
+pub(super) fn check_format(workspace: &Workspace) -> Result<String, TaskError> {
+    run(cargo_in(workspace).args(["fmt", "--all", "--check"]))?;
+    Ok("every file is formatted".to_owned())
+}
+
+/// Runs clippy over everything, tests included; a warning is an error.
+pub(super) fn lint(workspace: &Workspace) -> Result<String, TaskError> {
+    let mut command = cargo_in(workspace);
+    command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
+    run(command.args(["--", "-D", "warnings"]))?;
+    Ok("no warnings".to_owned())
+}
+
+/// Runs unit, property, golden and doc tests.
+pub(super) fn test(workspace: &Workspace, tally: &mut Tally) -> Result<String, TaskError> {
+    let mut command = cargo_in(workspace);
+    command.args(["test", "--workspace", "--exclude", INTEGRATION]);
+    count(&mut command, tally)
+}
+
+/// Builds the binary, then runs the tests that drive it.
+pub(super) fn integrate(workspace: &Workspace, tally: &mut Tally) -> Result<String, TaskError> {
+    run(cargo_in(workspace).args(["build", "--locked", "--package", "quake-agent"]))?;
+    let mut command = cargo_in(workspace);
+    command
+        .args(["test", "--package", INTEGRATION])
+        .env("QUAKE_AGENT", workspace.target.join("debug/quake-agent"));
+    count(&mut command, tally)
+}
+
+fn cargo_in(workspace: &Workspace) -> Command {
+    let mut command = cargo();
+    command.current_dir(&workspace.root);
+    command
+}
+
+/// Runs a `cargo test`, shows it while it runs, and adds what it says to the tally.
+fn count(command: &mut Command, tally: &mut Tally) -> Result<String, TaskError> {
+    command.args(["--locked", "--no-fail-fast", "--", "--show-output"]);
+    let failed_before = tally.failed.len();
+    let status = follow(command, tally).map_err(|source| TaskError::Start {
+        command: spell(command),
+        source,
+    })?;
+    let failed = tally.failed.len() - failed_before;
+    match (failed, status.success()) {
+        (0, true) => Ok("every test passed or said why it was skipped".to_owned()),
+        (0, false) => Err(TaskError::Ended {
+            command: spell(command),
+            status,
+        }),
+        (count, _) => Err(TaskError::TestsFailed { count }),
+    }
+}
+
+/// Reads a program's output line by line while it runs; its errors go to this terminal.
+fn follow(command: &mut Command, tally: &mut Tally) -> io::Result<ExitStatus> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().expect("it was piped a line above");
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        if tally.read(&line) == Echo::Show {
+            println!("{line}");
+        }
+    }
+    child.wait()
+}

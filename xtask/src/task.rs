@@ -1,0 +1,129 @@
+//! The command line, read into one value.
+
+/// What `--help` prints.
+pub(crate) const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  layers              check who uses whom, each crate's bans, and file lengths
+  faults [--check]    write docs/reference/faults.md from the catalogue, or check that it is current
+  test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
+  demo [--once]       rehearse the bundled example cluster; --once does not stay up at the end
+  dist [--target T]   build the static binary, checksums and SBOM into dist/";
+
+/// The target that `dist` builds for when none is named.
+pub(crate) const DEFAULT_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Whether the fault reference is written or compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultsMode {
+    Write,
+    Check,
+}
+
+/// How much `test` runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Quick,
+    Full,
+}
+
+/// What the demo does once the nodes are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The last node's endpoint stays up until Ctrl-C.
+    Stay,
+    /// It ends.
+    Leave,
+}
+
+/// One task and its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Layers,
+    Faults(FaultsMode),
+    Test(Extent),
+    Demo(Ending),
+    Dist { target: String },
+}
+
+/// Why a command line is not a task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error("no task named")]
+    NoTask,
+    #[error("there is no task {0:?}")]
+    UnknownTask(String),
+    #[error("the task {task:?} does not take {argument:?}")]
+    UnknownArgument { task: String, argument: String },
+}
+
+impl Task {
+    /// Reads the words after `cargo xtask`.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the words.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, UsageError> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] => Err(UsageError::NoTask),
+            ["help" | "--help" | "-h", ..] => Ok(Self::Help),
+            ["layers"] => Ok(Self::Layers),
+            ["faults"] => Ok(Self::Faults(FaultsMode::Write)),
+            ["faults", "--check"] => Ok(Self::Faults(FaultsMode::Check)),
+            ["test"] => Ok(Self::Test(Extent::Full)),
+            ["test", "--quick"] => Ok(Self::Test(Extent::Quick)),
+            ["demo"] => Ok(Self::Demo(Ending::Stay)),
+            ["demo", "--once"] => Ok(Self::Demo(Ending::Leave)),
+            ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
+            ["dist", "--target", target] => Ok(Self::dist(target)),
+            [
+                task @ ("layers" | "faults" | "test" | "demo" | "dist"),
+                rest @ ..,
+            ] => Err(UsageError::UnknownArgument {
+                task: (*task).to_owned(),
+                argument: rest.join(" "),
+            }),
+            [task, ..] => Err(UsageError::UnknownTask((*task).to_owned())),
+        }
+    }
+
+    fn dist(target: &str) -> Self {
+        Self::Dist {
+            target: target.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Task, UsageError> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Task::parse(&words)
+    }
+
+    #[test]
+    fn a_task_without_options_has_its_defaults() {
+        assert_eq!(parse("test"), Ok(Task::Test(Extent::Full)));
+        assert_eq!(parse("demo"), Ok(Task::Demo(Ending::Stay)));
+        assert_eq!(parse("dist"), Ok(Task::dist(DEFAULT_TARGET)));
+    }
+
+    #[test]
+    fn an_option_of_another_task_is_refused() {
+        let refused = UsageError::UnknownArgument {
+            task: "layers".to_owned(),
+            argument: "--quick".to_owned(),
+        };
+        assert_eq!(parse("layers --quick"), Err(refused));
+    }
+
+    #[test]
+    fn an_unknown_task_is_refused() {
+        let refused = UsageError::UnknownTask("deploy".to_owned());
+        assert_eq!(parse("deploy"), Err(refused));
+    }
+}
