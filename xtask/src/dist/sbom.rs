@@ -145,7 +145,14 @@ fn component(package: &Package, kind: &str) -> Value {
     let licenses: Vec<Value> = package
         .license
         .iter()
-        .map(|license| json!({ "expression": license.replace('/', " OR ") }))
+        .map(|license| {
+            license
+                .split('/')
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(" OR ")
+        })
+        .map(|expression| json!({ "expression": expression }))
         .collect();
     json!({
         "type": kind,

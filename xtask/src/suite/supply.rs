@@ -25,7 +25,14 @@ pub(super) fn check(workspace: &Workspace) -> Result<String, TaskError> {
         command.current_dir(&workspace.root).arg("--locked");
         command
     };
-    run(deny().args(["check", "bans", "licenses", "sources"]))?;
+    // Without the graphs a duplicate version is one warning and not a hundred lines.
+    run(deny().args([
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]))?;
     let mut fetch = Command::new("timeout");
     fetch
         .arg(ADVISORIES_SECONDS)
