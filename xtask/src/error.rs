@@ -44,7 +44,7 @@ pub(crate) enum TaskError {
         packages: Vec<String>,
     },
     /// Tests ran and failed; the tally names them.
-    #[error("{count} tests failed")]
+    #[error("tests failed: {count}")]
     TestsFailed { count: usize },
     /// A build target is not installed.
     #[error("the target {target} is not installed; add it with: rustup target add {target}")]
