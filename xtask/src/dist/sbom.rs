@@ -1,6 +1,6 @@
 //! The software bill of materials: every crate whose code is linked into the binary, as CycloneDX 1.5.
 //!
-//! It is made from `cargo metadata` alone and holds no time and no serial number, so that two builds of
+//! It is made from what cargo resolved and holds no time and no serial number, so that two builds of
 //! one commit give the same bytes.
 
 use crate::error::TaskError;
@@ -54,19 +54,54 @@ struct EdgeKind {
 ///
 /// Fails when cargo cannot resolve the workspace, or the file cannot be written.
 pub(super) fn write(workspace: &Workspace, target: &str, path: &Path) -> Result<(), TaskError> {
+    let mut metadata = read_metadata(workspace, target)?;
+    let compiled = list_compiled(workspace, target)?;
+    metadata.keep_compiled(&compiled);
+    let text = format!("{:#}\n", bill(&metadata, super::PACKAGE));
+    std::fs::write(path, text).map_err(TaskError::path(path))
+}
+
+fn read_metadata(workspace: &Workspace, target: &str) -> Result<Metadata, TaskError> {
     let mut command = cargo();
     command
         .args(["metadata", "--format-version", "1", "--locked"])
         .args(["--filter-platform", target])
         .current_dir(&workspace.root);
     let output = capture(&mut command)?;
-    let metadata: Metadata =
-        serde_json::from_slice(&output).map_err(|source| TaskError::Output {
-            command: spell(&command),
-            source,
-        })?;
-    let text = format!("{:#}\n", bill(&metadata, super::PACKAGE));
-    std::fs::write(path, text).map_err(TaskError::path(path))
+    serde_json::from_slice(&output).map_err(|source| TaskError::Output {
+        command: spell(&command),
+        source,
+    })
+}
+
+/// Lists what a build of the agent compiles, one `name vVERSION …` a line.
+///
+/// `cargo metadata` alone says too much: it counts an optional dependency as used once any feature
+/// speaks of it, even one that only holds if something else turned it on.
+fn list_compiled(workspace: &Workspace, target: &str) -> Result<String, TaskError> {
+    let output = capture(
+        cargo()
+            .args(["tree", "--locked", "--package", super::PACKAGE])
+            .args(["--edges", "normal", "--target", target])
+            .args(["--prefix", "none", "--format", "{p}"])
+            .current_dir(&workspace.root),
+    )?;
+    Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+impl Metadata {
+    /// Drops the packages that `compiled` does not list.
+    fn keep_compiled(&mut self, compiled: &str) {
+        let listed: BTreeSet<(&str, &str)> = compiled
+            .lines()
+            .filter_map(|line| {
+                let mut words = line.split_whitespace();
+                Some((words.next()?, words.next()?.strip_prefix('v')?))
+            })
+            .collect();
+        self.packages
+            .retain(|package| listed.contains(&(package.name.as_str(), package.version.as_str())));
+    }
 }
 
 /// The bill of the package called `root`: itself, and every crate it reaches by normal dependencies.
@@ -200,6 +235,13 @@ mod tests {
     #[test]
     fn only_what_is_linked_into_the_binary_is_on_the_bill() {
         assert_eq!(names(&bill(&metadata(), "agent")), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_crate_that_no_feature_turned_on_is_not_on_the_bill() {
+        let mut metadata = metadata();
+        metadata.keep_compiled("agent v1.0.0 (/somewhere)\nb v1.0.0 (proc-macro)\na v2.0.0\n");
+        assert_eq!(names(&bill(&metadata, "agent")), ["b"]);
     }
 
     #[test]
