@@ -1,1 +1,20 @@
-//! placeholder
+//! Sequence of quake-agent: phases, budgets, the one retry loop, events. It knows no AWS and no Linux;
+//! it drives a [`quake_model::ports::Host`] through the decisions of `quake_plan`.
+
+mod apply;
+mod boot;
+mod budget;
+mod context;
+mod emit;
+mod ensure;
+mod knowledge;
+mod meaning;
+mod observe;
+mod request;
+mod retry;
+
+pub use boot::{Verdict, boot};
+pub use budget::{Budget, NODE_BUDGET};
+pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
+pub use emit::Emitter;
+pub use request::{Acting, Configuration, CredentialSource, Patience, Request};

@@ -1,5 +1,10 @@
 //! Plans of whole nodes: against goldens, and against the laws every plan keeps.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "goldens are read from and blessed to disk"
+)]
+
 mod goldens;
 mod laws;
 mod nodes;

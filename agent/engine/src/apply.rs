@@ -1,0 +1,101 @@
+//! Applies the steps of one phase: each is held, brought about, or its fault ends the phase.
+
+use crate::context::{Context, PlannedStep, lock};
+use crate::ensure;
+use crate::retry::millis;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use quake_model::event::Event;
+use quake_model::fault::{Class, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::{Action, Step};
+use tokio::time::Instant;
+
+impl<H: Host> Context<'_, H> {
+    /// Applies `steps`, as many at once as the phase has lanes; returns how many changed something.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first fault; steps that run beside it are left where they stand between acts.
+    pub(crate) async fn apply(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
+        let lanes = phase.row().lanes;
+        let mut waiting = steps.iter();
+        let mut running = FuturesUnordered::new();
+        let mut changed = 0;
+        loop {
+            while running.len() < lanes {
+                let Some(step) = waiting.next() else { break };
+                running.push(self.apply_step(phase, step));
+            }
+            let Some(outcome) = running.next().await else {
+                return Ok(changed);
+            };
+            changed += usize::from(outcome? == Outcome::Changed);
+        }
+    }
+
+    async fn apply_step(&self, phase: Phase, step: &Step) -> Result<Outcome, Fault> {
+        if let Some(fault) = self.stop_requested() {
+            return Err(fault);
+        }
+        let began = Instant::now();
+        let noted = lock(&self.planned).len();
+        let outcome = match self.ensure(step).await {
+            Ok(outcome) => outcome,
+            Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {
+                self.emitter.emit(Event::Warning { fault });
+                Outcome::Skipped
+            }
+            Err(fault) => return Err(fault),
+        };
+        if self.is_planning() && lock(&self.planned).len() == noted {
+            self.note_planned(PlannedStep::plain(step, outcome));
+        }
+        self.emitter.emit(Event::StepDone {
+            phase,
+            step: step.id.clone(),
+            outcome,
+            took_ms: millis(began.elapsed()),
+        });
+        Ok(outcome)
+    }
+
+    async fn ensure(&self, step: &Step) -> Result<Outcome, Fault> {
+        match &step.action {
+            Action::FetchAsset(asset) => ensure::assets::fetched(self, step, asset).await,
+            Action::Place(place) => ensure::assets::placed(self, step, place).await,
+            Action::MakeDirectory { path, mode } => {
+                ensure::files::directory(self, step, path, *mode).await
+            }
+            Action::WriteFile(file) => ensure::files::written(self, step, file).await,
+            Action::LoadModule { name, .. } => ensure::network::module(self, step, name).await,
+            Action::SetSysctl { key, value, .. } => {
+                ensure::network::sysctl(self, step, key, value).await
+            }
+            Action::AttachVolume(volume) => ensure::storage::attached(self, step, volume).await,
+            Action::MakeFilesystem(volume) => ensure::storage::formatted(self, step, volume).await,
+            Action::MountVolume(volume) => ensure::storage::mounted(self, step, volume).await,
+            Action::StartUnit(unit) => ensure::services::started(self, step, unit).await,
+            Action::Await(condition) => ensure::ready::met(self, step, condition).await,
+        }
+    }
+
+    /// Announces that a step is about to act, which a step that holds never is.
+    pub(crate) fn announce(&self, step: &Step) {
+        self.emitter.emit(Event::StepStarted {
+            phase: step.phase,
+            step: step.id.clone(),
+        });
+    }
+}
+
+fn is_optional(action: &Action) -> bool {
+    use quake_model::step::Need::Optional;
+    match action {
+        Action::LoadModule { need, .. } | Action::SetSysctl { need, .. } => *need == Optional,
+        Action::StartUnit(unit) => unit.need == Optional,
+        _ => false,
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs the phases: each when its predecessors are done, independent ones together.
+
+use crate::context::{Context, PlannedStep, Stop, lock};
+use crate::emit::Emitter;
+use crate::request::Request;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use quake_model::event::Event;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::phase::{PHASES, Phase};
+use quake_model::ports::Host;
+use std::collections::BTreeSet;
+
+/// How often a phase is observed and planned again after someone else changed the world.
+const CONFLICT_ROUNDS: usize = 3;
+
+/// How a boot ended; the rest is in the emitter's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why it failed or stopped; `None` when the node is ready, or the plan complete.
+    pub fault: Option<Fault>,
+    /// What `plan` shows; empty after a boot that acted.
+    pub planned: Vec<PlannedStep>,
+}
+
+/// Boots the node: every phase in its order, until the node is ready or a fault ends it.
+///
+/// Running it again after any end, a crash included, goes on from what holds; on a node that is as
+/// specified it changes nothing.
+pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop: Stop) -> Verdict {
+    let context = Context::new(host, emitter, request, stop);
+    emitter.emit(Event::BootStarted {
+        boot: request.boot.clone(),
+        version: request.version.clone(),
+        command: request.command.clone(),
+    });
+    let ended = context.run_phases().await;
+    emitter.emit(Event::CallsCounted {
+        calls: host.calls(),
+    });
+    let planned = std::mem::take(&mut *lock(&context.planned));
+    let fault = match ended {
+        Ok(changed) => {
+            emitter.emit(Event::BootReady { changed });
+            None
+        }
+        Err((_, fault)) if fault.code == Code::BootInterrupted => {
+            emitter.emit(Event::BootStopped {
+                fault: fault.clone(),
+            });
+            Some(fault)
+        }
+        Err((phase, fault)) => {
+            emitter.emit(Event::BootFailed {
+                phase,
+                fault: fault.clone(),
+            });
+            Some(fault)
+        }
+    };
+    Verdict { fault, planned }
+}
+
+impl<H: Host> Context<'_, H> {
+    /// Runs all phases; returns how many steps changed something, or the first fault and its phase.
+    async fn run_phases(&self) -> Result<usize, (Phase, Fault)> {
+        let mut started = BTreeSet::new();
+        let mut done = BTreeSet::new();
+        let mut running = FuturesUnordered::new();
+        let mut changed = 0;
+        let mut failed = None;
+        loop {
+            for row in PHASES {
+                let due = row.after.iter().all(|phase| done.contains(phase));
+                if failed.is_none() && due && started.insert(row.phase) {
+                    running.push(async move { (row.phase, self.run_phase(row.phase).await) });
+                }
+            }
+            let Some((phase, ended)) = running.next().await else {
+                break;
+            };
+            match ended {
+                Ok(count) => {
+                    done.insert(phase);
+                    changed += count;
+                }
+                Err(fault) if failed.is_none() => {
+                    // The others stop at their next step or wait; what they did stays done.
+                    let why = format!("the phase {phase} failed");
+                    self.abandon
+                        .0
+                        .stop_with(Fault::new(Code::BootInterrupted, why));
+                    failed = Some((phase, fault));
+                }
+                Err(_) => {}
+            }
+        }
+        failed.map_or(Ok(changed), Err)
+    }
+
+    async fn run_phase(&self, phase: Phase) -> Result<usize, Fault> {
+        self.emitter.emit(Event::PhaseStarted { phase });
+        let ended = self.converge(phase).await;
+        match &ended {
+            Ok(changed) => self.emitter.emit(Event::PhaseDone {
+                phase,
+                changed: *changed,
+            }),
+            Err(fault) => self.emitter.emit(Event::PhaseFailed {
+                phase,
+                fault: fault.clone(),
+            }),
+        }
+        self.emitter.emit(Event::CallsCounted {
+            calls: self.host.calls(),
+        });
+        ended
+    }
+
+    /// Observes, plans and applies; after a conflict once more from fresh facts, a few times.
+    async fn converge(&self, phase: Phase) -> Result<usize, Fault> {
+        let mut round = 0;
+        loop {
+            let ended = self.plan_and_apply(phase).await;
+            match ended {
+                Err(fault) if fault.class() == Class::Conflict && round < CONFLICT_ROUNDS => {
+                    round += 1;
+                    self.emitter.emit(Event::Warning { fault });
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn plan_and_apply(&self, phase: Phase) -> Result<usize, Fault> {
+        if let Some(fault) = self.stop_requested() {
+            return Err(fault);
+        }
+        let steps = self.plan_phase(phase).await?;
+        self.emitter.emit(Event::PhasePlanned {
+            phase,
+            steps: steps.len(),
+        });
+        self.apply(phase, &steps).await
+    }
+}

@@ -1,0 +1,73 @@
+//! The stated budget of cloud calls: a node that polls eats the quota of a whole account.
+
+use quake_model::fault::{Code, Fault};
+use std::collections::BTreeMap;
+
+/// The most requests a boot may make, by service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// To the instance metadata service.
+    pub imds: u64,
+    /// To S3.
+    pub s3: u64,
+    /// To EC2.
+    pub ec2: u64,
+}
+
+/// What one boot of a node is allowed. An undisturbed control plane makes about 6, 30 and 8; the rest
+/// is room for throttles and for a volume awaited for half an hour.
+pub const NODE_BUDGET: Budget = Budget {
+    imds: 60,
+    s3: 300,
+    ec2: 250,
+};
+
+impl Budget {
+    /// Checks the calls made so far, by `service:Operation`.
+    ///
+    /// # Errors
+    ///
+    /// Returns `boot.budget-exceeded` naming the service and its calls.
+    pub fn check(&self, calls: &BTreeMap<String, u64>) -> Result<(), Fault> {
+        for (service, most) in [("imds", self.imds), ("s3", self.s3), ("ec2", self.ec2)] {
+            let made: u64 = calls
+                .iter()
+                .filter(|(call, _)| call.split(':').next() == Some(service))
+                .map(|(_, count)| count)
+                .sum();
+            if made > most {
+                let summary = format!("{made} requests were made to {service}, {most} are allowed");
+                let fault = Fault::new(Code::BootBudgetExceeded, summary);
+                return Err(calls
+                    .iter()
+                    .fold(fault, |fault, (call, count)| fault.seen(call, count)));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_kept_per_service() {
+        let budget = Budget {
+            imds: 2,
+            s3: 2,
+            ec2: 2,
+        };
+        let within = BTreeMap::from([
+            ("ec2:DescribeVolumes".to_owned(), 2),
+            ("s3:GetObject".to_owned(), 2),
+        ]);
+        assert_eq!(budget.check(&within), Ok(()));
+        let over = BTreeMap::from([
+            ("ec2:DescribeVolumes".to_owned(), 2),
+            ("ec2:AttachVolume".to_owned(), 1),
+        ]);
+        let fault = budget.check(&over).expect_err("three calls to ec2");
+        assert_eq!(fault.code, Code::BootBudgetExceeded);
+    }
+}

@@ -1,0 +1,99 @@
+//! Holds files and directories.
+
+use crate::context::{Context, PlannedStep};
+use crate::meaning::{Attempted, fault_of};
+use quake_model::facts::{EntryKind, FileFacts};
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::ports::Host;
+use quake_model::step::{Step, WriteFile};
+use quake_plan::hold::{FileDecision, decide_file};
+
+/// The largest file compared byte by byte; nothing the agent renders is near it.
+const COMPARE_LIMIT: u64 = 16 << 20;
+
+pub(crate) async fn written<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    file: &WriteFile,
+) -> Result<Outcome, Fault> {
+    let found = look(context, &file.path).await?;
+    let owners = context.host.sets_owners();
+    let decision = decide_file(file, found.as_ref(), owners);
+    if let FileDecision::Refuse(kind) = decision {
+        return Err(occupied(&file.path, kind));
+    }
+    if decision == FileDecision::Hold {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        let before = found.and_then(|found| found.contents);
+        let outcome = Outcome::WouldChange;
+        context.note_planned(PlannedStep::file(
+            step,
+            outcome,
+            before,
+            &file.contents,
+            file.visibility,
+        ));
+        return Ok(outcome);
+    }
+    context.announce(step);
+    let acted = match decision {
+        FileDecision::SetPermissions => context.host.set_permissions(file).await,
+        _ => context.host.write_file(file).await,
+    };
+    acted.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", &file.path))?;
+    let found = look(context, &file.path).await?;
+    match decide_file(file, found.as_ref(), owners) {
+        FileDecision::Hold => Ok(Outcome::Changed),
+        _ => Err(Fault::new(
+            Code::FilesWriteFailed,
+            format!("{} is not as just written", file.path),
+        )),
+    }
+}
+
+pub(crate) async fn directory<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    path: &str,
+    mode: u32,
+) -> Result<Outcome, Fault> {
+    match look(context, path).await? {
+        Some(found) if found.kind == EntryKind::Directory && found.mode == mode => {
+            return Ok(Outcome::Held);
+        }
+        // A link to a directory is an operator's choice of where the data lives.
+        Some(found) if found.kind == EntryKind::Link => return Ok(Outcome::Held),
+        Some(found) if found.kind != EntryKind::Directory => {
+            return Err(occupied(path, found.kind));
+        }
+        _ => {}
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let made = context.host.make_directory(path, mode).await;
+    made.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))?;
+    Ok(Outcome::Changed)
+}
+
+pub(crate) async fn look<H: Host>(
+    context: &Context<'_, H>,
+    path: &str,
+) -> Result<Option<FileFacts>, Fault> {
+    let looked = context.host.look_file(path, COMPARE_LIMIT).await;
+    looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))
+}
+
+fn occupied(path: &str, kind: EntryKind) -> Fault {
+    let what = match kind {
+        EntryKind::Directory => "a directory",
+        EntryKind::File => "a file",
+        EntryKind::Link => "a symbolic link",
+        EntryKind::Other => "a device, socket or pipe",
+    };
+    Fault::new(Code::FilesOccupied, format!("{what} stands at {path}")).seen("path", path)
+}

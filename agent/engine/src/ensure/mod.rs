@@ -1,0 +1,8 @@
+//! Look, decide, act, look again: one function per action, by the grid's words.
+
+pub(crate) mod assets;
+pub(crate) mod files;
+pub(crate) mod network;
+pub(crate) mod ready;
+pub(crate) mod services;
+pub(crate) mod storage;

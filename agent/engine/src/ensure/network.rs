@@ -1,0 +1,53 @@
+//! Holds kernel modules and settings.
+
+use crate::context::Context;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::ports::Host;
+use quake_model::step::Step;
+
+pub(crate) async fn module<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    name: &str,
+) -> Result<Outcome, Fault> {
+    let fault = |error| fault_of(Attempted::LoadModule, error).seen("module", name);
+    if context.host.has_module(name).await.map_err(fault)? {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    context.host.load_module(name).await.map_err(fault)?;
+    Ok(Outcome::Changed)
+}
+
+pub(crate) async fn sysctl<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    key: &str,
+    value: &str,
+) -> Result<Outcome, Fault> {
+    let fault = |error| fault_of(Attempted::SetSysctl, error).seen("key", key);
+    let read = async || context.host.read_sysctl(key).await.map_err(fault);
+    let Some(found) = read().await? else {
+        let summary = format!("the kernel has no setting {key}");
+        return Err(Fault::new(Code::NetworkSysctlRefused, summary));
+    };
+    if found == value {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    context.host.write_sysctl(key, value).await.map_err(fault)?;
+    let now = read().await?.unwrap_or_default();
+    if now == value {
+        return Ok(Outcome::Changed);
+    }
+    let summary = format!("{key} is {now:?} after {value:?} was written");
+    Err(Fault::new(Code::NetworkSysctlRefused, summary))
+}

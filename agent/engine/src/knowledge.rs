@@ -1,0 +1,56 @@
+//! What the boot has learnt so far, filled by one phase and read by the next.
+
+use quake_model::digest::Digest;
+use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
+use quake_model::fault::{Code, Fault};
+use quake_model::spec::NodeSpec;
+use quake_plan::known::{Credentials, Known, MountedSlot};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Knowledge {
+    pub(crate) instance: Option<InstanceFacts>,
+    pub(crate) os: Option<OsFacts>,
+    pub(crate) spec: Option<Arc<NodeSpec>>,
+    pub(crate) network: NetworkFacts,
+    pub(crate) filesystems: Vec<String>,
+    pub(crate) members: BTreeMap<Digest, Vec<String>>,
+    pub(crate) slots: Vec<MountedSlot>,
+    pub(crate) credentials: Credentials,
+}
+
+impl Knowledge {
+    /// The spec, which every phase after `config` has.
+    pub(crate) fn spec(&self) -> Result<Arc<NodeSpec>, Fault> {
+        self.spec.clone().ok_or_else(|| missing("the spec"))
+    }
+
+    /// Who this is, which every phase after `identity` has.
+    pub(crate) fn instance(&self) -> Result<InstanceFacts, Fault> {
+        self.instance.clone().ok_or_else(|| missing("the instance"))
+    }
+
+    /// The facts a planner may use.
+    pub(crate) fn known(&self) -> Result<Known, Fault> {
+        Ok(Known {
+            instance: self.instance()?,
+            os: self
+                .os
+                .clone()
+                .ok_or_else(|| missing("the operating system"))?,
+            network: self.network.clone(),
+            filesystems: self.filesystems.clone(),
+            members: self.members.clone(),
+            slots: self.slots.clone(),
+            credentials: self.credentials.clone(),
+        })
+    }
+}
+
+fn missing(what: &str) -> Fault {
+    Fault::new(
+        Code::BootInternal,
+        format!("{what} is not known to a phase that needs it"),
+    )
+}

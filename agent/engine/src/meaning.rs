@@ -1,0 +1,128 @@
+//! What a port's condition means for what was attempted: the code of the fault it becomes.
+
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Condition, PortError};
+
+/// What was attempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempted {
+    ReadMetadata,
+    ReadRole,
+    DescribeInstances,
+    DescribeVolumes,
+    AttachVolume,
+    ReadConfiguration,
+    ReadCredential,
+    FetchAsset,
+    UseStore,
+    UseFile,
+    ReadNetwork,
+    LoadModule,
+    SetSysctl,
+    ReadDisks,
+    MakeFilesystem,
+    Mount,
+    UseUnit,
+    StartUnit,
+}
+
+/// Turns the error of one attempt into a fault.
+pub(crate) fn fault_of(attempted: Attempted, error: PortError) -> Fault {
+    let code = code_of(attempted, error.condition);
+    error.into_fault(code)
+}
+
+fn code_of(attempted: Attempted, condition: Condition) -> Code {
+    if condition == Condition::ClockSkew {
+        return Code::IdentityClockSkew;
+    }
+    match attempted {
+        Attempted::ReadMetadata => metadata(condition),
+        Attempted::ReadRole => match condition {
+            Condition::Missing => Code::IdentityRoleMissing,
+            _ => metadata(condition),
+        },
+        Attempted::DescribeInstances => match condition {
+            Condition::Denied => Code::IdentityDescribeDenied,
+            Condition::Missing => Code::IdentityInstanceUnknown,
+            _ => Code::StorageCloudUnreachable,
+        },
+        Attempted::DescribeVolumes => match condition {
+            Condition::Denied => Code::StorageDescribeDenied,
+            _ => Code::StorageCloudUnreachable,
+        },
+        Attempted::AttachVolume => match condition {
+            Condition::Denied => Code::StorageAttachDenied,
+            Condition::Conflict | Condition::Missing => Code::StorageAttachFailed,
+            _ => Code::StorageCloudUnreachable,
+        },
+        Attempted::ReadConfiguration => configuration(condition),
+        Attempted::ReadCredential => match condition {
+            Condition::Missing => Code::CredentialsMissing,
+            Condition::Denied => Code::CredentialsDenied,
+            _ => configuration(condition),
+        },
+        Attempted::FetchAsset | Attempted::UseStore => asset(condition),
+        Attempted::UseFile => match condition {
+            Condition::NoSpace => Code::FilesNoSpace,
+            Condition::Occupied => Code::FilesOccupied,
+            _ => Code::FilesWriteFailed,
+        },
+        Attempted::ReadNetwork
+        | Attempted::LoadModule
+        | Attempted::SetSysctl
+        | Attempted::ReadDisks
+        | Attempted::MakeFilesystem
+        | Attempted::Mount
+        | Attempted::UseUnit
+        | Attempted::StartUnit => machine(attempted, condition),
+    }
+}
+
+fn metadata(condition: Condition) -> Code {
+    match condition {
+        Condition::Denied => Code::IdentityImdsDisabled,
+        Condition::Malformed => Code::IdentityImdsMalformed,
+        _ => Code::IdentityImdsUnreachable,
+    }
+}
+
+fn configuration(condition: Condition) -> Code {
+    match condition {
+        Condition::Missing => Code::ConfigObjectMissing,
+        Condition::Unknown => Code::ConfigBucketMissing,
+        Condition::Denied => Code::ConfigStoreDenied,
+        _ => Code::ConfigStoreUnreachable,
+    }
+}
+
+fn asset(condition: Condition) -> Code {
+    match condition {
+        Condition::DigestMismatch => Code::AssetsDigestMismatch,
+        Condition::Missing | Condition::Unknown => Code::AssetsNotFound,
+        Condition::Denied => Code::AssetsForbidden,
+        Condition::Unsafe | Condition::Malformed => Code::AssetsArchiveUnsafe,
+        Condition::NoSpace => Code::AssetsNoSpace,
+        Condition::Io | Condition::Occupied => Code::AssetsStoreFailed,
+        _ => Code::AssetsUnreachable,
+    }
+}
+
+fn machine(attempted: Attempted, condition: Condition) -> Code {
+    match (attempted, condition) {
+        (Attempted::LoadModule, Condition::Unknown | Condition::Missing) => {
+            Code::NetworkModuleMissing
+        }
+        (Attempted::LoadModule | Attempted::SetSysctl, _) => Code::NetworkSysctlRefused,
+        (Attempted::ReadNetwork, _) => Code::NetworkUnreadable,
+        (Attempted::ReadDisks, Condition::Missing) => Code::StorageDeviceMissing,
+        (Attempted::MakeFilesystem, Condition::Occupied) => Code::StorageDeviceNotBlank,
+        (Attempted::Mount, Condition::Malformed) => Code::StorageFilesystemUnusable,
+        (Attempted::MakeFilesystem, _) => Code::StorageFormatFailed,
+        (Attempted::Mount | Attempted::ReadDisks, _) => Code::StorageMountFailed,
+        (_, Condition::Unknown) => Code::ServicesUnitUnknown,
+        (_, Condition::Io) => Code::ServicesUnitFailed,
+        (Attempted::StartUnit, Condition::TimedOut) => Code::ServicesUnitStarting,
+        _ => Code::ServicesBusUnreachable,
+    }
+}

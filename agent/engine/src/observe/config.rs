@@ -1,0 +1,130 @@
+//! Finds out what the node is to be: user data, then the state store, lowered to one spec.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::location::Location;
+use quake_model::phase::Phase;
+use quake_model::ports::{Condition, Host, Object};
+use quake_plan::dialect::kube_env::{self, Document, Sources};
+use quake_plan::user_data;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the state store may be silent or throttle one object. A guess.
+const OBJECT_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+impl<H: Host> Context<'_, H> {
+    pub(crate) async fn observe_config(&self) -> Result<(), Fault> {
+        let sources = self.find_sources().await?;
+        let instance = self.know(Knowledge::instance)?;
+        let lowered = kube_env::lower(&sources, &instance)?;
+        for fault in lowered.warnings {
+            self.emitter.emit(Event::Warning { fault });
+        }
+        self.emitter.emit(Event::SpecKnown {
+            cluster: lowered.spec.cluster.clone(),
+            instance_group: lowered.spec.instance_group.clone(),
+            role: lowered.spec.role.name().to_owned(),
+            kubernetes: lowered.spec.kubernetes.to_string(),
+            source: lowered.source,
+            digest: lowered.digest,
+        });
+        self.learn(|knowledge| knowledge.spec = Some(Arc::new(lowered.spec)));
+        Ok(())
+    }
+
+    async fn find_sources(&self) -> Result<Sources, Fault> {
+        let configuration = &self.request.configuration;
+        let (kube_env, inline_cluster, inline_instance_group) = match &configuration.kube_env {
+            Some(document) => (
+                document.clone(),
+                configuration.inline_cluster.clone(),
+                configuration.inline_instance_group.clone(),
+            ),
+            None => self.find_in_user_data().await?,
+        };
+        let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
+        let base = configuration
+            .config_base
+            .clone()
+            .unwrap_or_else(|| read.config_base.clone());
+        let group = format!("instancegroup/{}", read.instance_group);
+        let (cluster, instance_group) = tokio::try_join!(
+            self.read_optional(base.join("cluster.spec")),
+            self.read_optional(base.join(&group)),
+        )?;
+        Ok(Sources {
+            kube_env,
+            cluster,
+            instance_group,
+            inline_cluster,
+            inline_instance_group,
+        })
+    }
+
+    async fn find_in_user_data(
+        &self,
+    ) -> Result<(Document, Option<Document>, Option<Document>), Fault> {
+        let wait = self.wait(Phase::Config, "config:user-data", Duration::from_secs(120));
+        let read = || async {
+            let read = self.host.read_user_data().await;
+            read.map_err(|error| fault_of(Attempted::ReadMetadata, error))
+        };
+        let Some(bytes) = self.retry(&wait, read).await? else {
+            let summary = "this instance has no user data";
+            return Err(Fault::new(Code::ConfigUserDataUnusable, summary));
+        };
+        let found = user_data::find_documents(&bytes)?;
+        let document = |name: &str, text: String| Document {
+            source: format!("user-data/{name}"),
+            text,
+        };
+        Ok((
+            document("kube_env.yaml", found.kube_env),
+            found
+                .cluster_spec
+                .map(|text| document("cluster_spec.yaml", text)),
+            found.ig_spec.map(|text| document("ig_spec.yaml", text)),
+        ))
+    }
+
+    /// Reads an object that may not exist.
+    async fn read_optional(&self, location: Location) -> Result<Option<Document>, Fault> {
+        let object = self
+            .read_object(Phase::Config, Attempted::ReadConfiguration, &location)
+            .await?;
+        let Some(object) = object else {
+            return Ok(None);
+        };
+        let source = location.to_string();
+        let text = String::from_utf8(object.bytes).map_err(|error| {
+            let summary = format!("{source} is not UTF-8 text");
+            let at = error.utf8_error().valid_up_to();
+            Fault::new(Code::ConfigYamlSyntax, summary)
+                .seen("source", &source)
+                .seen("byte", at)
+        })?;
+        Ok(Some(Document { source, text }))
+    }
+
+    /// Reads an object, trying as long as its fault may heal; `None` when there is no such object.
+    pub(crate) async fn read_object(
+        &self,
+        phase: Phase,
+        attempted: Attempted,
+        location: &Location,
+    ) -> Result<Option<Object>, Fault> {
+        let wait = self.wait(phase, &format!("{phase}:{location}"), OBJECT_DEADLINE);
+        let attempt = || async {
+            match self.host.read_object(location).await {
+                Ok(object) => Ok(Some(object)),
+                Err(error) if error.condition == Condition::Missing => Ok(None),
+                Err(error) => Err(fault_of(attempted, error).seen("object", location)),
+            }
+        };
+        self.retry(&wait, attempt).await
+    }
+}

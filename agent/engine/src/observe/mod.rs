@@ -1,0 +1,109 @@
+//! Reads the facts a phase needs and hands them to its plan.
+
+mod config;
+mod credentials;
+mod storage;
+
+use crate::context::Context;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::fault::Fault;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::Step;
+use quake_plan::{assets, files, network, ready, services};
+use std::time::Duration;
+
+/// How long the metadata service may be silent. A guess: it answers within milliseconds once the link is up.
+const METADATA_DEADLINE: Duration = Duration::from_secs(2 * 60);
+
+/// How long a role may take to appear after it was attached. A guess: seconds as a rule.
+const ROLE_DEADLINE: Duration = Duration::from_secs(5 * 60);
+
+impl<H: Host> Context<'_, H> {
+    /// Observes what `phase` needs and plans it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the fault of the observation or of the decision, after the tries its class allows.
+    pub(crate) async fn plan_phase(&self, phase: Phase) -> Result<Vec<Step>, Fault> {
+        match phase {
+            Phase::Identity => self.observe_identity().await.map(|()| Vec::new()),
+            Phase::Config => self.observe_config().await.map(|()| Vec::new()),
+            Phase::Network => {
+                self.observe_network().await?;
+                self.plan_from_known(network::plan)
+            }
+            Phase::Storage => self.plan_storage().await,
+            Phase::Assets => self.plan_from_known(assets::plan),
+            Phase::Credentials => self.observe_credentials().await.map(|()| Vec::new()),
+            Phase::Files => {
+                self.observe_files().await?;
+                let manifests = self.read_etcd_manifests().await?;
+                self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))
+            }
+            Phase::Services => self.plan_from_known(services::plan),
+            Phase::Ready => self.plan_from_known(ready::plan),
+        }
+    }
+
+    fn plan_from_known(
+        &self,
+        plan: impl FnOnce(&quake_model::spec::NodeSpec, &quake_plan::known::Known) -> Vec<Step>,
+    ) -> Result<Vec<Step>, Fault> {
+        let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
+        let steps = plan(&*spec?, &known?);
+        debug_assert_eq!(quake_plan::lint::lint(&steps), Vec::<String>::new());
+        Ok(steps)
+    }
+
+    async fn observe_identity(&self) -> Result<(), Fault> {
+        let wait = self.wait(Phase::Identity, "identity", METADATA_DEADLINE);
+        let read = || async {
+            let read = self.host.read_instance().await;
+            read.map_err(|error| fault_of(Attempted::ReadMetadata, error))
+        };
+        let instance = self.retry(&wait, read).await?;
+        self.emitter.emit(Event::InstanceKnown {
+            instance: instance.clone(),
+        });
+        self.learn(|knowledge| knowledge.instance = Some(instance));
+        if self.request.needs_role {
+            let wait = self.wait(Phase::Identity, "identity:role", ROLE_DEADLINE);
+            let read = || async {
+                let read = self.host.read_role().await;
+                read.map_err(|error| fault_of(Attempted::ReadRole, error))
+            };
+            self.retry(&wait, read).await?;
+        }
+        let os = self
+            .host
+            .read_os()
+            .await
+            .map_err(|error| fault_of(Attempted::UseFile, error))?;
+        self.learn(|knowledge| knowledge.os = Some(os));
+        Ok(())
+    }
+
+    async fn observe_network(&self) -> Result<(), Fault> {
+        let read = self.host.read_network().await;
+        let network = read.map_err(|error| fault_of(Attempted::ReadNetwork, error))?;
+        self.learn(|knowledge| knowledge.network = network);
+        Ok(())
+    }
+
+    /// Reads which filesystem types the kernel knows. A scratch root has no `/proc`; overlay stands for it.
+    async fn observe_files(&self) -> Result<(), Fault> {
+        let looked = self.host.look_file("/proc/filesystems", 1 << 16).await;
+        let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
+        let text = found
+            .and_then(|found| found.contents)
+            .unwrap_or_else(|| b"overlay".to_vec());
+        let filesystems = String::from_utf8_lossy(&text)
+            .lines()
+            .filter_map(|line| line.split_whitespace().last().map(str::to_owned))
+            .collect();
+        self.learn(|knowledge| knowledge.filesystems = filesystems);
+        self.observe_members().await
+    }
+}

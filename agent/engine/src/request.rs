@@ -1,0 +1,80 @@
+//! What a boot is asked to do, apart from the node's own configuration.
+
+use crate::budget::Budget;
+use quake_model::boot::BootId;
+use quake_model::location::Location;
+use quake_plan::dialect::kube_env::Document;
+use std::time::Duration;
+
+/// Whether steps act or are only compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acting {
+    /// Steps are brought about.
+    Act,
+    /// Steps are looked at, and what would change is collected.
+    Plan,
+}
+
+/// Where the node's configuration is found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Configuration {
+    /// `kube_env.yaml`; read from the instance's user data when it is not given.
+    pub kube_env: Option<Document>,
+    /// The cluster spec as it was at launch, if it came along.
+    pub inline_cluster: Option<Document>,
+    /// The instance group as it was at launch, if it came along.
+    pub inline_instance_group: Option<Document>,
+    /// Where the cluster's objects are, if not where `kube_env.yaml` says.
+    pub config_base: Option<Location>,
+}
+
+/// What to do about a keypair that the state store does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialSource {
+    /// The boot fails: a node cannot join without it.
+    Store,
+    /// A stand-in that proves nothing takes its place; for rehearsals only.
+    StandIn,
+}
+
+/// How long to hold out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// How long a refusal is tried again, because new roles propagate late.
+    pub denied_grace: Duration,
+    /// An end to every wait of the boot, where the phases' own deadlines are too long.
+    pub deadline: Option<Duration>,
+}
+
+impl Default for Patience {
+    /// Half a minute for refusals: IAM says new roles take "several seconds"; a guess with room.
+    fn default() -> Self {
+        Self {
+            denied_grace: Duration::from_secs(30),
+            deadline: None,
+        }
+    }
+}
+
+/// One run of the engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The boot's name.
+    pub boot: BootId,
+    /// The agent's version.
+    pub version: String,
+    /// What was started, such as `boot`.
+    pub command: String,
+    /// Whether steps act.
+    pub acting: Acting,
+    /// Where the configuration is found.
+    pub configuration: Configuration,
+    /// What to do about missing keypairs.
+    pub credentials: CredentialSource,
+    /// Whether the instance must have a role before the state store is read.
+    pub needs_role: bool,
+    /// How long to hold out.
+    pub patience: Patience,
+    /// How many cloud calls the boot may make.
+    pub budget: Budget,
+}

@@ -1,0 +1,123 @@
+//! The one loop that sleeps.
+
+use crate::context::Context;
+use quake_model::backoff::{ARRIVAL, Backoff, HICCUP};
+use quake_model::event::Event;
+use quake_model::fault::{Class, Fault};
+use quake_model::phase::Phase;
+use quake_model::ports::Meter;
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What is tried, and until when.
+#[derive(Debug, Clone)]
+pub(crate) struct Wait {
+    pub(crate) phase: Phase,
+    /// The step's id, or the phase's name while observing.
+    pub(crate) step: String,
+    pub(crate) deadline: Instant,
+}
+
+impl<H: Meter> Context<'_, H> {
+    /// A wait that ends with `longest`, with its phase, or with the boot, whichever is first.
+    pub(crate) fn wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
+        let now = Instant::now();
+        let own = now + longest.min(phase.row().deadline);
+        let deadline = match self.request.patience.deadline {
+            Some(limit) => own.min(self.started + limit),
+            None => own,
+        };
+        Wait {
+            phase,
+            step: step.to_owned(),
+            deadline,
+        }
+    }
+
+    /// Tries until it succeeds, its fault cannot heal, the wait ends, or the boot stops. Each failed try
+    /// is an event; before each try the budget of cloud calls is checked.
+    ///
+    /// # Errors
+    ///
+    /// Returns the last fault, with how often and how long it was tried.
+    pub(crate) async fn retry<T, F, R>(&self, wait: &Wait, mut attempt: F) -> Result<T, Fault>
+    where
+        F: FnMut() -> R,
+        R: Future<Output = Result<T, Fault>>,
+    {
+        let began = Instant::now();
+        let mut first_denied = None;
+        let mut tries = 0;
+        loop {
+            if let Some(fault) = self.stop_requested() {
+                return Err(fault);
+            }
+            self.request.budget.check(&self.host.calls())?;
+            let fault = match attempt().await {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            };
+            tries += 1;
+            let now = Instant::now();
+            let Some(backoff) = backoff_for(fault.class()) else {
+                return Err(fault);
+            };
+            if fault.class() == Class::Denied {
+                let since = *first_denied.get_or_insert(now);
+                if now.duration_since(since) >= self.request.patience.denied_grace {
+                    return Err(worn_out(fault, tries, began));
+                }
+            }
+            let pause = backoff.pause(tries - 1, self.draw());
+            if now + pause > wait.deadline {
+                return Err(worn_out(fault, tries, began));
+            }
+            self.report_wait(wait, tries, pause, &fault);
+            self.pause(pause).await?;
+        }
+    }
+
+    fn report_wait(&self, wait: &Wait, attempt: u32, pause: Duration, fault: &Fault) {
+        let left = wait.deadline.saturating_duration_since(Instant::now());
+        self.emitter.emit(Event::Waiting {
+            phase: wait.phase,
+            step: wait.step.clone(),
+            attempt,
+            retry_in_ms: millis(pause),
+            deadline_in_ms: millis(left),
+            fault: fault.clone(),
+        });
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that sleeps"
+    )]
+    async fn pause(&self, pause: Duration) -> Result<(), Fault> {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            fault = self.stopped() => Err(fault),
+        }
+    }
+}
+
+/// How to wait after a fault of this class; `None` when trying again is pointless here. A conflict is
+/// tried again by its phase, from fresh facts.
+fn backoff_for(class: Class) -> Option<Backoff> {
+    match class {
+        Class::NotYet | Class::Denied => Some(ARRIVAL),
+        Class::Transient => Some(HICCUP),
+        Class::Conflict | Class::Invalid | Class::Refused | Class::Bug => None,
+    }
+}
+
+fn worn_out(fault: Fault, tries: u32, began: Instant) -> Fault {
+    let waited = format!("{:.1}s", began.elapsed().as_secs_f64());
+    fault.seen("tries", tries).seen("waited", waited)
+}
+
+/// A duration in whole milliseconds.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

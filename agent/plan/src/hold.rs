@@ -1,0 +1,285 @@
+//! Decides whether something holds already: what is wanted and what is there in, what to do out.
+
+use quake_model::facts::{
+    ActiveState, DeviceContents, EntryKind, FileFacts, MountFacts, UnitFacts,
+};
+use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
+
+/// What to do about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileDecision {
+    /// It is as wanted.
+    Hold,
+    /// Its bytes are right; mode or owner are not.
+    SetPermissions,
+    /// It is written anew.
+    Write,
+    /// Something of this kind stands there, and replacing it could lose data.
+    Refuse(EntryKind),
+}
+
+/// Decides what to do about a file. `owners` is false where owners cannot be set, as without root.
+pub fn decide_file(wanted: &WriteFile, found: Option<&FileFacts>, owners: bool) -> FileDecision {
+    let Some(found) = found else {
+        return FileDecision::Write;
+    };
+    match found.kind {
+        EntryKind::Directory | EntryKind::Other => return FileDecision::Refuse(found.kind),
+        EntryKind::Link => return FileDecision::Write,
+        EntryKind::File => {}
+    }
+    let same = found.contents.as_deref() == Some(wanted.contents.0.as_slice());
+    if !same && wanted.keep == Keep::Never {
+        return FileDecision::Write;
+    }
+    if found.mode != wanted.mode || (owners && found.owner != wanted.owner) {
+        return FileDecision::SetPermissions;
+    }
+    FileDecision::Hold
+}
+
+/// What to do about a unit, one thing at a time: it is looked at again afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitDecision {
+    /// systemd has no file for it.
+    Unknown,
+    /// systemd must read its files again first.
+    Reload,
+    /// It does not start at boot and should.
+    Enable,
+    /// It is down.
+    Start,
+    /// It runs with older files than those on disk.
+    Restart,
+    /// It is on its way up.
+    Wait,
+    /// It is as wanted.
+    Hold,
+}
+
+/// Decides what to do about a unit. `newest_input_us` is when the newest of its files was written.
+pub fn decide_unit(wanted: &StartUnit, found: &UnitFacts, newest_input_us: u64) -> UnitDecision {
+    if found.needs_reload {
+        return UnitDecision::Reload;
+    }
+    if !found.found {
+        return UnitDecision::Unknown;
+    }
+    if wanted.enable && found.installable && !found.enabled {
+        return UnitDecision::Enable;
+    }
+    match found.active {
+        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Start,
+        ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
+            UnitDecision::Wait
+        }
+        ActiveState::Active if newest_input_us > found.active_since_us => UnitDecision::Restart,
+        ActiveState::Active => UnitDecision::Hold,
+    }
+}
+
+/// What to do about an attached volume's device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FormatDecision {
+    /// It carries the filesystem wanted.
+    Hold,
+    /// It is proven blank and is given a filesystem.
+    Make,
+    /// It carries something else; what.
+    Refuse(String),
+}
+
+/// Decides whether a device may be formatted: only one that is proven blank.
+pub fn decide_format(contents: &DeviceContents) -> FormatDecision {
+    match contents {
+        DeviceContents::Blank => FormatDecision::Make,
+        DeviceContents::Filesystem { name, .. } if name == "ext4" => FormatDecision::Hold,
+        DeviceContents::Filesystem { name, .. } => {
+            FormatDecision::Refuse(format!("a {name} filesystem"))
+        }
+        DeviceContents::Signature { name } => FormatDecision::Refuse(format!("a {name} signature")),
+        DeviceContents::Unsigned { offset } => {
+            FormatDecision::Refuse(format!("no signature, but data from byte {offset} on"))
+        }
+    }
+}
+
+/// What to do about a volume's mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MountDecision {
+    /// The volume's device is mounted where it belongs.
+    Hold,
+    /// It is mounted.
+    Mount,
+    /// Something else is mounted there; its source.
+    Refuse(String),
+}
+
+/// Decides about a mount by comparing device numbers, never names.
+pub fn decide_mount(
+    wanted: &VolumeStep,
+    device_number: &str,
+    mounts: &[MountFacts],
+) -> MountDecision {
+    // The last mount on a path is the one that is seen.
+    let there = mounts
+        .iter()
+        .rev()
+        .find(|mount| mount.target == wanted.mount_point);
+    match there {
+        None => MountDecision::Mount,
+        Some(mount) if mount.number == device_number => MountDecision::Hold,
+        Some(mount) => MountDecision::Refuse(mount.source.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::facts::Owner;
+    use quake_model::step::Need;
+
+    fn file(mode: u32, contents: &str) -> FileFacts {
+        FileFacts {
+            kind: EntryKind::File,
+            mode,
+            owner: Owner::default(),
+            contents: Some(contents.as_bytes().to_vec()),
+            modified_us: 0,
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_only_when_its_bytes_differ() {
+        let wanted = WriteFile::plain("/etc/x", 0o644, "a");
+        let table = [
+            (None, FileDecision::Write),
+            (Some(file(0o644, "a")), FileDecision::Hold),
+            (Some(file(0o600, "a")), FileDecision::SetPermissions),
+            (Some(file(0o644, "b")), FileDecision::Write),
+            (
+                Some(FileFacts {
+                    kind: EntryKind::Link,
+                    ..file(0o644, "a")
+                }),
+                FileDecision::Write,
+            ),
+        ];
+        for (found, decision) in table {
+            assert_eq!(
+                decide_file(&wanted, found.as_ref(), true),
+                decision,
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_in_the_place_of_a_file_is_never_replaced() {
+        let wanted = WriteFile::plain("/etc/x", 0o644, "a");
+        let found = FileFacts {
+            kind: EntryKind::Directory,
+            contents: None,
+            ..file(0o755, "")
+        };
+        assert_eq!(
+            decide_file(&wanted, Some(&found), true),
+            FileDecision::Refuse(EntryKind::Directory)
+        );
+    }
+
+    #[test]
+    fn a_file_that_only_has_to_exist_keeps_its_contents() {
+        let wanted = WriteFile::present("/var/log/x.log", 0o400);
+        assert_eq!(
+            decide_file(&wanted, Some(&file(0o400, "lines")), true),
+            FileDecision::Hold
+        );
+    }
+
+    fn unit(active: ActiveState) -> UnitFacts {
+        UnitFacts {
+            name: "kubelet.service".into(),
+            found: true,
+            active,
+            sub_state: String::new(),
+            enabled: true,
+            installable: true,
+            needs_reload: false,
+            restarts: 0,
+            active_since_us: 100,
+            result: "success".into(),
+        }
+    }
+
+    #[test]
+    fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
+        let wanted = StartUnit {
+            unit: "kubelet.service".into(),
+            enable: true,
+            inputs: Vec::new(),
+            need: Need::Required,
+        };
+        let active = unit(ActiveState::Active);
+        assert_eq!(decide_unit(&wanted, &active, 99), UnitDecision::Hold);
+        assert_eq!(decide_unit(&wanted, &active, 101), UnitDecision::Restart);
+        assert_eq!(
+            decide_unit(&wanted, &unit(ActiveState::Failed), 0),
+            UnitDecision::Start
+        );
+        let stale = UnitFacts {
+            needs_reload: true,
+            ..active.clone()
+        };
+        assert_eq!(decide_unit(&wanted, &stale, 101), UnitDecision::Reload);
+        let disabled = UnitFacts {
+            enabled: false,
+            ..active
+        };
+        assert_eq!(decide_unit(&wanted, &disabled, 0), UnitDecision::Enable);
+    }
+
+    #[test]
+    fn formatting_is_refused_when_the_device_holds_anything() {
+        let other = DeviceContents::Filesystem {
+            name: "xfs".into(),
+            uuid: None,
+            label: None,
+        };
+        let table = DeviceContents::Signature {
+            name: "LVM2".into(),
+        };
+        let garbage = DeviceContents::Unsigned { offset: 4096 };
+        for contents in [other, table, garbage] {
+            assert!(
+                matches!(decide_format(&contents), FormatDecision::Refuse(_)),
+                "{contents:?}"
+            );
+        }
+        assert_eq!(decide_format(&DeviceContents::Blank), FormatDecision::Make);
+    }
+
+    #[test]
+    fn a_mount_point_is_ours_by_device_number_and_not_by_name() {
+        let wanted = VolumeStep {
+            slot: "main/a".into(),
+            volume_id: "vol-1".into(),
+            device_name: "/dev/xvdba".into(),
+            mount_point: "/mnt/master-vol-1".into(),
+            label: String::new(),
+        };
+        let mount = MountFacts {
+            source: "/dev/nvme1n1".into(),
+            target: "/mnt/master-vol-1".into(),
+            filesystem: "ext4".into(),
+            number: "259:1".into(),
+        };
+        let mounts = [mount];
+        assert_eq!(decide_mount(&wanted, "259:1", &mounts), MountDecision::Hold);
+        assert_eq!(
+            decide_mount(&wanted, "259:2", &mounts),
+            MountDecision::Refuse("/dev/nvme1n1".into())
+        );
+        assert_eq!(decide_mount(&wanted, "259:1", &[]), MountDecision::Mount);
+    }
+}

@@ -1,0 +1,166 @@
+//! Reads keypairs as the state store holds them: a `keyset.yaml` bundle, or one object per serial.
+
+use crate::known::Keypair;
+use crate::yaml::{self, Yaml};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use quake_model::fault::{Code, Fault};
+use quake_model::redact::Secret;
+
+/// One generation of a keypair in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Generation {
+    id: String,
+    certificate: Option<String>,
+    key: Option<Secret<String>>,
+}
+
+/// Reads a `keyset.yaml` (kops `Keyset`, since 1.9): the generation with the highest id is the one in use, as
+/// in kops before it named a primary; `spec.primaryID` is honoured where it is given.
+///
+/// # Errors
+///
+/// Returns `credentials.malformed`, or the YAML fault with line and column.
+pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
+    let document = yaml::parse(source, text)?;
+    let malformed = |what: &str| {
+        Fault::new(Code::CredentialsMalformed, format!("{source} {what}")).seen("source", source)
+    };
+    let spec = document
+        .get("spec")
+        .ok_or_else(|| malformed("has no spec"))?;
+    let mut generations = Vec::new();
+    for item in spec.get("keys").map(Yaml::items).unwrap_or_default() {
+        generations.push(
+            read_generation(item).ok_or_else(|| malformed("holds a key that is not base64"))?,
+        );
+    }
+    let primary = spec
+        .get("primaryID")
+        .and_then(Yaml::text)
+        .map(str::to_owned);
+    let chosen = match primary {
+        Some(id) => generations
+            .into_iter()
+            .find(|generation| generation.id == id),
+        None => generations
+            .into_iter()
+            .max_by(|a, b| serial_order(&a.id, &b.id)),
+    };
+    let chosen = chosen.ok_or_else(|| malformed("holds no key"))?;
+    let certificate = chosen.certificate.unwrap_or_default();
+    Ok(Keypair {
+        certificate,
+        key: chosen.key,
+    })
+}
+
+fn read_generation(item: &Yaml) -> Option<Generation> {
+    let decode = |name: &str| -> Option<Option<String>> {
+        match item
+            .get(name)
+            .and_then(Yaml::text)
+            .filter(|text| !text.is_empty())
+        {
+            None => Some(None),
+            Some(text) => {
+                let folded: String = text.split_whitespace().collect();
+                let bytes = STANDARD.decode(folded).ok()?;
+                Some(Some(String::from_utf8(bytes).ok()?))
+            }
+        }
+    };
+    Some(Generation {
+        id: item
+            .get("id")
+            .and_then(Yaml::text)
+            .unwrap_or_default()
+            .to_owned(),
+        certificate: decode("publicMaterial")?,
+        key: decode("privateMaterial")?.map(Secret::new),
+    })
+}
+
+/// Reads a secret as the state store holds it: JSON with its bytes as base64 in `Data`.
+///
+/// # Errors
+///
+/// Returns `credentials.malformed`; the secret itself is in no text of the fault.
+pub fn read_secret(source: &str, text: &str) -> Result<Secret<Vec<u8>>, Fault> {
+    let malformed = || {
+        let summary = format!("{source} is not a secret (JSON with base64 in Data)");
+        Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
+    };
+    let document: serde_json::Value = serde_json::from_str(text).map_err(|_| malformed())?;
+    let data = document
+        .get("Data")
+        .and_then(serde_json::Value::as_str)
+        .ok_or_else(malformed)?;
+    STANDARD
+        .decode(data)
+        .map(Secret::new)
+        .map_err(|_| malformed())
+}
+
+/// Chooses among the names of one-object-per-serial storage (`<serial>.crt`, `<serial>.key`): the highest
+/// serial with this suffix.
+pub fn newest_serial<'a>(names: &'a [String], suffix: &str) -> Option<&'a str> {
+    let serials = names
+        .iter()
+        .filter_map(|name| Some((name.strip_suffix(suffix)?, name.as_str())));
+    serials
+        .max_by(|(a, _), (b, _)| serial_order(a, b))
+        .map(|(_, name)| name)
+}
+
+/// Serials are decimal numbers too large for a machine word; the longer one is the larger.
+fn serial_order(a: &str, b: &str) -> std::cmp::Ordering {
+    let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_serial_is_the_largest_number_and_not_the_last_text() {
+        let names = ["9.crt", "10.crt", "10.key", "keyset.yaml"].map(str::to_owned);
+        assert_eq!(newest_serial(&names, ".crt"), Some("10.crt"));
+        assert_eq!(newest_serial(&[], ".crt"), None);
+    }
+
+    #[test]
+    fn the_generation_in_use_is_the_primary_or_the_newest() {
+        let bundle = |extra: &str| {
+            format!(
+                "kind: Keyset\nspec:\n{extra}  keys:\n  - id: \"9\"\n    publicMaterial: b2xk\n  \
+                 - id: \"10\"\n    publicMaterial: bmV3\n    privateMaterial: a2V5\n"
+            )
+        };
+        let newest = read_keyset("keyset.yaml", &bundle("")).expect("it reads");
+        assert_eq!(newest.certificate, "new");
+        assert_eq!(
+            newest.key.map(|key| key.expose().clone()),
+            Some("key".to_owned())
+        );
+        let primary =
+            read_keyset("keyset.yaml", &bundle("  primaryID: \"9\"\n")).expect("it reads");
+        assert_eq!(primary.certificate, "old");
+    }
+
+    #[test]
+    fn a_secret_is_read_and_a_malformed_one_is_not_shown() {
+        let read = read_secret("secrets/kube", r#"{"Data":"cGFzcw=="}"#).expect("it reads");
+        assert_eq!(read.expose(), b"pass");
+        let fault = read_secret("secrets/kube", r#"{"Data":"%hidden%"}"#).expect_err("not base64");
+        assert!(!format!("{fault:?}").contains("hidden"));
+    }
+
+    #[test]
+    fn a_keyset_that_is_not_base64_is_malformed() {
+        let text = "spec:\n  keys:\n  - id: \"1\"\n    publicMaterial: '%%%'\n";
+        let fault = read_keyset("keyset.yaml", text).expect_err("it is not base64");
+        assert_eq!(fault.code, Code::CredentialsMalformed);
+    }
+}
