@@ -1,1 +1,73 @@
-//! placeholder
+//! The face of quake-agent: arguments, commands, the HTTP endpoint, rendering and wiring. It decides
+//! nothing about a node.
+
+mod args;
+mod commands;
+mod exit;
+mod host;
+mod parts;
+mod render;
+mod serve;
+mod sinks;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::ffi::OsString;
+
+/// Parses arguments, runs the command, and returns the process's exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are answers, not mistakes; a closed pipe is nobody's fault.
+            let _ = error.print();
+            return if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::DONE
+            };
+        }
+    };
+    start_tracing();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => {
+            let status = runtime.block_on(dispatch(arguments.command));
+            // A blocked reader thread must not hold up the end of the process.
+            runtime.shutdown_background();
+            status
+        }
+        Err(error) => {
+            eprintln!("error: the runtime could not be started: {error}");
+            exit::BUG
+        }
+    }
+}
+
+async fn dispatch(command: Command) -> u8 {
+    match command {
+        Command::Boot(arguments) => commands::boot::run(*arguments).await,
+        Command::Rehearse(arguments) => commands::rehearse::run(*arguments).await,
+        Command::Plan(arguments) => commands::plan::run(*arguments).await,
+        Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Explain(arguments) => commands::explain::run(&arguments),
+        Command::Status(arguments) => commands::status::run(&arguments).await,
+        Command::Wait(arguments) => commands::wait::run(&arguments).await,
+        Command::Version(arguments) => commands::version::run(&arguments),
+    }
+}
+
+/// Developers' logs go to standard error when `QUAKE_AGENT_LOG` asks for them; operators get events.
+fn start_tracing() {
+    if let Ok(filter) = std::env::var("QUAKE_AGENT_LOG") {
+        let filter = tracing_subscriber::EnvFilter::new(filter);
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr);
+        // A second subscriber can only come from a test in the same process.
+        let _ = subscriber.try_init();
+    }
+}

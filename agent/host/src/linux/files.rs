@@ -57,6 +57,10 @@ impl NodeFiles {
 }
 
 impl Files for NodeFiles {
+    fn sets_owners(&self) -> bool {
+        self.tree.owners == OwnerPolicy::Set
+    }
+
     async fn read_os(&self) -> Result<OsFacts, PortError> {
         self.with_tree(read_os).await
     }

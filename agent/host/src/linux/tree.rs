@@ -24,6 +24,17 @@ pub enum OwnerPolicy {
     Keep,
 }
 
+impl OwnerPolicy {
+    /// What this process may do: only root sets owners.
+    pub fn of_this_process() -> Self {
+        if nix::unistd::geteuid().is_root() {
+            Self::Set
+        } else {
+            Self::Keep
+        }
+    }
+}
+
 /// A tree of files below a root.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {

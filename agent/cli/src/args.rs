@@ -1,0 +1,286 @@
+//! The command line.
+
+use crate::parts::Part;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Turns a bare EC2 instance into a working Kubernetes node, and tells the truth when it cannot.
+#[derive(Debug, Parser)]
+#[command(name = "quake-agent", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Boot this machine as a node, then stay and report its state
+    Boot(Box<BootArguments>),
+    /// Boot a configuration into a scratch root, without root, without AWS
+    Rehearse(Box<RehearseArguments>),
+    /// Show what a boot would change, and change nothing
+    Plan(Box<PlanArguments>),
+    /// Check configuration files: unknown keys and wrong types are errors
+    Check(CheckArguments),
+    /// Explain a fault code: class, why it matters, what to do
+    Explain(ExplainArguments),
+    /// Show how the boot of this machine stands
+    Status(StatusArguments),
+    /// Wait until the node is ready, or a condition holds
+    Wait(WaitArguments),
+    /// Print the version
+    Version(VersionArguments),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line; the last one is the summary
+    Json,
+}
+
+/// Where assets come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AssetMode {
+    /// From their mirrors
+    Fetch,
+    /// Only from the store; nothing is fetched
+    Cache,
+    /// Placeholders take their place
+    Stub,
+}
+
+/// Reads seconds (`90`, `90s`), minutes (`5m`) or hours (`1h`).
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| format!("{text:?} is not a duration such as 90s or 5m"))?;
+    let seconds = match &text[digits.len()..] {
+        "" | "s" => number,
+        "ms" => number / 1000.0,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        unit => return Err(format!("{unit:?} is not a unit of time: ms, s, m or h")),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Where the configuration is, when not where the user data says.
+#[derive(Debug, Clone, Args, Default)]
+pub(crate) struct ConfigurationArguments {
+    /// The node's kube_env.yaml [default: from the instance's user data]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kube_env: Option<PathBuf>,
+    /// The cluster spec as it was at launch, for the drift report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cluster_spec: Option<PathBuf>,
+    /// The instance group spec as it was at launch, for the drift report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ig_spec: Option<PathBuf>,
+}
+
+/// How long to hold out, and where to report.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArguments {
+    /// Where the node's files are
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Local files instead of downloads: DIR/<path of the URL>
+    #[arg(long, value_name = "DIR")]
+    pub(crate) assets_dir: Option<PathBuf>,
+    /// End the process when the node is ready instead of staying to report
+    #[arg(long)]
+    pub(crate) exit_when_ready: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+    /// Give up every wait after this long, such as 90s or 5m
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub(crate) deadline: Option<Duration>,
+    /// How long a refusal by IAM is tried again, because new roles propagate late
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub(crate) denied_grace: Option<Duration>,
+    /// Where readiness is served over HTTP (loopback only); "off" for nowhere
+    #[arg(long, value_parser = listen, value_name = "ADDRESS")]
+    pub(crate) listen: Option<Listen>,
+    /// Where readiness is served on a unix socket
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listen {
+    Off,
+    At(SocketAddr),
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    if text == "off" {
+        return Ok(Listen::Off);
+    }
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| format!("{text:?} is not an address such as 127.0.0.1:9105"))?;
+    if address.ip().is_loopback() {
+        Ok(Listen::At(address))
+    } else {
+        Err(format!(
+            "{address} is not a loopback address, and the endpoint has no authentication"
+        ))
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BootArguments {
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+    /// Where assets come from
+    #[arg(long, value_enum, default_value = "fetch", value_name = "MODE")]
+    pub(crate) assets: AssetMode,
+    /// Parts of the machine to simulate; only with a scratch --root
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    pub(crate) simulate: Vec<Part>,
+    /// Put stand-ins in the place of keypairs the state store lacks; only with a scratch --root
+    #[arg(long)]
+    pub(crate) stand_in_credentials: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RehearseArguments {
+    /// The state store: a folder, file:///path or s3://bucket/cluster [default: a bundled example]
+    #[arg(value_name = "STATE_STORE")]
+    pub(crate) state_store: Option<String>,
+    /// The instance group to boot a node of
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance_group: Option<String>,
+    /// The cluster, where the state store holds several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Where assets come from
+    #[arg(long, value_enum, default_value = "stub", value_name = "MODE")]
+    pub(crate) assets: AssetMode,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArguments,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArguments {
+    #[command(flatten)]
+    pub(crate) rehearse: RehearseArguments,
+    /// Plan this machine, with its real metadata and region, instead of a rehearsal
+    #[arg(long, conflicts_with = "state_store")]
+    pub(crate) node: bool,
+    /// Exit with 2 when changes are pending
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArguments {
+    /// Files: kube_env.yaml, cluster.spec, instance groups, user data
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExplainArguments {
+    /// A code such as assets.digest-mismatch; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+/// Where the running agent is asked.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EndpointArguments {
+    /// The agent's unix socket
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/quake-agent/quake-agent.sock"
+    )]
+    pub(crate) socket: PathBuf,
+    /// The agent's HTTP address, instead of the socket
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<SocketAddr>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    pub(crate) endpoint: EndpointArguments,
+    /// Where the node's files are, for the record of a boot whose agent has ended
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WaitArguments {
+    #[command(flatten)]
+    pub(crate) endpoint: EndpointArguments,
+    /// What to wait for: ready, or conditions such as assets,storage
+    #[arg(
+        long = "for",
+        value_delimiter = ',',
+        default_value = "ready",
+        value_name = "CONDITIONS"
+    )]
+    pub(crate) conditions: Vec<String>,
+    /// How long to wait
+    #[arg(long, value_parser = duration, default_value = "10m", value_name = "TIME")]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct VersionArguments {
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_take_a_unit_and_default_to_seconds() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert!(duration("5 parsecs").is_err());
+    }
+
+    #[test]
+    fn only_loopback_is_listened_on() {
+        assert!(listen("127.0.0.1:9105").is_ok());
+        assert!(listen("[::1]:9105").is_ok());
+        assert!(listen("0.0.0.0:9105").is_err());
+    }
+}

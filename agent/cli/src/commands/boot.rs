@@ -1,0 +1,86 @@
+//! `boot`: this machine becomes a node, and the agent stays.
+
+use super::running::{self, Run};
+use super::scratch;
+use crate::args::BootArguments;
+use crate::host::{NodeHost, Wiring};
+use crate::parts::Part;
+use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_testkit::region::example_instance;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Boots this machine; the exit status.
+pub(crate) async fn run(arguments: BootArguments) -> u8 {
+    match prepare(arguments) {
+        Ok(run) => running::run(run).await,
+        Err(status) => status,
+    }
+}
+
+/// Wires this machine for a boot.
+///
+/// # Errors
+///
+/// Prints what is wrong and returns the exit status.
+pub(crate) fn prepare(arguments: BootArguments) -> Result<Run, u8> {
+    let root = arguments
+        .run
+        .root
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("/"));
+    let is_machine = root == Path::new("/");
+    let simulated: BTreeSet<Part> = arguments.simulate.iter().copied().collect();
+    if is_machine && (!simulated.is_empty() || arguments.stand_in_credentials) {
+        return Err(running::usage(
+            "only a boot into a scratch --root may simulate anything",
+        ));
+    }
+    let sim = if simulated.is_empty() {
+        None
+    } else {
+        Some(scratch::region(&root, example_instance("us-test-1a"), "")?)
+    };
+    let needs_role =
+        !simulated.contains(&Part::Metadata) && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();
+    let wiring = Wiring {
+        root: root.clone(),
+        assets: arguments.assets,
+        assets_dir: arguments.run.assets_dir.clone(),
+        objects_folder: None,
+        sim,
+        simulated,
+    };
+    let host = NodeHost::wire(wiring).map_err(|error| running::usage(&error.to_string()))?;
+    let defaults = Patience::default();
+    let request = Request {
+        boot: running::boot_id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: "boot".to_owned(),
+        acting: Acting::Act,
+        configuration: running::configuration(&arguments.configuration)?,
+        credentials: if arguments.stand_in_credentials {
+            CredentialSource::StandIn
+        } else {
+            CredentialSource::Store
+        },
+        needs_role,
+        patience: Patience {
+            denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
+            deadline: arguments.run.deadline,
+        },
+        budget: NODE_BUDGET,
+    };
+    let socket = arguments.run.socket.clone();
+    Ok(Run {
+        host,
+        request,
+        listen: running::listen(&arguments.run),
+        any_port: false,
+        socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
+        root,
+        exit_when_ready: arguments.run.exit_when_ready,
+        output: arguments.run.output,
+        is_machine,
+    })
+}

@@ -1,0 +1,14 @@
+//! One file a command.
+
+pub(crate) mod boot;
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod plan;
+pub(crate) mod rehearse;
+pub(crate) mod status;
+pub(crate) mod version;
+pub(crate) mod wait;
+
+mod running;
+mod scratch;
+mod state_store;

@@ -1,0 +1,48 @@
+//! `plan`: the same loop as a boot with acting replaced by printing.
+
+use super::running::{self, Run};
+use super::{boot, rehearse};
+use crate::args::{BootArguments, OutputFormat, PlanArguments};
+use crate::exit;
+use crate::render::{changes, plan_json, plan_text};
+use quake_engine::{Acting, Emitter, boot as run_engine, stop_signal};
+use quake_host::clock::SystemClock;
+use quake_model::ports::Clock;
+
+/// Plans; the exit status, 2 when changes are pending and that was asked for.
+pub(crate) async fn run(arguments: PlanArguments) -> u8 {
+    let detailed = arguments.detailed_exitcode;
+    let output = arguments.rehearse.run.output;
+    let prepared = if arguments.node {
+        boot::prepare(BootArguments {
+            configuration: arguments.rehearse.configuration.clone(),
+            run: arguments.rehearse.run.clone(),
+            assets: arguments.rehearse.assets,
+            simulate: Vec::new(),
+            stand_in_credentials: false,
+        })
+    } else {
+        rehearse::prepare(arguments.rehearse, Acting::Plan).await
+    };
+    match prepared {
+        Ok(run) => plan(run, output, detailed).await,
+        Err(status) => status,
+    }
+}
+
+async fn plan(mut run: Run, output: OutputFormat, detailed: bool) -> u8 {
+    run.request.acting = Acting::Plan;
+    "plan".clone_into(&mut run.request.command);
+    let emitter = Emitter::new(Box::new(|| SystemClock.now()), Vec::new());
+    let (_handle, stop) = stop_signal();
+    let verdict = run_engine(&run.host, &emitter, &run.request, stop).await;
+    match output {
+        OutputFormat::Text => print!("{}", plan_text(&verdict.planned)),
+        OutputFormat::Json => println!("{}", plan_json(&verdict.planned)),
+    }
+    match verdict.fault {
+        Some(fault) => running::fail(&fault),
+        None if detailed && changes(&verdict.planned) > 0 => exit::PENDING,
+        None => exit::DONE,
+    }
+}

@@ -1,0 +1,353 @@
+//! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
+
+use super::running::{self, Run};
+use super::scratch;
+use super::state_store::{Asked, Found, find};
+use crate::args::RehearseArguments;
+use crate::host::{NodeHost, Wiring};
+use crate::parts::{self, Part};
+use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_model::facts::InstanceFacts;
+use quake_model::fault::Fault;
+use quake_model::ports::Objects;
+use quake_model::spec::NodeSpec;
+use quake_plan::dialect::kube_env::{self, Document, Sources};
+use quake_plan::storage;
+use quake_testkit::example;
+use quake_testkit::region::{EtcdSlot, Region, example_instance};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A rehearsal's role is not new, so a refusal is given little grace.
+const DENIED_GRACE: Duration = Duration::from_secs(5);
+
+/// Rehearses; the exit status.
+pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
+    let output = arguments.run.output;
+    match prepare(arguments, Acting::Act).await {
+        Ok(run) => {
+            if output == crate::args::OutputFormat::Text {
+                println!("rehearsing into {}", run.root.display());
+            }
+            running::run(run).await
+        }
+        Err(status) => status,
+    }
+}
+
+/// Builds the simulated surroundings of a rehearsal.
+///
+/// # Errors
+///
+/// Prints what is wrong and returns the exit status.
+pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Result<Run, u8> {
+    let asked = Asked {
+        store: arguments.state_store.as_deref(),
+        instance_group: arguments.instance_group.as_deref(),
+        cluster: arguments.cluster.as_deref(),
+    };
+    let found = find(asked)?;
+    let configuration = configuration(&arguments, &found)?;
+    let root = match &arguments.run.root {
+        Some(root) => absolute(root)?,
+        None => scratch::root()?,
+    };
+    let group = group_of(&configuration, asked)?;
+    let instance = match &arguments.identity {
+        Some(path) => read_identity(path)?,
+        None => example_instance(&zone_of(&group)),
+    };
+    let cluster = cluster_of(&configuration);
+    let sim = scratch::region(&root, instance.clone(), &cluster)?;
+    let mut simulated = parts::of_a_rehearsal();
+    if found.is_example {
+        simulated.insert(Part::Objects);
+        example::objects()
+            .into_iter()
+            .for_each(|(location, text)| sim.put_object(&location, text));
+    }
+    let wiring = Wiring {
+        root: root.clone(),
+        assets: arguments.assets,
+        assets_dir: arguments.run.assets_dir.clone(),
+        objects_folder: found.folder.clone(),
+        sim: Some(sim.clone()),
+        simulated,
+    };
+    let host = NodeHost::wire(wiring).map_err(|error| running::usage(&error.to_string()))?;
+    // What cannot be lowered yet is for the boot itself to report, with its phase and its record.
+    if let Ok(spec) = foresee(&host, &configuration, &instance).await {
+        sim.change(|region| add_volumes(region, &spec));
+    }
+    let run = &arguments.run;
+    let socket = run.socket.clone().or_else(|| socket_below(&root));
+    let request = request(configuration, acting, run);
+    Ok(Run {
+        host,
+        request,
+        listen: running::listen(run),
+        any_port: run.listen.is_none(),
+        socket,
+        root,
+        exit_when_ready: run.exit_when_ready,
+        output: run.output,
+        is_machine: false,
+    })
+}
+
+fn request(
+    configuration: Configuration,
+    acting: Acting,
+    run: &crate::args::RunArguments,
+) -> Request {
+    Request {
+        boot: running::boot_id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: "rehearse".to_owned(),
+        acting,
+        configuration,
+        credentials: CredentialSource::StandIn,
+        needs_role: false,
+        patience: Patience {
+            denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
+            deadline: run.deadline,
+        },
+        budget: NODE_BUDGET,
+    }
+}
+
+/// What the command line names wins over what the state store has.
+fn configuration(arguments: &RehearseArguments, found: &Found) -> Result<Configuration, u8> {
+    let named = running::configuration(&arguments.configuration)?;
+    Ok(Configuration {
+        kube_env: named.kube_env.or_else(|| found.kube_env.clone()),
+        inline_cluster: named
+            .inline_cluster
+            .or_else(|| found.inline_cluster.clone()),
+        inline_instance_group: named
+            .inline_instance_group
+            .or_else(|| found.inline_instance_group.clone()),
+        config_base: found.config_base.clone(),
+    })
+}
+
+fn absolute(root: &Path) -> Result<PathBuf, u8> {
+    let made = std::fs::create_dir_all(root).and_then(|()| std::fs::canonicalize(root));
+    let root = made
+        .map_err(|error| running::usage(&format!("{} cannot be made: {error}", root.display())))?;
+    if root == Path::new("/") {
+        return Err(running::usage(
+            "a rehearsal never writes to /; name a scratch --root",
+        ));
+    }
+    Ok(root)
+}
+
+/// The instance group of the rehearsal: `kube_env.yaml` names it, and `--instance-group` must agree.
+fn group_of(configuration: &Configuration, asked: Asked<'_>) -> Result<String, u8> {
+    let Some(document) = &configuration.kube_env else {
+        let message = "nothing says what to boot: name --instance-group, or --kube-env FILE";
+        return Err(running::usage(message));
+    };
+    // A kube_env that cannot be read is for the boot to report.
+    let Ok((read, _)) = kube_env::read_kube_env(&document.source, &document.text) else {
+        return Ok(asked.instance_group.unwrap_or_default().to_owned());
+    };
+    match asked.instance_group {
+        Some(group) if group != read.instance_group => Err(running::usage(&format!(
+            "{} is of the instance group {}, not {group}",
+            document.source, read.instance_group
+        ))),
+        _ => Ok(read.instance_group),
+    }
+}
+
+fn cluster_of(configuration: &Configuration) -> String {
+    let read = configuration
+        .kube_env
+        .as_ref()
+        .and_then(|document| kube_env::read_kube_env(&document.source, &document.text).ok());
+    read.map_or_else(String::new, |(read, _)| {
+        let last = read
+            .config_base
+            .key()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        read.cluster.unwrap_or(last)
+    })
+}
+
+/// The zone in an instance group's name, as in `master-us-west-2a`; a test zone where there is none.
+fn zone_of(group: &str) -> String {
+    let parts: Vec<&str> = group.split('-').collect();
+    let is_zone = |number: &str| {
+        let digits = number.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        !digits.is_empty()
+            && digits.len() + 1 == number.len()
+            && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    match parts.as_slice() {
+        [.., area, side, number] if area.len() == 2 && is_zone(number) => {
+            format!("{area}-{side}-{number}")
+        }
+        _ => "us-test-1a".to_owned(),
+    }
+}
+
+/// Lowers the configuration ahead of the boot, to know which volumes its region must have.
+async fn foresee(
+    host: &NodeHost,
+    configuration: &Configuration,
+    instance: &InstanceFacts,
+) -> Result<NodeSpec, Option<Fault>> {
+    let kube_env = configuration.kube_env.clone().ok_or(None)?;
+    let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
+    let base = configuration
+        .config_base
+        .clone()
+        .unwrap_or_else(|| read.config_base.clone());
+    let group = base.join("instancegroup").join(&read.instance_group);
+    let sources = Sources {
+        kube_env,
+        cluster: read_document(host, &base.join("cluster.spec")).await,
+        instance_group: read_document(host, &group).await,
+        inline_cluster: configuration.inline_cluster.clone(),
+        inline_instance_group: configuration.inline_instance_group.clone(),
+    };
+    Ok(kube_env::lower(&sources, instance)?.spec)
+}
+
+async fn read_document(
+    host: &NodeHost,
+    location: &quake_model::location::Location,
+) -> Option<Document> {
+    let object = host.read_object(location).await.ok()?;
+    let text = String::from_utf8(object.bytes).ok()?;
+    Some(Document {
+        source: location.to_string(),
+        text,
+    })
+}
+
+/// Adds the blank volumes that kops would have made for this node's etcd members.
+fn add_volumes(region: &mut Region, spec: &NodeSpec) {
+    for slot in storage::slots(spec) {
+        let key = format!("k8s.io/etcd/{}", slot.cluster);
+        if region
+            .volumes
+            .iter()
+            .any(|volume| volume.tags.contains_key(&key))
+        {
+            continue;
+        }
+        let etcd = spec.etcd.iter().find(|etcd| etcd.name == slot.cluster);
+        let all: Vec<&str> = etcd
+            .map(|etcd| etcd.members.iter().map(|m| m.name.as_str()).collect())
+            .unwrap_or_default();
+        let ours = etcd.and_then(|etcd| {
+            let own = |m: &&quake_model::spec::EtcdMember| {
+                m.instance_group.as_deref() == Some(spec.instance_group.as_str())
+            };
+            etcd.members.iter().find(own).or(etcd.members.first())
+        });
+        // kops names members by the last letter of their zone.
+        let zone_letter = &region.instance.zone[region.instance.zone.len().saturating_sub(1)..];
+        let member = ours
+            .map_or(zone_letter, |member| member.name.as_str())
+            .to_owned();
+        let members = if all.is_empty() {
+            vec![member.as_str()]
+        } else {
+            all
+        };
+        let volume_id = volume_id(&spec.cluster, &slot.cluster, &member);
+        let slot = EtcdSlot {
+            volume_id: &volume_id,
+            etcd: &slot.cluster,
+            member: &member,
+            members: &members,
+        };
+        region.add_etcd_volume(&spec.cluster, &slot);
+    }
+}
+
+/// A volume id that is the same on every run of the same rehearsal.
+fn volume_id(cluster: &str, etcd: &str, member: &str) -> String {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(format!("{cluster}/{etcd}/{member}"));
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("vol-{}", &hex[..17])
+}
+
+/// A socket's path is limited to 107 bytes; a deep scratch root goes without.
+fn socket_below(root: &Path) -> Option<PathBuf> {
+    let socket = root.join("run/quake-agent/quake-agent.sock");
+    (socket.as_os_str().len() < 108).then_some(socket)
+}
+
+/// An instance's facts as `--identity FILE` gives them: the names of EC2's identity document.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Identity {
+    instance_id: String,
+    #[serde(default)]
+    instance_type: String,
+    availability_zone: String,
+    region: Option<String>,
+    #[serde(default)]
+    account_id: String,
+    #[serde(default)]
+    image_id: String,
+    private_ip: Option<String>,
+    local_hostname: Option<String>,
+    #[serde(default)]
+    mac: String,
+    architecture: Option<String>,
+}
+
+fn read_identity(path: &Path) -> Result<InstanceFacts, u8> {
+    let shown = path.display();
+    let bytes = std::fs::read(path)
+        .map_err(|error| running::usage(&format!("{shown} cannot be read: {error}")))?;
+    let read: Identity = serde_json::from_slice(&bytes)
+        .map_err(|error| running::usage(&format!("{shown} is not an instance's facts: {error}")))?;
+    let example = example_instance(&read.availability_zone);
+    Ok(InstanceFacts {
+        region: read.region.unwrap_or(example.region),
+        private_ip: read.private_ip.unwrap_or(example.private_ip),
+        local_hostname: read.local_hostname.unwrap_or(example.local_hostname),
+        architecture: read.architecture.unwrap_or(example.architecture),
+        instance_id: read.instance_id,
+        instance_type: read.instance_type,
+        zone: read.availability_zone,
+        account_id: read.account_id,
+        image_id: read.image_id,
+        mac: read.mac,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_zone_is_read_from_the_groups_name() {
+        for (group, zone) in [
+            ("master-us-west-2a", "us-west-2a"),
+            ("master-us-test-1a", "us-test-1a"),
+            ("nodes", "us-test-1a"),
+            ("control-plane", "us-test-1a"),
+        ] {
+            assert_eq!(zone_of(group), zone);
+        }
+    }
+
+    #[test]
+    fn simulated_volumes_keep_their_ids_from_run_to_run() {
+        assert_eq!(volume_id("c", "main", "a"), volume_id("c", "main", "a"));
+        assert_ne!(volume_id("c", "main", "a"), volume_id("c", "events", "a"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Runs one boot with its sinks and its endpoint, and stays until told to stop.
+
+use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
+use crate::host::NodeHost;
+use crate::render::{Live, closing_text, summary_json};
+use crate::serve::{Served, serve};
+use crate::sinks::{NotifySystemd, published};
+use crate::{exit, render};
+use quake_engine::{Configuration, Emitter, Request, StopHandle, boot, stop_signal};
+use quake_host::clock::SystemClock;
+use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
+use quake_model::boot::BootId;
+use quake_model::ports::{Clock, Sink};
+use quake_model::record::Record;
+use quake_plan::dialect::kube_env::Document;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The port of the endpoint.
+pub(crate) const PORT: u16 = 9105;
+
+/// What a run of either kind needs beside the engine's request.
+pub(crate) struct Run {
+    pub(crate) host: NodeHost,
+    pub(crate) request: Request,
+    /// Where the node's files are.
+    pub(crate) root: PathBuf,
+    pub(crate) listen: Listen,
+    /// Whether another port is taken when the usual one is not free, as beside a running agent.
+    pub(crate) any_port: bool,
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) exit_when_ready: bool,
+    pub(crate) output: OutputFormat,
+    /// Whether this is the machine's own boot, which reports to journal, console and systemd.
+    pub(crate) is_machine: bool,
+}
+
+/// Runs the boot; returns the process's exit status.
+pub(crate) async fn run(run: Run) -> u8 {
+    let (publish, published) = published();
+    let mut served = serve(&published, run.listen, run.socket.as_deref()).await;
+    if served.address.is_none() && run.any_port && run.listen != Listen::Off {
+        let any = Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let again = serve(&published, any, None).await;
+        served.adopt(again);
+    }
+    announce(&served, run.output);
+    let mut sinks = sinks(&run);
+    sinks.push(Box::new(publish));
+    let emitter = Emitter::new(Box::new(|| SystemClock.now()), sinks);
+    let (handle, stop) = stop_signal();
+    let signals = tokio::spawn(stop_on_signals(handle));
+    let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
+    boot(&run.host, &emitter, &run.request, stop).await;
+    signals.abort();
+    let record = emitter.record();
+    close(&record, &run.root, run.output);
+    if record.is_ready() && !run.exit_when_ready {
+        stay(&served, run.output).await;
+    }
+    if let Some(watchdog) = watchdog {
+        watchdog.abort();
+    }
+    record.exit_status()
+}
+
+fn announce(served: &Served, output: OutputFormat) {
+    for problem in &served.problems {
+        eprintln!("warning: {problem}");
+    }
+    if output == OutputFormat::Text {
+        if let Some(address) = served.address {
+            println!("readiness: http://{address}/readyz?verbose");
+        }
+        if let Some(socket) = &served.socket {
+            println!("readiness: unix:{}", socket.display());
+        }
+    }
+}
+
+fn close(record: &Record, root: &Path, output: OutputFormat) {
+    let root = root.display().to_string();
+    match output {
+        OutputFormat::Text => print!("{}", closing_text(record, &root)),
+        OutputFormat::Json => println!("{}", summary_json(record, &root)),
+    }
+}
+
+/// The sinks of a run: the live view and the ledger always, the machine's own places on a machine.
+fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
+    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(Live::new(run.output))];
+    let mut add = |sink: Result<Box<dyn Sink>, quake_model::ports::SinkError>| match sink {
+        Ok(sink) => sinks.push(sink),
+        Err(error) => {
+            let cause =
+                std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
+            eprintln!("warning: {error}: {cause}");
+        }
+    };
+    let boots = run.root.join("var/lib/quake-agent/boots");
+    add(Ledger::create(&boots, &run.request.boot).map(|sink| Box::new(sink) as Box<dyn Sink>));
+    let status = run.root.join("run/quake-agent/status.json");
+    add(StatusFile::create(&status).map(|sink| Box::new(sink) as Box<dyn Sink>));
+    if run.is_machine {
+        add(Console::open().map(|sink| Box::new(sink) as Box<dyn Sink>));
+        if let Some(journal) = Journal::connect() {
+            add(Ok(Box::new(journal)));
+        }
+        add(Ok(Box::new(NotifySystemd)));
+    }
+    sinks
+}
+
+async fn stop_on_signals(handle: StopHandle) {
+    let reason = wait_for_signal().await;
+    handle.stop(reason);
+}
+
+/// Waits for a signal that ends the process; its name.
+async fn wait_for_signal() -> &'static str {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    }
+}
+
+/// Stays after a boot that became ready, to report until told to stop.
+async fn stay(served: &Served, output: OutputFormat) {
+    if output == OutputFormat::Text {
+        match served.address {
+            Some(address) => {
+                println!("serving http://{address}/readyz?verbose until told to stop (Ctrl-C)")
+            }
+            None => println!("staying until told to stop (Ctrl-C)"),
+        }
+    }
+    wait_for_signal().await;
+}
+
+/// Tells systemd, as often as its watchdog wants, that the process lives.
+async fn feed_watchdog() {
+    let Some(limit) = sd_notify::watchdog_enabled() else {
+        return;
+    };
+    let mut beats = tokio::time::interval(limit / 2);
+    loop {
+        beats.tick().await;
+        // Without a listener there is nobody to tell, and no harm.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
+    }
+}
+
+/// A name for this run.
+pub(crate) fn boot_id() -> BootId {
+    BootId::new(SystemClock.now(), std::process::id())
+}
+
+/// Reads the configuration named on the command line.
+///
+/// # Errors
+///
+/// Prints the file that cannot be read and returns the exit status of a wrong command line.
+pub(crate) fn configuration(arguments: &ConfigurationArguments) -> Result<Configuration, u8> {
+    Ok(Configuration {
+        kube_env: arguments.kube_env.as_deref().map(document).transpose()?,
+        inline_cluster: arguments
+            .cluster_spec
+            .as_deref()
+            .map(document)
+            .transpose()?,
+        inline_instance_group: arguments.ig_spec.as_deref().map(document).transpose()?,
+        config_base: None,
+    })
+}
+
+/// Reads one document of the configuration.
+///
+/// # Errors
+///
+/// As [`configuration`]; a file that is not text is a fault of the configuration.
+pub(crate) fn document(path: &Path) -> Result<Document, u8> {
+    let source = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|error| usage(&format!("{source} cannot be read: {error}")))?;
+    match quake_plan::yaml::as_text(&source, &bytes) {
+        Ok(text) => Ok(Document {
+            source,
+            text: text.to_owned(),
+        }),
+        Err(fault) => Err(fail(&fault)),
+    }
+}
+
+/// Prints what is wrong with the command line; the exit status for it.
+pub(crate) fn usage(message: &str) -> u8 {
+    eprintln!("error: {message}");
+    exit::USAGE
+}
+
+/// Prints a fault; the exit status of its class.
+pub(crate) fn fail(fault: &quake_model::fault::Fault) -> u8 {
+    eprint!("{}", render::fault_text("error", fault));
+    fault.class().exit_status()
+}
+
+/// Where to listen when nothing is said.
+pub(crate) fn listen(arguments: &RunArguments) -> Listen {
+    arguments
+        .listen
+        .unwrap_or(Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))))
+}

@@ -1,0 +1,69 @@
+//! The scratch root of a rehearsal, and the simulated region that goes with it from run to run.
+
+use super::running::usage;
+use quake_host::clock::SystemClock;
+use quake_model::facts::InstanceFacts;
+use quake_model::ports::Clock;
+use quake_testkit::region::Region;
+use quake_testkit::{SimHost, Timing};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the region is kept below the scratch root: what is attached, mounted and started there.
+const REGION: &str = "var/lib/quake-agent/rehearsal/region.json";
+
+/// A fresh scratch root.
+///
+/// # Errors
+///
+/// Prints why none can be made and returns the exit status.
+pub(crate) fn root() -> Result<PathBuf, u8> {
+    let name = format!("quake-agent-rehearsal-{}", super::running::boot_id());
+    let root = std::env::temp_dir().join(name);
+    match std::fs::create_dir_all(&root) {
+        Ok(()) => Ok(root),
+        Err(error) => Err(usage(&format!(
+            "{} cannot be made: {error}",
+            root.display()
+        ))),
+    }
+}
+
+/// The simulated region of this root: as it was left, or new with this instance.
+///
+/// # Errors
+///
+/// Prints why the region kept there cannot be read and returns the exit status.
+pub(crate) fn region(
+    root: &Path,
+    instance: InstanceFacts,
+    cluster: &str,
+) -> Result<Arc<SimHost>, u8> {
+    let path = root.join(REGION);
+    let region = match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            usage(&format!(
+                "{} is not a simulated region: {error}",
+                path.display()
+            ))
+        })?,
+        Err(_) => Region::with_instance(instance, cluster),
+    };
+    let keep = move |region: &Region| {
+        // A region that cannot be kept only costs the next run its memory of this one.
+        let _ = write(&path, region);
+    };
+    let host =
+        SimHost::new(region, Timing::default(), SystemClock.now()).reporting_to(Box::new(keep));
+    Ok(Arc::new(host))
+}
+
+fn write(path: &Path, region: &Region) -> std::io::Result<()> {
+    let parent = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(parent)?;
+    let temporary = path.with_extension("json.tmp");
+    let mut file = std::fs::File::create(&temporary)?;
+    file.write_all(&serde_json::to_vec(region)?)?;
+    std::fs::rename(&temporary, path)
+}

@@ -1,0 +1,73 @@
+//! `status`: how the boot of this machine stands, from the agent, or from what it left behind.
+
+use crate::args::{EndpointArguments, OutputFormat, StatusArguments};
+use crate::exit;
+use crate::render::{status_json, status_text};
+use quake_host::sinks::{latest, read_ledger};
+use quake_model::record::Record;
+use std::path::Path;
+use std::time::Duration;
+
+/// Prints the status; 0 when ready, 1 when not, and the class's status when the boot failed.
+pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
+    let alive = ask(&arguments.endpoint, "/readyz", Duration::from_secs(2))
+        .await
+        .is_ok();
+    let Some(record) = read_record(&arguments.root) else {
+        eprintln!(
+            "error: no boot is recorded below {}",
+            arguments.root.display()
+        );
+        return exit::NO;
+    };
+    match arguments.output {
+        OutputFormat::Json => {
+            let mut status = status_json(&record);
+            status["agentAlive"] = alive.into();
+            println!("{status}");
+        }
+        OutputFormat::Text => {
+            print!("{}", status_text(&record));
+            if !alive {
+                println!("the agent does not answer; this is the record it left");
+            }
+        }
+    }
+    match (record.is_ready(), &record.fault) {
+        (true, _) => exit::DONE,
+        (false, Some(_)) => record.exit_status(),
+        (false, None) => exit::NO,
+    }
+}
+
+/// The record of the latest boot, from its ledger: events folded, as the agent itself does.
+fn read_record(root: &Path) -> Option<Record> {
+    let path = latest(&root.join("var/lib/quake-agent/boots")).ok()??;
+    let (envelopes, _) = read_ledger(&path).ok()?;
+    let mut record = Record::default();
+    envelopes.iter().for_each(|envelope| record.fold(envelope));
+    Some(record)
+}
+
+/// Asks the running agent; the HTTP status and the body.
+///
+/// # Errors
+///
+/// Returns the client's error when no agent answers in time.
+pub(crate) async fn ask(
+    endpoint: &EndpointArguments,
+    path: &str,
+    timeout: Duration,
+) -> Result<(u16, String), reqwest::Error> {
+    let builder = reqwest::Client::builder().no_proxy().timeout(timeout);
+    let (client, base) = match endpoint.address {
+        Some(address) => (builder.build()?, format!("http://{address}")),
+        None => (
+            builder.unix_socket(endpoint.socket.as_path()).build()?,
+            "http://localhost".to_owned(),
+        ),
+    };
+    let answer = client.get(format!("{base}{path}")).send().await?;
+    let status = answer.status().as_u16();
+    Ok((status, answer.text().await?))
+}

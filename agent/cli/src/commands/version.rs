@@ -1,0 +1,24 @@
+//! `version`.
+
+use crate::args::{OutputFormat, VersionArguments};
+use crate::exit;
+use serde_json::{Value, json};
+
+/// Prints the version.
+pub(crate) fn run(arguments: &VersionArguments) -> u8 {
+    match arguments.output {
+        OutputFormat::Text => println!("quake-agent {}", env!("CARGO_PKG_VERSION")),
+        OutputFormat::Json => println!("{}", version_json()),
+    }
+    exit::DONE
+}
+
+/// The version for programs.
+pub(crate) fn version_json() -> Value {
+    json!({
+        "name": "quake-agent",
+        "version": env!("CARGO_PKG_VERSION"),
+        "architecture": std::env::consts::ARCH,
+        "dialects": ["kube-env"],
+    })
+}

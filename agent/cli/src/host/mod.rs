@@ -1,0 +1,114 @@
+//! Wires the real host: each part is the machine's own, or the simulated region's.
+
+mod ports;
+
+use crate::args::AssetMode;
+use crate::parts::Part;
+use quake_host::assets::{AssetSettings, AssetSource, AssetStore};
+use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::http::HttpSettings;
+use quake_host::imds::{Imds, MetadataEndpoint};
+use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
+use quake_host::objects::StateStore;
+use quake_host::probes::HttpProbes;
+use quake_host::systemd::Systemd;
+use quake_model::ports::PortError;
+use quake_testkit::SimHost;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A node's surroundings: real, but for the parts that are simulated.
+pub(crate) struct NodeHost {
+    imds: Imds,
+    ec2: Ec2,
+    objects: StateStore,
+    assets: AssetStore,
+    files: NodeFiles,
+    disks: LinuxDisks,
+    kernel: LinuxKernel,
+    units: Systemd,
+    probes: HttpProbes,
+    calls: Calls,
+    sim: Option<Arc<SimHost>>,
+    simulated: BTreeSet<Part>,
+}
+
+/// What a host is wired from.
+pub(crate) struct Wiring {
+    /// Where the node's files are.
+    pub(crate) root: PathBuf,
+    /// Where assets come from.
+    pub(crate) assets: AssetMode,
+    /// Local files instead of downloads.
+    pub(crate) assets_dir: Option<PathBuf>,
+    /// The folder that stands for every bucket, where there is one.
+    pub(crate) objects_folder: Option<PathBuf>,
+    /// The simulated region, where any part is simulated.
+    pub(crate) sim: Option<Arc<SimHost>>,
+    /// The parts that are simulated.
+    pub(crate) simulated: BTreeSet<Part>,
+}
+
+/// Where the asset store is, below the root.
+const STORE: &str = "var/lib/quake-agent/store";
+
+impl NodeHost {
+    /// Wires a host; nothing is contacted yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns the port's error when an HTTP client cannot be made, as with an unreadable CA bundle.
+    pub(crate) fn wire(wiring: Wiring) -> Result<Self, PortError> {
+        let calls = Calls::new();
+        let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone())?;
+        let on_node = !wiring.simulated.contains(&Part::Metadata);
+        let surroundings = if on_node {
+            Surroundings::Node
+        } else {
+            Surroundings::Elsewhere
+        };
+        let aws = Aws::new(
+            AwsSettings::from_environment(surroundings),
+            imds.clone(),
+            calls.clone(),
+        );
+        let objects = match wiring.objects_folder {
+            Some(folder) => StateStore::with_folder(folder),
+            None => StateStore::with_s3(S3::new(aws.clone())),
+        };
+        let source = match (wiring.assets, wiring.assets_dir) {
+            (AssetMode::Stub, None) => AssetSource::Stub,
+            (AssetMode::Cache, None) => AssetSource::Cache,
+            (_, Some(folder)) => AssetSource::Folder(folder),
+            (AssetMode::Fetch, None) => AssetSource::Fetch,
+        };
+        let settings = AssetSettings {
+            root: wiring.root.clone(),
+            store: PathBuf::from(STORE),
+            source,
+            http: HttpSettings::from_environment(),
+        };
+        Ok(Self {
+            imds,
+            ec2: Ec2::new(aws),
+            objects,
+            assets: AssetStore::open(settings),
+            files: NodeFiles::new(wiring.root, OwnerPolicy::of_this_process()),
+            disks: LinuxDisks::new(),
+            kernel: LinuxKernel::new(),
+            units: Systemd::new(),
+            probes: HttpProbes::new()?,
+            calls,
+            sim: wiring.sim,
+            simulated: wiring.simulated,
+        })
+    }
+
+    /// The simulated region, if it stands for this part.
+    fn simulates(&self, part: Part) -> Option<&SimHost> {
+        self.sim
+            .as_deref()
+            .filter(|_| self.simulated.contains(&part))
+    }
+}

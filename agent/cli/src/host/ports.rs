@@ -1,0 +1,233 @@
+//! Every port, routed to the machine or to the simulated region.
+
+use super::NodeHost;
+use crate::parts::Part;
+use quake_model::digest::Digest;
+use quake_model::facts::{
+    DeviceContents, DeviceFacts, FileFacts, InstanceFacts, InstanceView, MountFacts, NetworkFacts,
+    OsFacts, Placed, ProbeFacts, UnitFacts, VolumeFacts,
+};
+use quake_model::location::Location;
+use quake_model::ports::{
+    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, Kernel, Metadata, Meter, Object,
+    Objects, PortError, Probes, ReportBytes, Units, VolumeQuery,
+};
+use quake_model::spec::AssetSpec;
+use quake_model::step::{Place, WriteFile};
+use quake_model::time::Timestamp;
+use std::collections::BTreeMap;
+
+/// Sends a call to the simulated region if it stands for the part, else to the machine's own.
+macro_rules! route {
+    ($host:ident, $part:ident, $real:ident . $call:ident ( $($argument:expr),* )) => {
+        match $host.simulates(Part::$part) {
+            Some(simulated) => simulated.$call($($argument),*).await,
+            None => $host.$real.$call($($argument),*).await,
+        }
+    };
+}
+
+impl Metadata for NodeHost {
+    async fn read_instance(&self) -> Result<InstanceFacts, PortError> {
+        route!(self, Metadata, imds.read_instance())
+    }
+
+    async fn read_user_data(&self) -> Result<Option<Vec<u8>>, PortError> {
+        route!(self, Metadata, imds.read_user_data())
+    }
+
+    async fn read_role(&self) -> Result<String, PortError> {
+        route!(self, Metadata, imds.read_role())
+    }
+}
+
+impl Cloud for NodeHost {
+    async fn describe_instances(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
+        route!(self, Cloud, ec2.describe_instances(ids))
+    }
+
+    async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<VolumeFacts>, PortError> {
+        route!(self, Cloud, ec2.describe_volumes(query))
+    }
+
+    async fn attach_volume(
+        &self,
+        volume: &str,
+        instance: &str,
+        device: &str,
+    ) -> Result<(), PortError> {
+        route!(self, Cloud, ec2.attach_volume(volume, instance, device))
+    }
+}
+
+impl Objects for NodeHost {
+    async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        route!(self, Objects, objects.read_object(location))
+    }
+
+    async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
+        route!(self, Objects, objects.list_objects(location))
+    }
+}
+
+impl Assets for NodeHost {
+    async fn has_asset(&self, asset: &AssetSpec) -> Result<bool, PortError> {
+        self.assets.has_asset(asset).await
+    }
+
+    async fn fetch_asset(
+        &self,
+        asset: &AssetSpec,
+        report: ReportBytes<'_>,
+    ) -> Result<AssetFetched, PortError> {
+        self.assets.fetch_asset(asset, report).await
+    }
+
+    async fn list_members(&self, asset: &Digest) -> Result<Vec<String>, PortError> {
+        self.assets.list_members(asset).await
+    }
+
+    async fn look_placed(&self, place: &Place) -> Result<Placed, PortError> {
+        self.assets.look_placed(place).await
+    }
+
+    async fn place(&self, place: &Place) -> Result<(), PortError> {
+        self.assets.place(place).await
+    }
+}
+
+impl Files for NodeHost {
+    fn sets_owners(&self) -> bool {
+        self.files.sets_owners()
+    }
+
+    async fn read_os(&self) -> Result<OsFacts, PortError> {
+        match (self.files.read_os().await, self.simulates(Part::Metadata)) {
+            // A scratch root has no os-release until someone puts one there.
+            (Err(error), Some(simulated)) if error.condition == Condition::Missing => {
+                simulated.read_os().await
+            }
+            (read, _) => read,
+        }
+    }
+
+    async fn look_file(&self, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
+        self.files.look_file(path, limit).await
+    }
+
+    async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
+        self.files.list_directory(path).await
+    }
+
+    async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
+        self.files.write_file(file).await
+    }
+
+    async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {
+        self.files.set_permissions(file).await
+    }
+
+    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
+        self.files.make_directory(path, mode).await
+    }
+}
+
+impl Disks for NodeHost {
+    async fn list_devices(&self) -> Result<Vec<DeviceFacts>, PortError> {
+        route!(self, Disks, disks.list_devices())
+    }
+
+    async fn probe_device(&self, path: &str) -> Result<DeviceContents, PortError> {
+        route!(self, Disks, disks.probe_device(path))
+    }
+
+    async fn make_filesystem(&self, path: &str, label: &str) -> Result<(), PortError> {
+        route!(self, Disks, disks.make_filesystem(path, label))
+    }
+
+    async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
+        route!(self, Disks, disks.list_mounts())
+    }
+
+    async fn mount_device(&self, path: &str, target: &str) -> Result<(), PortError> {
+        route!(self, Disks, disks.mount_device(path, target))
+    }
+}
+
+impl Kernel for NodeHost {
+    async fn has_module(&self, name: &str) -> Result<bool, PortError> {
+        route!(self, Kernel, kernel.has_module(name))
+    }
+
+    async fn load_module(&self, name: &str) -> Result<(), PortError> {
+        route!(self, Kernel, kernel.load_module(name))
+    }
+
+    async fn read_sysctl(&self, key: &str) -> Result<Option<String>, PortError> {
+        route!(self, Kernel, kernel.read_sysctl(key))
+    }
+
+    async fn write_sysctl(&self, key: &str, value: &str) -> Result<(), PortError> {
+        route!(self, Kernel, kernel.write_sysctl(key, value))
+    }
+
+    async fn read_network(&self) -> Result<NetworkFacts, PortError> {
+        route!(self, Kernel, kernel.read_network())
+    }
+}
+
+impl Units for NodeHost {
+    async fn look_unit(&self, unit: &str) -> Result<UnitFacts, PortError> {
+        route!(self, Units, units.look_unit(unit))
+    }
+
+    async fn reload_units(&self) -> Result<(), PortError> {
+        route!(self, Units, units.reload_units())
+    }
+
+    async fn enable_unit(&self, unit: &str) -> Result<(), PortError> {
+        route!(self, Units, units.enable_unit(unit))
+    }
+
+    async fn start_unit(&self, unit: &str) -> Result<(), PortError> {
+        route!(self, Units, units.start_unit(unit))
+    }
+
+    async fn restart_unit(&self, unit: &str) -> Result<(), PortError> {
+        route!(self, Units, units.restart_unit(unit))
+    }
+
+    async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
+        route!(self, Units, units.read_journal(unit, lines))
+    }
+}
+
+impl Probes for NodeHost {
+    async fn probe(&self, url: &str) -> ProbeFacts {
+        route!(self, Probes, probes.probe(url))
+    }
+}
+
+/// How far ahead the clock of simulated units is. A rehearsal need not wait to see that a unit which
+/// cannot die has stayed up.
+const UNITS_AHEAD_MS: u64 = 60_000;
+
+impl Clock for NodeHost {
+    fn now(&self) -> Timestamp {
+        let now = quake_host::clock::SystemClock.now();
+        match self.simulates(Part::Units) {
+            Some(_) => Timestamp(now.0 + UNITS_AHEAD_MS),
+            None => now,
+        }
+    }
+}
+
+impl Meter for NodeHost {
+    fn calls(&self) -> BTreeMap<String, u64> {
+        let mut calls = self.calls.calls();
+        if let Some(simulated) = &self.sim {
+            calls.extend(simulated.calls());
+        }
+        calls
+    }
+}

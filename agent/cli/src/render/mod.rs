@@ -1,0 +1,13 @@
+//! What people and programs are shown.
+
+mod fault;
+mod live;
+mod plan;
+mod status;
+mod summary;
+
+pub(crate) use fault::{fault_json, fault_text};
+pub(crate) use live::Live;
+pub(crate) use plan::{changes, plan_json, plan_text};
+pub(crate) use status::{status_json, status_text};
+pub(crate) use summary::{closing_text, summary_json};

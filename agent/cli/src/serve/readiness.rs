@@ -1,0 +1,196 @@
+//! `/readyz`: which conditions hold, which do not, and why; the grammar is the API server's.
+
+use quake_model::phase::{PHASES, Phase};
+use quake_model::record::{PhaseRecord, PhaseStatus, Record};
+use std::fmt::Write;
+
+/// How one condition stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Met,
+    Pending(String),
+    Failing(String),
+}
+
+/// How the condition named by a phase stands.
+pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
+    let empty = PhaseRecord::default();
+    let found = record.phases.get(&phase).unwrap_or(&empty);
+    match found.status {
+        PhaseStatus::Done => Condition::Met,
+        PhaseStatus::Failed => {
+            let why = found
+                .fault
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string);
+            Condition::Failing(why)
+        }
+        PhaseStatus::Running => match found.unmet.values().next() {
+            Some(unmet) => {
+                let wait_ms = unmet.next_at.millis_since(record.updated);
+                let seconds = wait_ms as f64 / 1000.0;
+                let fault = &unmet.fault;
+                let (step, attempt) = (&unmet.step, unmet.attempt);
+                Condition::Failing(format!(
+                    "{fault} ({step}, try {attempt}, next in {seconds:.1}s)"
+                ))
+            }
+            None => Condition::Pending(format!(
+                "{} of {} steps done",
+                found.steps_done, found.steps
+            )),
+        },
+        PhaseStatus::Pending => {
+            let waits: Vec<&str> = phase
+                .row()
+                .after
+                .iter()
+                .filter(|before| {
+                    record
+                        .phases
+                        .get(before)
+                        .is_none_or(|found| found.status != PhaseStatus::Done)
+                })
+                .map(|before| before.name())
+                .collect();
+            Condition::Pending(format!("waits for {}", waits.join(", ")))
+        }
+    }
+}
+
+/// The answer of `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Readiness {
+    pub(crate) ready: bool,
+    pub(crate) text: String,
+}
+
+/// Judges every condition that is not excluded. Excluding a condition that still stands leaves the rest
+/// to decide, as with the API server.
+pub(crate) fn readiness(record: &Record, excluded: &[String], verbose: bool) -> Readiness {
+    let mut text = String::new();
+    let mut ready = true;
+    for row in PHASES {
+        let name = row.phase.name();
+        if excluded.iter().any(|excluded| excluded == name) {
+            let _ = writeln!(text, "[+]{name} excluded: ok");
+            continue;
+        }
+        let condition = condition_of(record, row.phase);
+        ready &= condition == Condition::Met;
+        let _ = match &condition {
+            Condition::Met => writeln!(text, "[+]{name} ok"),
+            Condition::Pending(why) => writeln!(text, "[ ]{name} pending: {why}"),
+            Condition::Failing(why) => writeln!(text, "[-]{name} failed: {why}"),
+        };
+    }
+    for unknown in excluded
+        .iter()
+        .filter(|name| Phase::from_name(name).is_none())
+    {
+        let _ = writeln!(
+            text,
+            "warn: some health checks cannot be excluded: no matches for {unknown:?}"
+        );
+    }
+    text.push_str(if ready {
+        "readyz check passed\n"
+    } else {
+        "readyz check failed\n"
+    });
+    if ready && !verbose {
+        "ok".clone_into(&mut text);
+    }
+    Readiness { ready, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::boot::BootId;
+    use quake_model::event::{Envelope, Event};
+    use quake_model::fault::{Code, Fault};
+    use quake_model::time::Timestamp;
+
+    fn record(events: Vec<Event>) -> Record {
+        let boot = BootId::new(Timestamp(0), 1);
+        let first = Event::BootStarted {
+            boot,
+            version: "0".into(),
+            command: "boot".into(),
+        };
+        let mut record = Record::default();
+        for (index, event) in std::iter::once(first).chain(events).enumerate() {
+            let seq = index as u64 + 1;
+            record.fold(&Envelope {
+                seq,
+                at: Timestamp(1000),
+                elapsed_ms: seq,
+                event,
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn an_unmet_condition_is_named_with_its_reason() {
+        let fault = Fault::new(Code::AssetsUnreachable, "no mirror answered");
+        let record = record(vec![
+            Event::PhaseStarted {
+                phase: Phase::Assets,
+            },
+            Event::Waiting {
+                phase: Phase::Assets,
+                step: "assets:kubelet".into(),
+                attempt: 2,
+                retry_in_ms: 1500,
+                deadline_in_ms: 9000,
+                fault,
+            },
+        ]);
+        let readiness = readiness(&record, &[], true);
+        assert!(!readiness.ready);
+        let wanted = "[-]assets failed: assets.unreachable: no mirror answered (assets:kubelet, try 2, next in 1.5s)";
+        assert!(readiness.text.contains(wanted), "{}", readiness.text);
+        assert!(
+            readiness
+                .text
+                .contains("[ ]files pending: waits for storage, assets, credentials")
+        );
+        assert!(readiness.text.ends_with("readyz check failed\n"));
+    }
+
+    #[test]
+    fn a_ready_node_answers_ok() {
+        let record = record(
+            PHASES
+                .iter()
+                .map(|row| Event::PhaseDone {
+                    phase: row.phase,
+                    changed: 0,
+                })
+                .collect(),
+        );
+        assert_eq!(
+            readiness(&record, &[], false),
+            Readiness {
+                ready: true,
+                text: "ok".into()
+            }
+        );
+    }
+
+    #[test]
+    fn an_excluded_condition_does_not_count() {
+        let done = PHASES.iter().filter(|row| row.phase != Phase::Ready);
+        let record = record(
+            done.map(|row| Event::PhaseDone {
+                phase: row.phase,
+                changed: 0,
+            })
+            .collect(),
+        );
+        assert!(!readiness(&record, &[], false).ready);
+        assert!(readiness(&record, &["ready".to_owned()], false).ready);
+    }
+}

@@ -1,0 +1,132 @@
+//! Sinks of the face: the record published to HTTP, and systemd's notifications.
+
+use quake_model::event::{Envelope, Event};
+use quake_model::ports::{Sink, SinkError};
+use quake_model::record::{BootState, Record};
+use sd_notify::NotifyState;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// Events kept for `/v1/events`; a boot has a few hundred.
+const EVENTS_KEPT: usize = 4096;
+
+/// The record and the last events, for any number of readers.
+#[derive(Clone)]
+pub(crate) struct Published {
+    record: watch::Receiver<Arc<Record>>,
+    events: Arc<Mutex<VecDeque<Envelope>>>,
+}
+
+/// The writing end of [`Published`].
+pub(crate) struct Publish {
+    record: watch::Sender<Arc<Record>>,
+    events: Arc<Mutex<VecDeque<Envelope>>>,
+}
+
+/// Makes a published record.
+pub(crate) fn published() -> (Publish, Published) {
+    let (sender, receiver) = watch::channel(Arc::new(Record::default()));
+    let events = Arc::new(Mutex::new(VecDeque::new()));
+    (
+        Publish {
+            record: sender,
+            events: Arc::clone(&events),
+        },
+        Published {
+            record: receiver,
+            events,
+        },
+    )
+}
+
+impl Published {
+    /// The record now.
+    pub(crate) fn record(&self) -> Arc<Record> {
+        Arc::clone(&self.record.borrow())
+    }
+
+    /// Events after number `since`, oldest first.
+    pub(crate) fn events_since(&self, since: u64) -> Vec<Envelope> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events
+            .iter()
+            .filter(|envelope| envelope.seq > since)
+            .cloned()
+            .collect()
+    }
+
+    /// Waits for a record newer than number `since`.
+    pub(crate) async fn newer_than(&self, since: u64) -> Arc<Record> {
+        let mut record = self.record.clone();
+        let newer = record
+            .wait_for(|record| record.seq > since)
+            .await
+            .ok()
+            .map(|found| Arc::clone(&found));
+        match newer {
+            Some(newer) => newer,
+            // The boot has ended and nothing newer will come.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Sink for Publish {
+    fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
+        {
+            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            if events.len() == EVENTS_KEPT {
+                events.pop_front();
+            }
+            events.push_back(envelope.clone());
+        }
+        self.record.send_replace(Arc::new(record.clone()));
+        Ok(())
+    }
+}
+
+/// Tells systemd how the boot stands: `STATUS=`, `READY=1`, more time for its start.
+pub(crate) struct NotifySystemd;
+
+/// How much longer systemd waits for the start after each event, in microseconds.
+const EXTEND_MICROS: u32 = 5 * 60 * 1_000_000;
+
+impl Sink for NotifySystemd {
+    fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
+        let status = match &envelope.event {
+            Event::PhaseStarted { .. } | Event::PhaseDone { .. } | Event::Waiting { .. } => {
+                status_line(record)
+            }
+            Event::BootReady { .. } => "ready".to_owned(),
+            Event::BootFailed { phase, fault } => format!("failed in {phase}: {}", fault.code),
+            Event::BootStopped { .. } => "stopped".to_owned(),
+            _ => return Ok(()),
+        };
+        let mut states = vec![NotifyState::Status(&status)];
+        match record.state {
+            BootState::Ready => states.push(NotifyState::Ready),
+            BootState::Failed | BootState::Stopped => states.push(NotifyState::Stopping),
+            _ => states.push(NotifyState::ExtendTimeoutUsec(EXTEND_MICROS)),
+        }
+        sd_notify::notify(&states).map_err(|source| SinkError {
+            sink: "systemd",
+            source,
+        })
+    }
+}
+
+/// One line on what runs and what is waited for.
+pub(crate) fn status_line(record: &Record) -> String {
+    use quake_model::record::PhaseStatus;
+    let running: Vec<String> = record
+        .phases
+        .iter()
+        .filter(|(_, phase)| phase.status == PhaseStatus::Running)
+        .map(|(name, phase)| match phase.unmet.values().next() {
+            Some(unmet) => format!("{name} waits ({}, try {})", unmet.fault.code, unmet.attempt),
+            None => name.to_string(),
+        })
+        .collect();
+    running.join(", ")
+}
