@@ -27,6 +27,9 @@ macro_rules! route {
     };
 }
 
+/// Where CNI configurations are.
+const CNI_DIRECTORY: &str = "/etc/cni/net.d";
+
 impl Metadata for NodeHost {
     async fn read_instance(&self) -> Result<InstanceFacts, PortError> {
         route!(self, Metadata, imds.read_instance())
@@ -116,7 +119,12 @@ impl Files for NodeHost {
     }
 
     async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
-        self.files.list_directory(path).await
+        let mut names = self.files.list_directory(path).await?;
+        // Where components are simulated, so is the DaemonSet that would write the pod network's file.
+        if self.simulates(Part::Probes).is_some() && path == CNI_DIRECTORY && names.is_empty() {
+            names.push("10-simulated-daemonset.conflist".to_owned());
+        }
+        Ok(names)
     }
 
     async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
