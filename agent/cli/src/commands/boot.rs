@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Boots this machine; the exit status.
 pub(crate) async fn run(arguments: BootArguments) -> u8 {
-    match prepare(arguments) {
+    match prepare(&arguments) {
         Ok(run) => running::run(run).await,
         Err(status) => status,
     }
@@ -23,7 +23,7 @@ pub(crate) async fn run(arguments: BootArguments) -> u8 {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(crate) fn prepare(arguments: BootArguments) -> Result<Run, u8> {
+pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
     let root = arguments
         .run
         .root

@@ -14,7 +14,7 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
     let detailed = arguments.detailed_exitcode;
     let output = arguments.rehearse.run.output;
     let prepared = if arguments.node {
-        boot::prepare(BootArguments {
+        boot::prepare(&BootArguments {
             configuration: arguments.rehearse.configuration.clone(),
             run: arguments.rehearse.run.clone(),
             assets: arguments.rehearse.assets,

@@ -136,7 +136,7 @@ async fn stay(served: &Served, output: OutputFormat) {
     if output == OutputFormat::Text {
         match served.address {
             Some(address) => {
-                println!("serving http://{address}/readyz?verbose until told to stop (Ctrl-C)")
+                println!("serving http://{address}/readyz?verbose until told to stop (Ctrl-C)");
             }
             None => println!("staying until told to stop (Ctrl-C)"),
         }

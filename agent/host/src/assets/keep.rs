@@ -162,8 +162,10 @@ pub(super) fn write_stub(
         let text = stub_text(asset, name);
         let (staged, mut file) = staging.make_file()?;
         staged.set_mode(FILE_MODE)?;
+        // Two rehearsals leave the same tree, times in manifests included.
         let written = file
             .write_all(text.as_bytes())
+            .and_then(|()| file.set_modified(std::time::SystemTime::UNIX_EPOCH))
             .and_then(|()| file.metadata());
         let metadata = written.map_err(|error| store_failure(staged.path(), "written", &error))?;
         bytes += metadata.len();
