@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod exit;
 mod host;
+mod output;
 mod parts;
 mod render;
 mod serve;

@@ -41,7 +41,6 @@ impl<H: Host> Context<'_, H> {
             return Err(fault);
         }
         let began = Instant::now();
-        let noted = lock(&self.planned).len();
         let outcome = match self.ensure(step).await {
             Ok(outcome) => outcome,
             Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {
@@ -50,7 +49,11 @@ impl<H: Host> Context<'_, H> {
             }
             Err(fault) => return Err(fault),
         };
-        if self.is_planning() && lock(&self.planned).len() == noted {
+        if self.is_planning()
+            && !lock(&self.planned)
+                .iter()
+                .any(|planned| planned.step.id == step.id)
+        {
             self.note_planned(PlannedStep::plain(step, outcome));
         }
         self.emitter.emit(Event::StepDone {

@@ -289,11 +289,17 @@ async fn a_plan_changes_nothing_and_names_what_it_would() {
     let (verdict, record) = run(&host, &request).await;
     assert_eq!((verdict.fault, record.writes()), (None, 0));
     assert!(host.region() == before && host.tree().is_empty());
-    let would = verdict
-        .planned
-        .iter()
-        .filter(|planned| planned.outcome == Outcome::WouldChange);
-    assert!(would.count() > 20);
+    let would = || {
+        let planned = verdict.planned.iter();
+        planned.filter(|planned| planned.outcome == Outcome::WouldChange)
+    };
+    assert!(would().count() > 20);
+    let assets = would().filter(|planned| planned.step.phase == Phase::Assets);
+    assert_eq!(
+        assets.count(),
+        3,
+        "each is named, though they are looked at together"
+    );
 }
 
 #[tokio::test(start_paused = true)]

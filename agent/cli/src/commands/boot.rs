@@ -1,7 +1,7 @@
 //! `boot`: this machine becomes a node, and the agent stays.
 
 use super::running::{self, Run};
-use super::scratch;
+use super::scratch::{self, Keep};
 use crate::args::BootArguments;
 use crate::host::{NodeHost, Wiring};
 use crate::parts::Part;
@@ -39,7 +39,12 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
     let sim = if simulated.is_empty() {
         None
     } else {
-        Some(scratch::region(&root, example_instance("us-test-1a"), "")?)
+        Some(scratch::region(
+            &root,
+            example_instance("us-test-1a"),
+            "",
+            Keep::Yes,
+        )?)
     };
     let needs_role =
         !simulated.contains(&Part::Metadata) && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();

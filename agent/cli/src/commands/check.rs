@@ -3,6 +3,7 @@
 use super::running::usage;
 use crate::args::{CheckArguments, OutputFormat};
 use crate::exit;
+use crate::output;
 use crate::render::{fault_json, fault_text};
 use quake_model::fault::Code;
 use quake_plan::dialect;
@@ -29,9 +30,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
         match arguments.output {
             OutputFormat::Json => {
                 let findings: Vec<_> = findings.iter().map(fault_json).collect();
-                println!("{}", json!({ "file": source, "findings": findings }));
+                output::line(json!({ "file": source, "findings": findings }));
             }
-            OutputFormat::Text if findings.is_empty() => println!("{source}: ok"),
+            OutputFormat::Text if findings.is_empty() => output::line(format_args!("{source}: ok")),
             OutputFormat::Text => {
                 for fault in &findings {
                     let label = if is_error(fault.code) {
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
                     } else {
                         "warning"
                     };
-                    print!("{}", fault_text(label, fault));
+                    output::text(fault_text(label, fault));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::args::{ExplainArguments, OutputFormat};
 use crate::exit;
+use crate::output;
 use quake_model::fault::Code;
 use serde_json::json;
 
@@ -10,7 +11,10 @@ pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
     let Some(name) = &arguments.code else {
         for code in Code::ALL {
             let entry = code.entry();
-            println!("{:<32} {:<10} {}", entry.code, entry.class, entry.why);
+            output::line(format_args!(
+                "{:<32} {:<10} {}",
+                entry.code, entry.class, entry.why
+            ));
         }
         return exit::DONE;
     };
@@ -21,25 +25,22 @@ pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
     }
     let entry = code.entry();
     match arguments.output {
-        OutputFormat::Json => println!(
-            "{}",
-            json!({
-                "code": entry.code,
-                "class": entry.class.name(),
-                "exitStatus": entry.class.exit_status(),
-                "why": entry.why,
-                "remedy": entry.remedy,
-            })
-        ),
+        OutputFormat::Json => output::line(json!({
+            "code": entry.code,
+            "class": entry.class.name(),
+            "exitStatus": entry.class.exit_status(),
+            "why": entry.why,
+            "remedy": entry.remedy,
+        })),
         OutputFormat::Text => {
-            println!(
+            output::line(format_args!(
                 "{} ({}, exit {})",
                 entry.code,
                 entry.class,
                 entry.class.exit_status()
-            );
-            println!("  why: {}", entry.why);
-            println!("  fix: {}", entry.remedy);
+            ));
+            output::line(format_args!("  why: {}", entry.why));
+            output::line(format_args!("  fix: {}", entry.remedy));
         }
     }
     exit::DONE

@@ -4,6 +4,7 @@ use super::running::{self, Run};
 use super::{boot, rehearse};
 use crate::args::{BootArguments, OutputFormat, PlanArguments};
 use crate::exit;
+use crate::output;
 use crate::render::{changes, plan_json, plan_text};
 use quake_engine::{Acting, Emitter, boot as run_engine, stop_signal};
 use quake_host::clock::SystemClock;
@@ -13,6 +14,7 @@ use quake_model::ports::Clock;
 pub(crate) async fn run(arguments: PlanArguments) -> u8 {
     let detailed = arguments.detailed_exitcode;
     let output = arguments.rehearse.run.output;
+    let made_root = !arguments.node && arguments.rehearse.run.root.is_none();
     let prepared = if arguments.node {
         boot::prepare(&BootArguments {
             configuration: arguments.rehearse.configuration.clone(),
@@ -25,7 +27,15 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
         rehearse::prepare(arguments.rehearse, Acting::Plan).await
     };
     match prepared {
-        Ok(run) => plan(run, output, detailed).await,
+        Ok(run) => {
+            let root = run.root.clone();
+            let status = plan(run, output, detailed).await;
+            if made_root {
+                // It is empty: a plan writes nothing.
+                let _ = std::fs::remove_dir(root);
+            }
+            status
+        }
         Err(status) => status,
     }
 }
@@ -37,8 +47,8 @@ async fn plan(mut run: Run, output: OutputFormat, detailed: bool) -> u8 {
     let (_handle, stop) = stop_signal();
     let verdict = run_engine(&run.host, &emitter, &run.request, stop).await;
     match output {
-        OutputFormat::Text => print!("{}", plan_text(&verdict.planned)),
-        OutputFormat::Json => println!("{}", plan_json(&verdict.planned)),
+        OutputFormat::Text => output::text(plan_text(&verdict.planned)),
+        OutputFormat::Json => output::line(plan_json(&verdict.planned)),
     }
     match verdict.fault {
         Some(fault) => running::fail(&fault),

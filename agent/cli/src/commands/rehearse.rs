@@ -1,10 +1,11 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
 use super::running::{self, Run};
-use super::scratch;
+use super::scratch::{self, Keep};
 use super::state_store::{Asked, Found, find};
 use crate::args::RehearseArguments;
 use crate::host::{NodeHost, Wiring};
+use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_model::facts::InstanceFacts;
@@ -28,7 +29,7 @@ pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
     match prepare(arguments, Acting::Act).await {
         Ok(run) => {
             if output == crate::args::OutputFormat::Text {
-                println!("rehearsing into {}", run.root.display());
+                output::line(format_args!("rehearsing into {}", run.root.display()));
             }
             running::run(run).await
         }
@@ -59,7 +60,12 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         None => example_instance(&zone_of(&group)),
     };
     let cluster = cluster_of(&configuration);
-    let sim = scratch::region(&root, instance.clone(), &cluster)?;
+    let keep = if acting == Acting::Act {
+        Keep::Yes
+    } else {
+        Keep::No
+    };
+    let sim = scratch::region(&root, instance.clone(), &cluster, keep)?;
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);

@@ -2,6 +2,7 @@
 
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
 use crate::host::NodeHost;
+use crate::output;
 use crate::render::{Live, closing_text, summary_json};
 use crate::serve::{Served, serve};
 use crate::sinks::{NotifySystemd, published};
@@ -71,10 +72,10 @@ fn announce(served: &Served, output: OutputFormat) {
     }
     if output == OutputFormat::Text {
         if let Some(address) = served.address {
-            println!("readiness: http://{address}/readyz?verbose");
+            output::line(format_args!("readiness: http://{address}/readyz?verbose"));
         }
         if let Some(socket) = &served.socket {
-            println!("readiness: unix:{}", socket.display());
+            output::line(format_args!("readiness: unix:{}", socket.display()));
         }
     }
 }
@@ -82,8 +83,8 @@ fn announce(served: &Served, output: OutputFormat) {
 fn close(record: &Record, root: &Path, output: OutputFormat) {
     let root = root.display().to_string();
     match output {
-        OutputFormat::Text => print!("{}", closing_text(record, &root)),
-        OutputFormat::Json => println!("{}", summary_json(record, &root)),
+        OutputFormat::Text => output::text(closing_text(record, &root)),
+        OutputFormat::Json => output::line(summary_json(record, &root)),
     }
 }
 
@@ -136,9 +137,11 @@ async fn stay(served: &Served, output: OutputFormat) {
     if output == OutputFormat::Text {
         match served.address {
             Some(address) => {
-                println!("serving http://{address}/readyz?verbose until told to stop (Ctrl-C)");
+                output::line(format_args!(
+                    "serving http://{address}/readyz?verbose until told to stop (Ctrl-C)"
+                ));
             }
-            None => println!("staying until told to stop (Ctrl-C)"),
+            None => output::line(format_args!("staying until told to stop (Ctrl-C)")),
         }
     }
     wait_for_signal().await;

@@ -30,6 +30,13 @@ pub(crate) fn root() -> Result<PathBuf, u8> {
     }
 }
 
+/// Whether what happens in the region is kept for the next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Yes,
+    No,
+}
+
 /// The simulated region of this root: as it was left, or new with this instance.
 ///
 /// # Errors
@@ -39,6 +46,7 @@ pub(crate) fn region(
     root: &Path,
     instance: InstanceFacts,
     cluster: &str,
+    keep: Keep,
 ) -> Result<Arc<SimHost>, u8> {
     let path = root.join(REGION);
     let region = match std::fs::read(&path) {
@@ -50,13 +58,15 @@ pub(crate) fn region(
         })?,
         Err(_) => Region::with_instance(instance, cluster),
     };
-    let keep = move |region: &Region| {
+    let host = SimHost::new(region, Timing::default(), SystemClock.now());
+    let save = move |region: &Region| {
         // A region that cannot be kept only costs the next run its memory of this one.
         let _ = write(&path, region);
     };
-    let host =
-        SimHost::new(region, Timing::default(), SystemClock.now()).reporting_to(Box::new(keep));
-    Ok(Arc::new(host))
+    Ok(Arc::new(match keep {
+        Keep::Yes => host.reporting_to(Box::new(save)),
+        Keep::No => host,
+    }))
 }
 
 fn write(path: &Path, region: &Region) -> std::io::Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::args::{EndpointArguments, OutputFormat, StatusArguments};
 use crate::exit;
+use crate::output;
 use crate::render::{status_json, status_text};
 use quake_host::sinks::{latest, read_ledger};
 use quake_model::record::Record;
@@ -24,12 +25,14 @@ pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
         OutputFormat::Json => {
             let mut status = status_json(&record);
             status["agentAlive"] = alive.into();
-            println!("{status}");
+            output::line(format_args!("{status}"));
         }
         OutputFormat::Text => {
-            print!("{}", status_text(&record));
+            output::text(status_text(&record));
             if !alive {
-                println!("the agent does not answer; this is the record it left");
+                output::line(format_args!(
+                    "the agent does not answer; this is the record it left"
+                ));
             }
         }
     }

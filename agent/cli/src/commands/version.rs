@@ -2,13 +2,16 @@
 
 use crate::args::{OutputFormat, VersionArguments};
 use crate::exit;
+use crate::output;
 use serde_json::{Value, json};
 
 /// Prints the version.
 pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     match arguments.output {
-        OutputFormat::Text => println!("quake-agent {}", env!("CARGO_PKG_VERSION")),
-        OutputFormat::Json => println!("{}", version_json()),
+        OutputFormat::Text => {
+            output::line(format_args!("quake-agent {}", env!("CARGO_PKG_VERSION")))
+        }
+        OutputFormat::Json => output::line(version_json()),
     }
     exit::DONE
 }

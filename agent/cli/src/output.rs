@@ -1,0 +1,14 @@
+//! Standard output that may be closed, as by `| head`: then there is nobody left to tell, and no harm.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Prints a line.
+pub(crate) fn line(text: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints text that brings its own line ends.
+pub(crate) fn text(text: impl Display) {
+    let _ = write!(std::io::stdout(), "{text}");
+}
