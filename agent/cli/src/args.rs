@@ -177,16 +177,25 @@ pub(crate) struct RehearseArguments {
     pub(crate) run: RunArguments,
 }
 
+/// Without any of a rehearsal's arguments, the plan is this machine's own.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArguments {
     #[command(flatten)]
     pub(crate) rehearse: RehearseArguments,
-    /// Plan this machine, with its real metadata and region, instead of a rehearsal
-    #[arg(long, conflicts_with = "state_store")]
-    pub(crate) node: bool,
     /// Exit with 2 when changes are pending
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
+}
+
+impl PlanArguments {
+    /// Whether this machine is planned, with its real metadata and region, and not a rehearsal.
+    pub(crate) fn is_of_this_machine(&self) -> bool {
+        let rehearse = &self.rehearse;
+        let named = rehearse.state_store.is_some()
+            || rehearse.instance_group.is_some()
+            || rehearse.configuration.kube_env.is_some();
+        !named && rehearse.run.root.is_none()
+    }
 }
 
 #[derive(Debug, Clone, Args)]

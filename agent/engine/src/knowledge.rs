@@ -18,6 +18,8 @@ pub(crate) struct Knowledge {
     pub(crate) members: BTreeMap<Digest, Vec<String>>,
     pub(crate) slots: Vec<MountedSlot>,
     pub(crate) credentials: Credentials,
+    /// Credentials a rehearsal made up.
+    pub(crate) stand_ins: Vec<String>,
 }
 
 impl Knowledge {

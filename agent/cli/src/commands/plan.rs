@@ -14,8 +14,9 @@ use quake_model::ports::Clock;
 pub(crate) async fn run(arguments: PlanArguments) -> u8 {
     let detailed = arguments.detailed_exitcode;
     let output = arguments.rehearse.run.output;
-    let made_root = !arguments.node && arguments.rehearse.run.root.is_none();
-    let prepared = if arguments.node {
+    let is_machine = arguments.is_of_this_machine();
+    let made_root = !is_machine && arguments.rehearse.run.root.is_none();
+    let prepared = if is_machine {
         boot::prepare(&BootArguments {
             configuration: arguments.rehearse.configuration.clone(),
             run: arguments.rehearse.run.clone(),

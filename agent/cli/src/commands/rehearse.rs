@@ -47,6 +47,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         store: arguments.state_store.as_deref(),
         instance_group: arguments.instance_group.as_deref(),
         cluster: arguments.cluster.as_deref(),
+        has_kube_env: arguments.configuration.kube_env.is_some(),
     };
     let found = find(asked)?;
     let configuration = configuration(&arguments, &found)?;

@@ -29,6 +29,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) store: Option<&'a str>,
     pub(crate) instance_group: Option<&'a str>,
     pub(crate) cluster: Option<&'a str>,
+    /// Whether `kube_env.yaml` is named on the command line; it then says where the objects are.
+    pub(crate) has_kube_env: bool,
 }
 
 /// Looks at the state store.
@@ -38,7 +40,11 @@ pub(crate) struct Asked<'a> {
 /// Prints what is wrong and returns the exit status.
 pub(crate) fn find(asked: Asked<'_>) -> Result<Found, u8> {
     let Some(store) = asked.store else {
-        return bundled(asked);
+        return if asked.has_kube_env {
+            Ok(Found::default())
+        } else {
+            bundled(asked)
+        };
     };
     if store.contains("://") {
         let location: Location = store.parse().map_err(|error| usage(&format!("{error}")))?;

@@ -44,6 +44,7 @@ impl<H: Host> Context<'_, H> {
             }
         }
         self.learn(|knowledge| knowledge.credentials = found);
+        self.report_stand_ins();
         Ok(())
     }
 
@@ -173,17 +174,30 @@ impl<H: Host> Context<'_, H> {
 
     /// A text that stands for a credential in a rehearsal and can authenticate nothing.
     fn stand_in_text(&self, location: &Location, name: &str) -> Result<String, Fault> {
-        let fault = Fault::new(
-            Code::CredentialsMissing,
-            format!("{name} is not in the state store"),
-        )
-        .seen("location", location);
         match self.request.credentials {
-            CredentialSource::Store => Err(fault),
+            CredentialSource::Store => {
+                let summary = format!("{name} is not in the state store");
+                Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
+            }
             CredentialSource::StandIn => {
-                self.emitter.emit(Event::Warning { fault });
+                self.learn(|knowledge| knowledge.stand_ins.push(name.to_owned()));
                 Ok(format!("stand-in for {name}\n"))
             }
+        }
+    }
+
+    /// Says once which credentials a rehearsal made up; a boot of a node would have failed.
+    fn report_stand_ins(&self) {
+        let mut names = self.know(|knowledge| knowledge.stand_ins.clone());
+        names.sort();
+        if !names.is_empty() {
+            let summary = format!(
+                "{} credentials are not in the state store; stand-ins take their place",
+                names.len()
+            );
+            let fault =
+                Fault::new(Code::CredentialsMissing, summary).seen("names", names.join(", "));
+            self.emitter.emit(Event::Warning { fault });
         }
     }
 
@@ -202,10 +216,22 @@ impl<H: Host> Context<'_, H> {
                     name,
                     contents: object.bytes,
                 }),
-                // A stand-in pod would be a lie; the warning says what a real node would lack.
-                None => drop(self.stand_in_text(location, &format!("the etcd manifest {name}"))?),
+                // A stand-in pod would run nothing; the warning says what a real node would lack.
+                None => self.miss_manifest(location)?,
             }
         }
         Ok(manifests)
+    }
+
+    fn miss_manifest(&self, location: &Location) -> Result<(), Fault> {
+        let summary = format!("there is no etcd manifest at {location}");
+        let fault = Fault::new(Code::ConfigObjectMissing, summary).seen("object", location);
+        match self.request.credentials {
+            CredentialSource::Store => Err(fault),
+            CredentialSource::StandIn => {
+                self.emitter.emit(Event::Warning { fault });
+                Ok(())
+            }
+        }
     }
 }
