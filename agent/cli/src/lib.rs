@@ -14,6 +14,7 @@ mod sinks;
 use args::{Arguments, Command};
 use clap::Parser;
 use std::ffi::OsString;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Parses arguments, runs the command, and returns the process's exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -61,12 +62,13 @@ async fn dispatch(command: Command) -> u8 {
     }
 }
 
-/// Developers' logs go to standard error when `QUAKE_AGENT_LOG` asks for them; operators get events.
+/// Developers' logs go to standard error at the level that `QUAKE_AGENT_LOG` names (`debug`, `trace`);
+/// operators get events.
 fn start_tracing() {
-    if let Ok(filter) = std::env::var("QUAKE_AGENT_LOG") {
-        let filter = tracing_subscriber::EnvFilter::new(filter);
+    let level = std::env::var("QUAKE_AGENT_LOG").ok();
+    if let Some(level) = level.and_then(|level| level.parse::<LevelFilter>().ok()) {
         let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(filter)
+            .with_max_level(level)
             .with_writer(std::io::stderr);
         // A second subscriber can only come from a test in the same process.
         let _ = subscriber.try_init();
