@@ -10,6 +10,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use std::collections::BTreeSet;
+use tokio::time::Instant;
 
 /// How often a phase is observed and planned again after someone else changed the world.
 const CONFLICT_ROUNDS: usize = 3;
@@ -99,6 +100,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     async fn run_phase(&self, phase: Phase) -> Result<usize, Fault> {
+        lock(&self.phases_began).insert(phase, Instant::now());
         self.emitter.emit(Event::PhaseStarted { phase });
         let ended = self.converge(phase).await;
         match &ended {

@@ -6,7 +6,9 @@ use crate::request::{Acting, Request};
 use quake_model::backoff::Jitter;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
 use quake_model::step::{Contents, Step, Visibility};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -93,6 +95,8 @@ pub(crate) struct Context<'a, H> {
     /// Told from inside, when another phase failed.
     pub(crate) abandon: (StopHandle, Stop),
     pub(crate) started: Instant,
+    /// When each phase began; its deadline counts from there, however many waits it has.
+    pub(crate) phases_began: Mutex<BTreeMap<Phase, Instant>>,
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<Knowledge>,
     pub(crate) planned: Mutex<Vec<PlannedStep>>,
@@ -107,6 +111,7 @@ impl<'a, H> Context<'a, H> {
             stop,
             abandon: stop_signal(),
             started: Instant::now(),
+            phases_began: Mutex::new(BTreeMap::new()),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),
             planned: Mutex::new(Vec::new()),

@@ -1,6 +1,6 @@
 //! The one loop that sleeps.
 
-use crate::context::Context;
+use crate::context::{Context, lock};
 use quake_model::backoff::{ARRIVAL, Backoff, HICCUP};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
@@ -22,8 +22,9 @@ pub(crate) struct Wait {
 impl<H: Meter> Context<'_, H> {
     /// A wait that ends with `longest`, with its phase, or with the boot, whichever is first.
     pub(crate) fn wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
-        let now = Instant::now();
-        let own = now + longest.min(phase.row().deadline);
+        let began = lock(&self.phases_began).get(&phase).copied();
+        let phase_ends = began.unwrap_or_else(Instant::now) + phase.row().deadline;
+        let own = (Instant::now() + longest).min(phase_ends);
         let deadline = match self.request.patience.deadline {
             Some(limit) => own.min(self.started + limit),
             None => own,
