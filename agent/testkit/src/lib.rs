@@ -4,6 +4,7 @@
 //! Tests boot against it everywhere; `rehearse` ships it as the region a state store is tried in. It is
 //! held to the same contract suite as the real host, so that it may not lie.
 
+pub mod contract;
 pub mod example;
 pub mod region;
 mod sim;

@@ -112,3 +112,70 @@ impl NodeHost {
             .filter(|_| self.simulated.contains(&part))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::digest::{Algorithm, Digest};
+    use quake_model::location::Location;
+    use quake_model::spec::{AssetKind, AssetSpec};
+    use quake_testkit::contract;
+    use std::path::Path;
+
+    fn host(root: &Path, folder: &Path) -> NodeHost {
+        NodeHost::wire(Wiring {
+            root: root.to_owned(),
+            assets: AssetMode::Fetch,
+            assets_dir: Some(folder.to_owned()),
+            objects_folder: Some(folder.to_owned()),
+            sim: None,
+            simulated: BTreeSet::new(),
+        })
+        .expect("nothing is contacted")
+    }
+
+    #[tokio::test]
+    async fn the_real_files_keep_the_contract() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        assert_eq!(
+            contract::files(&host(root.path(), root.path())).await,
+            Ok(())
+        );
+    }
+
+    #[tokio::test]
+    async fn the_real_assets_keep_the_contract() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let mirror = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(mirror.path().join("tool"), "tool\n").expect("it can be written");
+        let sha256 = |text: &str| {
+            use sha2::Digest as _;
+            Digest::from_bytes(Algorithm::Sha256, &sha2::Sha256::digest(text))
+        };
+        let pinned = AssetSpec {
+            name: "tool".into(),
+            digest: sha256("tool\n"),
+            urls: vec!["https://mirror.example/tool".into()],
+            kind: AssetKind::Plain,
+        };
+        let forged = AssetSpec {
+            digest: sha256("other\n"),
+            ..pinned.clone()
+        };
+        let host = host(root.path(), mirror.path());
+        assert_eq!(contract::assets(&host, &pinned, &forged).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn the_real_objects_keep_the_contract() {
+        let store = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir_all(store.path().join("bucket/x/b")).expect("it can be made");
+        std::fs::write(store.path().join("bucket/x/a"), "a").expect("it can be written");
+        std::fs::write(store.path().join("bucket/x/b/c"), "c").expect("it can be written");
+        let base: Location = "s3://bucket".parse().expect("a literal");
+        assert_eq!(
+            contract::objects(&host(store.path(), store.path()), &base).await,
+            Ok(())
+        );
+    }
+}

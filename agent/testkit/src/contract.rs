@@ -1,0 +1,226 @@
+//! What every host must keep, as checks over the ports. They run against the simulated host in this
+//! crate's tests and against the real one in the command line's, so that the simulation may not lie.
+//!
+//! A check returns the first promise that was broken, in words.
+
+use quake_model::facts::{EntryKind, Owner, Placed};
+use quake_model::ports::{Assets, Condition, Files, Objects, PortError};
+use quake_model::spec::AssetSpec;
+use quake_model::step::{Contents, Keep, Place, Visibility, WriteFile};
+use std::fmt::Debug;
+
+/// A promise that was broken.
+pub type Broken = String;
+
+fn hold<T: PartialEq + Debug>(promise: &str, found: T, wanted: T) -> Result<(), Broken> {
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{promise}: found {found:?}, wanted {wanted:?}"))
+    }
+}
+
+fn sound<T>(promise: &str, result: Result<T, PortError>) -> Result<T, Broken> {
+    result.map_err(|error| format!("{promise}: {error} {:?}", error.causes))
+}
+
+fn file(path: &str, contents: &str, mode: u32) -> WriteFile {
+    WriteFile {
+        path: path.to_owned(),
+        contents: Contents::from(contents),
+        mode,
+        owner: Owner::default(),
+        keep: Keep::Never,
+        visibility: Visibility::Plain,
+    }
+}
+
+/// Files: what is written is there, whole; what is not there is nothing; nothing of another kind is
+/// replaced.
+///
+/// # Errors
+///
+/// Returns the first promise that was broken.
+pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
+    let looked = sound(
+        "an absent path is no error",
+        host.look_file("/contract/a", 99).await,
+    )?;
+    hold("an absent path is nothing", looked, None)?;
+    let listed = sound(
+        "an absent directory is no error",
+        host.list_directory("/contract").await,
+    )?;
+    hold("an absent directory is empty", listed, Vec::new())?;
+
+    sound(
+        "a file is written with its parents",
+        host.write_file(&file("/contract/b/x", "one", 0o640)).await,
+    )?;
+    sound(
+        "a file is written",
+        host.write_file(&file("/contract/a", "first", 0o644)).await,
+    )?;
+    sound(
+        "a file is replaced",
+        host.write_file(&file("/contract/a", "second", 0o600)).await,
+    )?;
+    let looked = sound("a file is seen", host.look_file("/contract/a", 99).await)?;
+    let found = looked.ok_or("a written file is there")?;
+    hold("its kind", found.kind, EntryKind::File)?;
+    hold("its mode", found.mode, 0o600)?;
+    hold("its bytes", found.contents, Some(b"second".to_vec()))?;
+    let looked = sound(
+        "a large file is seen",
+        host.look_file("/contract/a", 3).await,
+    )?;
+    hold(
+        "contents past the limit are left out",
+        looked.and_then(|found| found.contents),
+        None,
+    )?;
+
+    sound(
+        "permissions are set",
+        host.set_permissions(&file("/contract/a", "second", 0o444))
+            .await,
+    )?;
+    let looked = sound("a file is seen", host.look_file("/contract/a", 99).await)?;
+    hold("its new mode", looked.map(|found| found.mode), Some(0o444))?;
+    let listed = sound(
+        "a directory is listed",
+        host.list_directory("/contract").await,
+    )?;
+    hold(
+        "names are sorted",
+        listed,
+        vec!["a".to_owned(), "b".to_owned()],
+    )?;
+
+    let refused = host.write_file(&file("/contract/b", "x", 0o644)).await;
+    hold(
+        "a directory is not replaced",
+        refused.map_err(|error| error.condition),
+        Err(Condition::Occupied),
+    )?;
+    sound(
+        "a directory is made",
+        host.make_directory("/contract/c/d", 0o750).await,
+    )?;
+    let looked = sound(
+        "a directory is seen",
+        host.look_file("/contract/c/d", 0).await,
+    )?;
+    hold(
+        "its kind and mode",
+        looked.map(|found| (found.kind, found.mode)),
+        Some((EntryKind::Directory, 0o750)),
+    )
+}
+
+/// Assets: nothing is there before its fetch; a fetched file can be placed, and is then the same; a file
+/// that was changed afterwards is seen.
+///
+/// # Errors
+///
+/// Returns the first promise that was broken.
+pub async fn assets<H: Assets + Files>(
+    host: &H,
+    asset: &AssetSpec,
+    forged: &AssetSpec,
+) -> Result<(), Broken> {
+    hold(
+        "an asset is absent at first",
+        sound("a look", host.has_asset(asset).await)?,
+        false,
+    )?;
+    let fetched = sound("a fetch", host.fetch_asset(asset, &|_, _| {}).await)?;
+    hold(
+        "the fetch says where from",
+        asset.urls.contains(&fetched.url),
+        true,
+    )?;
+    hold(
+        "a fetched asset is there",
+        sound("a look", host.has_asset(asset).await)?,
+        true,
+    )?;
+
+    let refused = host.fetch_asset(forged, &|_, _| {}).await.map(|_| ());
+    let condition = refused.map_err(|error| error.condition);
+    hold(
+        "other bytes than pinned are refused",
+        condition,
+        Err(Condition::DigestMismatch),
+    )?;
+    hold(
+        "nothing of them stays",
+        sound("a look", host.has_asset(forged).await)?,
+        false,
+    )?;
+
+    let path = "/contract/bin/tool".to_owned();
+    let place = Place {
+        asset: asset.digest.clone(),
+        member: None,
+        path: path.clone(),
+        mode: 0o755,
+    };
+    hold(
+        "nothing is placed at first",
+        sound("a look", host.look_placed(&place).await)?,
+        Placed::Absent,
+    )?;
+    sound("a file is placed", host.place(&place).await)?;
+    hold(
+        "a placed file is the same",
+        sound("a look", host.look_placed(&place).await)?,
+        Placed::Same,
+    )?;
+    sound(
+        "someone changes it",
+        host.write_file(&file(&path, "changed", 0o755)).await,
+    )?;
+    hold(
+        "a changed file is seen",
+        sound("a look", host.look_placed(&place).await)?,
+        Placed::Different,
+    )
+}
+
+/// Objects: what is there is read byte for byte, what is not is `Missing`, and names are sorted.
+/// The store must hold `x/a` and `x/b/c` below `base`, and nothing else.
+///
+/// # Errors
+///
+/// Returns the first promise that was broken.
+pub async fn objects<H: Objects>(
+    host: &H,
+    base: &quake_model::location::Location,
+) -> Result<(), Broken> {
+    let read = sound(
+        "an object is read",
+        host.read_object(&base.join("x/a")).await,
+    )?;
+    hold("its bytes", read.bytes, b"a".to_vec())?;
+    let missing = host
+        .read_object(&base.join("x/none"))
+        .await
+        .map_err(|error| error.condition);
+    hold(
+        "an absent object is missing",
+        missing.map(|_| ()),
+        Err(Condition::Missing),
+    )?;
+    let listed = sound("names are listed", host.list_objects(&base.join("x")).await)?;
+    hold(
+        "names directly below",
+        listed,
+        vec!["a".to_owned(), "b".to_owned()],
+    )?;
+    let none = sound(
+        "an empty place is listed",
+        host.list_objects(&base.join("y")).await,
+    )?;
+    hold("an empty place has no names", none, Vec::new())
+}
