@@ -63,6 +63,8 @@ const SECRET_LABELS: &[&str] = &[
     "password=",
     "password: ",
     "token: ",
+    "token=",
+    "secret=",
     "client-key-data: ",
 ];
 
@@ -207,8 +209,11 @@ mod tests {
 
     #[test]
     fn key_ids_and_tokens_are_masked() {
-        let text = "key ASIAQWERTYUIOPASDFGH, Authorization: Bearer abc.def.ghi";
-        assert_eq!(scrub(text), "key ASIA***, Authorization: Bearer ***");
+        let text = "key ASIAQWERTYUIOPASDFGH, Authorization: Bearer abc.def.ghi, --token=t0k3n x";
+        assert_eq!(
+            scrub(text),
+            "key ASIA***, Authorization: Bearer ***, --token=*** x"
+        );
     }
 
     #[test]

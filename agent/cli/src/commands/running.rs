@@ -56,7 +56,9 @@ pub(crate) async fn run(run: Run) -> u8 {
     boot(&run.host, &emitter, &run.request, stop).await;
     signals.abort();
     let record = emitter.record();
-    close(&record, &run.root, run.output);
+    if !prints_to_journal() {
+        close(&record, &run.root, run.output);
+    }
     if record.is_ready() && !run.exit_when_ready {
         stay(&served, run.output).await;
     }
@@ -90,7 +92,10 @@ fn close(record: &Record, root: &Path, output: OutputFormat) {
 
 /// The sinks of a run: the live view and the ledger always, the machine's own places on a machine.
 fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
-    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(Live::new(run.output))];
+    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+    if !prints_to_journal() {
+        sinks.push(Box::new(Live::new(run.output)));
+    }
     let mut add = |sink: Result<Box<dyn Sink>, quake_model::ports::SinkError>| match sink {
         Ok(sink) => sinks.push(sink),
         Err(error) => {
@@ -111,6 +116,19 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
         add(Ok(Box::new(NotifySystemd)));
     }
     sinks
+}
+
+/// Whether standard output is the journal, which has a sink of its own. systemd says which file it
+/// connected (systemd.exec(5), `JOURNAL_STREAM`); the variable alone is inherited by much that is not.
+fn prints_to_journal() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else {
+        return false;
+    };
+    let Ok(found) = std::fs::metadata("/proc/self/fd/1") else {
+        return false;
+    };
+    stream == format!("{}:{}", found.dev(), found.ino())
 }
 
 async fn stop_on_signals(handle: StopHandle) {
