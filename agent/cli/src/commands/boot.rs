@@ -57,8 +57,24 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         simulated,
     };
     let host = NodeHost::wire(wiring).map_err(|error| running::usage(&error.to_string()))?;
+    let request = request(arguments, needs_role)?;
+    let socket = arguments.run.socket.clone();
+    Ok(Run {
+        host,
+        request,
+        listen: running::listen(&arguments.run),
+        any_port: false,
+        socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
+        root,
+        exit_when_ready: arguments.run.exit_when_ready,
+        output: arguments.run.output,
+        is_machine,
+    })
+}
+
+fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
     let defaults = Patience::default();
-    let request = Request {
+    Ok(Request {
         boot: running::boot_id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: "boot".to_owned(),
@@ -75,17 +91,5 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
             deadline: arguments.run.deadline,
         },
         budget: NODE_BUDGET,
-    };
-    let socket = arguments.run.socket.clone();
-    Ok(Run {
-        host,
-        request,
-        listen: running::listen(&arguments.run),
-        any_port: false,
-        socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
-        root,
-        exit_when_ready: arguments.run.exit_when_ready,
-        output: arguments.run.output,
-        is_machine,
     })
 }

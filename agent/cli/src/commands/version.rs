@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     match arguments.output {
         OutputFormat::Text => {
-            output::line(format_args!("quake-agent {}", env!("CARGO_PKG_VERSION")))
+            output::line(format_args!("quake-agent {}", env!("CARGO_PKG_VERSION")));
         }
         OutputFormat::Json => output::line(version_json()),
     }
