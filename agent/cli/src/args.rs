@@ -193,7 +193,10 @@ impl PlanArguments {
         let rehearse = &self.rehearse;
         let named = rehearse.state_store.is_some()
             || rehearse.instance_group.is_some()
-            || rehearse.configuration.kube_env.is_some();
+            || rehearse.cluster.is_some()
+            || rehearse.identity.is_some()
+            || rehearse.configuration.kube_env.is_some()
+            || rehearse.run.assets_dir.is_some();
         !named && rehearse.run.root.is_none()
     }
 }

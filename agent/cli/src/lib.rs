@@ -43,7 +43,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             status
         }
         Err(error) => {
-            eprintln!("error: the runtime could not be started: {error}");
+            output::error_line(format_args!(
+                "error: the runtime could not be started: {error}"
+            ));
             exit::BUG
         }
     }

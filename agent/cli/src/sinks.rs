@@ -87,7 +87,27 @@ impl Sink for Publish {
 }
 
 /// Tells systemd how the boot stands: `STATUS=`, `READY=1`, more time for its start.
-pub(crate) struct NotifySystemd;
+#[derive(Default)]
+pub(crate) struct NotifySystemd {
+    extended: Option<std::time::Instant>,
+}
+
+/// How often systemd is asked for more time while nothing else is worth telling it.
+const EXTEND_INTERVAL: std::time::Duration = std::time::Duration::from_secs(10);
+
+impl NotifySystemd {
+    /// Asks for more time, now and then: a long download has no event but its progress.
+    fn extend(&mut self) -> std::io::Result<()> {
+        if self
+            .extended
+            .is_some_and(|last| last.elapsed() < EXTEND_INTERVAL)
+        {
+            return Ok(());
+        }
+        self.extended = Some(std::time::Instant::now());
+        sd_notify::notify(&[NotifyState::ExtendTimeoutUsec(EXTEND_MICROS)])
+    }
+}
 
 /// How much longer systemd waits for the start after each event, in microseconds.
 const EXTEND_MICROS: u32 = 5 * 60 * 1_000_000;
@@ -101,7 +121,13 @@ impl Sink for NotifySystemd {
             Event::BootReady { .. } => "ready".to_owned(),
             Event::BootFailed { phase, fault } => format!("failed in {phase}: {}", fault.code),
             Event::BootStopped { .. } => "stopped".to_owned(),
-            _ => return Ok(()),
+            _ => {
+                let extended = self.extend();
+                return extended.map_err(|source| SinkError {
+                    sink: "systemd",
+                    source,
+                });
+            }
         };
         let mut states = vec![NotifyState::Status(&status)];
         match record.state {

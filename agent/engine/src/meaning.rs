@@ -92,6 +92,7 @@ fn configuration(condition: Condition) -> Code {
         Condition::Missing => Code::ConfigObjectMissing,
         Condition::Unknown => Code::ConfigBucketMissing,
         Condition::Denied => Code::ConfigStoreDenied,
+        Condition::Malformed | Condition::Unsafe => Code::ConfigObjectMalformed,
         _ => Code::ConfigStoreUnreachable,
     }
 }

@@ -1,7 +1,7 @@
 //! The one loop that sleeps.
 
 use crate::context::{Context, lock};
-use quake_model::backoff::{ARRIVAL, Backoff, HICCUP};
+use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, PATIENT};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
 use quake_model::phase::Phase;
@@ -17,6 +17,18 @@ pub(crate) struct Wait {
     /// The step's id, or the phase's name while observing.
     pub(crate) step: String,
     pub(crate) deadline: Instant,
+    /// How to wait for what has not happened yet.
+    pub(crate) arrival: Backoff,
+}
+
+impl Wait {
+    /// Waits longer between looks, for what comes late and costs much to look at.
+    pub(crate) fn patiently(self) -> Self {
+        Self {
+            arrival: PATIENT,
+            ..self
+        }
+    }
 }
 
 impl<H: Meter> Context<'_, H> {
@@ -33,6 +45,7 @@ impl<H: Meter> Context<'_, H> {
             phase,
             step: step.to_owned(),
             deadline,
+            arrival: ARRIVAL,
         }
     }
 
@@ -49,32 +62,38 @@ impl<H: Meter> Context<'_, H> {
     {
         let began = Instant::now();
         let mut first_denied = None;
+        let mut last = None;
         let mut tries = 0;
         loop {
             if let Some(fault) = self.stop_requested() {
                 return Err(fault);
             }
-            self.request.budget.check(&self.host.calls())?;
+            if let Err(fault) = self.request.budget.check(&self.host.calls()) {
+                return Err(spent(last, fault, tries, began));
+            }
             let fault = match attempt().await {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
             tries += 1;
             let now = Instant::now();
-            let Some(backoff) = backoff_for(fault.class()) else {
+            let Some(backoff) = backoff_for(fault.class(), wait.arrival) else {
                 return Err(fault);
             };
+            let mut pause = backoff.pause(tries - 1, self.draw());
             if fault.class() == Class::Denied {
                 let since = *first_denied.get_or_insert(now);
-                if now.duration_since(since) >= self.request.patience.denied_grace {
+                let ends = since + self.request.patience.denied_grace;
+                if now >= ends {
                     return Err(worn_out(fault, tries, began));
                 }
+                pause = pause.min(ends - now);
             }
-            let pause = backoff.pause(tries - 1, self.draw());
             if now + pause > wait.deadline {
                 return Err(worn_out(fault, tries, began));
             }
             self.report_wait(wait, tries, pause, &fault);
+            last = Some(fault);
             self.pause(pause).await?;
         }
     }
@@ -105,11 +124,20 @@ impl<H: Meter> Context<'_, H> {
 
 /// How to wait after a fault of this class; `None` when trying again is pointless here. A conflict is
 /// tried again by its phase, from fresh facts.
-fn backoff_for(class: Class) -> Option<Backoff> {
+fn backoff_for(class: Class, arrival: Backoff) -> Option<Backoff> {
     match class {
-        Class::NotYet | Class::Denied => Some(ARRIVAL),
+        Class::NotYet | Class::Denied => Some(arrival),
         Class::Transient => Some(HICCUP),
         Class::Conflict | Class::Invalid | Class::Refused | Class::Bug => None,
+    }
+}
+
+/// What a wait ends with when the budget of cloud calls is spent: what was waited for says more than
+/// the budget, unless nothing was.
+fn spent(last: Option<Fault>, budget: Fault, tries: u32, began: Instant) -> Fault {
+    match last {
+        Some(fault) => worn_out(fault, tries, began).seen("budget", budget.summary),
+        None => budget,
     }
 }
 

@@ -166,6 +166,7 @@ async fn hiccups_of_every_service_are_waited_out_and_counted() {
         strike("read_instance", 1..=2, Condition::Unreachable),
         strike("read_object", 1..=4, Condition::Throttled),
         strike("describe_volumes", 1..=3, Condition::Throttled),
+        strike("attach_volume", 1..=2, Condition::Throttled),
         strike("fetch_asset", 1..=5, Condition::Unreachable),
         strike("look_unit", 1..=2, Condition::Unreachable),
     ]));

@@ -30,6 +30,14 @@ pub const ARRIVAL: Backoff = Backoff {
     floor: Duration::from_millis(200),
 };
 
+/// For what may take half an hour and costs several cloud calls a look, such as a volume that another
+/// instance has to give up first.
+pub const PATIENT: Backoff = Backoff {
+    base: Duration::from_secs(1),
+    cap: Duration::from_secs(60),
+    floor: Duration::from_millis(500),
+};
+
 impl Backoff {
     /// The pause before try number `attempt + 1`, for a `draw` taken evenly from `0.0..1.0`.
     pub fn pause(&self, attempt: u32, draw: f64) -> Duration {

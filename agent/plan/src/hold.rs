@@ -38,6 +38,18 @@ pub fn decide_file(wanted: &WriteFile, found: Option<&FileFacts>, owners: bool) 
     FileDecision::Hold
 }
 
+/// What was done about a unit already. Nothing is done twice in one go: a unit that runs once is down
+/// again after a good start, and by a clock that stepped back its files are newer than any start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UnitDone {
+    /// systemd read its files again.
+    pub reloaded: bool,
+    /// It was enabled.
+    pub enabled: bool,
+    /// It was started or restarted.
+    pub started: bool,
+}
+
 /// What to do about a unit, one thing at a time: it is looked at again afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitDecision {
@@ -51,6 +63,8 @@ pub enum UnitDecision {
     Start,
     /// It runs with older files than those on disk.
     Restart,
+    /// It was started and is down with a bad result.
+    Died,
     /// It is on its way up.
     Wait,
     /// It is as wanted.
@@ -58,22 +72,30 @@ pub enum UnitDecision {
 }
 
 /// Decides what to do about a unit. `newest_input_us` is when the newest of its files was written.
-pub fn decide_unit(wanted: &StartUnit, found: &UnitFacts, newest_input_us: u64) -> UnitDecision {
-    if found.needs_reload {
+pub fn decide_unit(
+    wanted: &StartUnit,
+    found: &UnitFacts,
+    newest_input_us: u64,
+    done: UnitDone,
+) -> UnitDecision {
+    if found.needs_reload && !done.reloaded {
         return UnitDecision::Reload;
     }
     if !found.found {
         return UnitDecision::Unknown;
     }
-    if wanted.enable && found.installable && !found.enabled {
+    if wanted.enable && found.installable && !found.enabled && !done.enabled {
         return UnitDecision::Enable;
     }
+    let is_outdated = newest_input_us > found.active_since_us;
     match found.active {
-        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Start,
         ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
             UnitDecision::Wait
         }
-        ActiveState::Active if newest_input_us > found.active_since_us => UnitDecision::Restart,
+        ActiveState::Inactive if done.started && found.result == "success" => UnitDecision::Hold,
+        ActiveState::Inactive | ActiveState::Failed if done.started => UnitDecision::Died,
+        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Start,
+        ActiveState::Active if is_outdated && !done.started => UnitDecision::Restart,
         ActiveState::Active => UnitDecision::Hold,
     }
 }
@@ -220,23 +242,69 @@ mod tests {
             inputs: Vec::new(),
             need: Need::Required,
         };
-        let active = unit(ActiveState::Active);
-        assert_eq!(decide_unit(&wanted, &active, 99), UnitDecision::Hold);
-        assert_eq!(decide_unit(&wanted, &active, 101), UnitDecision::Restart);
+        let (active, fresh) = (unit(ActiveState::Active), UnitDone::default());
+        assert_eq!(decide_unit(&wanted, &active, 99, fresh), UnitDecision::Hold);
         assert_eq!(
-            decide_unit(&wanted, &unit(ActiveState::Failed), 0),
+            decide_unit(&wanted, &active, 101, fresh),
+            UnitDecision::Restart
+        );
+        assert_eq!(
+            decide_unit(&wanted, &unit(ActiveState::Failed), 0, fresh),
             UnitDecision::Start
         );
         let stale = UnitFacts {
             needs_reload: true,
             ..active.clone()
         };
-        assert_eq!(decide_unit(&wanted, &stale, 101), UnitDecision::Reload);
+        assert_eq!(
+            decide_unit(&wanted, &stale, 101, fresh),
+            UnitDecision::Reload
+        );
         let disabled = UnitFacts {
             enabled: false,
             ..active
         };
-        assert_eq!(decide_unit(&wanted, &disabled, 0), UnitDecision::Enable);
+        assert_eq!(
+            decide_unit(&wanted, &disabled, 0, fresh),
+            UnitDecision::Enable
+        );
+    }
+
+    #[test]
+    fn nothing_is_done_twice_about_a_unit() {
+        let wanted = StartUnit {
+            unit: "hook.service".into(),
+            enable: true,
+            inputs: Vec::new(),
+            need: Need::Required,
+        };
+        let done = UnitDone {
+            reloaded: true,
+            enabled: true,
+            started: true,
+        };
+        let stale = UnitFacts {
+            needs_reload: true,
+            enabled: false,
+            ..unit(ActiveState::Active)
+        };
+        assert_eq!(
+            decide_unit(&wanted, &stale, u64::MAX, done),
+            UnitDecision::Hold
+        );
+        assert_eq!(
+            decide_unit(&wanted, &unit(ActiveState::Inactive), 0, done),
+            UnitDecision::Hold
+        );
+        let died = UnitFacts {
+            result: "exit-code".into(),
+            ..unit(ActiveState::Inactive)
+        };
+        assert_eq!(decide_unit(&wanted, &died, 0, done), UnitDecision::Died);
+        assert_eq!(
+            decide_unit(&wanted, &unit(ActiveState::Failed), 0, done),
+            UnitDecision::Died
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                status = usage(&format!("{source} cannot be read: {error}"));
+                status = status.max(usage(&format!("{source} cannot be read: {error}")));
                 continue;
             }
         };

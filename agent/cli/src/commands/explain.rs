@@ -20,7 +20,10 @@ pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
     };
     let code = Code::from_name(name);
     if code == Code::Unrecognised {
-        eprintln!("error: there is no code {name:?}{}", similar_to(name));
+        output::error_line(format_args!(
+            "error: there is no code {name:?}{}",
+            similar_to(name)
+        ));
         return exit::NO;
     }
     let entry = code.entry();

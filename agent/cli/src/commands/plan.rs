@@ -5,10 +5,14 @@ use super::{boot, rehearse};
 use crate::args::{BootArguments, OutputFormat, PlanArguments};
 use crate::exit;
 use crate::output;
-use crate::render::{changes, plan_json, plan_text};
+use crate::render::{changes, fault_text, plan_json, plan_text};
 use quake_engine::{Acting, Emitter, boot as run_engine, stop_signal};
 use quake_host::clock::SystemClock;
 use quake_model::ports::Clock;
+use std::time::Duration;
+
+/// Whoever plans is waiting for the answer: what does not come in this time is part of it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Plans; the exit status, 2 when changes are pending and that was asked for.
 pub(crate) async fn run(arguments: PlanArguments) -> u8 {
@@ -44,12 +48,19 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
 async fn plan(mut run: Run, output: OutputFormat, detailed: bool) -> u8 {
     run.request.acting = Acting::Plan;
     "plan".clone_into(&mut run.request.command);
+    run.request.patience.deadline.get_or_insert(PATIENCE);
     let emitter = Emitter::new(Box::new(|| SystemClock.now()), Vec::new());
     let (_handle, stop) = stop_signal();
     let verdict = run_engine(&run.host, &emitter, &run.request, stop).await;
+    let warnings = emitter.record().warnings;
     match output {
-        OutputFormat::Text => output::text(plan_text(&verdict.planned)),
-        OutputFormat::Json => output::line(plan_json(&verdict.planned)),
+        OutputFormat::Text => {
+            warnings
+                .iter()
+                .for_each(|fault| output::error_text(fault_text("warning", fault)));
+            output::text(plan_text(&verdict.planned));
+        }
+        OutputFormat::Json => output::line(plan_json(&verdict.planned, &warnings)),
     }
     match verdict.fault {
         Some(fault) => running::fail(&fault),

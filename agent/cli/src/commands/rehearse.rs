@@ -67,6 +67,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         Keep::No
     };
     let sim = scratch::region(&root, instance.clone(), &cluster, keep)?;
+    scratch::same_instance(&root, &sim.region(), &instance)?;
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);

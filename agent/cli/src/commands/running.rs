@@ -11,6 +11,7 @@ use quake_engine::{Configuration, Emitter, Request, StopHandle, boot, stop_signa
 use quake_host::clock::SystemClock;
 use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
 use quake_model::boot::BootId;
+use quake_model::fault::Class;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
 use quake_plan::dialect::kube_env::Document;
@@ -39,6 +40,11 @@ pub(crate) struct Run {
 
 /// Runs the boot; returns the process's exit status.
 pub(crate) async fn run(run: Run) -> u8 {
+    // Held to the end of the process: two agents on one root would undo each other's half-done work.
+    let _lock = match lock(&run.root) {
+        Ok(lock) => lock,
+        Err(status) => return status,
+    };
     let (publish, published) = published();
     let mut served = serve(&published, run.listen, run.socket.as_deref()).await;
     if served.address.is_none() && run.any_port && run.listen != Listen::Off {
@@ -68,9 +74,35 @@ pub(crate) async fn run(run: Run) -> u8 {
     record.exit_status()
 }
 
+/// Takes the root for this process alone.
+fn lock(root: &Path) -> Result<std::fs::File, u8> {
+    let path = root.join("var/lib/quake-agent/lock");
+    let cannot = |error: &dyn std::fmt::Display| {
+        usage(&format!("{} cannot be locked: {error}", path.display()))
+    };
+    let parent = path.parent().unwrap_or(root);
+    std::fs::create_dir_all(parent).map_err(|error| cannot(&error))?;
+    let opened = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(&path);
+    let file = opened.map_err(|error| cannot(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            output::error_line(format_args!(
+                "error: another agent acts on {}",
+                root.display()
+            ));
+            Err(Class::Conflict.exit_status())
+        }
+        Err(std::fs::TryLockError::Error(error)) => Err(cannot(&error)),
+    }
+}
+
 fn announce(served: &Served, output: OutputFormat) {
     for problem in &served.problems {
-        eprintln!("warning: {problem}");
+        output::error_line(format_args!("warning: {problem}"));
     }
     if output == OutputFormat::Text {
         if let Some(address) = served.address {
@@ -101,7 +133,7 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
-            eprintln!("warning: {error}: {cause}");
+            output::error_line(format_args!("warning: {error}: {cause}"));
         }
     };
     let boots = run.root.join("var/lib/quake-agent/boots");
@@ -113,7 +145,7 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
         if let Some(journal) = Journal::connect() {
             add(Ok(Box::new(journal)));
         }
-        add(Ok(Box::new(NotifySystemd)));
+        add(Ok(Box::new(NotifySystemd::default())));
     }
     sinks
 }
@@ -221,13 +253,13 @@ pub(crate) fn document(path: &Path) -> Result<Document, u8> {
 
 /// Prints what is wrong with the command line; the exit status for it.
 pub(crate) fn usage(message: &str) -> u8 {
-    eprintln!("error: {message}");
+    output::error_line(format_args!("error: {message}"));
     exit::USAGE
 }
 
 /// Prints a fault; the exit status of its class.
 pub(crate) fn fail(fault: &quake_model::fault::Fault) -> u8 {
-    eprint!("{}", render::fault_text("error", fault));
+    output::error_text(format_args!("{}", render::fault_text("error", fault)));
     fault.class().exit_status()
 }
 

@@ -56,7 +56,15 @@ pub(crate) fn region(
                 path.display()
             ))
         })?,
-        Err(_) => Region::with_instance(instance, cluster),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Region::with_instance(instance, cluster)
+        }
+        Err(error) => {
+            return Err(usage(&format!(
+                "{} cannot be read: {error}",
+                path.display()
+            )));
+        }
     };
     let host = SimHost::new(region, Timing::default(), SystemClock.now());
     let save = move |region: &Region| {
@@ -67,6 +75,27 @@ pub(crate) fn region(
         Keep::Yes => host.reporting_to(Box::new(save)),
         Keep::No => host,
     }))
+}
+
+/// A root belongs to the instance it was first booted as.
+///
+/// # Errors
+///
+/// Prints both instances when they differ.
+pub(crate) fn same_instance(
+    root: &Path,
+    kept: &Region,
+    instance: &InstanceFacts,
+) -> Result<(), u8> {
+    let id = |facts: &InstanceFacts| format!("{} in {}", facts.instance_id, facts.zone);
+    if kept.instance == *instance {
+        return Ok(());
+    }
+    let (was, is) = (id(&kept.instance), id(instance));
+    let shown = root.display();
+    Err(usage(&format!(
+        "{shown} was booted as {was}, not as {is}; take another --root"
+    )))
 }
 
 fn write(path: &Path, region: &Region) -> std::io::Result<()> {

@@ -78,7 +78,9 @@ fn bundled(asked: Asked<'_>) -> Result<Found, u8> {
 
 fn in_bucket(location: &Location, asked: Asked<'_>) -> Found {
     let base = match asked.cluster {
-        Some(cluster) if !location.key().ends_with(cluster) => location.join(cluster),
+        Some(cluster) if location.key().rsplit('/').next() != Some(cluster) => {
+            location.join(cluster)
+        }
         _ => location.clone(),
     };
     Found {
@@ -108,7 +110,7 @@ fn in_folder(folder: &Path, asked: Asked<'_>) -> Result<Found, u8> {
     {
         found.kube_env = optional(&format!("boot/{group}/kube_env.yaml"))?;
     }
-    if let Some(base) = base_in(folder, asked) {
+    if let Some(base) = base_in(folder, asked)? {
         found.kube_env = found.kube_env.or_else(|| made_up(&base, asked));
         found.config_base = Some(base);
     }
@@ -116,23 +118,46 @@ fn in_folder(folder: &Path, asked: Asked<'_>) -> Result<Found, u8> {
 }
 
 /// The directory with `cluster.spec`: the folder, the cluster's folder in it, or in a bucket's in it.
-fn base_in(folder: &Path, asked: Asked<'_>) -> Option<Location> {
-    let absolute = std::fs::canonicalize(folder).ok()?;
+///
+/// # Errors
+///
+/// Prints it when the cluster is not there, or when there are several and none is named.
+fn base_in(folder: &Path, asked: Asked<'_>) -> Result<Option<Location>, u8> {
+    let Ok(absolute) = std::fs::canonicalize(folder) else {
+        return Ok(None);
+    };
     let mut candidates = vec![absolute.clone()];
-    if let Some(cluster) = asked.cluster {
-        candidates.push(absolute.join(cluster));
-        candidates.extend(
-            folders_in(&absolute)
-                .into_iter()
-                .map(|bucket| bucket.join(cluster)),
-        );
-    } else {
-        candidates.extend(folders_in(&absolute));
+    for below in folders_in(&absolute) {
+        candidates.extend(folders_in(&below));
+        candidates.push(below);
     }
-    let base = candidates
-        .into_iter()
-        .find(|candidate| candidate.join("cluster.spec").is_file())?;
-    Some(Location::file(&base.to_string_lossy()))
+    candidates.retain(|candidate| candidate.join("cluster.spec").is_file());
+    candidates.sort();
+    let names = |candidates: &[PathBuf]| {
+        let names = candidates.iter().filter_map(|path| path.file_name());
+        names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let all = names(&candidates);
+    if let Some(cluster) = asked.cluster {
+        candidates.retain(|candidate| candidate.file_name().is_some_and(|name| name == cluster));
+        if candidates.is_empty() && !all.is_empty() {
+            let shown = folder.display();
+            return Err(usage(&format!(
+                "there is no cluster {cluster} in {shown}; there is: {all}"
+            )));
+        }
+    }
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [base] => Ok(Some(Location::file(&base.to_string_lossy()))),
+        several => Err(usage(&format!(
+            "name one of several with --cluster: {}",
+            names(several)
+        ))),
+    }
 }
 
 fn folders_in(folder: &Path) -> Vec<PathBuf> {

@@ -15,10 +15,10 @@ pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
         .await
         .is_ok();
     let Some(record) = read_record(&arguments.root) else {
-        eprintln!(
+        output::error_line(format_args!(
             "error: no boot is recorded below {}",
             arguments.root.display()
-        );
+        ));
         return exit::NO;
     };
     match arguments.output {

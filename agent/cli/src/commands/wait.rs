@@ -3,6 +3,7 @@
 use super::status::ask;
 use crate::args::WaitArguments;
 use crate::exit;
+use crate::output;
 use quake_model::phase::Phase;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -14,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) async fn run(arguments: &WaitArguments) -> u8 {
     for condition in &arguments.conditions {
         if condition != "ready" && Phase::from_name(condition).is_none() {
-            eprintln!("error: there is no condition {condition:?}");
+            output::error_line(format_args!("error: there is no condition {condition:?}"));
             return exit::USAGE;
         }
     }
@@ -25,10 +26,10 @@ pub(crate) async fn run(arguments: &WaitArguments) -> u8 {
         let unmet = unmet(arguments).await;
         let Some(why) = unmet else { return exit::DONE };
         if Instant::now() >= until {
-            eprintln!(
+            output::error_line(format_args!(
                 "error: not met after {:.1}s: {why}",
                 arguments.timeout.as_secs_f64()
-            );
+            ));
             return exit::NO;
         }
     }

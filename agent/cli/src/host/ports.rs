@@ -135,6 +135,10 @@ impl Files for NodeHost {
         self.files.set_permissions(file).await
     }
 
+    async fn remove_leftovers(&self, directories: &[String]) -> Result<(), PortError> {
+        self.files.remove_leftovers(directories).await
+    }
+
     async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
         self.files.make_directory(path, mode).await
     }

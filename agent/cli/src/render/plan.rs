@@ -1,6 +1,8 @@
 //! What a boot would change: one line a step, and a unified diff for each file that may be shown.
 
+use super::fault::fault_json;
 use quake_engine::PlannedStep;
+use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
 use quake_model::step::Action;
 use serde_json::{Value, json};
@@ -29,7 +31,7 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
 }
 
 /// The plan for programs.
-pub(crate) fn plan_json(planned: &[PlannedStep]) -> Value {
+pub(crate) fn plan_json(planned: &[PlannedStep], warnings: &[Fault]) -> Value {
     let steps: Vec<Value> = planned
         .iter()
         .map(|step| {
@@ -46,6 +48,7 @@ pub(crate) fn plan_json(planned: &[PlannedStep]) -> Value {
     json!({
         "schemaVersion": "quake-agent/plan/v1",
         "changes": changes(planned),
+        "warnings": warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "steps": steps,
     })
 }

@@ -8,7 +8,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{StartUnit, Step};
-use quake_plan::hold::{UnitDecision, decide_unit};
+use quake_plan::hold::{UnitDecision, UnitDone, decide_unit};
 use std::time::Duration;
 
 /// How long a unit may take to come up, failed starts included. A guess; docker on a cold disk takes
@@ -25,11 +25,12 @@ pub(crate) async fn started<H: Host>(
 ) -> Result<Outcome, Fault> {
     let wait = context.wait(step.phase, &step.id, START_DEADLINE);
     let mut outcome = Outcome::Held;
+    let mut done = UnitDone::default();
     loop {
         let look = || look(context, &unit.unit);
         let found = context.retry(&wait, look).await?;
         let newest = newest_input(context, unit).await?;
-        let decision = decide_unit(unit, &found, newest);
+        let decision = decide_unit(unit, &found, newest, done);
         if decision == UnitDecision::Hold {
             return Ok(outcome);
         }
@@ -41,17 +42,23 @@ pub(crate) async fn started<H: Host>(
         }
         match decision {
             UnitDecision::Unknown => return Err(unknown(&unit.unit)),
+            UnitDecision::Died => {
+                let fault = not_active(&found, Code::ServicesUnitFailed);
+                return Err(with_journal(context, fault, &unit.unit).await);
+            }
             UnitDecision::Wait => {
                 let settled = || settled(context, &unit.unit);
                 context.retry(&wait, settled).await?;
+                continue;
             }
-            _ => {
-                context
-                    .retry(&wait, || act(context, &unit.unit, decision))
-                    .await?;
-                outcome = Outcome::Changed;
-            }
+            UnitDecision::Hold => return Ok(outcome),
+            UnitDecision::Reload => done.reloaded = true,
+            UnitDecision::Enable => done.enabled = true,
+            UnitDecision::Start | UnitDecision::Restart => done.started = true,
         }
+        let act = || act(context, &unit.unit, decision);
+        context.retry(&wait, act).await?;
+        outcome = Outcome::Changed;
     }
 }
 
@@ -65,7 +72,9 @@ async fn act<H: Host>(
         UnitDecision::Enable => (Attempted::UseUnit, context.host.enable_unit(unit).await),
         UnitDecision::Start => (Attempted::StartUnit, context.host.start_unit(unit).await),
         UnitDecision::Restart => (Attempted::StartUnit, context.host.restart_unit(unit).await),
-        UnitDecision::Unknown | UnitDecision::Wait | UnitDecision::Hold => return Ok(()),
+        UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Hold => {
+            return Ok(());
+        }
     };
     match acted {
         Ok(()) => Ok(()),

@@ -30,14 +30,20 @@ pub(crate) async fn attached<H: Host>(
     let ours = context
         .know(crate::knowledge::Knowledge::instance)?
         .instance_id;
-    let look = || see(context, volume, &ours);
     let mut outcome = Outcome::Held;
-    if let Seen::Free = context.retry(&wait, look).await? {
+    if let Seen::Free = context.retry(&wait, || see(context, volume, &ours)).await? {
         if context.is_planning() {
             return Ok(Outcome::WouldChange);
         }
         context.announce(step);
-        attach(context, volume, &ours).await?;
+        // Looking again before each try makes asking twice harmless.
+        let ask = || async {
+            match see(context, volume, &ours).await? {
+                Seen::Free => attach(context, volume, &ours).await,
+                Seen::Ours | Seen::Coming => Ok(()),
+            }
+        };
+        context.retry(&wait, ask).await?;
         outcome = Outcome::Changed;
     }
     let verify = || async {

@@ -7,11 +7,12 @@ mod storage;
 use crate::context::Context;
 use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
-use quake_model::step::Step;
+use quake_model::step::{Action, Step};
 use quake_plan::{assets, files, network, ready, services};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long the metadata service may be silent. A guess: it answers within milliseconds once the link is up.
@@ -40,7 +41,10 @@ impl<H: Host> Context<'_, H> {
             Phase::Files => {
                 self.observe_files().await?;
                 let manifests = self.read_etcd_manifests().await?;
-                self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))
+                let steps =
+                    self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))?;
+                self.remove_leftovers(&steps).await?;
+                Ok(steps)
             }
             Phase::Services => self.plan_from_known(services::plan),
             Phase::Ready => self.plan_from_known(ready::plan),
@@ -80,7 +84,7 @@ impl<H: Host> Context<'_, H> {
             .host
             .read_os()
             .await
-            .map_err(|error| fault_of(Attempted::UseFile, error))?;
+            .map_err(|error| error.into_fault(Code::IdentityOsUnknown))?;
         self.learn(|knowledge| knowledge.os = Some(os));
         Ok(())
     }
@@ -105,5 +109,23 @@ impl<H: Host> Context<'_, H> {
             .collect();
         self.learn(|knowledge| knowledge.filesystems = filesystems);
         self.observe_members().await
+    }
+
+    /// Removes what a killed agent left half-written beside the files of `steps`.
+    async fn remove_leftovers(&self, steps: &[Step]) -> Result<(), Fault> {
+        if self.is_planning() {
+            return Ok(());
+        }
+        let paths = steps.iter().filter_map(|step| match &step.action {
+            Action::WriteFile(file) => Some(file.path.as_str()),
+            Action::Place(place) => Some(place.path.as_str()),
+            _ => None,
+        });
+        let parents =
+            paths.filter_map(|path| path.rsplit_once('/').map(|(parent, _)| parent.to_owned()));
+        let parents: BTreeSet<String> = parents.collect();
+        let parents: Vec<String> = parents.into_iter().collect();
+        let removed = self.host.remove_leftovers(&parents).await;
+        removed.map_err(|error| fault_of(Attempted::UseFile, error))
     }
 }

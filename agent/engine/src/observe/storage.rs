@@ -19,7 +19,9 @@ impl<H: Host> Context<'_, H> {
         if storage::slots(&spec).is_empty() {
             return Ok(Vec::new());
         }
-        let wait = self.wait(Phase::Storage, "storage", Phase::Storage.row().deadline);
+        let wait = self
+            .wait(Phase::Storage, "storage", Phase::Storage.row().deadline)
+            .patiently();
         let (chosen, volumes) = self.retry(&wait, || self.choose_volumes(&spec)).await?;
         let slots = storage::mounted_slots(&chosen, &volumes);
         self.learn(|knowledge| knowledge.slots = slots);

@@ -85,6 +85,21 @@ impl Files for NodeFiles {
         self.with_tree(move |tree| permit(tree, &file)).await
     }
 
+    async fn remove_leftovers(&self, directories: &[String]) -> Result<(), PortError> {
+        let directories = directories.to_vec();
+        self.with_tree(move |tree| {
+            for path in &directories {
+                match tree.open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+                    Ok(directory) => remove_leftovers(&directory),
+                    Err(Errno::ENOENT) => {}
+                    Err(errno) => return Err(os_error(format!("open {path}"), &errno.into())),
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
     async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
         let path = path.to_owned();
         self.with_tree(move |tree| {
@@ -135,8 +150,12 @@ fn look(tree: &Tree, path: &str, limit: u64) -> Result<Option<FileFacts>, PortEr
         }
         EntryKind::Directory | EntryKind::Link | EntryKind::Other => None,
     };
-    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    // A file linked from the store has the store's time of writing; the change of its inode says when
+    // it came here.
+    let written = (stat.st_mtime, stat.st_mtime_nsec);
+    let (seconds, nanoseconds) = written.max((stat.st_ctime, stat.st_ctime_nsec));
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    let nanoseconds = u64::try_from(nanoseconds).unwrap_or(0);
     Ok(Some(FileFacts {
         kind,
         mode: permission_bits(&stat),

@@ -24,8 +24,15 @@ pub(super) fn is_temporary(name: &str) -> bool {
     parse(name).is_some()
 }
 
-/// Whether this is a temporary file that nobody will finish: of another boot, or of a process that is gone.
+/// The end of the names under which files of the store are made ready beside their place.
+const PLACING: &str = ".quake-placing";
+
+/// Whether this is a temporary file that nobody will finish: of another boot, or of a process that is
+/// gone. A file half-placed from the store carries no process: one agent at a time acts on a root.
 pub(super) fn is_abandoned(name: &str) -> bool {
+    if name.starts_with('.') && name.ends_with(PLACING) {
+        return true;
+    }
     let Some((boot, process)) = parse(name) else {
         return false;
     };

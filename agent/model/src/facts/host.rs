@@ -54,7 +54,7 @@ pub struct FileFacts {
     pub owner: Owner,
     /// Its bytes; `None` for anything but a regular file, and for one larger than was asked for.
     pub contents: Option<Vec<u8>>,
-    /// Microseconds since the epoch at which it was last written.
+    /// Microseconds since the epoch at which it was last written, or put in its place.
     pub modified_us: u64,
 }
 

@@ -37,6 +37,8 @@ pub enum Code {
     IdentityInstanceUnknown,
     /// `identity.clock-skew`
     IdentityClockSkew,
+    /// `identity.os-unknown`
+    IdentityOsUnknown,
     /// `config.user-data-unusable`
     ConfigUserDataUnusable,
     /// `config.yaml-syntax`
@@ -71,6 +73,8 @@ pub enum Code {
     ConfigUnsupported,
     /// `config.object-missing`
     ConfigObjectMissing,
+    /// `config.object-malformed`
+    ConfigObjectMalformed,
     /// `config.store-denied`
     ConfigStoreDenied,
     /// `config.store-unreachable`
@@ -184,6 +188,7 @@ impl Code {
         Self::IdentityDescribeDenied,
         Self::IdentityInstanceUnknown,
         Self::IdentityClockSkew,
+        Self::IdentityOsUnknown,
         Self::ConfigUserDataUnusable,
         Self::ConfigYamlSyntax,
         Self::ConfigYamlTooLarge,
@@ -201,6 +206,7 @@ impl Code {
         Self::ConfigLocationUnusable,
         Self::ConfigUnsupported,
         Self::ConfigObjectMissing,
+        Self::ConfigObjectMalformed,
         Self::ConfigStoreDenied,
         Self::ConfigStoreUnreachable,
         Self::ConfigBucketMissing,
@@ -307,6 +313,12 @@ impl Code {
                 why: "AWS refuses requests signed more than five to fifteen minutes off",
                 remedy: "start chrony or systemd-timesyncd with server 169.254.169.123, or step the clock: chronyc makestep",
             },
+            Self::IdentityOsUnknown => Entry {
+                code: "identity.os-unknown",
+                class: Class::Invalid,
+                why: "paths and packages differ between distributions, and os-release says which this is",
+                remedy: "run on a distribution that has /etc/os-release; a scratch root needs a copy of one",
+            },
             Self::ConfigUserDataUnusable => Entry {
                 code: "config.user-data-unusable",
                 class: Class::Invalid,
@@ -408,6 +420,12 @@ impl Code {
                 class: Class::Invalid,
                 why: "an object the configuration refers to is not in the state store",
                 remedy: "write it with the cluster's tool (kops update cluster --yes)",
+            },
+            Self::ConfigObjectMalformed => Entry {
+                code: "config.object-malformed",
+                class: Class::Invalid,
+                why: "an object of the state store is larger than any configuration, or not what its name says",
+                remedy: "write it again with the cluster's tool (kops update cluster --yes), and look who else writes to the bucket",
             },
             Self::ConfigStoreDenied => Entry {
                 code: "config.store-denied",

@@ -56,6 +56,17 @@ pub trait Files {
         file: &WriteFile,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
+    /// Removes what writers that are gone left half-written in these directories; one that does not exist
+    /// holds nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Io` or `Denied` when a directory cannot be read.
+    fn remove_leftovers(
+        &self,
+        directories: &[String],
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
     /// Makes a directory and its missing parents.
     ///
     /// # Errors

@@ -60,6 +60,8 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
                 .set("After", runtime)
                 .section("Service")
                 .set("Type", "oneshot")
+                // Once it has run it counts as up, and is not run again before the next start of the machine.
+                .set("RemainAfterExit", "yes")
                 .set(
                     "ExecStartPre",
                     &command_line(&container.pull(&spec.runtime)),

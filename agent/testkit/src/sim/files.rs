@@ -82,6 +82,11 @@ impl Files for SimHost {
         .await
     }
 
+    async fn remove_leftovers(&self, _directories: &[String]) -> Result<(), PortError> {
+        // A simulated write is whole or did not happen.
+        self.call("remove_leftovers", |_| Ok(())).await
+    }
+
     async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
         let now = self.micros();
         self.call("make_directory", |world| {

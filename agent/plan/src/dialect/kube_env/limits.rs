@@ -68,8 +68,13 @@ pub(super) fn refuse_unsupported(node: &Node<'_>) -> Result<(), Fault> {
 }
 
 /// Keys and secrets are read below the base; a cluster that keeps them elsewhere would be given the wrong ones.
+/// A state store that was copied still names the base it had, and keeps both below it.
 fn refuse_other_stores(node: &Node<'_>) -> Result<(), Fault> {
-    let base = &node.environment.config_base;
+    let stated = node
+        .section("configBase")
+        .and_then(Yaml::text)
+        .and_then(|text| text.parse().ok());
+    let base: &Location = stated.as_ref().unwrap_or(&node.environment.config_base);
     for (key, folder) in [("keyStore", "pki"), ("secretStore", "secrets")] {
         let Some(place) = node.section(key).filter(|place| !place.is_empty()) else {
             continue;
