@@ -1,1 +1,11 @@
-//! x
+//! What the tests that drive the built binary need: the binary as a child that cannot outlive its test,
+//! servers that fail on purpose, snapshots of trees, and namespaces. Nothing of the agent is linked in:
+//! what is tested is the file that ships.
+
+pub mod agent;
+pub mod http;
+pub mod node;
+pub mod random;
+pub mod skip;
+pub mod tree;
+pub mod waiting;
