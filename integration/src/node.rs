@@ -10,6 +10,9 @@ use std::path::Path;
 /// The example cluster's name.
 pub const CLUSTER: &str = "demo.quake.example";
 
+/// Where the example cluster's objects are; its cluster spec says so too.
+pub const CONFIG_BASE: &str = "s3://quake-example-state/demo.quake.example";
+
 /// The folder of the example cluster.
 pub const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/testkit/example");
 
@@ -31,7 +34,7 @@ pub fn write_state_store(folder: &Path) -> io::Result<()> {
 }
 
 /// A `kube_env.yaml` of a node of the example cluster.
-pub fn kube_env(instance_group: &str, config_base: &str, assets: &[String]) -> String {
+pub fn kube_env(instance_group: &str, assets: &[String]) -> String {
     let assets: Vec<String> = assets.iter().map(|asset| format!("- {asset}\n")).collect();
     let assets = if assets.is_empty() {
         " []\n".to_owned()
@@ -39,7 +42,7 @@ pub fn kube_env(instance_group: &str, config_base: &str, assets: &[String]) -> S
         format!("\n{}", assets.concat())
     };
     format!(
-        "Assets:{assets}ClusterName: {CLUSTER}\nConfigBase: {config_base}\nInstanceGroupName: {instance_group}\nTags:\n- _automatic_upgrades\n- _aws\n"
+        "Assets:{assets}ClusterName: {CLUSTER}\nConfigBase: {CONFIG_BASE}\nInstanceGroupName: {instance_group}\nTags:\n- _automatic_upgrades\n- _aws\n"
     )
 }
 

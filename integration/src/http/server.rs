@@ -127,9 +127,9 @@ impl Server {
         self.address
     }
 
-    /// The URL of a path on it.
-    pub fn url(&self, path: &str) -> String {
-        format!("http://{}/{}", self.address, path.trim_start_matches('/'))
+    /// Its URL, without a slash at the end.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Every request so far.
