@@ -7,5 +7,6 @@ pub mod http;
 pub mod node;
 pub mod random;
 pub mod skip;
+pub mod store;
 pub mod tree;
 pub mod waiting;

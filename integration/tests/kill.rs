@@ -4,10 +4,10 @@ use quake_integration::agent::{self, Running};
 use quake_integration::http::{Reply, Server};
 use quake_integration::node::{Mirrored, kube_env, write_state_store};
 use quake_integration::random::Random;
-use quake_integration::tree::{Tree, sha256};
+use quake_integration::store::{unreadable_ledgers, wrong_in_store};
+use quake_integration::tree::Tree;
 use quake_integration::waiting::pause;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -71,57 +71,6 @@ fn findings(store: &Path, moment: Duration, whole: &Tree) -> Option<Vec<String>>
     findings.extend(unreadable_ledgers(root.path()));
     let at = |line: String| format!("killed after {moment:?}: {line}");
     Some(findings.into_iter().map(at).collect())
-}
-
-/// What is in the asset store and is not what its name says, or is still on its way.
-fn wrong_in_store(root: &Path) -> Vec<String> {
-    let store = root.join("var/lib/quake-agent/store");
-    let mut wrong = Vec::new();
-    for path in files_in(&store.join("staging")) {
-        wrong.push(format!("left on its way: {}", path.display()));
-    }
-    for path in files_in(&store.join("sha256")) {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let is_asset = path.is_file() && !name.contains('.');
-        if is_asset && std::fs::read(&path).map(|bytes| sha256(&bytes)).ok() != Some(name) {
-            wrong.push(format!("not what its name says: {}", path.display()));
-        }
-    }
-    wrong
-}
-
-/// Ledger lines that cannot be read; a killed boot may leave its last one unfinished.
-fn unreadable_ledgers(root: &Path) -> Vec<String> {
-    let mut ledgers = files_in(&root.join("var/lib/quake-agent/boots"));
-    ledgers.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
-    });
-    ledgers.sort();
-    let mut unreadable = Vec::new();
-    for (index, path) in ledgers.iter().enumerate() {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        let last_of_killed = (index + 1 < ledgers.len()).then(|| lines.len().saturating_sub(1));
-        for (number, line) in lines.iter().enumerate() {
-            if serde_json::from_str::<Value>(line).is_err() && Some(number) != last_of_killed {
-                unreadable.push(format!("{} line {}: {line}", path.display(), number + 1));
-            }
-        }
-    }
-    if ledgers.is_empty() {
-        unreadable.push("there is no ledger".to_owned());
-    }
-    unreadable
-}
-
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
 }
 
 #[test]
