@@ -143,10 +143,23 @@ impl Running {
     ///
     /// Returns everything it wrote when no such line comes within [`LIMIT`] or before it ends.
     pub fn wait_for(&mut self, label: &str) -> Result<String, String> {
+        self.wait_in(label, |running| &running.stdout)
+    }
+
+    /// The same in standard error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Running::wait_for`].
+    pub fn wait_for_error(&mut self, label: &str) -> Result<String, String> {
+        self.wait_in(label, |running| &running.stderr)
+    }
+
+    fn wait_in(&mut self, label: &str, output: fn(&Self) -> &Captured) -> Result<String, String> {
         let mut found = None;
         wait_until(LIMIT, || {
             let ended = self.has_ended();
-            found = self.stdout.after(label);
+            found = output(self).after(label);
             found.is_some() || ended
         });
         found.ok_or_else(|| {

@@ -4,7 +4,11 @@
 
 pub mod agent;
 pub mod http;
+pub mod imds;
+pub mod moto;
+pub mod namespace;
 pub mod node;
+pub mod proxy;
 pub mod random;
 pub mod skip;
 pub mod store;

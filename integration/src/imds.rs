@@ -1,0 +1,147 @@
+//! An instance metadata service of our own: version 2 alone, as EC2's user guide describes it.
+
+use crate::http::{Reply, Request};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest a token may be asked for, in seconds (EC2 user guide, "Use IMDSv2").
+const LONGEST_TOKEN: u64 = 21_600;
+
+/// Credentials that are told from any other text in whatever the agent shows.
+pub const ACCESS_KEY_ID: &str = "ASIAPLANTEDKEYID0001";
+/// The secret part of the credentials.
+pub const SECRET_ACCESS_KEY: &str = "plantedSecretAccessKey/0123456789abcdefg";
+/// The session token of the credentials.
+pub const SESSION_TOKEN: &str = "plantedSessionToken//////////0123456789abcdef==";
+/// What every token of the service begins with.
+pub const TOKEN: &str = "plantedMetadataToken";
+
+/// The role of the instance.
+pub const ROLE: &str = "nodes.demo.quake.example";
+
+/// What the service knows of its instance.
+#[derive(Debug)]
+pub struct Metadata {
+    paths: BTreeMap<String, String>,
+    tokens: AtomicU64,
+}
+
+impl Metadata {
+    /// The service of this instance, in zone `us-east-1a`.
+    pub fn of(instance: &str, user_data: &str) -> Self {
+        let document = json!({
+            "accountId": "123456789012", "architecture": "x86_64", "availabilityZone": "us-east-1a",
+            "imageId": "ami-12c6146b", "instanceId": instance, "instanceType": "m5.large",
+            "privateIp": "10.0.0.10", "region": "us-east-1", "version": "2017-09-30",
+        });
+        let credentials = json!({
+            "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",
+            "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": SESSION_TOKEN,
+            "Expiration": "2099-01-01T00:00:00Z",
+        });
+        let role = format!("meta-data/iam/security-credentials/{ROLE}");
+        let paths = [
+            ("dynamic/instance-identity/document", document.to_string()),
+            (
+                "meta-data/local-hostname",
+                "ip-10-0-0-10.ec2.internal".to_owned(),
+            ),
+            ("meta-data/mac", "02:00:00:00:00:01".to_owned()),
+            ("meta-data/iam/security-credentials/", ROLE.to_owned()),
+            (role.as_str(), credentials.to_string()),
+            ("user-data", user_data.to_owned()),
+        ];
+        let paths = paths.map(|(path, text)| (path.to_owned(), text));
+        Self {
+            paths: paths.into(),
+            tokens: AtomicU64::new(0),
+        }
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: &Request) -> Reply {
+        if request.path() == "/latest/api/token" {
+            return self.grant(request);
+        }
+        let token = request
+            .header("x-aws-ec2-metadata-token")
+            .unwrap_or_default();
+        let number = token
+            .strip_prefix(TOKEN)
+            .and_then(|text| text.parse::<u64>().ok());
+        if request.method != "GET"
+            || number.is_none_or(|number| number >= self.tokens.load(Ordering::SeqCst))
+        {
+            return Reply::new(401, "");
+        }
+        let path = request.path().strip_prefix("/latest/").unwrap_or_default();
+        match self.paths.get(path) {
+            Some(text) => Reply::new(200, text.as_str()).with("content-type", "text/plain"),
+            None => Reply::new(404, ""),
+        }
+    }
+
+    fn grant(&self, request: &Request) -> Reply {
+        let seconds = request.header("x-aws-ec2-metadata-token-ttl-seconds");
+        let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(0);
+        if request.method != "PUT" || !(1..=LONGEST_TOKEN).contains(&seconds) {
+            return Reply::new(400, "");
+        }
+        if request.header("x-forwarded-for").is_some() {
+            return Reply::new(403, "");
+        }
+        let number = self.tokens.fetch_add(1, Ordering::SeqCst);
+        let granted = seconds.to_string();
+        Reply::new(200, format!("{TOKEN}{number}"))
+            .with("x-aws-ec2-metadata-token-ttl-seconds", &granted)
+    }
+}
+
+/// The script that the cluster's tool gives an instance as user data, as far as a node reads it: its
+/// documents as heredocs.
+pub fn user_data(kube_env: &str, cluster_spec: &str, ig_spec: &str) -> String {
+    format!(
+        "#!/bin/bash\nset -o errexit\n\ncat > cluster_spec.yaml << '__EOF_CLUSTER_SPEC'\n{cluster_spec}\n__EOF_CLUSTER_SPEC\n\ncat > ig_spec.yaml << '__EOF_IG_SPEC'\n{ig_spec}\n__EOF_IG_SPEC\n\ncat > kube_env.yaml << '__EOF_KUBE_ENV'\n{kube_env}\n__EOF_KUBE_ENV\n\ndownload-release\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> Request {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Request {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers: headers.collect(),
+            body: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_without_a_token_of_this_service() {
+        let service = Metadata::of("i-1", "");
+        let mac = "/latest/meta-data/mac";
+        let forged = ("x-aws-ec2-metadata-token", "plantedMetadataToken7");
+        assert_eq!(service.answer(&request("GET", mac, &[])).status, 401);
+        assert_eq!(service.answer(&request("GET", mac, &[forged])).status, 401);
+        let asked = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
+        let granted = service.answer(&request("PUT", "/latest/api/token", &[asked]));
+        let token = String::from_utf8(granted.body).unwrap();
+        let good = ("x-aws-ec2-metadata-token", token.as_str());
+        assert_eq!(
+            service.answer(&request("GET", mac, &[good])).body,
+            b"02:00:00:00:00:01"
+        );
+        assert_eq!(
+            service
+                .answer(&request("PUT", "/latest/api/token", &[]))
+                .status,
+            400
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! An S3 and EC2 server of others: moto, in a virtual environment of its own, ended with its value.
+
+use crate::agent::{Running, clean};
+use crate::http::{Answer, Endpoint, send};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// What is installed; the version that these tests were written against.
+const PACKAGE: &str = "moto[server,ec2,s3]==5.2.5";
+
+/// One installation at a time; it is kept for later runs.
+static INSTALLING: Mutex<()> = Mutex::new(());
+
+/// A running server.
+#[derive(Debug)]
+pub struct Moto {
+    address: SocketAddr,
+    _running: Running,
+}
+
+impl Moto {
+    /// Installs moto if it is not there yet, and starts it on a free port of loopback.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing here: Python with venv, or a package index.
+    pub fn start() -> Result<Self, String> {
+        let program = installed()?;
+        let mut command = Command::new(program);
+        clean(&mut command);
+        command.args(["-H", "127.0.0.1", "-p", "0"]);
+        let mut running = Running::start(command);
+        let address = running.wait_for_error("Running on http://")?;
+        let address = address
+            .trim()
+            .parse()
+            .map_err(|error| format!("{address:?}: {error}"))?;
+        Ok(Self {
+            address,
+            _running: running,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Puts an object that anyone may read; its bucket is made on the way.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the connection, or the answer when it is a refusal.
+    pub fn put_object(&self, bucket: &str, key: &str, bytes: &[u8]) -> io::Result<()> {
+        let headers = [
+            ("authorization", authorization("s3")),
+            ("x-amz-acl", "public-read".to_owned()),
+        ];
+        let headers = headers
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
+        let made = self.send("PUT", &format!("/{bucket}"), &headers, b"")?;
+        accepted(&made)?;
+        accepted(&self.send("PUT", &format!("/{bucket}/{key}"), &headers, bytes)?)
+    }
+
+    /// Calls an action of EC2 with its parameters; the answer's XML.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`].
+    pub fn call_ec2(&self, action: &str, parameters: &[(&str, &str)]) -> io::Result<String> {
+        let pairs = parameters
+            .iter()
+            .map(|(name, value)| format!("&{name}={}", encoded(value)));
+        let body = format!(
+            "Action={action}&Version=2016-11-15{}",
+            pairs.collect::<String>()
+        );
+        let authorization = authorization("ec2");
+        let headers = [
+            ("authorization", authorization.as_str()),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        let answer = self.send("POST", "/", &headers, body.as_bytes())?;
+        accepted(&answer)?;
+        Ok(answer.text())
+    }
+
+    /// Launches an instance with these tags; its id.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`].
+    pub fn run_instance(&self, tags: &[(&str, &str)]) -> io::Result<String> {
+        let mut parameters = vec![
+            ("ImageId".to_owned(), "ami-12c6146b"),
+            ("InstanceType".to_owned(), "m5.large"),
+            ("MinCount".to_owned(), "1"),
+            ("MaxCount".to_owned(), "1"),
+            ("Placement.AvailabilityZone".to_owned(), "us-east-1a"),
+            ("TagSpecification.1.ResourceType".to_owned(), "instance"),
+        ];
+        for (index, (name, value)) in tags.iter().enumerate() {
+            let number = index + 1;
+            parameters.push((format!("TagSpecification.1.Tag.{number}.Key"), name));
+            parameters.push((format!("TagSpecification.1.Tag.{number}.Value"), value));
+        }
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|(name, value)| (name.as_str(), *value))
+            .collect();
+        let answer = self.call_ec2("RunInstances", &parameters)?;
+        let id = answer
+            .split("<instanceId>")
+            .nth(1)
+            .and_then(|rest| rest.split('<').next());
+        id.map(str::to_owned)
+            .ok_or_else(|| io::Error::other(answer.clone()))
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Answer> {
+        send(&Endpoint::Tcp(self.address), method, path, headers, body)
+    }
+}
+
+/// moto reads only the scope of a signature, to know which service is meant.
+fn authorization(service: &str) -> String {
+    format!(
+        "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+    )
+}
+
+fn accepted(answer: &Answer) -> io::Result<()> {
+    match answer.status {
+        200..=299 => Ok(()),
+        status => Err(io::Error::other(format!(
+            "moto answered {status}: {}",
+            answer.text()
+        ))),
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    text.bytes().map(one).collect()
+}
+
+/// The server's program, installed where it is kept from run to run.
+fn installed() -> Result<PathBuf, String> {
+    let _one_at_a_time = INSTALLING.lock();
+    let folder = match std::env::var_os("HOME") {
+        Some(home) => PathBuf::from(home).join(".cache/quake-agent-venv"),
+        None => std::env::temp_dir().join("quake-agent-venv"),
+    };
+    let program = folder.join("bin/moto_server");
+    if program.is_file() {
+        return Ok(program);
+    }
+    install("python3", &["-m", "venv", &folder.to_string_lossy()])?;
+    let pip = folder.join("bin/pip");
+    install(
+        &pip.to_string_lossy(),
+        &["install", "--quiet", "--disable-pip-version-check", PACKAGE],
+    )?;
+    Ok(program)
+}
+
+fn install(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let run = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = run.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    let last = told.lines().last().unwrap_or_default();
+    Err(format!(
+        "moto cannot be installed: {program} {}: {last}",
+        arguments.join(" ")
+    ))
+}

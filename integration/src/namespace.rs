@@ -1,0 +1,104 @@
+//! A network namespace with the metadata service's address and no way out; deleted with its value.
+
+use crate::skip::is_root;
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The metadata service's address on every instance.
+pub const METADATA: &str = "169.254.169.254:80";
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A network namespace of its own name.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes a namespace whose loopback is up and carries the metadata service's address.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing here: root, `ip`, or the right to make namespaces.
+    pub fn make() -> Result<Self, String> {
+        if !is_root() {
+            return Err("network namespaces can be made by root alone".to_owned());
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("quake-{}-{number}", std::process::id());
+        ip(&["netns", "add", &name])?;
+        let made = Self { name };
+        made.ip(&["link", "set", "lo", "up"])?;
+        made.ip(&["address", "add", "169.254.169.254/32", "dev", "lo"])?;
+        Ok(made)
+    }
+
+    /// Its name, as `ip netns` lists it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn ip(&self, arguments: &[&str]) -> Result<(), String> {
+        let mut all = vec!["-n", self.name.as_str()];
+        all.extend(arguments);
+        ip(&all)
+    }
+
+    /// A listener inside; whoever holds it may be outside.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of entering the namespace or of the listener.
+    pub fn listen(&self, address: &str) -> io::Result<TcpListener> {
+        let address: SocketAddr = address.parse().map_err(io::Error::other)?;
+        let door = File::open(format!("/var/run/netns/{}", self.name))?;
+        // A thread is in a namespace for as long as it lives, and a socket in the one it was made in.
+        let inside = std::thread::spawn(move || {
+            nix::sched::setns(door, nix::sched::CloneFlags::CLONE_NEWNET)?;
+            TcpListener::bind(address)
+        });
+        inside
+            .join()
+            .map_err(|_| io::Error::other("the thread inside panicked"))?
+    }
+
+    /// The same command, run inside.
+    pub fn inside(&self, command: &Command) -> Command {
+        let mut inside = Command::new("ip");
+        inside
+            .args(["netns", "exec", &self.name])
+            .arg(command.get_program())
+            .args(command.get_args());
+        crate::agent::clean(&mut inside);
+        for (name, value) in command.get_envs() {
+            if let Some(value) = value {
+                inside.env(name, value);
+            }
+        }
+        inside
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // Nothing can be done about one that stays, and the next run takes another name.
+        let _ = ip(&["netns", "delete", &self.name]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let run = Command::new("ip")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = run.map_err(|error| format!("ip cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let told = String::from_utf8_lossy(&output.stderr);
+    Err(format!("ip {} says: {}", arguments.join(" "), told.trim()))
+}

@@ -1,0 +1,176 @@
+//! A proxy before an AWS server that makes it as unfriendly as AWS can be: it throttles each service, and
+//! it fails now and then.
+
+use crate::http::{Endpoint, Reply, Request, send};
+use crate::random::Random;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Which service a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// EC2: signed for it.
+    Ec2,
+    /// S3: signed for it, or not signed at all, as downloads of assets are.
+    S3,
+}
+
+impl Service {
+    /// The service this request is for.
+    pub fn of(request: &Request) -> Self {
+        let signed = request.header("authorization").unwrap_or_default();
+        if signed.contains("/ec2/aws4_request") {
+            Self::Ec2
+        } else {
+            Self::S3
+        }
+    }
+}
+
+/// What came of the requests of one service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Those that got through.
+    pub passed: u64,
+    /// Those refused because they came too soon.
+    pub throttled: u64,
+    /// Those that failed by chance.
+    pub failed: u64,
+}
+
+impl Counts {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.passed + self.throttled + self.failed
+    }
+}
+
+/// The proxy's rules and what it did.
+#[derive(Debug)]
+pub struct Unfriendly {
+    server: SocketAddr,
+    /// The least time between two requests of a service that get through.
+    pace: Duration,
+    /// How many of a hundred requests that could get through fail all the same.
+    percent: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    random: Random,
+    last: BTreeMap<Service, Instant>,
+    counts: BTreeMap<Service, Counts>,
+}
+
+impl Unfriendly {
+    /// A proxy before the server at this address.
+    pub fn before(server: SocketAddr, pace: Duration, percent: u64, random: Random) -> Self {
+        let state = State {
+            random,
+            last: BTreeMap::new(),
+            counts: BTreeMap::new(),
+        };
+        Self {
+            server,
+            pace,
+            percent,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Answers a request: with the server's answer, or with a refusal of its own.
+    pub fn answer(&self, request: &Request) -> Reply {
+        let service = Service::of(request);
+        match self.judge(service) {
+            None => self.forward(request),
+            Some(()) => slow_down(service),
+        }
+    }
+
+    /// What came of the requests of this service so far.
+    pub fn counts(&self, service: Service) -> Counts {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.counts.get(&service).copied().unwrap_or_default()
+    }
+
+    /// Whether this request is refused, and counts it.
+    fn judge(&self, service: Service) -> Option<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let soon = state
+            .last
+            .get(&service)
+            .is_some_and(|last| now.duration_since(*last) < self.pace);
+        let unlucky = state.random.below(100) < self.percent;
+        let counts = state.counts.entry(service).or_default();
+        match (soon, unlucky) {
+            (true, _) => counts.throttled += 1,
+            (false, true) => counts.failed += 1,
+            (false, false) => {
+                counts.passed += 1;
+                state.last.insert(service, now);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn forward(&self, request: &Request) -> Reply {
+        let dropped = ["connection", "content-length", "transfer-encoding"];
+        let headers: Vec<(&str, &str)> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .filter(|(name, _)| !dropped.contains(name))
+            .collect();
+        let endpoint = Endpoint::Tcp(self.server);
+        match send(
+            &endpoint,
+            &request.method,
+            &request.target,
+            &headers,
+            &request.body,
+        ) {
+            Ok(answer) => {
+                let kept = |(name, _): &(String, String)| {
+                    !["connection", "transfer-encoding", "content-length"].contains(&name.as_str())
+                };
+                let headers = answer.headers.into_iter().filter(kept).collect();
+                Reply {
+                    headers,
+                    ..Reply::new(answer.status, answer.body)
+                }
+            }
+            Err(error) => Reply::new(502, error.to_string()),
+        }
+    }
+}
+
+/// How each service says that it is asked too much (their API references, lists of errors).
+fn slow_down(service: Service) -> Reply {
+    match service {
+        Service::Ec2 => refusal(
+            service,
+            503,
+            "RequestLimitExceeded",
+            "Request limit exceeded.",
+        ),
+        Service::S3 => refusal(service, 503, "SlowDown", "Please reduce your request rate."),
+    }
+}
+
+/// An error as the service words it in XML.
+pub fn refusal(service: Service, status: u16, code: &str, message: &str) -> Reply {
+    let error = format!("<Code>{code}</Code><Message>{message}</Message>");
+    let body = match service {
+        Service::Ec2 => format!(
+            "<Response><Errors><Error>{error}</Error></Errors><RequestID>r-1</RequestID></Response>"
+        ),
+        Service::S3 => format!("<Error>{error}<RequestId>r-1</RequestId></Error>"),
+    };
+    let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{body}");
+    Reply::new(status, body).with("content-type", "application/xml")
+}

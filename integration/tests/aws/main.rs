@@ -1,0 +1,6 @@
+//! The binary on an instance: in a network namespace whose only neighbours are a metadata service at its
+//! real address and AWS, played by moto behind a proxy that throttles and fails.
+
+mod boots;
+mod lab;
+mod refusals;
