@@ -28,13 +28,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The service of this instance, in zone `us-east-1a`.
+    /// The service of this instance.
     pub fn of(instance: &str, user_data: &str) -> Self {
-        let document = json!({
-            "accountId": "123456789012", "architecture": "x86_64", "availabilityZone": "us-east-1a",
-            "imageId": "ami-12c6146b", "instanceId": instance, "instanceType": "m5.large",
-            "privateIp": "10.0.0.10", "region": "us-east-1", "version": "2017-09-30",
-        });
         let credentials = json!({
             "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",
             "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": SESSION_TOKEN,
@@ -42,7 +37,10 @@ impl Metadata {
         });
         let role = format!("meta-data/iam/security-credentials/{ROLE}");
         let paths = [
-            ("dynamic/instance-identity/document", document.to_string()),
+            (
+                "dynamic/instance-identity/document",
+                identity_document(instance),
+            ),
             (
                 "meta-data/local-hostname",
                 "ip-10-0-0-10.ec2.internal".to_owned(),
@@ -96,6 +94,22 @@ impl Metadata {
         Reply::new(200, format!("{TOKEN}{number}"))
             .with("x-aws-ec2-metadata-token-ttl-seconds", &granted)
     }
+}
+
+/// The identity document of this instance, in zone `us-east-1a`.
+pub fn identity_document(instance: &str) -> String {
+    json!({
+        "accountId": "123456789012",
+        "architecture": "x86_64",
+        "availabilityZone": "us-east-1a",
+        "imageId": "ami-12c6146b",
+        "instanceId": instance,
+        "instanceType": "m5.large",
+        "privateIp": "10.0.0.10",
+        "region": "us-east-1",
+        "version": "2017-09-30",
+    })
+    .to_string()
 }
 
 /// The script that the cluster's tool gives an instance as user data, as far as a node reads it: its

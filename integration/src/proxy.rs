@@ -53,22 +53,27 @@ pub struct Unfriendly {
     server: SocketAddr,
     /// The least time between two requests of a service that get through.
     pace: Duration,
-    /// How many of a hundred requests that could get through fail all the same.
-    percent: u64,
+    /// Of so many requests one fails, at a place chosen by chance.
+    one_in: u64,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     random: Random,
+    /// Requests since the last group of `one_in` began, and which of the group fails.
+    place: u64,
+    unlucky: u64,
     last: BTreeMap<Service, Instant>,
     counts: BTreeMap<Service, Counts>,
 }
 
 impl Unfriendly {
     /// A proxy before the server at this address.
-    pub fn before(server: SocketAddr, pace: Duration, percent: u64, random: Random) -> Self {
+    pub fn before(server: SocketAddr, pace: Duration, one_in: u64, mut random: Random) -> Self {
         let state = State {
+            unlucky: random.below(one_in),
+            place: 0,
             random,
             last: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -76,7 +81,7 @@ impl Unfriendly {
         Self {
             server,
             pace,
-            percent,
+            one_in,
             state: Mutex::new(state),
         }
     }
@@ -104,11 +109,11 @@ impl Unfriendly {
             .last
             .get(&service)
             .is_some_and(|last| now.duration_since(*last) < self.pace);
-        let unlucky = state.random.below(100) < self.percent;
+        let unlucky = state.draw(self.one_in);
         let counts = state.counts.entry(service).or_default();
         match (soon, unlucky) {
-            (true, _) => counts.throttled += 1,
-            (false, true) => counts.failed += 1,
+            (_, true) => counts.failed += 1,
+            (true, false) => counts.throttled += 1,
             (false, false) => {
                 counts.passed += 1;
                 state.last.insert(service, now);
@@ -149,6 +154,19 @@ impl Unfriendly {
     }
 }
 
+impl State {
+    /// Whether the next request is the unlucky one of its group.
+    fn draw(&mut self, one_in: u64) -> bool {
+        let is_unlucky = self.place == self.unlucky;
+        self.place += 1;
+        if self.place == one_in {
+            self.place = 0;
+            self.unlucky = self.random.below(one_in);
+        }
+        is_unlucky
+    }
+}
+
 /// How each service says that it is asked too much (their API references, lists of errors).
 fn slow_down(service: Service) -> Reply {
     match service {
@@ -173,4 +191,19 @@ pub fn refusal(service: Service, status: u16, code: &str, message: &str) -> Repl
     };
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{body}");
     Reply::new(status, body).with("content-type", "application/xml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_of_each_group_fails_wherever_chance_puts_it() {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+        for seed in 0..50 {
+            let proxy = Unfriendly::before(nowhere, Duration::ZERO, 20, Random::seeded(seed));
+            (0..60).for_each(|_| _ = proxy.judge(Service::S3));
+            assert_eq!(proxy.counts(Service::S3).failed, 3, "seed {seed}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! Boots that become ready although every service is throttled and fails now and then.
+//! Nodes that become ready although every service is throttled and fails now and then.
 
 use crate::lab::{ASSETS, BUCKET, KEY, Lab, objects, programs};
-use quake_integration::agent::Running;
+use quake_integration::agent::{Running, run_command};
 use quake_integration::http::{Endpoint, get};
 use quake_integration::moto::Moto;
 use quake_integration::node::CLUSTER;
@@ -12,22 +12,30 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What is not real on a worker.
+const REAL_CLOUD: &str = "disks,kernel,units,probes";
+
+/// What is not real on a control plane: its volumes are those of a simulated region.
+const SIMULATED_CLOUD: &str = "cloud,disks,kernel,units,probes";
+
 /// The most requests of an undisturbed boot of a worker and those that throttles and chance may add; far
 /// below the agent's own budget.
 const MOST: [(&str, u64); 3] = [("imds", 12), ("ec2", 20), ("s3", 100)];
 
-/// moto with a state store and assets, behind a proxy that lets one request a second of each service pass
-/// and lets five of a hundred of these fail.
+/// What is in the state store; the rest a node needs are stand-ins.
+const KEYPAIRS: &[&str] = &["ca", "kubelet", "kube-proxy"];
+
+/// moto with a state store and assets, behind a proxy that lets one request of each service pass in
+/// so much time, and lets five of a hundred fail.
 struct Aws {
     moto: Moto,
     proxy: Arc<Unfriendly>,
 }
 
 impl Aws {
-    fn start() -> Result<Self, String> {
+    fn start(pace: Duration) -> Result<Self, String> {
         let moto = Moto::start()?;
-        let keypairs = ["ca", "kubelet", "kube-proxy"];
-        for (key, bytes) in objects(&keypairs) {
+        for (key, bytes) in objects(KEYPAIRS) {
             moto.put_object(BUCKET, &key, &bytes)
                 .map_err(|error| error.to_string())?;
         }
@@ -36,7 +44,7 @@ impl Aws {
                 .map_err(|error| error.to_string())?;
         }
         let random = Random::from_environment();
-        let proxy = Unfriendly::before(moto.address(), Duration::from_secs(1), 5, random);
+        let proxy = Unfriendly::before(moto.address(), pace, 20, random);
         Ok(Self {
             moto,
             proxy: Arc::new(proxy),
@@ -91,7 +99,7 @@ fn bodies(lab: &Lab) -> Vec<String> {
 
 #[test]
 fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
-    let aws = match Aws::start() {
+    let aws = match Aws::start(Duration::from_secs(1)) {
         Ok(aws) => aws,
         Err(reason) => return skipped(&reason),
     };
@@ -103,7 +111,7 @@ fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
     let instance = aws.launch();
     let pins = programs().pins(&format!("{}/{ASSETS}", lab.endpoint()));
     lab.add_instance(&instance, "workers", &pins);
-    let mut running = Running::start(lab.boot("disks,kernel,units,probes", &[]));
+    let mut running = Running::start(lab.boot(REAL_CLOUD, &[]));
     let found = running.wait_for("{\"schemaVersion\":\"quake-agent/summary/v1\",");
     let rest = found.unwrap_or_else(|shown| format!("\"shown\":{}}}", Value::from(shown)));
     let summary: Value = serde_json::from_str(&format!("{{{rest}")).expect("the summary is JSON");
@@ -112,13 +120,9 @@ fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
         (&"ready".into(), &instance.as_str().into()),
         "{summary}"
     );
-    assert_eq!(
-        summary["spec"]["source"]
-            .as_str()
-            .is_some_and(|source| source.contains(&format!("s3://{BUCKET}/{KEY}/cluster.spec"))),
-        true,
-        "{summary}"
-    );
+    let source = summary["spec"]["source"].as_str().unwrap_or_default();
+    let cluster = format!("s3://{BUCKET}/{KEY}/cluster.spec");
+    assert!(source.contains(&cluster), "{summary}");
     check_budget(&summary, &aws.proxy, lab.metadata_requests());
     let shown = bodies(&lab);
     running.terminate().expect("it runs");
@@ -128,6 +132,64 @@ fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
     texts.extend([ended.stdout.as_str(), ended.stderr.as_str()]);
     assert_eq!(lab.leaks(&texts), Vec::<String>::new());
     check_files(&lab);
+    write_nothing(&lab);
+}
+
+/// One more boot over the same root is ready as well, and has nothing to do.
+fn write_nothing(lab: &Lab) {
+    let again = run_command(lab.boot(REAL_CLOUD, &["--exit-when-ready"])).summary();
+    assert_eq!(
+        (&again["result"], &again["writes"]),
+        (&"ready".into(), &0.into()),
+        "{again}"
+    );
+}
+
+#[test]
+fn a_control_plane_becomes_ready_with_the_volumes_of_its_region() {
+    let aws = match Aws::start(Duration::from_millis(150)) {
+        Ok(aws) => aws,
+        Err(reason) => return skipped(&reason),
+    };
+    let proxy = Arc::clone(&aws.proxy);
+    let mut lab = match Lab::with_aws(move |request| proxy.answer(request)) {
+        Ok(lab) => lab,
+        Err(reason) => return skipped(&reason),
+    };
+    let instance = "i-0123456789abcdef0";
+    let pins = programs().pins(&format!("{}/{ASSETS}", lab.endpoint()));
+    lab.add_instance(instance, "control-plane", &pins);
+    lab.plant_region(instance, "control-plane");
+    let ended = run_command(lab.boot(SIMULATED_CLOUD, &["--exit-when-ready"]));
+    let summary = ended.summary();
+    assert_eq!(
+        (ended.status, &summary["result"]),
+        (0, &"ready".into()),
+        "{summary}"
+    );
+    assert_eq!(summary["spec"]["role"], "control-plane");
+    println!(
+        "s3 {:?}, counted {}",
+        aws.proxy.counts(Service::S3),
+        summary["calls"]
+    );
+    assert!(counted(&summary, "s3") <= 150, "{}", summary["calls"]);
+    assert_eq!(
+        lab.leaks(&[&ended.stdout, &ended.stderr]),
+        Vec::<String>::new()
+    );
+    for manifest in [
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "etcd",
+        "etcd-events",
+    ] {
+        let path = lab
+            .root()
+            .join(format!("etc/kubernetes/manifests/{manifest}.manifest"));
+        assert!(path.is_file(), "{manifest}");
+    }
 }
 
 fn check_budget(summary: &Value, proxy: &Unfriendly, metadata: usize) {
@@ -146,7 +208,10 @@ fn check_budget(summary: &Value, proxy: &Unfriendly, metadata: usize) {
         metadata as u64,
         "and to the metadata service"
     );
-    assert!(s3.throttled > 0, "the proxy throttled: {s3:?}");
+    assert!(
+        s3.throttled > 0 && s3.failed > 0,
+        "the proxy throttled and failed: {s3:?}"
+    );
     let assets = summary["changed"].as_array().map_or(0, |changed| {
         changed
             .iter()

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use quake_integration::agent;
 use quake_integration::http::{Reply, Request, Server};
 use quake_integration::imds::{
-    ACCESS_KEY_ID, Metadata, SECRET_ACCESS_KEY, SESSION_TOKEN, TOKEN, user_data,
+    ACCESS_KEY_ID, Metadata, SECRET_ACCESS_KEY, SESSION_TOKEN, TOKEN, identity_document, user_data,
 };
 use quake_integration::namespace::{METADATA, Namespace};
 use quake_integration::node::{EXAMPLE, Mirrored, kube_env};
@@ -86,6 +86,34 @@ impl Lab {
         );
         let metadata = Metadata::of(instance, &text);
         self.add_metadata(move |request| metadata.answer(request));
+    }
+
+    /// Puts a simulated region with this instance and the volumes of its group where a boot finds it, but
+    /// nothing of a node: a rehearsal elsewhere makes it.
+    pub(crate) fn plant_region(&self, instance: &str, group: &str) {
+        let elsewhere = self.scratch.path().join("elsewhere");
+        let identity = self.scratch.path().join("identity.json");
+        std::fs::write(&identity, identity_document(instance)).expect("the folder is ours");
+        let plain = |path: &Path| {
+            path.to_str()
+                .expect("a temporary directory has a plain name")
+                .to_owned()
+        };
+        let (root, identity) = (plain(&elsewhere), plain(&identity));
+        let ended = agent::run(&[
+            "plan",
+            "--instance-group",
+            group,
+            "--identity",
+            &identity,
+            "--root",
+            &root,
+        ]);
+        assert_eq!(ended.status, 0, "{}", ended.text());
+        let region = "var/lib/quake-agent/rehearsal/region.json";
+        let target = self.root().join(region);
+        std::fs::create_dir_all(target.parent().expect("it has one")).expect("the folder is ours");
+        std::fs::copy(elsewhere.join(region), target).expect("the rehearsal kept its region");
     }
 
     /// Every request that the metadata service saw, where there is one.
