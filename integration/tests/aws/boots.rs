@@ -1,13 +1,13 @@
 //! Nodes that become ready although every service is throttled and fails now and then.
 
-use crate::lab::{ASSETS, BUCKET, KEY, Lab, objects, programs};
+use crate::lab::{ASSETS, BUCKET, KEY, Lab, encoded_key, objects, programs};
 use quake_integration::agent::{Running, run_command};
 use quake_integration::http::{Endpoint, get};
 use quake_integration::moto::Moto;
 use quake_integration::node::CLUSTER;
 use quake_integration::proxy::{Service, Unfriendly};
 use quake_integration::random::Random;
-use quake_integration::skip::skipped;
+use quake_integration::skip::{is_root, skipped};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +34,9 @@ struct Aws {
 
 impl Aws {
     fn start(pace: Duration) -> Result<Self, String> {
+        if !is_root() {
+            return Err("network namespaces can be made by root alone".to_owned());
+        }
         let moto = Moto::start()?;
         for (key, bytes) in objects(KEYPAIRS) {
             moto.put_object(BUCKET, &key, &bytes)
@@ -248,7 +251,9 @@ fn check_files(lab: &Lab) {
     for plugin in ["bridge", "host-local", "loopback"] {
         assert!(root.join("opt/cni/bin").join(plugin).is_file(), "{plugin}");
     }
-    let kubeconfig = std::fs::metadata(root.join("var/lib/kubelet/kubeconfig"))
-        .expect("kubelet has a kubeconfig");
-    assert_eq!(kubeconfig.permissions().mode() & 0o077, 0);
+    let kubeconfig = root.join("var/lib/kubelet/kubeconfig");
+    let text = std::fs::read_to_string(&kubeconfig).expect("kubelet has a kubeconfig");
+    assert!(text.contains(&encoded_key()), "the planted key is in use");
+    let metadata = std::fs::metadata(&kubeconfig).expect("it was read a line above");
+    assert_eq!(metadata.permissions().mode() & 0o077, 0);
 }

@@ -157,7 +157,7 @@ impl Lab {
                 texts.push(std::fs::read_to_string(folder.join(file)).unwrap_or_default());
             }
         }
-        let encoded_key = STANDARD.encode(private_key());
+        let encoded_key = encoded_key();
         let secrets = [
             ACCESS_KEY_ID,
             SECRET_ACCESS_KEY,
@@ -218,14 +218,19 @@ pub(crate) fn programs() -> Mirrored {
 }
 
 /// A text that is searched for wherever it must not be.
-pub(crate) fn private_key() -> String {
+fn private_key() -> String {
     format!("-----BEGIN RSA PRIVATE KEY-----\n{KEY_BODY}\n-----END RSA PRIVATE KEY-----\n")
+}
+
+/// The planted key as kubeconfigs and keysets carry it.
+pub(crate) fn encoded_key() -> String {
+    STANDARD.encode(private_key())
 }
 
 fn keyset(name: &str) -> String {
     let certificate =
         format!("-----BEGIN CERTIFICATE-----\nMIIC{name}\n-----END CERTIFICATE-----\n");
-    let (certificate, key) = (STANDARD.encode(certificate), STANDARD.encode(private_key()));
+    let (certificate, key) = (STANDARD.encode(certificate), encoded_key());
     format!(
         "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
     )
