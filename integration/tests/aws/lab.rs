@@ -10,6 +10,7 @@ use quake_integration::imds::{
 use quake_integration::namespace::{METADATA, Namespace};
 use quake_integration::node::{EXAMPLE, Mirrored, kube_env};
 use quake_integration::tree::{OWN, Tree};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -101,7 +102,8 @@ impl Lab {
         };
         let (root, identity) = (plain(&elsewhere), plain(&identity));
         let ended = agent::run(&[
-            "plan",
+            "rehearse",
+            "--exit-when-ready",
             "--instance-group",
             group,
             "--identity",
@@ -113,7 +115,10 @@ impl Lab {
         let region = "var/lib/quake-agent/rehearsal/region.json";
         let target = self.root().join(region);
         std::fs::create_dir_all(target.parent().expect("it has one")).expect("the folder is ours");
-        std::fs::copy(elsewhere.join(region), target).expect("the rehearsal kept its region");
+        let kept = std::fs::read(elsewhere.join(region)).expect("the rehearsal kept its region");
+        let mut kept: Value = serde_json::from_slice(&kept).expect("a region is JSON");
+        forget_the_node(&mut kept);
+        std::fs::write(target, kept.to_string()).expect("the folder is ours");
     }
 
     /// Every request that the metadata service saw, where there is one.
@@ -234,4 +239,24 @@ fn keyset(name: &str) -> String {
     format!(
         "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
     )
+}
+
+/// Undoes in a region what its rehearsal did: volumes are free again, nothing is mounted or started.
+fn forget_the_node(region: &mut Value) {
+    region["units"] = json!({});
+    region["mounts"] = json!([]);
+    for contents in region["contents"]
+        .as_object_mut()
+        .expect("a region has volumes")
+        .values_mut()
+    {
+        *contents = json!({ "kind": "blank" });
+    }
+    for volume in region["volumes"]
+        .as_array_mut()
+        .expect("a region has volumes")
+    {
+        volume["state"] = json!("available");
+        volume["attachments"] = json!([]);
+    }
 }

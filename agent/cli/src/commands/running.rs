@@ -76,7 +76,7 @@ pub(crate) async fn run(run: Run) -> u8 {
 
 /// Takes the root for this process alone.
 fn lock(root: &Path) -> Result<std::fs::File, u8> {
-    let path = root.join("var/lib/quake-agent/lock");
+    let path = root.join("run/quake-agent/lock");
     let cannot = |error: &dyn std::fmt::Display| {
         usage(&format!("{} cannot be locked: {error}", path.display()))
     };
