@@ -5,6 +5,7 @@ use crate::emit::Emitter;
 use crate::request::Request;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use quake_model::backoff::ARRIVAL;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
@@ -13,7 +14,7 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 /// How often a phase is observed and planned again after someone else changed the world.
-const CONFLICT_ROUNDS: usize = 3;
+const CONFLICT_ROUNDS: u32 = 3;
 
 /// How a boot ended; the rest is in the emitter's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,13 +122,15 @@ impl<H: Host> Context<'_, H> {
 
     /// Observes, plans and applies; after a conflict once more from fresh facts, a few times.
     async fn converge(&self, phase: Phase) -> Result<usize, Fault> {
-        let mut round = 0;
+        let mut round: u32 = 0;
         loop {
             let ended = self.plan_and_apply(phase).await;
             match ended {
                 Err(fault) if fault.class() == Class::Conflict && round < CONFLICT_ROUNDS => {
                     round += 1;
                     self.emitter.emit(Event::Warning { fault });
+                    // EC2's reads lag behind its writes: planned again at once, the facts would be the same.
+                    self.pause(ARRIVAL.pause(round, self.draw())).await?;
                 }
                 ended => return ended,
             }

@@ -114,7 +114,7 @@ impl<H: Meter> Context<'_, H> {
         clippy::disallowed_methods,
         reason = "this is the one place that sleeps"
     )]
-    async fn pause(&self, pause: Duration) -> Result<(), Fault> {
+    pub(crate) async fn pause(&self, pause: Duration) -> Result<(), Fault> {
         tokio::select! {
             () = tokio::time::sleep(pause) => Ok(()),
             fault = self.stopped() => Err(fault),

@@ -104,13 +104,16 @@ fn announce(served: &Served, output: OutputFormat) {
     for problem in &served.problems {
         output::error_line(format_args!("warning: {problem}"));
     }
-    if output == OutputFormat::Text {
-        if let Some(address) = served.address {
-            output::line(format_args!("readiness: http://{address}/readyz?verbose"));
-        }
-        if let Some(socket) = &served.socket {
-            output::line(format_args!("readiness: unix:{}", socket.display()));
-        }
+    // Beside JSON the places go to standard error: a port may have been chosen only now.
+    let say = |line: String| match output {
+        OutputFormat::Text => output::line(line),
+        OutputFormat::Json => output::error_line(line),
+    };
+    if let Some(address) = served.address {
+        say(format!("readiness: http://{address}/readyz?verbose"));
+    }
+    if let Some(socket) = &served.socket {
+        say(format!("readiness: unix:{}", socket.display()));
     }
 }
 

@@ -11,10 +11,9 @@ use std::time::Duration;
 
 /// Prints the status; 0 when ready, 1 when not, and the class's status when the boot failed.
 pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
-    let alive = ask(&arguments.endpoint, "/readyz", Duration::from_secs(2))
-        .await
-        .is_ok();
-    let Some(record) = read_record(&arguments.root) else {
+    let told = ask_for_events(&arguments.endpoint).await;
+    let alive = told.is_some();
+    let Some(record) = told.or_else(|| read_record(&arguments.root)) else {
         output::error_line(format_args!(
             "error: no boot is recorded below {}",
             arguments.root.display()
@@ -43,13 +42,26 @@ pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
     }
 }
 
+/// The record of the running agent, by folding its events as it does itself.
+async fn ask_for_events(endpoint: &EndpointArguments) -> Option<Record> {
+    let (_, body) = ask(endpoint, "/v1/events", Duration::from_secs(2))
+        .await
+        .ok()?;
+    let mut record = Record::default();
+    for line in body.lines() {
+        record.fold(&serde_json::from_str(line).ok()?);
+    }
+    record.boot.is_some().then_some(record)
+}
+
 /// The record of the latest boot, from its ledger: events folded, as the agent itself does.
 fn read_record(root: &Path) -> Option<Record> {
     let path = latest(&root.join("var/lib/quake-agent/boots")).ok()??;
     let (envelopes, _) = read_ledger(&path).ok()?;
     let mut record = Record::default();
     envelopes.iter().for_each(|envelope| record.fold(envelope));
-    Some(record)
+    // A ledger without its first event was cut short before anything happened.
+    record.boot.is_some().then_some(record)
 }
 
 /// Asks the running agent; the HTTP status and the body.

@@ -165,8 +165,9 @@ pub(crate) async fn formatted<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Outcome, Fault> {
-    let Ok(device) = device(context, volume).await else {
-        return unseen(context, volume);
+    let device = match device(context, volume).await {
+        Ok(device) => device,
+        Err(fault) => return unseen(context, fault),
     };
     let probe = async || {
         let probed = context.host.probe_device(&device.path).await;
@@ -210,8 +211,9 @@ pub(crate) async fn mounted<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Outcome, Fault> {
-    let Ok(device) = device(context, volume).await else {
-        return unseen(context, volume);
+    let device = match device(context, volume).await {
+        Ok(device) => device,
+        Err(fault) => return unseen(context, fault),
     };
     let decide = async || {
         let listed = context.host.list_mounts().await;
@@ -245,10 +247,9 @@ pub(crate) async fn mounted<H: Host>(
 }
 
 /// A plan cannot see the device of a volume that is not attached; a boot must.
-fn unseen<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Outcome, Fault> {
-    if context.is_planning() {
+fn unseen<H: Host>(context: &Context<'_, H>, fault: Fault) -> Result<Outcome, Fault> {
+    if context.is_planning() && fault.code == Code::StorageDeviceMissing {
         return Ok(Outcome::WouldChange);
     }
-    let summary = format!("the device of {} is gone", volume.volume_id);
-    Err(Fault::new(Code::StorageAttachFailed, summary))
+    Err(fault)
 }

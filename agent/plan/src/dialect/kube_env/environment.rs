@@ -56,6 +56,7 @@ impl KubeEnv {
 /// each with `source`, and with line and column where there is a place.
 pub fn read_kube_env(source: &str, text: &str) -> Result<(KubeEnv, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
+    refuse_newer(source, &root)?;
     let mut findings = tolerate(validate(source, &root, "KubeEnv"))?;
     let assets = root
         .items_of("Assets")
@@ -83,6 +84,9 @@ pub fn read_kube_env(source: &str, text: &str) -> Result<(KubeEnv, Vec<Fault>), 
 
 /// Everything wrong with a `kube_env.yaml` that was read as YAML, errors and findings alike.
 pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
+    if let Err(fault) = refuse_newer(source, root) {
+        return vec![fault];
+    }
     let mut found = validate(source, root, "KubeEnv");
     let mut assets = Vec::new();
     for entry in root.items_of("Assets") {
@@ -97,6 +101,32 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     let manifests = root.items_of("etcdManifests").iter();
     found.extend(manifests.filter_map(|entry| location(source, entry).err()));
     found
+}
+
+/// Keys that only the boot configuration of newer kops has (`BootConfig`, since 1.22).
+const NEWER_KEYS: &[&str] = &[
+    "NodeupConfigHash",
+    "ConfigServer",
+    "CloudProvider",
+    "InstanceGroupRole",
+];
+
+/// Refuses the boot configuration of a newer kops by its name, and not key by key as a misspelt old one.
+fn refuse_newer(source: &str, root: &Yaml) -> Result<(), Fault> {
+    let newer = root
+        .entries()
+        .iter()
+        .find(|(key, _)| NEWER_KEYS.contains(&key.name.as_str()));
+    match newer {
+        None => Ok(()),
+        Some((key, value)) => {
+            let summary = format!(
+                "{} is set, which only kops 1.22 and newer does: this agent reads kops 1.8 to 1.15",
+                key.name
+            );
+            Err(value.fault(source, Code::ConfigUnsupported, summary))
+        }
+    }
 }
 
 fn texts(root: &Yaml, key: &str) -> Vec<String> {
@@ -156,6 +186,15 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "ConfigBase: s3://bucket/c.example\nInstanceGroupName: nodes\n";
+
+    #[test]
+    fn the_configuration_of_a_newer_kops_is_refused_by_its_name() {
+        let text = "CloudProvider: aws\nInstanceGroupName: nodes\nNodeupConfigHash: abc\n";
+        let fault = read_kube_env("kube_env.yaml", text).expect_err("it is another dialect");
+        assert_eq!(fault.code, Code::ConfigUnsupported);
+        assert!(fault.summary.contains("CloudProvider"), "{fault}");
+        assert_eq!(survey("x", &parse("x", text).expect("it is YAML")).len(), 1);
+    }
 
     #[test]
     fn the_objects_of_the_store_are_found_from_the_base() {
