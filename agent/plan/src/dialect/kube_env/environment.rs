@@ -103,7 +103,8 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     found
 }
 
-/// Keys that only the boot configuration of newer kops has (`BootConfig`, since 1.22).
+/// Keys that only the boot configuration of newer kops has: `InstanceGroupRole` since 1.19, `ConfigServer`
+/// and `CloudProvider` since 1.21, `NodeupConfigHash` since 1.22 (`pkg/apis/nodeup/config.go` of those tags).
 const NEWER_KEYS: &[&str] = &[
     "NodeupConfigHash",
     "ConfigServer",
@@ -121,7 +122,7 @@ fn refuse_newer(source: &str, root: &Yaml) -> Result<(), Fault> {
         None => Ok(()),
         Some((key, value)) => {
             let summary = format!(
-                "{} is set, which only kops 1.22 and newer does: this agent reads kops 1.8 to 1.15",
+                "{} is set, which only kops 1.19 and newer does: this agent reads kops 1.8 to 1.15",
                 key.name
             );
             Err(value.fault(source, Code::ConfigUnsupported, summary))
