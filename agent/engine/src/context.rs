@@ -82,8 +82,6 @@ pub struct PlannedStep {
     pub before: Option<Contents>,
     /// A file's bytes as they would be.
     pub after: Option<Contents>,
-    /// Why it can not be known yet, such as `after storage`.
-    pub note: Option<String>,
 }
 
 pub(crate) struct Context<'a, H> {
@@ -164,7 +162,6 @@ impl PlannedStep {
             outcome,
             before: None,
             after: None,
-            note: None,
         }
     }
 
@@ -182,7 +179,6 @@ impl PlannedStep {
             outcome,
             before: before.filter(|_| shown).map(Contents),
             after: shown.then(|| after.clone()),
-            note: None,
         }
     }
 }

@@ -85,8 +85,6 @@ pub enum Code {
     NetworkModuleMissing,
     /// `network.sysctl-refused`
     NetworkSysctlRefused,
-    /// `network.no-default-route`
-    NetworkNoDefaultRoute,
     /// `network.unreadable`
     NetworkUnreadable,
     /// `storage.volume-conflict`
@@ -163,8 +161,6 @@ pub enum Code {
     ReadyCniMissing,
     /// `ready.probe-failing`
     ReadyProbeFailing,
-    /// `boot.deadline`
-    BootDeadline,
     /// `boot.budget-exceeded`
     BootBudgetExceeded,
     /// `boot.sink-failed`
@@ -212,7 +208,6 @@ impl Code {
         Self::ConfigBucketMissing,
         Self::NetworkModuleMissing,
         Self::NetworkSysctlRefused,
-        Self::NetworkNoDefaultRoute,
         Self::NetworkUnreadable,
         Self::StorageVolumeConflict,
         Self::StorageVolumeElsewhere,
@@ -251,7 +246,6 @@ impl Code {
         Self::ServicesUnitStarting,
         Self::ReadyCniMissing,
         Self::ReadyProbeFailing,
-        Self::BootDeadline,
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
@@ -456,12 +450,6 @@ impl Code {
                 class: Class::Denied,
                 why: "the kernel did not take a setting the node needs",
                 remedy: "run as root on the host, outside a container that holds /proc/sys read-only",
-            },
-            Self::NetworkNoDefaultRoute => Entry {
-                code: "network.no-default-route",
-                class: Class::NotYet,
-                why: "without a default route the node reaches neither the API server nor its mirrors",
-                remedy: "add a route to the subnet's route table, and check DHCP on the primary interface",
             },
             Self::NetworkUnreadable => Entry {
                 code: "network.unreadable",
@@ -690,12 +678,6 @@ impl Code {
                 class: Class::NotYet,
                 why: "a component the node needs does not answer its health check",
                 remedy: "read its log: journalctl -b -u kubelet, and /var/log/<component>.log",
-            },
-            Self::BootDeadline => Entry {
-                code: "boot.deadline",
-                class: Class::NotYet,
-                why: "a wait reached its end; the last state seen is in the causes",
-                remedy: "resolve the cause named; the next start of the agent goes on from here",
             },
             Self::BootBudgetExceeded => Entry {
                 code: "boot.budget-exceeded",
