@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod iam;
+
 use crate::parts::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -30,6 +32,8 @@ pub(crate) enum Command {
     Status(StatusArguments),
     /// Wait until the node is ready, or a condition holds
     Wait(WaitArguments),
+    /// Print what the agent needs of IAM
+    Iam(iam::IamArguments),
     /// Print the version
     Version(VersionArguments),
 }

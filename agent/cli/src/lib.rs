@@ -60,6 +60,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments).await,
         Command::Wait(arguments) => commands::wait::run(&arguments).await,
+        Command::Iam(arguments) => commands::iam::run(arguments),
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }

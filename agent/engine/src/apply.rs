@@ -3,6 +3,7 @@
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure;
 use crate::retry::millis;
+use crate::storage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_model::event::Event;
@@ -77,9 +78,9 @@ impl<H: Host> Context<'_, H> {
             Action::SetSysctl { key, value, .. } => {
                 ensure::network::sysctl(self, step, key, value).await
             }
-            Action::AttachVolume(volume) => ensure::storage::attached(self, step, volume).await,
-            Action::MakeFilesystem(volume) => ensure::storage::formatted(self, step, volume).await,
-            Action::MountVolume(volume) => ensure::storage::mounted(self, step, volume).await,
+            Action::AttachVolume(volume) => storage::attached(self, step, volume).await,
+            Action::MakeFilesystem(volume) => storage::formatted(self, step, volume).await,
+            Action::MountVolume(volume) => storage::mounted(self, step, volume).await,
             Action::StartUnit(unit) => ensure::services::started(self, step, unit).await,
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
         }

@@ -126,6 +126,11 @@ impl<'a, H> Context<'a, H> {
         read(&lock(&self.knowledge))
     }
 
+    /// Changes what is known and reads it.
+    pub(crate) fn know_mut<T>(&self, change: impl FnOnce(&mut Knowledge) -> T) -> T {
+        change(&mut lock(&self.knowledge))
+    }
+
     /// Adds to what is known.
     pub(crate) fn learn(&self, write: impl FnOnce(&mut Knowledge)) {
         write(&mut lock(&self.knowledge));

@@ -1,5 +1,6 @@
 //! What the boot has learnt so far, filled by one phase and read by the next.
 
+use crate::storage::StorageState;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
@@ -17,6 +18,7 @@ pub(crate) struct Knowledge {
     pub(crate) filesystems: Vec<String>,
     pub(crate) members: BTreeMap<Digest, Vec<String>>,
     pub(crate) slots: Vec<MountedSlot>,
+    pub(crate) storage: StorageState,
     pub(crate) credentials: Credentials,
     /// Credentials a rehearsal made up.
     pub(crate) stand_ins: Vec<String>,

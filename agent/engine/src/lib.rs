@@ -12,6 +12,7 @@ mod meaning;
 mod observe;
 mod request;
 mod retry;
+mod storage;
 
 pub use boot::{Verdict, boot};
 pub use budget::{Budget, NODE_BUDGET};

@@ -21,7 +21,11 @@ pub(crate) enum Attempted {
     SetSysctl,
     ReadDisks,
     MakeFilesystem,
+    CheckFilesystem,
+    GrowFilesystem,
     Mount,
+    KeepVolume,
+    TagVolume,
     UseUnit,
     StartUnit,
 }
@@ -56,6 +60,10 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             Condition::Conflict | Condition::Missing => Code::StorageAttachFailed,
             _ => Code::StorageCloudUnreachable,
         },
+        Attempted::KeepVolume | Attempted::TagVolume => match condition {
+            Condition::Denied => Code::StorageTagDenied,
+            _ => Code::StorageCloudUnreachable,
+        },
         Attempted::ReadConfiguration => configuration(condition),
         Attempted::ReadCredential => match condition {
             Condition::Missing => Code::CredentialsMissing,
@@ -73,6 +81,8 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         | Attempted::SetSysctl
         | Attempted::ReadDisks
         | Attempted::MakeFilesystem
+        | Attempted::CheckFilesystem
+        | Attempted::GrowFilesystem
         | Attempted::Mount
         | Attempted::UseUnit
         | Attempted::StartUnit => machine(attempted, condition),
@@ -120,10 +130,17 @@ fn machine(attempted: Attempted, condition: Condition) -> Code {
         (Attempted::MakeFilesystem, Condition::Occupied) => Code::StorageDeviceNotBlank,
         (Attempted::Mount, Condition::Malformed) => Code::StorageFilesystemUnusable,
         (Attempted::MakeFilesystem, _) => Code::StorageFormatFailed,
+        (Attempted::CheckFilesystem, _) => Code::StorageCheckFailed,
+        (Attempted::GrowFilesystem, _) => Code::StorageGrowFailed,
+        (_, Condition::Conflict) if is_of_disks(attempted) => Code::StorageDeviceMissing,
         (Attempted::Mount | Attempted::ReadDisks, _) => Code::StorageMountFailed,
         (_, Condition::Unknown) => Code::ServicesUnitUnknown,
         (_, Condition::Io) => Code::ServicesUnitFailed,
         (Attempted::StartUnit, Condition::TimedOut) => Code::ServicesUnitStarting,
         _ => Code::ServicesBusUnreachable,
     }
+}
+
+fn is_of_disks(attempted: Attempted) -> bool {
+    matches!(attempted, Attempted::ReadDisks | Attempted::Mount)
 }

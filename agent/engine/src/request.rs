@@ -73,6 +73,8 @@ pub struct Request {
     pub credentials: CredentialSource,
     /// Whether the instance must have a role before the state store is read.
     pub needs_role: bool,
+    /// Slots, such as `main/a`, in which an operator consents to an empty volume although data is expected.
+    pub empty_slots: Vec<String>,
     /// How long to hold out.
     pub patience: Patience,
     /// How many cloud calls the boot may make.

@@ -1,7 +1,7 @@
 //! The one loop that sleeps.
 
 use crate::context::{Context, lock};
-use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, PATIENT};
+use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, WATCH};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
 use quake_model::phase::Phase;
@@ -22,10 +22,10 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Waits longer between looks, for what comes late and costs much to look at.
-    pub(crate) fn patiently(self) -> Self {
+    /// Waits longer between looks, for what comes late.
+    pub(crate) fn watching(self) -> Self {
         Self {
-            arrival: PATIENT,
+            arrival: WATCH,
             ..self
         }
     }

@@ -30,11 +30,10 @@ pub const ARRIVAL: Backoff = Backoff {
     floor: Duration::from_millis(200),
 };
 
-/// For what may take half an hour and costs several cloud calls a look, such as a volume that another
-/// instance has to give up first.
-pub const PATIENT: Backoff = Backoff {
+/// For what another instance has to give up first: half an hour of looks that mostly cost one call each.
+pub const WATCH: Backoff = Backoff {
     base: Duration::from_secs(1),
-    cap: Duration::from_secs(60),
+    cap: Duration::from_secs(20),
     floor: Duration::from_millis(500),
 };
 

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod event;
 pub mod facts;
 pub mod fault;
+pub mod iam;
 pub mod location;
 pub mod outcome;
 pub mod phase;

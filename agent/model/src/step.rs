@@ -215,12 +215,12 @@ pub struct VolumeStep {
     pub slot: String,
     /// `vol-…`.
     pub volume_id: String,
-    /// The device name to ask EC2 for.
-    pub device_name: String,
     /// Where it is mounted.
     pub mount_point: String,
-    /// The filesystem's label.
+    /// The label of a filesystem that is made.
     pub label: String,
+    /// The UUID of a filesystem that is made; it follows from what the volume is.
+    pub uuid: String,
 }
 
 /// A unit and how it should be.

@@ -1,8 +1,6 @@
 //! Decides whether something holds already: what is wanted and what is there in, what to do out.
 
-use quake_model::facts::{
-    ActiveState, DeviceContents, EntryKind, FileFacts, MountFacts, UnitFacts,
-};
+use quake_model::facts::{ActiveState, EntryKind, FileFacts, MountFacts, UnitFacts};
 use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
 
 /// What to do about a file.
@@ -97,32 +95,6 @@ pub fn decide_unit(
         ActiveState::Inactive | ActiveState::Failed => UnitDecision::Start,
         ActiveState::Active if is_outdated && !done.started => UnitDecision::Restart,
         ActiveState::Active => UnitDecision::Hold,
-    }
-}
-
-/// What to do about an attached volume's device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FormatDecision {
-    /// It carries the filesystem wanted.
-    Hold,
-    /// It is proven blank and is given a filesystem.
-    Make,
-    /// It carries something else; what.
-    Refuse(String),
-}
-
-/// Decides whether a device may be formatted: only one that is proven blank.
-pub fn decide_format(contents: &DeviceContents) -> FormatDecision {
-    match contents {
-        DeviceContents::Blank => FormatDecision::Make,
-        DeviceContents::Filesystem { name, .. } if name == "ext4" => FormatDecision::Hold,
-        DeviceContents::Filesystem { name, .. } => {
-            FormatDecision::Refuse(format!("a {name} filesystem"))
-        }
-        DeviceContents::Signature { name } => FormatDecision::Refuse(format!("a {name} signature")),
-        DeviceContents::Unsigned { offset } => {
-            FormatDecision::Refuse(format!("no signature, but data from byte {offset} on"))
-        }
     }
 }
 
@@ -308,33 +280,13 @@ mod tests {
     }
 
     #[test]
-    fn formatting_is_refused_when_the_device_holds_anything() {
-        let other = DeviceContents::Filesystem {
-            name: "xfs".into(),
-            uuid: None,
-            label: None,
-        };
-        let table = DeviceContents::Signature {
-            name: "LVM2".into(),
-        };
-        let garbage = DeviceContents::Unsigned { offset: 4096 };
-        for contents in [other, table, garbage] {
-            assert!(
-                matches!(decide_format(&contents), FormatDecision::Refuse(_)),
-                "{contents:?}"
-            );
-        }
-        assert_eq!(decide_format(&DeviceContents::Blank), FormatDecision::Make);
-    }
-
-    #[test]
     fn a_mount_point_is_ours_by_device_number_and_not_by_name() {
         let wanted = VolumeStep {
             slot: "main/a".into(),
             volume_id: "vol-1".into(),
-            device_name: "/dev/xvdba".into(),
             mount_point: "/mnt/master-vol-1".into(),
             label: String::new(),
+            uuid: String::new(),
         };
         let mount = MountFacts {
             source: "/dev/nvme1n1".into(),

@@ -55,6 +55,25 @@ pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
     })
 }
 
+/// The certificates of all generations in a bundle, PEM: those retired and those to come too.
+///
+/// # Errors
+///
+/// As [`read_keyset`].
+pub fn read_authorities(source: &str, text: &str) -> Result<Vec<String>, Fault> {
+    let document = yaml::parse(source, text)?;
+    let keys = document.get("spec").and_then(|spec| spec.get("keys"));
+    let mut certificates = Vec::new();
+    for item in keys.map(Yaml::items).unwrap_or_default() {
+        let generation = read_generation(item).ok_or_else(|| {
+            let summary = format!("{source} holds a key that is not base64");
+            Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
+        })?;
+        certificates.extend(generation.certificate);
+    }
+    Ok(certificates)
+}
+
 fn read_generation(item: &Yaml) -> Option<Generation> {
     let decode = |name: &str| -> Option<Option<String>> {
         match item

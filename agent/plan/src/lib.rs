@@ -6,6 +6,7 @@ pub mod credentials;
 pub mod dialect;
 pub mod files;
 pub mod hold;
+pub mod iam;
 pub mod identity;
 pub mod keyset;
 pub mod known;

@@ -3,6 +3,10 @@
 //!
 //! A check returns the first promise that was broken, in words.
 
+mod volumes;
+
+pub use volumes::{cloud, disks};
+
 use quake_model::facts::{EntryKind, Owner, Placed};
 use quake_model::ports::{Assets, Condition, Files, Objects, PortError};
 use quake_model::spec::AssetSpec;

@@ -2,8 +2,9 @@
 
 use quake_model::facts::{ActiveState, AddressFacts, OsFacts};
 use quake_model::facts::{
-    Attachment, AttachmentState, DeviceContents, InstanceFacts, InstanceState, InstanceView,
-    LinkFacts, MountFacts, NetworkFacts, RouteFacts, UnitFacts, VolumeFacts, VolumeState,
+    Attachment, AttachmentState, DeviceContents, InsideFacts, InstanceFacts, InstanceState,
+    InstanceView, LinkFacts, MountFacts, NetworkFacts, RouteFacts, UnitFacts, VolumeFacts,
+    VolumeState,
 };
 use quake_model::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct Region {
     pub volumes: Vec<VolumeFacts>,
     /// What is on each volume.
     pub contents: BTreeMap<String, DeviceContents>,
+    /// What is inside the filesystem of each volume that has one.
+    #[serde(default)]
+    pub inside: BTreeMap<String, InsideFacts>,
     /// Mounts of this machine.
     pub mounts: Vec<MountFacts>,
     /// Modules loaded.
@@ -45,6 +49,7 @@ impl Region {
             instance_id: instance.instance_id.clone(),
             state: InstanceState::Running,
             launched: Timestamp(1_577_836_800_000),
+            zone: instance.zone.clone(),
             tags: BTreeMap::from([
                 ("KubernetesCluster".to_owned(), cluster.to_owned()),
                 (
@@ -62,6 +67,7 @@ impl Region {
             instances: vec![own],
             volumes: Vec::new(),
             contents: BTreeMap::new(),
+            inside: BTreeMap::new(),
             mounts: Vec::new(),
             modules: BTreeSet::new(),
             sysctls: BTreeMap::new(),
@@ -81,6 +87,8 @@ impl Region {
             etcd,
             member,
             members,
+            created,
+            encrypted,
         } = *slot;
         let tags = [
             ("Name".to_owned(), format!("{member}.etcd-{etcd}.{cluster}")),
@@ -100,8 +108,8 @@ impl Region {
             zone: self.instance.zone.clone(),
             state: VolumeState::Available,
             size_gib: 20,
-            created: Timestamp(1_577_836_800_000),
-            encrypted: false,
+            created,
+            encrypted,
             multi_attach: false,
             snapshot_id: None,
             tags: tags.into_iter().collect(),
@@ -111,20 +119,21 @@ impl Region {
             .insert(volume_id.to_owned(), DeviceContents::Blank);
     }
 
-    /// The device path of a volume attached here, by the order of attachment as on Nitro instances.
+    /// The device path of a volume attached here. It follows from the device name asked for, so that it stays the
+    /// same whatever else is attached; on a Nitro instance it would follow the order of attachment.
     pub fn device_of(&self, volume_id: &str) -> Option<String> {
-        let ours = |volume: &&VolumeFacts| {
-            let here = |a: &Attachment| {
-                a.instance_id == self.instance.instance_id && a.state == AttachmentState::Attached
-            };
-            volume.attachments.iter().any(here)
+        let here = |a: &&Attachment| {
+            a.instance_id == self.instance.instance_id && a.state == AttachmentState::Attached
         };
-        let index = self
-            .volumes
-            .iter()
-            .filter(ours)
-            .position(|volume| volume.volume_id == volume_id)?;
-        Some(format!("/dev/nvme{}n1", index + 1))
+        let mut volumes = self.volumes.iter();
+        let volume = volumes.find(|volume| volume.volume_id == volume_id)?;
+        let attachment = volume.attachments.iter().find(here)?;
+        let letters = attachment.device_name.bytes().rev().take(2);
+        let index = letters.enumerate().fold(0, |index, (place, letter)| {
+            let digit = u32::from(letter.to_ascii_lowercase().wrapping_sub(b'a'));
+            index + digit * if place == 0 { 1 } else { 26 }
+        });
+        Some(format!("/dev/nvme{index}n1"))
     }
 }
 
@@ -139,6 +148,10 @@ pub struct EtcdSlot<'a> {
     pub member: &'a str,
     /// All members.
     pub members: &'a [&'a str],
+    /// When the volume was made.
+    pub created: Timestamp,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
 }
 
 fn network_of(instance: &InstanceFacts) -> NetworkFacts {

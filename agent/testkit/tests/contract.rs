@@ -2,9 +2,10 @@
 
 use quake_model::digest::Digest;
 use quake_model::location::Location;
+use quake_model::ports::{Cloud, Disks};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::time::Timestamp;
-use quake_testkit::region::{Region, example_instance};
+use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{SimHost, Timing, contract};
 
 fn host() -> SimHost {
@@ -53,4 +54,39 @@ async fn the_simulated_objects_keep_the_contract() {
     host.put_object("s3://bucket/x/b/c", "c");
     let base: Location = "s3://bucket".parse().expect("a literal");
     assert_eq!(contract::objects(&host, &base).await, Ok(()));
+}
+
+const ME: &str = "i-0123456789abcdef0";
+
+/// A host with a free volume for an etcd member.
+fn host_with_volume() -> SimHost {
+    let host = host();
+    host.change(|region| {
+        let slot = EtcdSlot {
+            volume_id: "vol-0a",
+            etcd: "main",
+            member: "a",
+            members: &["a"],
+            created: Timestamp(0),
+            encrypted: false,
+        };
+        region.add_etcd_volume("contract.example", &slot);
+    });
+    host
+}
+
+#[tokio::test]
+async fn the_simulated_cloud_keeps_the_contract() {
+    let host = host_with_volume();
+    assert_eq!(contract::cloud(&host, "vol-0a", ME, "i-0b").await, Ok(()));
+}
+
+#[tokio::test]
+async fn the_simulated_disks_keep_the_contract() {
+    let host = host_with_volume();
+    let attached = host.attach_volume("vol-0a", ME, "/dev/xvdba").await;
+    assert_eq!(attached, Ok(()));
+    let devices = host.list_devices().await.expect("they are listed");
+    let ended = contract::disks(&host, &devices[0], "/mnt/contract").await;
+    assert_eq!(ended, Ok(()));
 }

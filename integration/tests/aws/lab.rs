@@ -245,6 +245,7 @@ fn keyset(name: &str) -> String {
 fn forget_the_node(region: &mut Value) {
     region["units"] = json!({});
     region["mounts"] = json!([]);
+    region["inside"] = json!({});
     for contents in region["contents"]
         .as_object_mut()
         .expect("a region has volumes")
@@ -258,5 +259,7 @@ fn forget_the_node(region: &mut Value) {
     {
         volume["state"] = json!("available");
         volume["attachments"] = json!([]);
+        let tags = volume["tags"].as_object_mut().expect("a volume has tags");
+        tags.retain(|key, _| !key.starts_with("quake.io/"));
     }
 }

@@ -41,12 +41,15 @@ const ROWS: &[Row] = &[
         ours: &["quake-model"],
         theirs: Theirs::Only(&[
             "base64",
+            "jiff",
             "serde",
             "serde-saphyr",
             "serde_json",
             "sha1",
             "sha2",
             "thiserror",
+            "uuid",
+            "x509-cert",
         ]),
         purity: Purity::Pure,
     },
@@ -122,6 +125,12 @@ const ROWS: &[Row] = &[
             "tracing-subscriber",
         ]),
         purity: Purity::Effects,
+    },
+    Row {
+        package: "quake-bench",
+        ours: &["quake-model", "quake-plan"],
+        theirs: Theirs::Any,
+        purity: Purity::Pure,
     },
     Row {
         package: "quake-integration",

@@ -3,6 +3,7 @@
 pub(crate) mod boot;
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod iam;
 pub(crate) mod plan;
 pub(crate) mod rehearse;
 pub(crate) mod status;

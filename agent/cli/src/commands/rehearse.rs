@@ -8,10 +8,11 @@ use crate::host::{NodeHost, Wiring};
 use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
-use quake_model::ports::Objects;
-use quake_model::spec::NodeSpec;
+use quake_model::ports::{Clock, Objects};
+use quake_model::spec::{EtcdMember, NodeSpec};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
 use quake_testkit::example;
@@ -117,6 +118,7 @@ fn request(
         configuration,
         credentials: CredentialSource::StandIn,
         needs_role: false,
+        empty_slots: Vec::new(),
         patience: Patience {
             denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
             deadline: run.deadline,
@@ -242,8 +244,11 @@ async fn read_document(
 
 /// Adds the blank volumes that kops would have made for this node's etcd members.
 fn add_volumes(region: &mut Region, spec: &NodeSpec) {
-    for slot in storage::slots(spec) {
-        let key = format!("k8s.io/etcd/{}", slot.cluster);
+    if !storage::has_slots(spec) {
+        return;
+    }
+    for etcd in &spec.etcd {
+        let key = format!("k8s.io/etcd/{}", etcd.name);
         if region
             .volumes
             .iter()
@@ -251,32 +256,28 @@ fn add_volumes(region: &mut Region, spec: &NodeSpec) {
         {
             continue;
         }
-        let etcd = spec.etcd.iter().find(|etcd| etcd.name == slot.cluster);
-        let all: Vec<&str> = etcd
-            .map(|etcd| etcd.members.iter().map(|m| m.name.as_str()).collect())
-            .unwrap_or_default();
-        let ours = etcd.and_then(|etcd| {
-            let own = |m: &&quake_model::spec::EtcdMember| {
-                m.instance_group.as_deref() == Some(spec.instance_group.as_str())
-            };
-            etcd.members.iter().find(own).or(etcd.members.first())
-        });
+        let own = |member: &&EtcdMember| {
+            member.instance_group.as_deref() == Some(spec.instance_group.as_str())
+        };
+        let ours = etcd.members.iter().find(own).or(etcd.members.first());
         // kops names members by the last letter of their zone.
         let zone_letter = &region.instance.zone[region.instance.zone.len().saturating_sub(1)..];
         let member = ours
             .map_or(zone_letter, |member| member.name.as_str())
             .to_owned();
-        let members = if all.is_empty() {
-            vec![member.as_str()]
-        } else {
-            all
-        };
-        let volume_id = volume_id(&spec.cluster, &slot.cluster, &member);
+        let mut members: Vec<&str> = etcd.members.iter().map(|m| m.name.as_str()).collect();
+        if members.is_empty() {
+            members.push(&member);
+        }
+        let volume_id = volume_id(&spec.cluster, &etcd.name, &member);
         let slot = EtcdSlot {
             volume_id: &volume_id,
-            etcd: &slot.cluster,
+            etcd: &etcd.name,
             member: &member,
             members: &members,
+            // Later than any authority that the store may hold, as a volume of the cluster is.
+            created: SystemClock.now(),
+            encrypted: ours.is_some_and(|member| member.encrypted),
         };
         region.add_etcd_volume(&spec.cluster, &slot);
     }

@@ -1,5 +1,6 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
+mod mirror;
 mod ports;
 
 use crate::args::AssetMode;

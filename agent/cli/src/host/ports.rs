@@ -4,13 +4,14 @@ use super::NodeHost;
 use crate::parts::Part;
 use quake_model::digest::Digest;
 use quake_model::facts::{
-    DeviceContents, DeviceFacts, FileFacts, InstanceFacts, InstanceView, MountFacts, NetworkFacts,
-    OsFacts, Placed, ProbeFacts, UnitFacts, VolumeFacts,
+    DeviceContents, DeviceFacts, FileFacts, FilesystemCheck, InsideFacts, InstanceFacts,
+    InstanceView, MountFacts, NetworkFacts, NewFilesystem, OsFacts, Placed, ProbeFacts, UnitFacts,
+    VolumeFacts,
 };
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, Kernel, Metadata, Meter, Object,
-    Objects, PortError, Probes, ReportBytes, Units, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, InstanceQuery, Kernel, Metadata,
+    Meter, Object, Objects, PortError, Probes, ReportBytes, Units, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
@@ -32,7 +33,9 @@ const CNI_DIRECTORY: &str = "/etc/cni/net.d";
 
 impl Metadata for NodeHost {
     async fn read_instance(&self) -> Result<InstanceFacts, PortError> {
-        route!(self, Metadata, imds.read_instance())
+        let instance = route!(self, Metadata, imds.read_instance())?;
+        self.mirror_instance(&instance);
+        Ok(instance)
     }
 
     async fn read_user_data(&self) -> Result<Option<Vec<u8>>, PortError> {
@@ -45,12 +48,17 @@ impl Metadata for NodeHost {
 }
 
 impl Cloud for NodeHost {
-    async fn describe_instances(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
-        route!(self, Cloud, ec2.describe_instances(ids))
+    async fn describe_instances(
+        &self,
+        query: &InstanceQuery,
+    ) -> Result<Vec<InstanceView>, PortError> {
+        route!(self, Cloud, ec2.describe_instances(query))
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<VolumeFacts>, PortError> {
-        route!(self, Cloud, ec2.describe_volumes(query))
+        let volumes = route!(self, Cloud, ec2.describe_volumes(query))?;
+        self.mirror_volumes(&volumes);
+        Ok(volumes)
     }
 
     async fn attach_volume(
@@ -60,6 +68,22 @@ impl Cloud for NodeHost {
         device: &str,
     ) -> Result<(), PortError> {
         route!(self, Cloud, ec2.attach_volume(volume, instance, device))
+    }
+
+    async fn keep_on_termination(&self, instance: &str, device: &str) -> Result<(), PortError> {
+        route!(self, Cloud, ec2.keep_on_termination(instance, device))
+    }
+
+    async fn tag_volume(
+        &self,
+        volume: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        route!(self, Cloud, ec2.tag_volume(volume, tags))
+    }
+
+    async fn untag_volume(&self, volume: &str, keys: &[String]) -> Result<(), PortError> {
+        route!(self, Cloud, ec2.untag_volume(volume, keys))
     }
 }
 
@@ -149,20 +173,40 @@ impl Disks for NodeHost {
         route!(self, Disks, disks.list_devices())
     }
 
-    async fn probe_device(&self, path: &str) -> Result<DeviceContents, PortError> {
-        route!(self, Disks, disks.probe_device(path))
+    async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
+        route!(self, Disks, disks.probe_device(device))
     }
 
-    async fn make_filesystem(&self, path: &str, label: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.make_filesystem(path, label))
+    async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
+        route!(self, Disks, disks.look_inside(device))
+    }
+
+    async fn make_filesystem(
+        &self,
+        device: &DeviceFacts,
+        wanted: &NewFilesystem,
+    ) -> Result<(), PortError> {
+        route!(self, Disks, disks.make_filesystem(device, wanted))
+    }
+
+    async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
+        route!(self, Disks, disks.check_filesystem(device))
+    }
+
+    async fn grow_filesystem(&self, device: &DeviceFacts) -> Result<(), PortError> {
+        route!(self, Disks, disks.grow_filesystem(device))
     }
 
     async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
         route!(self, Disks, disks.list_mounts())
     }
 
-    async fn mount_device(&self, path: &str, target: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.mount_device(path, target))
+    async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
+        route!(self, Disks, disks.mount_device(device, target))
+    }
+
+    async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
+        route!(self, Disks, disks.write_marker(device, text))
     }
 }
 

@@ -5,4 +5,3 @@ pub(crate) mod files;
 pub(crate) mod network;
 pub(crate) mod ready;
 pub(crate) mod services;
-pub(crate) mod storage;

@@ -6,7 +6,7 @@ use crate::meaning::{Attempted, fault_of};
 use quake_model::facts::{ActiveState, ProbeFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Host, InstanceQuery};
 use quake_model::step::{Condition, Step};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -68,7 +68,7 @@ async fn own_tags<H: Host>(context: &Context<'_, H>, any_of: &[String]) -> Resul
         .instance_id;
     let described = context
         .host
-        .describe_instances(std::slice::from_ref(&id))
+        .describe_instances(&InstanceQuery::Ids(vec![id.clone()]))
         .await;
     let views = described.map_err(|error| fault_of(Attempted::DescribeInstances, error))?;
     let Some(own) = views.into_iter().find(|view| view.instance_id == id) else {

@@ -48,7 +48,7 @@ impl<H: Host> Context<'_, H> {
         Ok(())
     }
 
-    fn config_base(&self) -> Result<Location, Fault> {
+    pub(crate) fn config_base(&self) -> Result<Location, Fault> {
         let spec = self.know(Knowledge::spec)?;
         let asked = self.request.configuration.config_base.clone();
         Ok(asked.unwrap_or_else(|| spec.config_base.clone()))

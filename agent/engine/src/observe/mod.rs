@@ -2,7 +2,7 @@
 
 mod config;
 mod credentials;
-mod storage;
+mod members;
 
 use crate::context::Context;
 use crate::meaning::{Attempted, fault_of};

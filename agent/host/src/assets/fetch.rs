@@ -161,8 +161,9 @@ fn rank(condition: Condition) -> u8 {
         | Condition::Throttled
         | Condition::TimedOut
         | Condition::ClockSkew
-        | Condition::Conflict => 2,
-        Condition::Denied => 3,
+        | Condition::Conflict
+        | Condition::NotReady => 2,
+        Condition::Denied | Condition::Limit | Condition::Impossible => 3,
         Condition::DigestMismatch | Condition::Malformed => 4,
         Condition::Missing | Condition::Unknown => 5,
     }

@@ -5,9 +5,14 @@ use super::ec2_facts::{instance_view, volume_facts};
 use super::failure::{Attempt, is_expired, port_error};
 use aws_sdk_ec2::config::http::HttpResponse;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_ec2::types::{Filter, Reservation};
+use aws_sdk_ec2::types::{
+    EbsInstanceBlockDeviceSpecification, Filter, InstanceBlockDeviceMappingSpecification,
+    Reservation, Tag,
+};
 use quake_model::facts::{InstanceView, VolumeFacts};
-use quake_model::ports::{Cloud, PortError, VolumeQuery};
+use quake_model::iam::partition_of;
+use quake_model::ports::{Cloud, InstanceQuery, PortError, VolumeQuery};
+use std::collections::BTreeMap;
 
 /// How many results a page has: the most that DescribeVolumes gives (EC2 API reference).
 const PAGE_SIZE: i32 = 500;
@@ -27,18 +32,32 @@ impl Ec2 {
         Self { aws }
     }
 
-    async fn attempt(
-        &self,
-        action: &'static str,
-        resource: &str,
-        subject: String,
-    ) -> Result<Attempt, PortError> {
+    /// An attempt on everything: the describing actions know no resources.
+    async fn attempt(&self, action: &'static str, subject: String) -> Result<Attempt, PortError> {
         let region = self.aws.region().await?;
         Ok(Attempt {
             action,
-            resource: resource.to_owned(),
+            resources: vec!["*".to_owned()],
+            key: String::new(),
             subject,
             endpoint: self.aws.endpoint("ec2", &region),
+        })
+    }
+
+    /// An attempt on resources such as `volume/vol-1`, of whichever account.
+    async fn attempt_on(
+        &self,
+        action: &'static str,
+        resources: &[(&str, &str)],
+        subject: String,
+    ) -> Result<Attempt, PortError> {
+        let region = self.aws.region().await?;
+        let partition = partition_of(&region);
+        let arn = |(kind, id): &(&str, &str)| format!("arn:{partition}:ec2:{region}:*:{kind}/{id}");
+        let attempt = self.attempt(action, subject).await?;
+        Ok(Attempt {
+            resources: resources.iter().map(arn).collect(),
+            ..attempt
         })
     }
 
@@ -52,12 +71,14 @@ impl Ec2 {
         port_error(attempt, &error)
     }
 
-    async fn describe_filtered(
+    /// All pages. Each becomes facts before the next is asked for, and none is kept: an account may have
+    /// thousands of volumes. While EC2 changes, pages may show one volume twice and differently; both are returned.
+    async fn volumes(
         &self,
         filter: Filter,
         subject: String,
     ) -> Result<Vec<VolumeFacts>, PortError> {
-        let attempt = self.attempt("ec2:DescribeVolumes", "*", subject).await?;
+        let attempt = self.attempt("ec2:DescribeVolumes", subject).await?;
         let client = self.aws.ec2().await?;
         let (mut found, mut token) = (Vec::new(), None);
         loop {
@@ -80,16 +101,17 @@ impl Ec2 {
         }
     }
 
-    async fn describe_listed(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
-        let subject = format!("instances {}", ids.join(", "));
-        let attempt = self.attempt("ec2:DescribeInstances", "*", subject).await?;
+    async fn instances(
+        &self,
+        filter: Filter,
+        subject: String,
+    ) -> Result<Vec<InstanceView>, PortError> {
+        let attempt = self.attempt("ec2:DescribeInstances", subject).await?;
         let client = self.aws.ec2().await?;
         let (mut found, mut token) = (Vec::new(), None);
         loop {
             self.aws.count("ec2:DescribeInstances");
-            let request = client
-                .describe_instances()
-                .filters(filter("instance-id", ids));
+            let request = client.describe_instances().filters(filter.clone());
             let sent = request
                 .max_results(PAGE_SIZE)
                 .set_next_token(token)
@@ -111,12 +133,25 @@ impl Ec2 {
 
 impl Cloud for Ec2 {
     /// Asks with a filter and not by id: one unknown id would fail the whole request.
-    async fn describe_instances(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
-        let mut found = Vec::new();
-        for some in ids.chunks(FILTER_VALUES) {
-            found.extend(self.describe_listed(some).await?);
+    async fn describe_instances(
+        &self,
+        query: &InstanceQuery,
+    ) -> Result<Vec<InstanceView>, PortError> {
+        match query {
+            InstanceQuery::Tagged { key, value } => {
+                let subject = format!("instances with the tag {key}={value}");
+                let filter = filter(&format!("tag:{key}"), std::slice::from_ref(value));
+                self.instances(filter, subject).await
+            }
+            InstanceQuery::Ids(ids) => {
+                let mut found = Vec::new();
+                for some in ids.chunks(FILTER_VALUES) {
+                    let subject = format!("instances {}", some.join(", "));
+                    found.extend(self.instances(filter("instance-id", some), subject).await?);
+                }
+                Ok(found)
+            }
         }
-        Ok(found)
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<VolumeFacts>, PortError> {
@@ -124,21 +159,18 @@ impl Cloud for Ec2 {
             VolumeQuery::Tagged { key, value } => {
                 let subject = format!("volumes with the tag {key}={value}");
                 let filter = filter(&format!("tag:{key}"), std::slice::from_ref(value));
-                self.describe_filtered(filter, subject).await
+                self.volumes(filter, subject).await
             }
             VolumeQuery::AttachedTo(instance) => {
                 let subject = format!("volumes of {instance}");
                 let filter = filter("attachment.instance-id", std::slice::from_ref(instance));
-                self.describe_filtered(filter, subject).await
+                self.volumes(filter, subject).await
             }
             VolumeQuery::Ids(ids) => {
                 let mut found = Vec::new();
                 for some in ids.chunks(FILTER_VALUES) {
                     let subject = format!("volumes {}", some.join(", "));
-                    found.extend(
-                        self.describe_filtered(filter("volume-id", some), subject)
-                            .await?,
-                    );
+                    found.extend(self.volumes(filter("volume-id", some), subject).await?);
                 }
                 Ok(found)
             }
@@ -151,13 +183,11 @@ impl Cloud for Ec2 {
         instance_id: &str,
         device_name: &str,
     ) -> Result<(), PortError> {
-        let region = self.aws.region().await?;
-        let partition = partition(&region);
-        let resource = format!(
-            "arn:{partition}:ec2:{region}:*:volume/{volume_id} and arn:{partition}:ec2:{region}:*:instance/{instance_id}"
-        );
+        let resources = [("volume", volume_id), ("instance", instance_id)];
         let subject = format!("volume {volume_id} to {instance_id} as {device_name}");
-        let attempt = self.attempt("ec2:AttachVolume", &resource, subject).await?;
+        let attempt = self
+            .attempt_on("ec2:AttachVolume", &resources, subject)
+            .await?;
         let client = self.aws.ec2().await?;
         self.aws.count("ec2:AttachVolume");
         let request = client
@@ -169,14 +199,72 @@ impl Cloud for Ec2 {
             Err(error) => Err(self.failed(&attempt, error).await),
         }
     }
-}
 
-/// The partition that ARNs of a region begin with.
-pub(super) fn partition(region: &str) -> &'static str {
-    match region {
-        region if region.starts_with("cn-") => "aws-cn",
-        region if region.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
+    async fn keep_on_termination(
+        &self,
+        instance_id: &str,
+        device_name: &str,
+    ) -> Result<(), PortError> {
+        let action = "ec2:ModifyInstanceAttribute";
+        let subject = format!("DeleteOnTermination of {device_name} of {instance_id}");
+        // The call names the device; which volume that is, and whether IAM judges it too, EC2 knows.
+        let resources = [("instance", instance_id), ("volume", "*")];
+        let attempt = self.attempt_on(action, &resources, subject).await?;
+        let client = self.aws.ec2().await?;
+        self.aws.count(action);
+        let keep = EbsInstanceBlockDeviceSpecification::builder().delete_on_termination(false);
+        let mapping = InstanceBlockDeviceMappingSpecification::builder()
+            .device_name(device_name)
+            .ebs(keep.build());
+        let request = client.modify_instance_attribute().instance_id(instance_id);
+        match request.block_device_mappings(mapping.build()).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(&attempt, error).await),
+        }
+    }
+
+    async fn tag_volume(
+        &self,
+        volume_id: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        let named: Vec<&str> = tags.keys().map(String::as_str).collect();
+        let subject = format!("tags {} of volume {volume_id}", named.join(", "));
+        let attempt = self
+            .attempt_on("ec2:CreateTags", &[("volume", volume_id)], subject)
+            .await?;
+        let client = self.aws.ec2().await?;
+        self.aws.count("ec2:CreateTags");
+        let tag = |(key, value)| Tag::builder().key(key).value(value).build();
+        let tags: Vec<Tag> = tags.iter().map(tag).collect();
+        let request = client.create_tags().resources(volume_id);
+        match request.set_tags(Some(tags)).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(&attempt, error).await),
+        }
+    }
+
+    /// Asks nobody when no key is named: to EC2, no keys would mean every tag (DeleteTags, API reference).
+    async fn untag_volume(&self, volume_id: &str, keys: &[String]) -> Result<(), PortError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let subject = format!("tags {} of volume {volume_id}", keys.join(", "));
+        let attempt = self
+            .attempt_on("ec2:DeleteTags", &[("volume", volume_id)], subject)
+            .await?;
+        let client = self.aws.ec2().await?;
+        self.aws.count("ec2:DeleteTags");
+        // A tag without a value: EC2 removes it whatever its value is.
+        let tags: Vec<Tag> = keys
+            .iter()
+            .map(|key| Tag::builder().key(key).build())
+            .collect();
+        let request = client.delete_tags().resources(volume_id);
+        match request.set_tags(Some(tags)).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(&attempt, error).await),
+        }
     }
 }
 

@@ -36,6 +36,11 @@ pub(super) fn instance_view(instance: &types::Instance) -> Option<InstanceView> 
         instance_id: instance.instance_id()?.to_owned(),
         state: instance_state(instance.state().and_then(|state| state.name())),
         launched: instant(instance.launch_time()),
+        zone: instance
+            .placement()
+            .and_then(|placement| placement.availability_zone())
+            .unwrap_or_default()
+            .to_owned(),
         tags: tag_map(instance.tags()),
         device_names: names.map(str::to_owned).collect(),
     })
@@ -46,6 +51,8 @@ fn attachment(attachment: &types::VolumeAttachment) -> Attachment {
         instance_id: attachment.instance_id().unwrap_or_default().to_owned(),
         device_name: attachment.device().unwrap_or_default().to_owned(),
         state: attachment_state(attachment.state()),
+        since: attachment.attach_time().map(|time| instant(Some(time))),
+        delete_on_termination: attachment.delete_on_termination().unwrap_or(false),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Turns an SDK error into a port error: one function for every operation.
 
-use super::refusal::{Refusal, named_permission, split_encoded};
+use super::permission::remedy;
+use super::refusal::{Refusal, split_encoded};
 use crate::clock::SystemClock;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
@@ -13,8 +14,10 @@ use std::error::Error;
 pub(super) struct Attempt {
     /// The IAM action, such as `ec2:AttachVolume`.
     pub(super) action: &'static str,
-    /// The resource that IAM judges it by: an ARN, or `*`.
-    pub(super) resource: String,
+    /// The resources that IAM judges it by: ARNs, or `*`.
+    pub(super) resources: Vec<String>,
+    /// The key or the prefix in the bucket; empty outside S3.
+    pub(super) key: String,
     /// What it was about, for a person, such as `volume vol-1`.
     pub(super) subject: String,
     /// Where it was sent.
@@ -128,8 +131,10 @@ fn refused(attempt: &Attempt, refusal: &Refusal) -> PortError {
     }
     let error = PortError::new(condition, summary)
         .seen("status", refusal.status)
-        .seen("code", &refusal.code);
+        .seen("error code", &refusal.code);
     match condition {
+        Condition::Denied if refusal.is_of_key() => without_key(refusal, error),
+        Condition::Limit => error.remedied_by(limit(&refusal.code)),
         Condition::Denied => denied(attempt, refusal, error, encoded),
         Condition::ClockSkew => skewed(refusal, error),
         Condition::Unreachable if refusal.is_of_expired_credentials() => error.remedied_by(
@@ -146,9 +151,6 @@ fn denied(
     encoded: Option<&str>,
 ) -> PortError {
     let own = match refusal.code.as_str() {
-        "AttachmentLimitExceeded" | "VolumeLimitExceeded" => {
-            Some("the instance type takes no more volumes: detach one, or use a larger type")
-        }
         "InvalidObjectState" => Some("the object is archived: restore it to the standard class"),
         "InvalidAccessKeyId"
         | "InvalidClientTokenId"
@@ -160,8 +162,7 @@ fn denied(
         "OptInRequired" | "Blocked" => Some("the account may not use this service or region"),
         _ => None,
     };
-    let remedy = own.map_or_else(|| permission(attempt, refusal), str::to_owned);
-    let error = error.remedied_by(remedy);
+    let error = error.remedied_by(own.map_or_else(|| remedy(attempt, refusal), str::to_owned));
     match encoded {
         Some(encoded) => error.seen("encoded-authorization-message", encoded).seen(
             "decode",
@@ -171,21 +172,22 @@ fn denied(
     }
 }
 
-/// The permission that is lacking, as exactly as the answer and the attempt tell.
-fn permission(attempt: &Attempt, refusal: &Refusal) -> String {
-    let asked = (attempt.action, attempt.resource.as_str());
-    let (action, resource) = named_permission(&refusal.message).unwrap_or(asked);
-    let mut remedy = format!("allow {action} on {resource} for the role that signed the request");
-    if action == "s3:GetObject" {
-        let bucket = resource.split('/').next().unwrap_or(resource);
-        remedy.push_str(&format!(
-            "; without s3:ListBucket on {bucket} S3 answers the same for an object that does not exist"
-        ));
+/// What is encrypted and whose key KMS or the key's policy withholds. The key may be disabled or deleted too, and
+/// the answer does not always tell; the evidence `kms` marks it among what is denied.
+fn without_key(refusal: &Refusal, error: PortError) -> PortError {
+    error.seen("kms", &refusal.code).remedied_by(
+        "see that the key is enabled, and that its policy lets the role that signed the request use it: kms:Decrypt for an object, kms:CreateGrant and kms:Decrypt for a volume",
+    )
+}
+
+fn limit(code: &str) -> &'static str {
+    match code {
+        "AttachmentLimitExceeded" => {
+            "the instance type takes no more volumes: detach one, or use a larger type"
+        }
+        "TagLimitExceeded" => "remove tags of the volume that nothing needs",
+        _ => "raise the account's quota, or release what nothing needs",
     }
-    if refusal.message.to_ascii_lowercase().contains("kms") && !action.starts_with("kms:") {
-        remedy.push_str("; the object is encrypted: allow kms:Decrypt on its key too");
-    }
-    remedy
 }
 
 fn skewed(refusal: &Refusal, error: PortError) -> PortError {
@@ -227,7 +229,8 @@ mod tests {
     fn attempt() -> Attempt {
         Attempt {
             action: "s3:GetObject",
-            resource: "arn:aws:s3:::bucket/key".to_owned(),
+            resources: vec!["arn:aws:s3:::bucket/key".to_owned()],
+            key: "key".to_owned(),
             subject: "s3://bucket/key".to_owned(),
             endpoint: "s3.us-west-2.amazonaws.com".to_owned(),
         }
@@ -257,15 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn the_permission_the_answer_names_wins_over_the_one_asked_for() {
-        let text =
-            "User: x is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:k because";
-        let error = refused(&attempt(), &refusal("AccessDenied", text));
-        let remedy = error.remedy.expect("denied has a remedy");
-        assert!(
-            remedy.starts_with("allow kms:Decrypt on arn:aws:kms:k for"),
-            "{remedy}"
-        );
+    fn a_key_that_cannot_be_used_is_told_apart_from_a_lacking_permission() {
+        let error = refused(&attempt(), &refusal("CustomerKeyHasBeenRevoked", "revoked"));
+        assert_eq!(error.condition, Condition::Denied);
+        let names: Vec<&str> = error.evidence.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["status", "error code", "kms"]);
+        let error = refused(&attempt(), &refusal("UnauthorizedOperation", "no"));
+        assert!(error.evidence.iter().all(|piece| piece.name != "kms"));
     }
 
     #[test]

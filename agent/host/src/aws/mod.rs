@@ -5,6 +5,7 @@ mod ec2;
 mod ec2_facts;
 mod failure;
 mod meter;
+mod permission;
 mod refusal;
 mod s3;
 mod settings;

@@ -38,6 +38,16 @@ impl Refusal {
         )
     }
 
+    /// Whether an encryption key of KMS cannot be used. That KMS itself is slow or broken is another matter.
+    pub(super) fn is_of_key(&self) -> bool {
+        // EC2's references spell it InvalidKmsKey and InvalidKMSKey; S3 passes on codes of KMS, `KMS.…`.
+        let code = self.code.to_ascii_lowercase();
+        let passes = self.status >= 500 || code.contains("throttl");
+        code.starts_with("kms") && !passes
+            || code.starts_with("invalidkmskey")
+            || code == "customerkeyhasbeenrevoked"
+    }
+
     /// Whether the two clocks disagree by more than a request would survive.
     pub(super) fn is_skewed(&self) -> bool {
         self.answered
@@ -66,9 +76,11 @@ impl Refusal {
             | "UnrecognizedClientException"
             | "OptInRequired"
             | "Blocked"
-            | "InvalidObjectState"
-            | "AttachmentLimitExceeded"
-            | "VolumeLimitExceeded" => Condition::Denied,
+            | "InvalidObjectState" => Condition::Denied,
+            _ if self.is_of_key() => Condition::Denied,
+            "AttachmentLimitExceeded" | "VolumeLimitExceeded" | "TagLimitExceeded" => {
+                Condition::Limit
+            }
             "RequestLimitExceeded"
             | "Throttling"
             | "ThrottlingException"
@@ -77,17 +89,20 @@ impl Refusal {
             | "TooManyRequestsException"
             | "BandwidthLimitExceeded"
             | "SlowDown"
-            | "EC2ThrottledException" => Condition::Throttled,
+            | "EC2ThrottledException"
+            | "KMS.ThrottlingException" => Condition::Throttled,
             "NoSuchBucket" => Condition::Unknown,
             "NoSuchKey" | "NoSuchVersion" => Condition::Missing,
-            "VolumeInUse"
-            | "IncorrectState"
-            | "IncorrectInstanceState"
-            | "InvalidVolume.ZoneMismatch"
-            | "InvalidDevice.InUse" => Condition::Conflict,
+            "VolumeInUse" => Condition::Conflict,
+            "InvalidDevice.InUse" => Condition::Occupied,
             "InvalidParameterValue" if self.message.contains("already in use") => {
-                Condition::Conflict
+                Condition::Occupied
             }
+            // An instance that asks on its own behalf exists; EC2 only does not show it everywhere yet.
+            "IncorrectState" | "IncorrectInstanceState" | "InvalidInstanceID.NotFound" => {
+                Condition::NotReady
+            }
+            "InvalidVolume.ZoneMismatch" => Condition::Impossible,
             code if code.ends_with(".NotFound") => Condition::Missing,
             "InternalError" | "InternalFailure" | "Unavailable" | "ServiceUnavailable" => {
                 Condition::Unreachable
@@ -165,10 +180,19 @@ mod tests {
             ("RequestExpired", 400, Condition::ClockSkew),
             ("ExpiredToken", 400, Condition::Unreachable),
             ("InvalidVolume.NotFound", 400, Condition::Missing),
-            ("InvalidInstanceID.NotFound", 400, Condition::Missing),
+            ("InvalidInstanceID.NotFound", 400, Condition::NotReady),
             ("VolumeInUse", 400, Condition::Conflict),
-            ("IncorrectState", 400, Condition::Conflict),
-            ("InvalidVolume.ZoneMismatch", 400, Condition::Conflict),
+            ("IncorrectState", 400, Condition::NotReady),
+            ("IncorrectInstanceState", 400, Condition::NotReady),
+            ("InvalidVolume.ZoneMismatch", 400, Condition::Impossible),
+            ("InvalidDevice.InUse", 400, Condition::Occupied),
+            ("AttachmentLimitExceeded", 400, Condition::Limit),
+            ("InvalidKmsKey.NotFound", 400, Condition::Denied),
+            ("InvalidKMSKey.InvalidState", 400, Condition::Denied),
+            ("CustomerKeyHasBeenRevoked", 400, Condition::Denied),
+            ("KMS.DisabledException", 400, Condition::Denied),
+            ("KMS.ThrottlingException", 400, Condition::Throttled),
+            ("KMSInternalException", 500, Condition::Unreachable),
             ("NoSuchBucket", 404, Condition::Unknown),
             ("NoSuchKey", 404, Condition::Missing),
         ] {
@@ -192,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_name_in_use_is_a_conflict_and_another_bad_parameter_is_not() {
+    fn a_device_name_in_use_is_occupied_and_another_bad_parameter_is_not() {
         let refusal = |message: &str| Refusal {
             code: "InvalidParameterValue".to_owned(),
             message: message.to_owned(),
@@ -202,7 +226,7 @@ mod tests {
         let taken = refusal(
             "Invalid value '/dev/xvdba' for unixDevice. Attachment point /dev/xvdba is already in use",
         );
-        assert_eq!(taken.condition(), Condition::Conflict);
+        assert_eq!(taken.condition(), Condition::Occupied);
         let wrong = refusal("Value (banana) for parameter device is invalid");
         assert_eq!(wrong.condition(), Condition::Malformed);
     }

@@ -5,13 +5,13 @@
 //! bucket's location, which nodes are rarely allowed to.
 
 use super::clients::Aws;
-use super::ec2::partition;
 use super::failure::{Attempt, is_expired, port_error};
 use crate::objects::{MAX_OBJECT_BYTES, too_large};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
+use quake_model::iam::partition_of;
 use quake_model::location::Location;
 use quake_model::ports::{Condition, Object, PortError};
 use std::collections::{BTreeSet, HashMap};
@@ -73,10 +73,7 @@ impl S3 {
     ///
     /// As [`S3::read_object`], without `Missing`.
     pub async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
-        let prefix = match location.key() {
-            "" => String::new(),
-            key => format!("{key}/"),
-        };
+        let prefix = prefix_of(location);
         let (mut names, mut token) = (BTreeSet::new(), None::<String>);
         loop {
             let (attempt, sent) = self
@@ -157,12 +154,16 @@ impl S3 {
     }
 
     fn attempt(&self, action: &'static str, location: &Location, region: &str) -> Attempt {
-        let bucket = format!("arn:{}:s3:::{}", partition(region), location.bucket());
+        let bucket = format!("arn:{}:s3:::{}", partition_of(region), location.bucket());
         Attempt {
             action,
-            resource: match action {
+            resources: vec![match action {
                 "s3:ListBucket" => bucket,
                 _ => format!("{bucket}/{}", location.key()),
+            }],
+            key: match action {
+                "s3:ListBucket" => prefix_of(location),
+                _ => location.key().to_owned(),
             },
             subject: location.to_string(),
             endpoint: self.aws.endpoint("s3", region),
@@ -177,6 +178,14 @@ impl S3 {
             self.aws.forget_credentials().await;
         }
         port_error(attempt, &error)
+    }
+}
+
+/// What the keys below a location begin with.
+fn prefix_of(location: &Location) -> String {
+    match location.key() {
+        "" => String::new(),
+        key => format!("{key}/"),
     }
 }
 

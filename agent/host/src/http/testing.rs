@@ -13,6 +13,8 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     /// The head's lines after the first, as sent.
     pub(crate) headers: Vec<String>,
+    /// The body, as far as it is text.
+    pub(crate) body: String,
 }
 
 impl Seen {
@@ -167,25 +169,27 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
     let mut lines = head.split("\r\n").map(str::to_owned);
     let first = lines.next()?;
     let mut words = first.split(' ');
-    let seen = Seen {
+    let mut seen = Seen {
         method: words.next()?.to_owned(),
         path: words.next()?.to_owned(),
         headers: lines.collect(),
+        body: String::new(),
     };
-    drain_body(stream, &seen, bytes.len() - head_end - 4).await;
+    seen.body = read_body(stream, &seen, bytes.split_off(head_end + 4)).await;
     Some(seen)
 }
 
-async fn drain_body(stream: &mut TcpStream, seen: &Seen, mut have: usize) {
+async fn read_body(stream: &mut TcpStream, seen: &Seen, mut body: Vec<u8>) -> String {
     let length = seen
         .header("content-length")
         .and_then(|text| text.parse().ok());
     let length: usize = length.unwrap_or(0);
     let mut chunk = [0_u8; 4096];
-    while have < length {
+    while body.len() < length {
         match stream.read(&mut chunk).await {
-            Ok(count) if count > 0 => have += count,
-            _ => return,
+            Ok(count) if count > 0 => body.extend_from_slice(&chunk[..count]),
+            _ => break,
         }
     }
+    String::from_utf8_lossy(&body).into_owned()
 }

@@ -3,7 +3,7 @@
 //! A new EBS volume reads as zeros throughout, so the proof costs little more than reading five
 //! mebibytes; on any other device it ends at the first byte that is not zero.
 
-use super::ext::backup_positions;
+use super::backups::backup_positions;
 use super::image::{HEAD, Image, TAIL};
 use std::io;
 

@@ -56,7 +56,7 @@ fn device_facts(sys: &Path, name: &str, links: &BTreeMap<String, String>) -> Opt
 }
 
 /// The serial that the kernel shows: the controller's for NVMe, the device's own for virtio.
-fn serial_of(folder: &Path) -> Option<String> {
+pub(super) fn serial_of(folder: &Path) -> Option<String> {
     // A controller's further namespaces share its serial and are other disks; EBS has only the first.
     let namespace = text_of(&folder.join("nsid"));
     if namespace.is_some_and(|id| id != "1") {

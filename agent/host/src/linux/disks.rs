@@ -1,16 +1,22 @@
 //! The node's block devices, filesystems and mounts behind one port.
 
 use super::attempt::{blocking, os_error};
+use super::check::check_filesystem;
 use super::devices::list_devices;
 use super::filesystems::make_filesystem;
-use super::image::Image;
-use super::mounts::{mount_device, parse_mountinfo};
+use super::grow::grow_filesystem;
+use super::identity::{Access, open_device};
+use super::look::look_inside;
+use super::marker::write_marker;
+use super::mounts::{activity_of, list_mounts, mount_device};
 use super::probe::probe;
-use quake_model::facts::{DeviceContents, DeviceFacts, MountFacts};
+use quake_model::facts::{
+    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem,
+};
 use quake_model::ports::{Condition, Disks, PortError};
 use std::path::Path;
 
-/// Disks of this machine: sysfs, the devices' bytes, `mkfs.ext4` and mount(2).
+/// Disks of this machine: sysfs, the devices' bytes, mount(2) and the programs of e2fsprogs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinuxDisks;
 
@@ -32,33 +38,50 @@ impl Disks for LinuxDisks {
         .await
     }
 
-    async fn probe_device(&self, path: &str) -> Result<DeviceContents, PortError> {
-        let path = path.to_owned();
+    async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
+        let device = device.clone();
         blocking(move || {
-            Image::open(Path::new(&path))
-                .and_then(|image| probe(&image))
-                .map_err(|error| os_error(format!("probe {path}"), &error))
+            let image = open_device(&device, Access::Shared)?;
+            let activity = activity_of(&device)?;
+            // Whatever the reason: what was not read is not known, and is nothing that may be missing.
+            probe(&image, activity).map_err(|error| {
+                PortError::new(Condition::Io, format!("probe {}", device.path)).because(&error)
+            })
         })
         .await
     }
 
-    async fn make_filesystem(&self, path: &str, label: &str) -> Result<(), PortError> {
-        make_filesystem(path, label).await
+    async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
+        look_inside(device.clone()).await
+    }
+
+    async fn make_filesystem(
+        &self,
+        device: &DeviceFacts,
+        wanted: &NewFilesystem,
+    ) -> Result<(), PortError> {
+        make_filesystem(device.clone(), wanted.clone()).await
+    }
+
+    async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
+        check_filesystem(device.clone()).await
+    }
+
+    async fn grow_filesystem(&self, device: &DeviceFacts) -> Result<(), PortError> {
+        grow_filesystem(device.clone()).await
     }
 
     async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
-        blocking(|| match std::fs::read("/proc/self/mountinfo") {
-            Ok(bytes) => Ok(parse_mountinfo(&String::from_utf8_lossy(&bytes))),
-            Err(error) => Err(PortError {
-                condition: Condition::Io,
-                ..os_error("read the mount table", &error)
-            }),
-        })
-        .await
+        blocking(list_mounts).await
     }
 
-    async fn mount_device(&self, path: &str, target: &str) -> Result<(), PortError> {
-        let (path, target) = (path.to_owned(), target.to_owned());
-        blocking(move || mount_device(&path, &target)).await
+    async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
+        let (device, target) = (device.clone(), target.to_owned());
+        blocking(move || mount_device(&device, &target)).await
+    }
+
+    async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
+        let (device, text) = (device.clone(), text.to_owned());
+        blocking(move || write_marker(&device, &text)).await
     }
 }

@@ -1,4 +1,4 @@
-//! The superblock of ext2, ext3 and ext4, and its backups.
+//! The superblock of ext2, ext3 and ext4.
 //!
 //! Offsets and flags: kernel documentation, "ext4 Data Structures and Algorithms", superblock.
 
@@ -7,7 +7,9 @@ use std::io;
 
 /// Where the first superblock is.
 const PRIMARY: u64 = 1024;
-const SIZE: u64 = 1024;
+
+/// The size of a superblock in bytes.
+pub(super) const SUPERBLOCK: u64 = 1024;
 
 const MAGIC: u16 = 0xef53;
 
@@ -15,6 +17,7 @@ const MAGIC: u16 = 0xef53;
 const STATE_ERRORS: u16 = 2;
 
 const COMPAT_HAS_JOURNAL: u32 = 0x4;
+const INCOMPAT_RECOVER: u32 = 0x4;
 const INCOMPAT_JOURNAL_DEVICE: u32 = 0x8;
 /// Extents, 64bit, meta_bg aside, everything that only ext4 has: all but filetype, recover, journal_dev and
 /// meta_bg, which ext3 knows.
@@ -29,7 +32,10 @@ pub(super) enum Superblock {
     /// No superblock.
     Absent,
     /// One that contradicts itself or the device.
-    Damaged,
+    Damaged {
+        /// What stands where its UUID does, unless that is zeros.
+        uuid: Option<String>,
+    },
     /// The journal of another filesystem.
     JournalDevice,
     /// A sound one.
@@ -43,72 +49,48 @@ pub(super) struct ExtFilesystem {
     pub(super) name: &'static str,
     pub(super) uuid: String,
     pub(super) label: Option<String>,
+    /// How much of the device it uses in bytes.
+    pub(super) size_bytes: u64,
     /// Whether it is marked as having errors.
     pub(super) has_errors: bool,
+    /// Whether its journal holds what the filesystem does not have yet.
+    pub(super) needs_replay: bool,
+}
+
+/// Whether the kernel may be writing a superblock while it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// Nobody has it mounted.
+    Idle,
+    /// It is mounted: the kernel vouches for it, and renews its checksum only when it writes it.
+    Mounted,
 }
 
 /// Reads the primary superblock.
-pub(super) fn read_superblock(image: &Image) -> io::Result<Superblock> {
-    let read = || Ok::<_, io::Error>(judge(&image.read(PRIMARY, SIZE)?, image.size()));
+pub(super) fn read_superblock(image: &Image, activity: Activity) -> io::Result<Superblock> {
+    let read = || {
+        let bytes = image.read(PRIMARY, SUPERBLOCK)?;
+        Ok::<_, io::Error>(judge(&bytes, image.size(), activity))
+    };
     match read()? {
-        // The kernel may have been writing it just now, if it is mounted; then a second look is sound.
-        Superblock::Damaged => read(),
+        // The kernel may have been writing it just now, mounted elsewhere; then a second look is sound.
+        Superblock::Damaged { .. } => read(),
         superblock => Ok(superblock),
     }
 }
 
-/// The offset of the first backup superblock found, for devices without a primary one.
-///
-/// A backup alone means that the start of a filesystem was overwritten; probes that look only at the
-/// start call such a device empty, and its data is then lost for good.
-pub(super) fn find_backup(image: &Image) -> io::Result<Option<u64>> {
-    for (group, offset) in backup_positions(image.size()) {
-        let bytes = image.read(offset, SIZE)?;
-        let own_group = word(&bytes, 0x5a);
-        if bytes.len() as u64 == SIZE
-            && word(&bytes, 0x38) == MAGIC
-            && u64::from(own_group) == group % 0x1_0000
-        {
-            return Ok(Some(offset));
-        }
-    }
-    Ok(None)
+/// The UUID of the copy of a superblock that belongs to `group`, in an `Option` of its own as it may be all
+/// zeros; `None` where there is no such copy.
+pub(super) fn backup_uuid(bytes: &[u8], group: u64) -> Option<Option<String>> {
+    let is_copy = bytes.len() as u64 == SUPERBLOCK
+        && word(bytes, 0x38) == MAGIC
+        // The kernel keeps the low 16 bits of the group.
+        && u64::from(word(bytes, 0x5a)) == group % 0x1_0000;
+    is_copy.then(|| uuid_of(bytes))
 }
 
-/// Group and offset of every place that may hold a backup superblock on a device of this size, for blocks
-/// of 1, 2 and 4 KiB; in no order.
-pub(super) fn backup_positions(size: u64) -> Vec<(u64, u64)> {
-    let mut positions = Vec::new();
-    for block in [1024_u64, 2048, 4096] {
-        // A bitmap of one block has a bit for each block of its group.
-        let group_size = block * 8 * block;
-        // With blocks of 1 KiB the first block is before the first group.
-        let start = if block == 1024 { 1024 } else { 0 };
-        let groups = size / group_size;
-        for group in backup_groups(groups) {
-            positions.push((group, start + group * group_size));
-        }
-    }
-    positions
-}
-
-/// Groups with a backup under `sparse_super`: 1 and the powers of 3, 5 and 7; and the last, which
-/// `sparse_super2` uses.
-fn backup_groups(groups: u64) -> Vec<u64> {
-    let mut backups = vec![1];
-    for base in [3_u64, 5, 7] {
-        let powers = std::iter::successors(Some(base), |power| power.checked_mul(base));
-        backups.extend(powers.take_while(|power| *power <= groups));
-    }
-    backups.push(groups.saturating_sub(1));
-    backups.retain(|group| (1..=groups).contains(group));
-    backups.sort_unstable();
-    backups.dedup();
-    backups
-}
-
-fn judge(bytes: &[u8], device_size: u64) -> Superblock {
-    if bytes.len() as u64 != SIZE || word(bytes, 0x38) != MAGIC {
+fn judge(bytes: &[u8], device_size: u64, activity: Activity) -> Superblock {
+    if bytes.len() as u64 != SUPERBLOCK || word(bytes, 0x38) != MAGIC {
         return Superblock::Absent;
     }
     let (compat, incompat, ro_compat) = (
@@ -119,9 +101,13 @@ fn judge(bytes: &[u8], device_size: u64) -> Superblock {
     if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
         return Superblock::JournalDevice;
     }
-    if !is_plausible(bytes, device_size) || !checksum_holds(bytes, ro_compat) {
-        return Superblock::Damaged;
-    }
+    let size_bytes = filesystem_size(bytes).filter(|size| *size <= device_size);
+    let is_sound = activity == Activity::Mounted || checksum_holds(bytes, ro_compat);
+    let Some(size_bytes) = size_bytes.filter(|_| is_sound) else {
+        return Superblock::Damaged {
+            uuid: uuid_of(bytes),
+        };
+    };
     let name = if incompat & !INCOMPAT_BEFORE_EXT4 != 0 || ro_compat & !RO_COMPAT_BEFORE_EXT4 != 0 {
         "ext4"
     } else if compat & COMPAT_HAS_JOURNAL != 0 {
@@ -133,22 +119,30 @@ fn judge(bytes: &[u8], device_size: u64) -> Superblock {
         name,
         uuid: uuid_text(&bytes[0x68..0x78]),
         label: label_text(&bytes[0x78..0x88]),
+        size_bytes,
         has_errors: word(bytes, 0x3a) & STATE_ERRORS != 0,
+        needs_replay: incompat & INCOMPAT_RECOVER != 0,
     })
 }
 
-fn is_plausible(bytes: &[u8], device_size: u64) -> bool {
+/// Blocks times their size; `None` where the superblock's numbers contradict each other, as the kernel would
+/// find when it mounts it.
+fn filesystem_size(bytes: &[u8]) -> Option<u64> {
     let shift = double(bytes, 0x18);
     let blocks = u64::from(double(bytes, 0x4)) | (u64::from(double(bytes, 0x150)) << 32);
-    let (blocks_per_group, inodes_per_group) = (double(bytes, 0x20), double(bytes, 0x28));
+    let first = u64::from(double(bytes, 0x14));
+    let (inodes, inodes_per_group) = (double(bytes, 0), double(bytes, 0x28));
+    let blocks_per_group = u64::from(double(bytes, 0x20));
     // Blocks are at most 64 KiB.
-    shift <= 6
-        && blocks > 0
-        && blocks_per_group > 0
-        && inodes_per_group > 0
-        && blocks
-            .checked_mul(1024 << shift)
-            .is_some_and(|filesystem_size| filesystem_size <= device_size)
+    if shift > 6 || blocks_per_group == 0 || inodes_per_group == 0 {
+        return None;
+    }
+    let groups = blocks.checked_sub(first)?.div_ceil(blocks_per_group);
+    let inodes_fit = groups.checked_mul(u64::from(inodes_per_group)) == Some(u64::from(inodes));
+    if groups == 0 || !inodes_fit {
+        return None;
+    }
+    blocks.checked_mul(1024 << shift)
 }
 
 fn checksum_holds(bytes: &[u8], ro_compat: u32) -> bool {
@@ -174,6 +168,11 @@ fn word(bytes: &[u8], at: usize) -> u16 {
 
 fn double(bytes: &[u8], at: usize) -> u32 {
     u32::from(word(bytes, at)) | (u32::from(word(bytes, at + 2)) << 16)
+}
+
+fn uuid_of(bytes: &[u8]) -> Option<String> {
+    let uuid = &bytes[0x68..0x78];
+    uuid.iter().any(|byte| *byte != 0).then(|| uuid_text(uuid))
 }
 
 fn uuid_text(bytes: &[u8]) -> String {
@@ -204,19 +203,5 @@ mod tests {
     fn the_checksum_is_the_known_one() {
         // The check value of CRC-32C over "123456789" is e3069283 after the final inversion.
         assert_eq!(!crc32c(b"123456789"), 0xe306_9283);
-    }
-
-    #[test]
-    fn backups_are_where_the_kernels_documentation_puts_them() {
-        let size = 20 << 30;
-        let four_kib: Vec<u64> = backup_positions(size)
-            .into_iter()
-            .filter(|(group, offset)| *offset == group * (128 << 20))
-            .map(|(group, _)| group)
-            .collect();
-        assert_eq!(four_kib, [1, 3, 5, 7, 9, 25, 27, 49, 81, 125, 159]);
-        let one_kib = backup_positions(100 << 20);
-        assert!(one_kib.contains(&(1, 8193 * 1024)) && one_kib.contains(&(3, 24577 * 1024)));
-        assert!(backup_positions(0).is_empty());
     }
 }

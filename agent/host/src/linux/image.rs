@@ -1,8 +1,9 @@
 //! A device, or a file that stands for one, open for reading by offset.
 
+use nix::libc::{major, minor};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Bytes at the head that are read at once: signatures and the proof of blankness look there.
@@ -18,6 +19,7 @@ pub(super) const TAIL: u64 = 1 << 20;
 pub(super) struct Image {
     file: File,
     size: u64,
+    number: Option<String>,
 }
 
 impl Image {
@@ -47,7 +49,8 @@ impl Image {
     }
 
     fn of(mut file: File) -> io::Result<Self> {
-        let kind = file.metadata()?.file_type();
+        let facts = file.metadata()?;
+        let kind = facts.file_type();
         if !kind.is_block_device() && !kind.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -55,7 +58,18 @@ impl Image {
             ));
         }
         let size = file.seek(SeekFrom::End(0))?;
-        Ok(Self { file, size })
+        let number = kind.is_block_device().then(|| number_text(facts.rdev()));
+        Ok(Self { file, size, number })
+    }
+
+    /// `major:minor` of the block device that is open; `None` for a file.
+    pub(super) fn number(&self) -> Option<&str> {
+        self.number.as_deref()
+    }
+
+    /// Brings what the kernel holds back for the device onto it.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        self.file.sync_all()
     }
 
     /// The size in bytes.
@@ -82,6 +96,11 @@ impl Image {
             tail_at,
         })
     }
+}
+
+/// A device number as the kernel writes it: `major:minor`.
+pub(super) fn number_text(number: u64) -> String {
+    format!("{}:{}", major(number), minor(number))
 }
 
 /// The first and the last bytes of a device.

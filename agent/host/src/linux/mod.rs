@@ -2,20 +2,29 @@
 //! interfaces. Each call is one attempt.
 
 mod attempt;
+mod backups;
 mod blank;
+mod check;
 mod devices;
 mod disks;
 mod ext;
 mod files;
 mod filesystems;
+mod folder;
+mod grow;
+mod identity;
 mod image;
+mod inside;
 mod kernel;
 mod leftovers;
+mod look;
+mod marker;
 mod mounts;
 mod network;
 mod os_release;
 mod probe;
 mod program;
+mod scratch;
 mod signatures;
 mod tree;
 

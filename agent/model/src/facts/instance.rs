@@ -58,6 +58,9 @@ pub struct InstanceView {
     pub state: InstanceState,
     /// When it was launched.
     pub launched: Timestamp,
+    /// Its availability zone.
+    #[serde(default)]
+    pub zone: String,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Device names in use, such as `/dev/xvda`.

@@ -10,6 +10,7 @@ pub use host::{EntryKind, FileFacts, OsFacts, Owner, Placed};
 pub use instance::{InstanceFacts, InstanceState, InstanceView};
 pub use network::{AddressFacts, LinkFacts, NetworkFacts, RouteFacts};
 pub use storage::{
-    Attachment, AttachmentState, DeviceContents, DeviceFacts, MountFacts, VolumeFacts, VolumeState,
+    Attachment, AttachmentState, DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts,
+    MountFacts, NewFilesystem, Over, VolumeFacts, VolumeState,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};

@@ -51,6 +51,12 @@ pub struct Attachment {
     pub device_name: String,
     /// Its state.
     pub state: AttachmentState,
+    /// When it was asked for, where EC2 says so.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Whether EC2 deletes the volume when the instance is terminated.
+    #[serde(default)]
+    pub delete_on_termination: bool,
 }
 
 /// A volume as `DescribeVolumes` shows it.
@@ -92,16 +98,93 @@ pub enum DeviceContents {
         uuid: Option<String>,
         /// Its label, where it has one.
         label: Option<String>,
+        /// How much of the device it uses in bytes, where its superblock was read (ext only).
+        #[serde(default)]
+        size_bytes: Option<u64>,
     },
     /// Something else with a signature: a partition table, RAID, LVM, a crypt header.
     Signature {
         /// Its name.
         name: String,
     },
+    /// Several signatures, of which at most one can be true.
+    Ambiguous {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Parts of a filesystem: a superblock that contradicts itself, or backups without a primary one.
+    Damaged {
+        /// What it is or was, such as `ext4`.
+        name: String,
+        /// The UUID that is left, where one is.
+        uuid: Option<String>,
+    },
     /// No signature, and not blank.
     Unsigned {
         /// Offset of the first byte that is not zero.
         offset: u64,
+    },
+}
+
+/// What a look inside an ext4 filesystem found, without writing to it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InsideFacts {
+    /// The text of the marker, `.quake-agent/volume.json`; `None` where there is none.
+    pub marker: Option<String>,
+    /// Certificates of the authorities of etcd's peers (`pki/<token>/peers/ca.crt`), PEM, sorted.
+    pub peer_authorities: Vec<String>,
+    /// Where etcd's data was found, relative to the filesystem's root, sorted.
+    pub etcd_data: Vec<String>,
+    /// Names in the root that are neither of the above nor `lost+found`, sorted; the first 32.
+    pub others: Vec<String>,
+}
+
+impl InsideFacts {
+    /// Whether nothing was ever put into the filesystem.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What may be under a filesystem that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// A device that is proven blank.
+    Blank,
+    /// What an earlier, interrupted try of this agent left: bytes without a signature, or superblocks with
+    /// the very UUID that is to be made.
+    Unfinished,
+}
+
+/// An ext4 filesystem that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFilesystem {
+    /// Its UUID.
+    pub uuid: String,
+    /// Its label, of 16 bytes at most.
+    pub label: String,
+    /// What may be under it.
+    pub over: Over,
+}
+
+/// What a check of a filesystem came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum FilesystemCheck {
+    /// Nothing was wrong, or the journal was replayed.
+    Clean,
+    /// Something was wrong and is repaired, by repairs that lose nothing.
+    Fixed {
+        /// What the checker said.
+        output: String,
+    },
+    /// Something is wrong that no safe repair mends; the device is as it was.
+    Damaged {
+        /// The checker's exit status.
+        status: i32,
+        /// What the checker said.
+        output: String,
     },
 }
 

@@ -121,6 +121,70 @@ pub enum Code {
     StorageFormatFailed,
     /// `storage.mount-failed`
     StorageMountFailed,
+    /// `storage.filesystem-repaired`
+    StorageFilesystemRepaired,
+    /// `storage.check-failed`
+    StorageCheckFailed,
+    /// `storage.grow-failed`
+    StorageGrowFailed,
+    /// `storage.several-pins`
+    StorageSeveralPins,
+    /// `storage.volume-stale`
+    StorageVolumeStale,
+    /// `storage.not-encrypted`
+    StorageNotEncrypted,
+    /// `storage.several-attachments`
+    StorageSeveralAttachments,
+    /// `storage.several-roles`
+    StorageSeveralRoles,
+    /// `storage.held-by-foreign`
+    StorageHeldByForeign,
+    /// `storage.two-members`
+    StorageTwoMembers,
+    /// `storage.no-member`
+    StorageNoMember,
+    /// `storage.holder-ending`
+    StorageHolderEnding,
+    /// `storage.holder-stopped`
+    StorageHolderStopped,
+    /// `storage.holder-unknown`
+    StorageHolderUnknown,
+    /// `storage.view-inconsistent`
+    StorageViewInconsistent,
+    /// `storage.attach-limit`
+    StorageAttachLimit,
+    /// `storage.key-denied`
+    StorageKeyDenied,
+    /// `storage.device-unreadable`
+    StorageDeviceUnreadable,
+    /// `storage.signature-ambiguous`
+    StorageSignatureAmbiguous,
+    /// `storage.data-unsigned`
+    StorageDataUnsigned,
+    /// `storage.blank-from-snapshot`
+    StorageBlankFromSnapshot,
+    /// `storage.data-expected`
+    StorageDataExpected,
+    /// `storage.foreign-cluster-data`
+    StorageForeignClusterData,
+    /// `storage.foreign-member-data`
+    StorageForeignMemberData,
+    /// `storage.volume-cloned`
+    StorageVolumeCloned,
+    /// `storage.legacy-unproven`
+    StorageLegacyUnproven,
+    /// `storage.filesystem-unproven`
+    StorageFilesystemUnproven,
+    /// `storage.marker-missing`
+    StorageMarkerMissing,
+    /// `storage.journal-unusable`
+    StorageJournalUnusable,
+    /// `storage.tag-denied`
+    StorageTagDenied,
+    /// `storage.surplus-volumes`
+    StorageSurplusVolumes,
+    /// `storage.split-bundle`
+    StorageSplitBundle,
     /// `assets.digest-mismatch`
     AssetsDigestMismatch,
     /// `assets.not-found`
@@ -226,6 +290,38 @@ impl Code {
         Self::StorageMountOccupied,
         Self::StorageFormatFailed,
         Self::StorageMountFailed,
+        Self::StorageFilesystemRepaired,
+        Self::StorageCheckFailed,
+        Self::StorageGrowFailed,
+        Self::StorageSeveralPins,
+        Self::StorageVolumeStale,
+        Self::StorageNotEncrypted,
+        Self::StorageSeveralAttachments,
+        Self::StorageSeveralRoles,
+        Self::StorageHeldByForeign,
+        Self::StorageTwoMembers,
+        Self::StorageNoMember,
+        Self::StorageHolderEnding,
+        Self::StorageHolderStopped,
+        Self::StorageHolderUnknown,
+        Self::StorageViewInconsistent,
+        Self::StorageAttachLimit,
+        Self::StorageKeyDenied,
+        Self::StorageDeviceUnreadable,
+        Self::StorageSignatureAmbiguous,
+        Self::StorageDataUnsigned,
+        Self::StorageBlankFromSnapshot,
+        Self::StorageDataExpected,
+        Self::StorageForeignClusterData,
+        Self::StorageForeignMemberData,
+        Self::StorageVolumeCloned,
+        Self::StorageLegacyUnproven,
+        Self::StorageFilesystemUnproven,
+        Self::StorageMarkerMissing,
+        Self::StorageJournalUnusable,
+        Self::StorageTagDenied,
+        Self::StorageSurplusVolumes,
+        Self::StorageSplitBundle,
         Self::AssetsDigestMismatch,
         Self::AssetsNotFound,
         Self::AssetsForbidden,
@@ -558,6 +654,198 @@ impl Code {
                 class: Class::Denied,
                 why: "the kernel did not mount the volume",
                 remedy: "read the kernel's messages: dmesg",
+            },
+            Self::StorageFilesystemRepaired => Entry {
+                code: "storage.filesystem-repaired",
+                class: Class::Transient,
+                why: "the filesystem had faults that a safe repair mended; something wrote to it or stopped badly",
+                remedy: "nothing now; if it comes again, look at the volume and at what stops the instance",
+            },
+            Self::StorageCheckFailed => Entry {
+                code: "storage.check-failed",
+                class: Class::Denied,
+                why: "a filesystem that cannot be checked is not mounted read-write",
+                remedy: "check that e2fsck is installed (e2fsprogs) and read the kernel's messages: dmesg",
+            },
+            Self::StorageGrowFailed => Entry {
+                code: "storage.grow-failed",
+                class: Class::Denied,
+                why: "the volume is larger than its filesystem",
+                remedy: "check that resize2fs is installed (e2fsprogs), then: resize2fs <device>",
+            },
+            Self::StorageSeveralPins => Entry {
+                code: "storage.several-pins",
+                class: Class::Refused,
+                why: "two operators chose differently, and neither choice is more right",
+                remedy: "take the tag quake.io/etcd-pin off all but one: quake-agent volumes unpin <volume id>",
+            },
+            Self::StorageVolumeStale => Entry {
+                code: "storage.volume-stale",
+                class: Class::Refused,
+                why: "a volume older than the cluster's own authority may hold the data of a deleted cluster of the same name",
+                remedy: "if the volume is wanted: quake-agent volumes adopt <volume id>; if not: quake-agent volumes ignore <volume id> --reason <text>",
+            },
+            Self::StorageNotEncrypted => Entry {
+                code: "storage.not-encrypted",
+                class: Class::Refused,
+                why: "the cluster spec asks for an encrypted volume, and etcd holds every secret of the cluster",
+                remedy: "make an encrypted copy from a snapshot and tag it instead, or set encryptedVolume to false in the spec",
+            },
+            Self::StorageSeveralAttachments => Entry {
+                code: "storage.several-attachments",
+                class: Class::Refused,
+                why: "two instances may write to the volume at once, and ext4 does not survive that",
+                remedy: "detach it from all but one instance after stopping etcd there",
+            },
+            Self::StorageSeveralRoles => Entry {
+                code: "storage.several-roles",
+                class: Class::Invalid,
+                why: "a volume holds the data of one etcd cluster; which one cannot be told",
+                remedy: "keep one k8s.io/etcd/* tag on the volume: aws ec2 delete-tags",
+            },
+            Self::StorageHeldByForeign => Entry {
+                code: "storage.held-by-foreign",
+                class: Class::Refused,
+                why: "an instance of another group uses the volume of this group's member",
+                remedy: "find out why that instance holds it; detach it there after stopping what uses it",
+            },
+            Self::StorageTwoMembers => Entry {
+                code: "storage.two-members",
+                class: Class::Refused,
+                why: "one instance with two members of an etcd cluster counts twice in its quorum",
+                remedy: "detach the volumes of one member by hand; the agent never detaches",
+            },
+            Self::StorageNoMember => Entry {
+                code: "storage.no-member",
+                class: Class::Invalid,
+                why: "the spec gives this instance group no etcd member in this zone",
+                remedy: "correct etcdMembers[].instanceGroup in the cluster spec, or the instance group's subnets",
+            },
+            Self::StorageHolderEnding => Entry {
+                code: "storage.holder-ending",
+                class: Class::NotYet,
+                why: "the instance that holds the volume is going, and EC2 has not released it yet",
+                remedy: "wait; after half an hour look at that instance: only an operator may force a detach",
+            },
+            Self::StorageHolderStopped => Entry {
+                code: "storage.holder-stopped",
+                class: Class::NotYet,
+                why: "a stopped instance keeps its volumes, and only an operator knows whether it comes back",
+                remedy: "start that instance again, terminate it, or detach the volume from it",
+            },
+            Self::StorageHolderUnknown => Entry {
+                code: "storage.holder-unknown",
+                class: Class::NotYet,
+                why: "EC2 names a holder that it does not describe",
+                remedy: "wait; then: aws ec2 describe-instances --instance-ids <holder>",
+            },
+            Self::StorageViewInconsistent => Entry {
+                code: "storage.view-inconsistent",
+                class: Class::NotYet,
+                why: "EC2's answers contradict each other, and no decision is made on such a view",
+                remedy: "wait; then: aws ec2 describe-volumes --volume-ids <id>",
+            },
+            Self::StorageAttachLimit => Entry {
+                code: "storage.attach-limit",
+                class: Class::Denied,
+                why: "the instance holds as many volumes as its type can",
+                remedy: "detach volumes that are not needed, or use a larger instance type",
+            },
+            Self::StorageKeyDenied => Entry {
+                code: "storage.key-denied",
+                class: Class::Denied,
+                why: "EC2 cannot use the key that encrypts the volume",
+                remedy: "allow kms:CreateGrant and kms:Decrypt on the volume's key for the control plane's role, and see that the key is enabled",
+            },
+            Self::StorageDeviceUnreadable => Entry {
+                code: "storage.device-unreadable",
+                class: Class::Refused,
+                why: "a device that cannot be read cannot be shown to be empty",
+                remedy: "read the kernel's messages (dmesg); replace the volume from a snapshot",
+            },
+            Self::StorageSignatureAmbiguous => Entry {
+                code: "storage.signature-ambiguous",
+                class: Class::Refused,
+                why: "several signatures are on the device, and at most one of them is true",
+                remedy: "find out which one is meant (wipefs --no-act <device>), or use another volume",
+            },
+            Self::StorageDataUnsigned => Entry {
+                code: "storage.data-unsigned",
+                class: Class::Refused,
+                why: "the device holds bytes that this agent did not write",
+                remedy: "if the data is not wanted, wipe the volume by hand on another instance, or create a new one",
+            },
+            Self::StorageBlankFromSnapshot => Entry {
+                code: "storage.blank-from-snapshot",
+                class: Class::Refused,
+                why: "a volume made from a snapshot should hold data and is empty",
+                remedy: "check that the snapshot is the right one; for an empty volume, create one without a snapshot",
+            },
+            Self::StorageDataExpected => Entry {
+                code: "storage.data-expected",
+                class: Class::Refused,
+                why: "an empty volume where this member has data would lose the member, or the cluster, in silence",
+                remedy: "restore the backup, or attach the volume that has the data; if an empty member is wanted: quake-agent volumes wipe <volume id> --slot <slot> --i-know-this-is-empty",
+            },
+            Self::StorageForeignClusterData => Entry {
+                code: "storage.foreign-cluster-data",
+                class: Class::Refused,
+                why: "the volume holds the data of another cluster, or of an earlier life of this one",
+                remedy: "use the right volume; to take this one nevertheless: quake-agent volumes adopt <volume id>",
+            },
+            Self::StorageForeignMemberData => Entry {
+                code: "storage.foreign-member-data",
+                class: Class::Refused,
+                why: "the volume holds the data of another etcd member",
+                remedy: "correct the volume's k8s.io/etcd/* tag",
+            },
+            Self::StorageVolumeCloned => Entry {
+                code: "storage.volume-cloned",
+                class: Class::Refused,
+                why: "the volume is a copy of another one, and both could be used as the same member",
+                remedy: "to use the copy: quake-agent volumes adopt <volume id>; and ignore or delete the original",
+            },
+            Self::StorageLegacyUnproven => Entry {
+                code: "storage.legacy-unproven",
+                class: Class::Refused,
+                why: "etcd data is on the volume, and nothing proves which cluster it belongs to",
+                remedy: "if it is this cluster's: quake-agent volumes adopt <volume id>",
+            },
+            Self::StorageFilesystemUnproven => Entry {
+                code: "storage.filesystem-unproven",
+                class: Class::Refused,
+                why: "an empty filesystem that this agent did not make may have been meant for something else",
+                remedy: "if it is meant for this member: quake-agent volumes adopt <volume id>",
+            },
+            Self::StorageMarkerMissing => Entry {
+                code: "storage.marker-missing",
+                class: Class::Refused,
+                why: "the filesystem holds files that are not etcd's and no marker of this agent",
+                remedy: "if it is this member's volume: quake-agent volumes adopt <volume id>",
+            },
+            Self::StorageJournalUnusable => Entry {
+                code: "storage.journal-unusable",
+                class: Class::Transient,
+                why: "what this instance tried before its last stop is not known",
+                remedy: "nothing: the volumes are looked at twice as carefully",
+            },
+            Self::StorageTagDenied => Entry {
+                code: "storage.tag-denied",
+                class: Class::Denied,
+                why: "the volume's tags do not say whose data it holds; the marker on it still does",
+                remedy: "allow ec2:CreateTags and ec2:DeleteTags on the cluster's volumes for the control plane's role",
+            },
+            Self::StorageSurplusVolumes => Entry {
+                code: "storage.surplus-volumes",
+                class: Class::Refused,
+                why: "another volume has the tags of a member that runs; it would block the member's next bootstrap",
+                remedy: "tag it (quake-agent volumes ignore <volume id> --reason <text>) or delete it",
+            },
+            Self::StorageSplitBundle => Entry {
+                code: "storage.split-bundle",
+                class: Class::Refused,
+                why: "this instance holds different members of its etcd clusters, so losing it harms two",
+                remedy: "move one volume to the instance of its member when that one is replaced",
             },
             Self::AssetsDigestMismatch => Entry {
                 code: "assets.digest-mismatch",

@@ -31,6 +31,20 @@ pub trait Metadata {
     fn read_role(&self) -> impl Future<Output = Result<String, PortError>> + Send;
 }
 
+/// Which instances to describe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstanceQuery {
+    /// Instances by id.
+    Ids(Vec<String>),
+    /// Instances that carry this tag with this value.
+    Tagged {
+        /// The tag's key.
+        key: String,
+        /// The tag's value.
+        value: String,
+    },
+}
+
 /// Which volumes to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolumeQuery {
@@ -49,14 +63,14 @@ pub enum VolumeQuery {
 
 /// The EC2 API. There is no detach, no delete and no create: the agent cannot do them.
 pub trait Cloud {
-    /// Describes instances by id; those EC2 does not show are left out.
+    /// Describes instances, all pages, in no particular order; those EC2 does not show are left out.
     ///
     /// # Errors
     ///
     /// `Denied`, `Throttled`, `ClockSkew` or `Unreachable`.
     fn describe_instances(
         &self,
-        ids: &[String],
+        query: &InstanceQuery,
     ) -> impl Future<Output = Result<Vec<InstanceView>, PortError>> + Send;
 
     /// Describes volumes, all pages, in no particular order.
@@ -73,13 +87,48 @@ pub trait Cloud {
     ///
     /// # Errors
     ///
-    /// `Conflict` when someone holds it (perhaps we ourselves) or the device name is taken; else as
-    /// [`Cloud::describe_instances`].
+    /// `Conflict` when someone holds it (perhaps we ourselves), `Occupied` when the device name is taken,
+    /// `NotReady` when volume or instance are not in a state for it yet, `Missing` when EC2 does not know
+    /// the volume, `Limit` when the instance holds as many as it can, `Impossible` when it can never be (another zone);
+    /// else as [`Cloud::describe_instances`].
     fn attach_volume(
         &self,
         volume_id: &str,
         instance_id: &str,
         device_name: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Makes EC2 keep a volume when the instance it is attached to under `device_name` is terminated.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cloud::describe_instances`].
+    fn keep_on_termination(
+        &self,
+        instance_id: &str,
+        device_name: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Writes tags of a volume; others stay.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when EC2 does not know the volume; else as [`Cloud::describe_instances`].
+    fn tag_volume(
+        &self,
+        volume_id: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Removes tags of a volume by their keys; those it does not have are not missed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cloud::tag_volume`].
+    fn untag_volume(
+        &self,
+        volume_id: &str,
+        keys: &[String],
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 

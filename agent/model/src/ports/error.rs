@@ -35,6 +35,12 @@ pub enum Condition {
     TimedOut,
     /// The machine's own I/O failed.
     Io,
+    /// It is not in a state for this yet.
+    NotReady,
+    /// There are as many as there may be.
+    Limit,
+    /// It cannot be, and waiting changes nothing.
+    Impossible,
 }
 
 /// Why one attempt did not succeed.

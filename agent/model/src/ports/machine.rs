@@ -1,10 +1,16 @@
 //! Disks, the kernel, systemd and the node's components.
 
 use super::PortError;
-use crate::facts::{DeviceContents, DeviceFacts, MountFacts, NetworkFacts, ProbeFacts, UnitFacts};
+use crate::facts::{
+    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NetworkFacts,
+    NewFilesystem, ProbeFacts, UnitFacts,
+};
 use std::future::Future;
 
 /// Block devices, filesystems and mounts. No method can wipe a device.
+///
+/// A device is named by its facts and not by its path alone: paths move, so a host that opens one checks that
+/// it is still the device with that number and that serial (`Conflict` when it is not).
 pub trait Disks {
     /// Lists block devices with their serials.
     ///
@@ -17,21 +23,54 @@ pub trait Disks {
     ///
     /// # Errors
     ///
-    /// `Missing`, `Denied` or `Io`.
+    /// `Missing`, `Denied`, `Conflict`, or `Io` when a byte cannot be read.
     fn probe_device(
         &self,
-        path: &str,
+        device: &DeviceFacts,
     ) -> impl Future<Output = Result<DeviceContents, PortError>> + Send;
 
-    /// Makes an ext4 filesystem on a device; refuses (`Occupied`) unless it is blank at that moment.
+    /// Looks inside a device's ext4 filesystem without writing to it, its journal included: where it is mounted
+    /// if it is, else by a read-only mount that nobody else sees.
     ///
     /// # Errors
     ///
-    /// `Occupied`, `Missing` (the device, or mkfs.ext4), `Denied` or `Io`.
+    /// `Malformed` when it cannot be mounted; else as [`Disks::probe_device`].
+    fn look_inside(
+        &self,
+        device: &DeviceFacts,
+    ) -> impl Future<Output = Result<InsideFacts, PortError>> + Send;
+
+    /// Makes an ext4 filesystem on a device; refuses (`Occupied`) unless, at that moment, the device is as
+    /// [`NewFilesystem::over`] allows.
+    ///
+    /// # Errors
+    ///
+    /// `Occupied`, `Missing` (the device, or mkfs.ext4), `Denied`, `Conflict` or `Io`.
     fn make_filesystem(
         &self,
-        path: &str,
-        label: &str,
+        device: &DeviceFacts,
+        wanted: &NewFilesystem,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Checks a device's ext4 filesystem and makes repairs that lose nothing; one that is mounted is `Clean`
+    /// without a look.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` (the device, or e2fsck), `Denied`, `Conflict` or `Io`.
+    fn check_filesystem(
+        &self,
+        device: &DeviceFacts,
+    ) -> impl Future<Output = Result<FilesystemCheck, PortError>> + Send;
+
+    /// Makes a mounted ext4 filesystem as large as its device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disks::check_filesystem`].
+    fn grow_filesystem(
+        &self,
+        device: &DeviceFacts,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Lists mounts.
@@ -45,11 +84,22 @@ pub trait Disks {
     ///
     /// # Errors
     ///
-    /// `Malformed` when the filesystem is damaged, `Missing`, `Denied` or `Io`.
+    /// `Malformed` when the filesystem is damaged, `Missing`, `Denied`, `Conflict` or `Io`.
     fn mount_device(
         &self,
-        path: &str,
+        device: &DeviceFacts,
         target: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Writes the marker of the filesystem that is mounted from this device: whole or not at all, and flushed.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when it is not mounted; `Denied`, `NoSpace` or `Io`.
+    fn write_marker(
+        &self,
+        device: &DeviceFacts,
+        text: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 

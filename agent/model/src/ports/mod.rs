@@ -10,7 +10,7 @@ mod machine;
 mod sink;
 mod store;
 
-pub use cloud::{Cloud, Metadata, Meter, VolumeQuery};
+pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use error::{Condition, PortError};
 pub use files::Files;
 pub use machine::{Disks, Kernel, Probes, Units};

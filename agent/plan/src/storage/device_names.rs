@@ -1,40 +1,83 @@
 //! Names to attach volumes under: the same on every run, never one in use.
 
+use super::tags::Slot;
 use quake_model::facts::{InstanceView, VolumeFacts};
 use std::collections::BTreeSet;
 
-/// Names of this instance's devices that are taken.
-#[derive(Debug)]
-pub(super) struct DeviceNames(BTreeSet<String>);
+/// How many names are tried for one volume before it is given up for now.
+const TRIES: usize = 8;
 
-impl DeviceNames {
-    /// Collects the names in use from both views of EC2, either of which may lag.
-    pub(super) fn in_use(
-        instance_id: &str,
-        volumes: &[&VolumeFacts],
-        instances: &[InstanceView],
-    ) -> Self {
-        let of_view = instances
-            .iter()
-            .filter(|view| view.instance_id == instance_id)
-            .flat_map(|view| view.device_names.iter().cloned());
-        let of_volumes = volumes
-            .iter()
-            .flat_map(|volume| &volume.attachments)
-            .filter(|attachment| attachment.instance_id == instance_id)
-            .map(|attachment| attachment.device_name.clone());
-        Self(of_view.chain(of_volumes).collect())
-    }
+/// The names to try for the volume of `slot`, in this order: free ones, beginning at the slot's own place.
+///
+/// `/dev/xvdb[a-z]` and `/dev/xvdc[a-z]` are the names AWS recommends for data volumes on every kind of
+/// instance; root and instance stores have shorter ones. A slot begins at its own place, for a name that was given up a moment ago
+/// can leave the next attach stuck in `attaching` (EC2 user guide, "Device naming").
+pub fn device_names(
+    slot: &Slot,
+    instance_id: &str,
+    volumes: &[VolumeFacts],
+    instances: &[InstanceView],
+) -> Vec<String> {
+    let taken = taken(instance_id, volumes, instances);
+    let all: Vec<String> = ('b'..='c')
+        .flat_map(|row| ('a'..='z').map(move |column| format!("/dev/xvd{row}{column}")))
+        .collect();
+    // FNV-1a, so that slots begin apart from each other and a slot always at the same place.
+    let hash = slot
+        .to_string()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+    let start = usize::try_from(hash).unwrap_or_default() % all.len();
+    let from_start = all.iter().cycle().skip(start).take(all.len());
+    let free = from_start.filter(|name| !taken.contains(name.as_str()));
+    free.take(TRIES).cloned().collect()
+}
 
-    /// Takes the first free name.
-    ///
-    /// `/dev/xvdb[a-z]` and `/dev/xvdc[a-z]` are the names AWS recommends for data volumes on every kind of
-    /// instance; root and instance stores have shorter ones.
-    pub(super) fn take(&mut self) -> Option<String> {
-        let name = ('b'..='c')
-            .flat_map(|row| ('a'..='z').map(move |column| format!("/dev/xvd{row}{column}")))
-            .find(|name| !self.0.contains(name))?;
-        self.0.insert(name.clone());
-        Some(name)
+/// Names in use by both views of EC2, either of which may lag.
+fn taken<'a>(
+    instance_id: &str,
+    volumes: &'a [VolumeFacts],
+    instances: &'a [InstanceView],
+) -> BTreeSet<&'a str> {
+    let of_view = instances
+        .iter()
+        .filter(|view| view.instance_id == instance_id)
+        .flat_map(|view| view.device_names.iter().map(String::as_str));
+    let of_volumes = volumes
+        .iter()
+        .flat_map(|volume| &volume.attachments)
+        .filter(|attachment| attachment.instance_id == instance_id)
+        .map(|attachment| attachment.device_name.as_str());
+    of_view.chain(of_volumes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::facts::InstanceState;
+    use quake_model::time::Timestamp;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_slot_has_its_own_place_and_never_a_name_in_use() {
+        let slot = Slot::new("main", "a");
+        let names = device_names(&slot, "i-0a", &[], &[]);
+        assert_eq!(names.len(), TRIES);
+        assert_eq!(names, device_names(&slot, "i-0a", &[], &[]));
+        assert_ne!(
+            names[0],
+            device_names(&Slot::new("events", "a"), "i-0a", &[], &[])[0]
+        );
+        let view = InstanceView {
+            instance_id: "i-0a".into(),
+            state: InstanceState::Running,
+            launched: Timestamp(0),
+            zone: "z".into(),
+            tags: BTreeMap::new(),
+            device_names: names[..2].to_vec(),
+        };
+        assert_eq!(device_names(&slot, "i-0a", &[], &[view])[0], names[2]);
     }
 }

@@ -1,12 +1,38 @@
-//! Which volumes back this node's etcd members, and what is to be held about each.
+//! Which volumes back this node's etcd members, what may be done with each, and what is remembered about it.
 
-mod claims;
+mod classify;
+mod decision;
 mod device_names;
-mod reports;
+mod expectation;
+mod gate;
+mod incarnation;
+mod journal;
+mod marker;
+mod report;
+mod rule;
+mod scenario;
 mod select;
-mod slots;
+mod slot;
 mod steps;
+mod tags;
+mod world;
 
+pub use classify::{Standing, Verdict, is_adopted};
+pub use decision::{Decision, Detail, SlotDecision};
+pub use device_names::device_names;
+pub use expectation::{Expectation, consent, consents, expects_data, newest_backup};
+pub use gate::{
+    GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
+};
+pub use incarnation::{incarnation, key_digests};
+pub use journal::{Attempt, Formatting, JOURNAL, Journal};
+pub use marker::{Marker, VolumeIdentity, Writer, identity};
+pub use report::{describe, fault_of, instance_state, line, volume_state, warnings};
+pub use rule::{Action, Rule};
+pub use scenario::{Scenario, ScenarioOutcome, decision_json, read_scenarios};
 pub use select::select_volumes;
-pub use slots::{WantedSlot, slots};
-pub use steps::{mounted_slots, steps};
+pub use steps::{has_slots, mounted_slots, steps, volume_steps};
+pub use tags::{
+    ADOPT, AUTOSCALING_GROUP, BLANK_OK, FORMATTED, IGNORE, PIN, Slot, SlotError, UID, group_of,
+};
+pub use world::{Incarnation, Known, Member, Peer, World};

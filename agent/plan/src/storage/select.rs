@@ -1,321 +1,248 @@
-//! Which volume backs each of this node's etcd members.
+//! Which member this node runs, and which volume backs each of its slots.
 //!
-//! The choice never depends on the order in which EC2 lists volumes, on their age or on their size: one volume
-//! for a member is used, two are an operator's matter. All clusters of a node get the same member, for a node
-//! that held `main/a` and `events/b` would take two members down at once.
+//! Total and pure: no clock, no chance, and no dependence on the order in which EC2 lists anything. The rules
+//! and their order are those of docs/volumes.md.
 
-use super::claims::{Claim, is_of_cluster, is_of_control_plane, member_tag, read_member_tag};
-use super::device_names::DeviceNames;
-use super::reports;
-use super::slots::{WantedSlot, slots};
-use quake_model::facts::{
-    Attachment, AttachmentState, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
-};
-use quake_model::fault::{Code, Fault};
-use quake_model::spec::NodeSpec;
-use quake_model::step::VolumeStep;
-use std::collections::BTreeSet;
+use super::classify::{Standing, Verdict, classify, is_on};
+use super::decision::{Decision, Detail, SlotDecision};
+use super::rule::{Action, Rule};
+use super::slot::decide_slot;
+use super::tags::Slot;
+use super::world::{Peer, World};
+use quake_model::facts::InstanceState;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Chooses the volume of each etcd cluster this node runs a member of, in the order of [`slots`].
-///
-/// A volume is a candidate when its tags say that it is of the cluster, of the control plane and of a member
-/// this node may run, and when it is in the instance's zone. One that is already on this instance is chosen
-/// whatever else there is: it is in use, and a second one is found out at the next first boot. `instances`
-/// are this instance and the holders of volumes, for device names and for the report.
-///
-/// # Errors
-///
-/// `storage.tag-malformed`, `storage.multi-attach`, `storage.volume-conflict`, `storage.volume-elsewhere`,
-/// `storage.volume-missing`, `storage.volume-held` or `storage.volume-busy`, by the first that applies; and
-/// `storage.attach-failed` when no device name is free.
-pub fn select_volumes(
-    spec: &NodeSpec,
-    instance: &InstanceFacts,
-    volumes: &[VolumeFacts],
-    instances: &[InstanceView],
-) -> Result<Vec<VolumeStep>, Fault> {
-    let mut sorted: Vec<&VolumeFacts> = volumes.iter().collect();
-    sorted.sort_by(|a, b| a.volume_id.cmp(&b.volume_id));
-    sorted.dedup_by(|a, b| a.volume_id == b.volume_id);
-    let wanted = slots(spec);
-    let selection = Selection {
-        cluster: &spec.cluster,
-        instance,
-        instances,
-        claims: claims(spec, instance, &wanted, &sorted)?,
-        volumes: &sorted,
-        wanted: &wanted,
-    };
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let member = selection.member()?;
-    let chosen: Vec<&Claim<'_>> = wanted
+/// Decides each slot of the member this node runs.
+pub fn select_volumes(world: &World) -> Decision<'_> {
+    let verdicts = classify(world);
+    let slots: BTreeMap<Slot, SlotDecision> = world
+        .members
         .iter()
-        .map(|slot| selection.pick(slot, &member))
-        .collect::<Result<_, _>>()?;
-    let mut names = DeviceNames::in_use(&instance.instance_id, &sorted, instances);
-    chosen
-        .into_iter()
-        .map(|claim| volume_step(claim, &instance.instance_id, &mut names))
-        .collect()
+        .map(|member| {
+            (
+                member.slot.clone(),
+                decide_slot(world, &verdicts, &member.slot),
+            )
+        })
+        .collect();
+    let choice = Choice {
+        world,
+        verdicts: &verdicts,
+        slots,
+    };
+    let (member, slots, node) = choice.choose();
+    Decision {
+        member,
+        slots,
+        node,
+        verdicts,
+    }
 }
 
-/// Every candidate, in the order of volume ids.
-fn claims<'a>(
-    spec: &NodeSpec,
-    instance: &InstanceFacts,
-    wanted: &'a [WantedSlot],
-    volumes: &[&'a VolumeFacts],
-) -> Result<Vec<Claim<'a>>, Fault> {
-    let mut claims = Vec::new();
-    for volume in volumes.iter().copied() {
-        let fits = volume.zone == instance.zone
-            && volume.state != VolumeState::Deleted
-            && is_of_cluster(volume, &spec.cluster)
-            && is_of_control_plane(volume);
-        for slot in wanted.iter().filter(|_| fits) {
-            let tag = member_tag(&slot.cluster);
-            let Some(value) = volume.tags.get(&tag) else {
-                continue;
-            };
-            let read =
-                read_member_tag(value).ok_or_else(|| reports::malformed(volume, &tag, value))?;
-            if slot.members.is_empty() || slot.members.contains(&read.member) {
-                let claim = Claim {
-                    cluster: &slot.cluster,
-                    member: read.member,
-                    volume,
-                };
-                if volume.multi_attach {
-                    return Err(reports::multi_attach(&claim));
-                }
-                claims.push(claim);
-            }
+type Chosen = (
+    Option<String>,
+    Vec<(Slot, SlotDecision)>,
+    Option<SlotDecision>,
+);
+
+struct Choice<'a> {
+    world: &'a World,
+    verdicts: &'a [Verdict<'a>],
+    slots: BTreeMap<Slot, SlotDecision>,
+}
+
+impl Choice<'_> {
+    fn choose(&self) -> Chosen {
+        let names = self.names();
+        let mut held = self.held(&names);
+        if held.is_empty() {
+            held = self.present(&names);
+        }
+        let intent = self.world.intent.as_deref();
+        let strays = intent.is_some_and(|intent| !held.is_empty() && !held.contains(intent));
+        if held.len() > 1 || strays {
+            return self.several(&held);
+        }
+        if let Some(name) = held.first() {
+            return self.bundle(name);
+        }
+        if names.is_empty() {
+            return (None, Vec::new(), Some(self.nobody()));
+        }
+        if let Some(name) = intent.filter(|intent| names.contains(intent)) {
+            return self.bundle(name);
+        }
+        match names.iter().collect::<Vec<_>>().as_slice() {
+            [only] => self.bundle(only),
+            _ => self.by_rank(&names),
         }
     }
-    Ok(claims)
-}
 
-struct Selection<'a> {
-    cluster: &'a str,
-    instance: &'a InstanceFacts,
-    instances: &'a [InstanceView],
-    claims: Vec<Claim<'a>>,
-    volumes: &'a [&'a VolumeFacts],
-    wanted: &'a [WantedSlot],
-}
-
-impl Selection<'_> {
-    /// The member this node runs in every cluster.
-    fn member(&self) -> Result<String, Fault> {
-        let ours: Vec<&Claim<'_>> = self
-            .claims
-            .iter()
-            .filter(|claim| claim.is_ours(&self.instance.instance_id))
-            .collect();
-        let held: BTreeSet<&str> = ours.iter().map(|claim| claim.member.as_str()).collect();
-        let candidates = match held.len() {
-            0 => self.members_everywhere(),
-            1 => held,
-            _ => {
-                return Err(reports::conflict(
-                    "this instance holds volumes of several members",
-                    &ours,
-                ));
-            }
+    /// The members that this instance's group runs in this zone.
+    fn names(&self) -> BTreeSet<&str> {
+        let me = &self.world.me;
+        let ours = |wanted: &Option<String>, mine: Option<&String>| {
+            wanted.is_none() || wanted.as_ref() == mine
         };
-        let mut candidates = candidates.into_iter();
-        match (candidates.next(), candidates.next()) {
-            (Some(only), None) => Ok(only.to_owned()),
-            (None, _) => Err(self.no_member()),
-            (Some(_), Some(_)) => self.free_member(),
-        }
-    }
-
-    /// Members that have a volume for every cluster.
-    fn members_everywhere(&self) -> BTreeSet<&str> {
-        let has = |slot: &WantedSlot, member: &str| !self.group(&slot.cluster, member).is_empty();
-        self.claims
-            .iter()
-            .map(|claim| claim.member.as_str())
-            .filter(|member| self.wanted.iter().all(|slot| has(slot, member)))
+        let members = self.world.members.iter();
+        members
+            .filter(|member| ours(&member.instance_group, me.instance_group.as_ref()))
+            .filter(|member| ours(&member.zone, Some(&me.zone)))
+            .map(|member| member.slot.member.as_str())
             .collect()
     }
 
-    /// Of several members with volumes in this zone, the only one whose volumes are all free.
-    fn free_member(&self) -> Result<String, Fault> {
-        let mut free = Vec::new();
-        let mut first_fault = None;
-        for member in self.members_everywhere() {
-            let picks: Result<Vec<_>, Fault> = self
-                .wanted
-                .iter()
-                .map(|slot| self.pick(slot, member))
-                .collect();
-            match picks {
-                Ok(_) => free.push(member),
-                // Two volumes for any member of this zone are refused, whoever would take which.
-                Err(fault) if fault.code == Code::StorageVolumeConflict => {
-                    return Err(fault);
-                }
-                Err(fault) => first_fault = first_fault.or(Some(fault)),
+    /// The members of which this instance has a volume, or has one on its way here or off. One that is not its
+    /// own counts only if etcd runs on it: a running member is never given up for a changed spec.
+    fn held(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
+        let holds = |slot: &Slot, decision: &SlotDecision| match decision.rule {
+            Rule::AlreadyOurs | Rule::Surplus => {
+                names.contains(slot.member.as_str()) || self.is_verified(decision)
             }
-        }
-        match (free.as_slice(), first_fault) {
-            ([only], _) => Ok((*only).to_owned()),
-            ([], Some(fault)) => Err(fault),
-            (members, _) => {
-                let claims: Vec<&Claim<'_>> = self
-                    .claims
-                    .iter()
-                    .filter(|claim| members.contains(&claim.member.as_str()))
-                    .collect();
-                let what = "the spec does not say which member this instance group runs, and several are free";
-                Err(reports::conflict(what, &claims))
+            Rule::AttachingSelf | Rule::BusySelf | Rule::DetachingSelf => {
+                names.contains(slot.member.as_str())
             }
-        }
-    }
-
-    /// Why no member has a volume for every cluster: the first cluster without any, else all of them.
-    fn no_member(&self) -> Fault {
-        let has_none = |slot: &&WantedSlot| {
-            self.claims
-                .iter()
-                .all(|claim| claim.cluster != slot.cluster)
+            _ => false,
         };
-        if let Some(slot) = self.wanted.iter().find(has_none) {
-            return self.absent(slot);
-        }
-        let claims: Vec<&Claim<'_>> = self.claims.iter().collect();
-        reports::conflict("no member has a volume for each of its clusters", &claims)
-    }
-
-    fn absent(&self, slot: &WantedSlot) -> Fault {
-        reports::absent(self.cluster, &self.instance.zone, slot, self.volumes)
-    }
-
-    fn group(&self, cluster: &str, member: &str) -> Vec<&Claim<'_>> {
-        self.claims
-            .iter()
-            .filter(|claim| claim.cluster == cluster && claim.member == member)
+        let slots = self.slots.iter();
+        slots
+            .filter(|(slot, decision)| holds(slot, decision))
+            .map(|(slot, _)| slot.member.as_str())
             .collect()
     }
 
-    /// The volume of one member of one cluster.
-    fn pick(&self, slot: &WantedSlot, member: &str) -> Result<&Claim<'_>, Fault> {
-        let group = self.group(&slot.cluster, member);
-        let ours: Vec<&Claim<'_>> = group
+    /// Members of which a volume is on this instance, although nothing is decided to be held: a second volume
+    /// or a listing that contradicts itself speaks against it. It is no reason to take another member.
+    fn present(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
+        let me = &self.world.me.instance_id;
+        let here = self
+            .verdicts
+            .iter()
+            .filter(|verdict| verdict.standing >= Standing::Conflict && is_on(verdict.volume, me));
+        here.filter_map(|verdict| verdict.slot.as_ref())
+            .map(|slot| slot.member.as_str())
+            .filter(|member| names.contains(member))
+            .collect()
+    }
+
+    fn is_verified(&self, decision: &SlotDecision) -> bool {
+        let volume = decision.volume.as_ref();
+        volume.is_some_and(|volume| self.world.verified.contains(volume))
+    }
+
+    /// This instance holds volumes of several members: what runs goes on as long as it runs once, and nothing
+    /// new is attached.
+    fn several(&self, held: &BTreeSet<&str>) -> Chosen {
+        let names: Vec<String> = held
             .iter()
             .copied()
-            .filter(|claim| claim.is_ours(&self.instance.instance_id))
+            .chain(self.world.intent.as_deref())
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
             .collect();
-        match (ours.as_slice(), group.as_slice()) {
-            ([only], _) | ([], [only]) => self.usable(only),
-            ([], []) => {
-                let slot = WantedSlot {
-                    cluster: slot.cluster.clone(),
-                    members: vec![member.to_owned()],
-                };
-                Err(self.absent(&slot))
+        let ours = self
+            .slots
+            .iter()
+            .filter(|(_, decision)| decision.action == Action::Adopt);
+        let (running, others): (Vec<_>, Vec<_>) =
+            ours.partition(|(_, decision)| self.is_verified(decision));
+        let clusters: BTreeSet<&str> = running.iter().map(|(slot, _)| slot.etcd.as_str()).collect();
+        if running.is_empty() || clusters.len() < running.len() {
+            let refused = SlotDecision::new(Action::Refuse, Rule::HoldsTwoMembers);
+            return (None, Vec::new(), Some(refused.with(Detail::Members(names))));
+        }
+        let kept = running
+            .into_iter()
+            .map(|(slot, d)| (slot.clone(), d.instead(Action::Adopt, Rule::SplitBundle)));
+        let refused = others.into_iter().map(|(slot, d)| {
+            let refused = d.instead(Action::Refuse, Rule::HoldsTwoMembers);
+            (slot.clone(), refused.with(Detail::Members(names.clone())))
+        });
+        let mut slots: Vec<(Slot, SlotDecision)> = kept.chain(refused).collect();
+        slots.sort_by(|a, b| a.0.cmp(&b.0));
+        (None, slots, None)
+    }
+
+    /// The slots of one member: taken one after the other, and none newly if one of them is refused.
+    fn bundle(&self, name: &str) -> Chosen {
+        let of_member = self.slots.iter().filter(|(slot, _)| slot.member == name);
+        let mut slots: Vec<(Slot, SlotDecision)> = of_member
+            .map(|(slot, decision)| (slot.clone(), decision.clone()))
+            .collect();
+        let blocked = slots.iter().any(|(_, d)| d.action == Action::Refuse);
+        let mut in_turn = true;
+        for (_, decision) in &mut slots {
+            let is_ours = decision.action == Action::Adopt;
+            if decision.action == Action::Attach && blocked {
+                *decision = decision.instead(Action::Wait, Rule::BundleBlocked);
+            } else if decision.action == Action::Attach && !in_turn {
+                *decision = decision.instead(Action::Wait, Rule::OrderedBehindMain);
             }
-            ([], several) => Err(self.surplus(several)),
-            (several, _) => Err(reports::conflict(
-                "this instance holds several volumes of one member",
-                several,
-            )),
+            in_turn &= is_ours;
         }
+        (Some(name.to_owned()), slots, None)
     }
 
-    /// Several volumes of one member: a conflict, unless one of them is about to go.
-    fn surplus(&self, claims: &[&Claim<'_>]) -> Fault {
-        let going = |claim: &&&Claim<'_>| claim.volume.state == VolumeState::Deleting;
-        match claims.iter().find(going) {
-            Some(claim) => reports::busy(claim, "being deleted, and another has its tags"),
-            None => reports::conflict("several volumes claim one etcd member", claims),
+    /// Of several members, the one whose turn is this instance's: it only spares useless races, for the attach
+    /// itself decides them.
+    fn by_rank(&self, names: &BTreeSet<&str>) -> Chosen {
+        let first = |name: &&str| self.slots.iter().find(|(slot, _)| slot.member == **name);
+        let is_free = |name: &&str| first(name).is_some_and(|(_, d)| d.action == Action::Attach);
+        let free: Vec<&str> = names.iter().copied().filter(is_free).collect();
+        let rank = self.rank();
+        if let Some(name) = free.get(rank) {
+            return self.bundle(name);
         }
+        let of_names = self
+            .slots
+            .iter()
+            .filter(|(slot, _)| names.contains(slot.member.as_str()));
+        let is_refused = |(_, decision): (&Slot, &SlotDecision)| decision.action == Action::Refuse;
+        let rule = if of_names.clone().any(is_refused) {
+            Rule::BehindConflict
+        } else {
+            Rule::NoFreeMember
+        };
+        let node = SlotDecision::new(Action::StandBy, rule);
+        (None, Vec::new(), Some(node))
     }
 
-    /// The claim, if its volume may be attached to this instance now, or is.
-    fn usable<'s>(&self, claim: &'s Claim<'s>) -> Result<&'s Claim<'s>, Fault> {
-        for attachment in &claim.volume.attachments {
-            self.check_attachment(claim, attachment)?;
-        }
-        let ours = claim.is_ours(&self.instance.instance_id);
-        match claim.volume.state {
-            VolumeState::Available => Ok(claim),
-            VolumeState::InUse if ours => Ok(claim),
-            // EC2's lists lag behind each other: the holder shows up in a moment.
-            VolumeState::InUse => Err(reports::busy(
-                claim,
-                "in use by an instance EC2 does not name yet",
-            )),
-            VolumeState::Creating
-            | VolumeState::Deleting
-            | VolumeState::Deleted
-            | VolumeState::Error
-            | VolumeState::Unknown => Err(reports::busy(
-                claim,
-                reports::volume_state(claim.volume.state),
-            )),
-        }
+    /// How many instances of this group and zone are before this one: alive, without a volume, and older.
+    fn rank(&self) -> usize {
+        let me = &self.world.me;
+        let is_before =
+            |peer: &&Peer| (peer.launched, &peer.instance_id) < (me.launched, &me.instance_id);
+        let lives =
+            |peer: &&Peer| matches!(peer.state, InstanceState::Pending | InstanceState::Running);
+        let peers = self.world.instances.iter();
+        let before: BTreeSet<&str> = peers
+            .filter(|peer| peer.instance_id != me.instance_id)
+            .filter(|peer| peer.instance_group == me.instance_group && peer.zone == me.zone)
+            .filter(lives)
+            .filter(is_before)
+            .filter(|peer| !self.holds(&peer.instance_id))
+            .map(|peer| peer.instance_id.as_str())
+            .collect();
+        before.len()
     }
 
-    fn check_attachment(&self, claim: &Claim<'_>, attachment: &Attachment) -> Result<(), Fault> {
-        let ours = attachment.instance_id == self.instance.instance_id;
-        match attachment.state {
-            AttachmentState::Detached => Ok(()),
-            AttachmentState::Attached if ours => Ok(()),
-            AttachmentState::Attaching if ours => {
-                Err(reports::busy(claim, "attaching to this instance"))
-            }
-            AttachmentState::Detaching if ours => {
-                Err(reports::busy(claim, "detaching from this instance"))
-            }
-            AttachmentState::Busy if ours => Err(reports::busy(
-                claim,
-                "to be detached from this instance while it is mounted",
-            )),
-            AttachmentState::Unknown if ours => Err(reports::busy(
-                claim,
-                "attached to this instance in an unknown state",
-            )),
-            AttachmentState::Attaching
-            | AttachmentState::Attached
-            | AttachmentState::Detaching
-            | AttachmentState::Busy
-            | AttachmentState::Unknown => Err(reports::held(claim, attachment, self.instances)),
+    fn holds(&self, instance_id: &str) -> bool {
+        let of_etcd = |verdict: &&Verdict<'_>| {
+            verdict.slot.is_some() && verdict.standing >= Standing::Conflict
+        };
+        let mut volumes = self.verdicts.iter().filter(of_etcd);
+        volumes.any(|verdict| is_on(verdict.volume, instance_id))
+    }
+
+    /// No member is this instance's: by the spec, or because nothing is tagged for one here, or not yet.
+    fn nobody(&self) -> SlotDecision {
+        let members = &self.world.members;
+        let by_tags = members.iter().all(|it| it.instance_group.is_none());
+        match (by_tags, self.world.settled) {
+            (true, false) => SlotDecision::new(Action::Wait, Rule::NoVolumeYet),
+            (true, true) if members.is_empty() => SlotDecision::new(Action::Refuse, Rule::NoVolume),
+            _ => SlotDecision::new(Action::Refuse, Rule::NoMemberForGroup),
         }
     }
-}
-
-fn volume_step(
-    claim: &Claim<'_>,
-    instance_id: &str,
-    names: &mut DeviceNames,
-) -> Result<VolumeStep, Fault> {
-    let attached = claim.volume.attachments.iter().find(|attachment| {
-        attachment.instance_id == instance_id && attachment.state != AttachmentState::Detached
-    });
-    let device_name = match attached {
-        Some(attachment) => attachment.device_name.clone(),
-        None => names.take().ok_or_else(|| reports::no_device_name(claim))?,
-    };
-    let volume_id = claim.volume.volume_id.clone();
-    Ok(VolumeStep {
-        slot: claim.slot(),
-        device_name,
-        mount_point: format!("/mnt/master-{volume_id}"),
-        label: label(claim.cluster, &claim.member),
-        volume_id,
-    })
-}
-
-/// A filesystem's label, of which ext4 keeps 16 bytes: it helps people, and nothing is decided by it.
-fn label(cluster: &str, member: &str) -> String {
-    let ascii: String = format!("qk-{cluster}-{member}")
-        .chars()
-        .filter(char::is_ascii_graphic)
-        .collect();
-    ascii.chars().take(16).collect()
 }

@@ -6,6 +6,7 @@
 )]
 
 mod goldens;
+mod iam;
 mod laws;
 mod nodes;
 mod storage;

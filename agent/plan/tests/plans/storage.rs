@@ -1,7 +1,6 @@
-//! Which volumes are chosen, and that no order of the facts changes it.
+//! What becomes of a decision: the steps, the members that run, and the words for what stands in the way.
 
 use crate::nodes;
-use proptest::prelude::*;
 use quake_model::facts::{
     Attachment, AttachmentState, InstanceFacts, InstanceState, InstanceView, VolumeFacts,
     VolumeState,
@@ -11,7 +10,7 @@ use quake_model::spec::NodeSpec;
 use quake_model::step::VolumeStep;
 use quake_model::time::Timestamp;
 use quake_plan::lint::lint;
-use quake_plan::storage;
+use quake_plan::storage::{self, Known, Rule, World};
 
 const ME: &str = "i-0123456789abcdef0";
 const OTHER: &str = "i-0fffffffffffffff0";
@@ -62,6 +61,8 @@ fn attached(mut volume: VolumeFacts, instance: &str, state: AttachmentState) -> 
         instance_id: instance.to_owned(),
         device_name: "/dev/xvdu".to_owned(),
         state,
+        since: None,
+        delete_on_termination: false,
     });
     volume
 }
@@ -71,6 +72,7 @@ fn view(id: &str, state: InstanceState, names: &[&str]) -> InstanceView {
         instance_id: id.to_owned(),
         state,
         launched: Timestamp(1_577_959_932_000),
+        zone: "us-west-2a".to_owned(),
         tags: [].into(),
         device_names: names.iter().map(|name| (*name).to_owned()).collect(),
     }
@@ -90,14 +92,21 @@ fn pair() -> Vec<VolumeFacts> {
     ]
 }
 
-fn select(spec: &NodeSpec, volumes: &[VolumeFacts]) -> Result<Vec<VolumeStep>, Fault> {
-    storage::select_volumes(spec, &me(), volumes, &views())
+fn world(spec: &NodeSpec, volumes: &[VolumeFacts]) -> World {
+    World::observed(spec, &me(), volumes.to_vec(), &views(), Known::default())
 }
 
-fn code(volumes: &[VolumeFacts]) -> Code {
-    select(&spec(), volumes)
-        .expect_err("nothing may be chosen")
-        .code
+fn select(spec: &NodeSpec, volumes: &[VolumeFacts]) -> Result<Vec<VolumeStep>, Fault> {
+    let world = world(spec, volumes);
+    let decision = storage::select_volumes(&world);
+    match storage::fault_of(&world, &decision) {
+        Some(fault) => Err(fault),
+        None => Ok(storage::volume_steps(&world, &decision, "ab12", "/mnt")),
+    }
+}
+
+fn refusal(volumes: &[VolumeFacts]) -> Fault {
+    select(&spec(), volumes).expect_err("nothing may be chosen")
 }
 
 #[test]
@@ -105,19 +114,22 @@ fn one_volume_for_each_cluster_is_used_main_first() {
     let mut volumes = pair();
     volumes.reverse();
     let chosen = select(&spec(), &volumes).expect("both are free");
-    let main = VolumeStep {
-        slot: "main/a".to_owned(),
-        volume_id: "vol-0m".to_owned(),
-        device_name: "/dev/xvdbb".to_owned(),
-        mount_point: "/mnt/master-vol-0m".to_owned(),
-        label: "qk-main-a".to_owned(),
-    };
-    assert_eq!(chosen[0], main, "xvdba is taken by another device");
-    assert_eq!(
-        (chosen[1].slot.as_str(), chosen[1].device_name.as_str()),
-        ("events/a", "/dev/xvdbc")
-    );
-    let slots = storage::mounted_slots(&chosen, &volumes);
+    let places: Vec<(&str, &str, &str)> = chosen
+        .iter()
+        .map(|step| {
+            (
+                step.slot.as_str(),
+                step.mount_point.as_str(),
+                step.label.as_str(),
+            )
+        })
+        .collect();
+    let wanted = [
+        ("main/a", "/mnt/master-vol-0m", "qk-main-a"),
+        ("events/a", "/mnt/master-vol-0e", "qk-events-a"),
+    ];
+    assert_eq!(places, wanted);
+    let slots = storage::mounted_slots(&world(&spec(), &volumes), &chosen);
     assert_eq!(
         (slots[0].member.as_str(), slots[0].members.as_slice()),
         ("a", ["a".to_owned()].as_slice())
@@ -136,83 +148,95 @@ fn one_volume_for_each_cluster_is_used_main_first() {
 
 #[test]
 fn a_worker_wants_no_volume() {
-    let worker = nodes::worker_cni().spec;
-    assert_eq!(select(&worker, &pair()), Ok(Vec::new()));
+    assert!(!storage::has_slots(&nodes::worker_cni().spec));
+    assert!(storage::has_slots(&spec()));
 }
 
 #[test]
-fn two_volumes_for_one_member_are_refused_and_both_are_named() {
+fn two_volumes_for_one_member_are_refused_and_everything_an_operator_needs_is_said() {
     let mut volumes = pair();
     let mut second = volume("vol-0n", "main", "a/a");
     second.created = Timestamp(1_600_000_000_000);
     volumes.insert(0, second);
-    let fault = select(&spec(), &volumes).expect_err("an operator must choose");
+    let fault = refusal(&volumes);
     assert_eq!(
         (fault.code, fault.class()),
         (Code::StorageVolumeConflict, Class::Refused)
     );
-    let wanted = "several volumes claim one etcd member: \
-                  vol-0m (available, us-west-2a, created 2020-01-02T10:12:12.000Z) for main/a, \
-                  vol-0n (available, us-west-2a, created 2020-09-13T12:26:40.000Z) for main/a; nothing was attached";
-    assert_eq!(fault.summary, wanted);
-}
-
-#[test]
-fn a_duplicate_is_refused_even_if_only_one_is_free() {
-    let mut volumes = pair();
-    volumes.push(attached(
-        volume("vol-0n", "main", "a/a"),
-        OTHER,
-        AttachmentState::Attached,
-    ));
-    assert_eq!(code(&volumes), Code::StorageVolumeConflict);
-}
-
-#[test]
-fn a_duplicate_that_is_being_deleted_is_waited_for() {
-    let mut volumes = pair();
-    let mut going = volume("vol-0n", "main", "a/a");
-    going.state = VolumeState::Deleting;
-    volumes.push(going);
-    assert_eq!(code(&volumes), Code::StorageVolumeBusy);
-}
-
-#[test]
-fn a_volume_already_here_is_kept_whatever_else_there_is() {
-    let mut volumes = pair();
-    volumes[0] = attached(volumes[0].clone(), ME, AttachmentState::Attached);
-    volumes.push(volume("vol-00", "main", "a/a"));
-    let chosen = select(&spec(), &volumes).expect("the attached one is used");
-    assert_eq!(
-        (chosen[0].volume_id.as_str(), chosen[0].device_name.as_str()),
-        ("vol-0m", "/dev/xvdu")
-    );
-}
-
-#[test]
-fn a_volume_in_another_zone_is_never_chosen() {
-    let mut volumes = pair();
-    volumes[0].zone = "us-west-2b".to_owned();
-    let fault = select(&spec(), &volumes).expect_err("it cannot be attached");
-    assert_eq!(fault.code, Code::StorageVolumeElsewhere);
     assert_eq!(
         fault.summary,
-        "volume vol-0m of etcd main/a is in us-west-2b, and this instance is in us-west-2a"
+        "main/a is claimed by vol-0m, vol-0n; nothing was attached"
     );
+    let told = serde_json::to_string(&fault.evidence).expect("it serialises");
+    for part in [
+        "vol-0m",
+        "vol-0n",
+        "2020-01-02T10:12:12.000Z",
+        "2020-09-13T12:26:40.000Z",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(
+        told.contains("events/a: WAIT vol-0e by W_BUNDLE_BLOCKED"),
+        "{told}"
+    );
+    assert!(fault.fix().contains("volumes pin"), "{}", fault.fix());
+}
+
+#[test]
+fn each_reason_has_its_own_code_and_names_its_volume() {
+    type Change = fn(&mut VolumeFacts);
+    let holder = |volume: &mut VolumeFacts| {
+        *volume = attached(volume.clone(), OTHER, AttachmentState::Attached);
+    };
+    let table: [(Change, Code); 8] = [
+        (
+            |v| v.zone = "us-west-2b".into(),
+            Code::StorageVolumeElsewhere,
+        ),
+        (|v| v.multi_attach = true, Code::StorageMultiAttach),
+        (|v| v.state = VolumeState::Creating, Code::StorageVolumeBusy),
+        (
+            |v| v.state = VolumeState::InUse,
+            Code::StorageViewInconsistent,
+        ),
+        (holder, Code::StorageHolderEnding),
+        (
+            |v| *v = attached(v.clone(), ME, AttachmentState::Busy),
+            Code::StorageVolumeBusy,
+        ),
+        (
+            |v| *v = attached(v.clone(), "i-0c", AttachmentState::Attached),
+            Code::StorageHolderUnknown,
+        ),
+        (
+            |v| {
+                v.tags.insert("k8s.io/etcd/main".into(), "a".into());
+            },
+            Code::StorageTagMalformed,
+        ),
+    ];
+    for (change, code) in table {
+        let mut volumes = pair();
+        change(&mut volumes[0]);
+        let fault = refusal(&volumes);
+        assert_eq!(fault.code, code);
+        assert!(fault.summary.contains("vol-0m"), "{}", fault.summary);
+    }
 }
 
 #[test]
 fn an_absent_volume_is_waited_for_and_near_misses_are_named() {
     let mut volumes = pair();
     volumes[0].tags.remove("k8s.io/role/master");
-    let fault = select(&spec(), &volumes).expect_err("there is none");
+    let fault = refusal(&volumes);
     assert_eq!(
         (fault.code, fault.class()),
         (Code::StorageVolumeMissing, Class::NotYet)
     );
-    let miss = fault.evidence_named("near miss").expect("it is named");
+    let miss = fault.evidence_named("volume").expect("it is named");
     assert!(
-        miss.contains("vol-0m") && miss.contains("it has no tag k8s.io/role/master"),
+        miss.contains("vol-0m") && miss.contains("NOT_CONTROL_PLANE"),
         "{miss}"
     );
 }
@@ -220,165 +244,50 @@ fn an_absent_volume_is_waited_for_and_near_misses_are_named() {
 #[test]
 fn a_volume_of_another_cluster_is_never_chosen() {
     let mut volumes = pair();
-    volumes[0].tags.insert(
-        "KubernetesCluster".to_owned(),
-        "other.example.com".to_owned(),
-    );
-    assert_eq!(code(&volumes), Code::StorageVolumeMissing);
-    volumes[0].tags.remove("KubernetesCluster");
+    let other = "other.example.com".to_owned();
+    volumes[0]
+        .tags
+        .insert("KubernetesCluster".to_owned(), other);
+    assert_eq!(refusal(&volumes).code, Code::StorageVolumeMissing);
     let owned = "kubernetes.io/cluster/test.example.com".to_owned();
     volumes[0].tags.insert(owned.clone(), "shared".to_owned());
-    assert_eq!(code(&volumes), Code::StorageVolumeMissing);
+    assert_eq!(refusal(&volumes).code, Code::StorageVolumeMissing);
     volumes[0].tags.insert(owned, "owned".to_owned());
     assert!(select(&spec(), &volumes).is_ok());
 }
 
 #[test]
-fn a_held_volume_is_waited_for_and_its_holder_is_named() {
-    let mut volumes = pair();
-    volumes[0] = attached(volumes[0].clone(), OTHER, AttachmentState::Attached);
-    let fault = select(&spec(), &volumes).expect_err("another has it");
-    assert_eq!(fault.code, Code::StorageVolumeHeld);
-    let wanted = format!("volume vol-0m of main/a is attached to {OTHER}, which is shutting-down");
-    assert_eq!(fault.summary, wanted);
-}
-
-#[test]
-fn a_volume_between_two_states_is_waited_for() {
-    for state in [
-        VolumeState::Creating,
-        VolumeState::Deleting,
-        VolumeState::Error,
-        VolumeState::InUse,
-    ] {
-        let mut volumes = pair();
-        volumes[0].state = state;
-        assert_eq!(code(&volumes), Code::StorageVolumeBusy, "{state:?}");
-    }
-    for state in [
-        AttachmentState::Attaching,
-        AttachmentState::Detaching,
-        AttachmentState::Busy,
-    ] {
-        let mut volumes = pair();
-        volumes[0] = attached(volumes[0].clone(), ME, state);
-        assert_eq!(code(&volumes), Code::StorageVolumeBusy, "{state:?}");
-    }
-}
-
-#[test]
-fn a_multi_attach_volume_and_a_malformed_tag_are_refused() {
-    let mut volumes = pair();
-    volumes[1].multi_attach = true;
-    assert_eq!(code(&volumes), Code::StorageMultiAttach);
-    let mut volumes = pair();
-    volumes[1]
-        .tags
-        .insert("k8s.io/etcd/events".to_owned(), "a".to_owned());
-    assert_eq!(code(&volumes), Code::StorageTagMalformed);
-}
-
-#[test]
-fn a_member_of_another_instance_group_is_not_ours() {
-    let volumes = [
-        volume("vol-0m", "main", "b/a,b"),
-        volume("vol-0e", "events", "b/a,b"),
-    ];
-    assert_eq!(code(&volumes), Code::StorageVolumeMissing);
-}
-
-#[test]
-fn main_and_events_are_never_of_two_members() {
-    let volumes = [
-        volume("vol-0m", "main", "a/a,b"),
-        volume("vol-0e", "events", "b/a,b"),
-    ];
-    let fault = select(&spec_without_owners(), &volumes).expect_err("they are of two members");
-    assert_eq!(fault.code, Code::StorageVolumeConflict);
-    let both = [
-        attached(volumes[0].clone(), ME, AttachmentState::Attached),
-        attached(volumes[1].clone(), ME, AttachmentState::Attached),
-    ];
-    let fault = select(&spec_without_owners(), &both).expect_err("they are of two members");
-    assert_eq!(fault.code, Code::StorageVolumeConflict);
-}
-
-#[test]
-fn without_owners_the_only_free_member_is_ours() {
+fn without_owners_the_free_member_of_this_zone_is_ours_with_all_its_clusters() {
     let mut volumes = Vec::new();
     for member in ["a", "b"] {
         let tag = format!("{member}/a,b");
         volumes.push(volume(&format!("vol-0m{member}"), "main", &tag));
         volumes.push(volume(&format!("vol-0e{member}"), "events", &tag));
     }
-    let fault = select(&spec_without_owners(), &volumes).expect_err("both members are free");
-    assert_eq!(fault.code, Code::StorageVolumeConflict);
+    let chosen = |volumes: &[VolumeFacts]| -> Vec<String> {
+        let chosen = select(&spec_without_owners(), volumes).expect("a member is free");
+        chosen.into_iter().map(|step| step.slot).collect()
+    };
+    assert_eq!(chosen(&volumes), ["main/a", "events/a"]);
     volumes[0] = attached(volumes[0].clone(), OTHER, AttachmentState::Attached);
-    let chosen = select(&spec_without_owners(), &volumes).expect("only b is free");
+    assert_eq!(chosen(&volumes), ["main/b", "events/b"]);
+}
+
+#[test]
+fn what_runs_goes_on_and_a_surplus_volume_is_a_warning() {
+    let mut volumes = pair();
+    volumes[0] = attached(volumes[0].clone(), ME, AttachmentState::Attached);
+    volumes.push(volume("vol-0n", "main", "a/a"));
+    let mut world = world(&spec(), &volumes);
+    world.verified.insert("vol-0m".to_owned());
+    let decision = storage::select_volumes(&world);
+    assert_eq!(decision.slots[0].1.rule, Rule::Surplus);
+    assert_eq!(storage::fault_of(&world, &decision), None);
+    let warnings = storage::warnings(&decision);
+    assert_eq!(warnings[0].code, Code::StorageSurplusVolumes);
     assert!(
-        chosen.iter().all(|step| step.slot.ends_with("/b")),
-        "{chosen:?}"
+        warnings[0].summary.contains("vol-0n"),
+        "{}",
+        warnings[0].summary
     );
-}
-
-fn any_volume() -> impl Strategy<Value = VolumeFacts> {
-    let tag = prop_oneof![4 => Just("a/a,b"), 4 => Just("b/a,b"), 1 => Just("a")];
-    let etcd = prop_oneof![Just("main"), Just("events")];
-    let zone = prop_oneof![4 => Just("us-west-2a"), 1 => Just("us-west-2b")];
-    let state = prop_oneof![
-        6 => Just(VolumeState::Available),
-        1 => Just(VolumeState::Creating),
-        1 => Just(VolumeState::Deleting),
-        1 => Just(VolumeState::Deleted),
-    ];
-    let holder = prop_oneof![4 => Just(None), 2 => Just(Some(ME)), 1 => Just(Some(OTHER))];
-    (tag, etcd, zone, state, holder).prop_map(|(tag, etcd, zone, state, holder)| {
-        let mut volume = volume("", etcd, tag);
-        volume.zone = zone.to_owned();
-        volume.state = state;
-        match holder {
-            Some(holder) => attached(volume, holder, AttachmentState::Attached),
-            None => volume,
-        }
-    })
-}
-
-fn any_world() -> impl Strategy<Value = Vec<VolumeFacts>> {
-    prop::collection::vec(any_volume(), 0..7).prop_map(|mut volumes| {
-        for (index, volume) in volumes.iter_mut().enumerate() {
-            volume.volume_id = format!("vol-{index}");
-        }
-        volumes
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
-
-    #[test]
-    fn the_choice_does_not_depend_on_the_order_of_the_facts(
-        (world, shuffled) in any_world().prop_flat_map(|world| (Just(world.clone()), Just(world).prop_shuffle())),
-        owners in any::<bool>(),
-    ) {
-        let spec = if owners { spec() } else { spec_without_owners() };
-        let mut reversed = views();
-        reversed.reverse();
-        let other = storage::select_volumes(&spec, &me(), &shuffled, &reversed);
-        prop_assert_eq!(select(&spec, &world), other);
-    }
-
-    #[test]
-    fn what_is_chosen_is_here_free_or_ours_and_of_one_member(world in any_world()) {
-        let Ok(chosen) = select(&spec_without_owners(), &world) else {
-            return Ok(());
-        };
-        prop_assert_eq!(chosen.len(), 2);
-        let members: Vec<_> = chosen.iter().map(|step| step.slot.split_once('/').map(|(_, member)| member)).collect();
-        prop_assert_eq!(members[0], members[1]);
-        for step in &chosen {
-            let volume = world.iter().find(|volume| volume.volume_id == step.volume_id).expect("it is of the world");
-            prop_assert_eq!(&volume.zone, "us-west-2a");
-            prop_assert!(volume.attachments.iter().all(|attachment| attachment.instance_id == ME));
-        }
-    }
 }

@@ -4,7 +4,8 @@ use super::SimHost;
 use quake_model::facts::{
     Attachment, AttachmentState, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
 };
-use quake_model::ports::{Cloud, Condition, Metadata, PortError, VolumeQuery};
+use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, VolumeQuery};
+use std::collections::BTreeMap;
 
 impl Metadata for SimHost {
     async fn read_instance(&self) -> Result<InstanceFacts, PortError> {
@@ -38,17 +39,19 @@ impl Metadata for SimHost {
 }
 
 impl Cloud for SimHost {
-    async fn describe_instances(&self, ids: &[String]) -> Result<Vec<InstanceView>, PortError> {
+    async fn describe_instances(
+        &self,
+        query: &InstanceQuery,
+    ) -> Result<Vec<InstanceView>, PortError> {
         self.call("describe_instances", |world| {
             world.count("ec2:DescribeInstances");
             let after = world.timing.tags_after;
             let tagged = world.has_arrived("own-tags", after);
             let ours = world.region.instance.instance_id.clone();
-            let wanted = world
-                .region
-                .instances
-                .iter()
-                .filter(|view| ids.contains(&view.instance_id));
+            let wanted = world.region.instances.iter().filter(|view| match query {
+                InstanceQuery::Ids(ids) => ids.contains(&view.instance_id),
+                InstanceQuery::Tagged { key, value } => view.tags.get(key) == Some(value),
+            });
             let shown = wanted.cloned().map(|mut view| {
                 if view.instance_id == ours && !tagged {
                     view.tags.clear();
@@ -104,7 +107,7 @@ impl Cloud for SimHost {
             });
             if in_use {
                 let summary = format!("attachment point {device_name} is already in use");
-                return Err(PortError::new(Condition::Conflict, summary));
+                return Err(PortError::new(Condition::Occupied, summary));
             }
             let found = world
                 .region
@@ -123,13 +126,15 @@ impl Cloud for SimHost {
             }
             if volume.zone != zone {
                 let summary = format!("{volume_id} is not in the zone of {instance_id}");
-                return Err(PortError::new(Condition::Conflict, summary));
+                return Err(PortError::new(Condition::Impossible, summary));
             }
             volume.state = VolumeState::InUse;
             volume.attachments.push(Attachment {
                 instance_id: instance_id.to_owned(),
                 device_name: device_name.to_owned(),
                 state: AttachmentState::Attached,
+                since: None,
+                delete_on_termination: false,
             });
             for view in world
                 .region
@@ -143,6 +148,60 @@ impl Cloud for SimHost {
         })
         .await
     }
+
+    async fn keep_on_termination(
+        &self,
+        instance_id: &str,
+        device_name: &str,
+    ) -> Result<(), PortError> {
+        self.call("keep_on_termination", |world| {
+            world.count("ec2:ModifyInstanceAttribute");
+            let volumes = world.region.volumes.iter_mut();
+            let attachments = volumes.flat_map(|volume| &mut volume.attachments);
+            attachments
+                .filter(|a| a.instance_id == instance_id && a.device_name == device_name)
+                .for_each(|a| a.delete_on_termination = false);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn tag_volume(
+        &self,
+        volume_id: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        self.call("tag_volume", |world| {
+            world.count("ec2:CreateTags");
+            volume_in(&mut world.region, volume_id)?
+                .tags
+                .extend(tags.clone());
+            Ok(())
+        })
+        .await
+    }
+
+    async fn untag_volume(&self, volume_id: &str, keys: &[String]) -> Result<(), PortError> {
+        self.call("untag_volume", |world| {
+            world.count("ec2:DeleteTags");
+            volume_in(&mut world.region, volume_id)?
+                .tags
+                .retain(|key, _| !keys.contains(key));
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn volume_in<'a>(
+    region: &'a mut crate::region::Region,
+    volume_id: &str,
+) -> Result<&'a mut VolumeFacts, PortError> {
+    let found = region
+        .volumes
+        .iter_mut()
+        .find(|volume| volume.volume_id == volume_id);
+    found.ok_or_else(|| PortError::new(Condition::Missing, format!("{volume_id} does not exist")))
 }
 
 fn matches(volume: &VolumeFacts, query: &VolumeQuery) -> bool {

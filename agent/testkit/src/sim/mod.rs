@@ -1,6 +1,7 @@
 //! The simulated host.
 
 mod cloud;
+mod disks;
 mod files;
 mod machine;
 mod script;
@@ -108,6 +109,18 @@ impl SimHost {
         self.lock()
             .objects
             .insert(location.to_owned(), bytes.into());
+    }
+
+    /// Puts a file of root's on the machine.
+    pub fn put_file(&self, path: &str, contents: impl Into<Vec<u8>>) {
+        let file = SimFile {
+            kind: quake_model::facts::EntryKind::File,
+            mode: 0o600,
+            owner: quake_model::facts::Owner::default(),
+            contents: contents.into(),
+            modified_us: 0,
+        };
+        self.lock().files.insert(path.to_owned(), file);
     }
 
     /// Serves bytes at a URL.

@@ -74,7 +74,7 @@ async fn a_denied_object_names_the_action_the_object_and_the_request() {
         (value("request-id"), value("status")),
         (Some("R1"), Some("403"))
     );
-    assert_eq!(value("code"), Some("AccessDenied"));
+    assert_eq!(value("error code"), Some("AccessDenied"));
 }
 
 #[tokio::test]

@@ -1,20 +1,12 @@
 //! Whole boots of the example cluster against the simulated machine and region.
 
-use quake_engine::{
-    Acting, Configuration, CredentialSource, Emitter, NODE_BUDGET, Patience, Request, Stop,
-    Verdict, boot, stop_signal,
-};
-use quake_model::boot::BootId;
+use crate::common::{fault_of, host, request, run, run_with, strike};
+use quake_engine::{Acting, NODE_BUDGET, Request, stop_signal};
 use quake_model::fault::{Class, Code};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::{Clock, Condition};
-use quake_model::record::Record;
-use quake_model::time::Timestamp;
-use quake_plan::dialect::kube_env::Document;
-use quake_testkit::region::{EtcdSlot, Region, example_instance};
-use quake_testkit::{Script, ScriptedFault, SimHost, Timing, When, example};
-use std::sync::Arc;
+use quake_model::ports::Condition;
+use quake_testkit::{Script, ScriptedFault, Timing, When, example};
 use std::time::Duration;
 
 const LATE: Timing = Timing {
@@ -24,87 +16,6 @@ const LATE: Timing = Timing {
     device_after: 2,
     healthy_after: 2,
 };
-
-fn region(instance_group: &str) -> Region {
-    let mut region = Region::with_instance(example_instance("us-test-1a"), example::CLUSTER);
-    if instance_group == "control-plane" {
-        for (etcd, volume_id) in [("main", "vol-0aa"), ("events", "vol-0bb")] {
-            let slot = EtcdSlot {
-                volume_id,
-                etcd,
-                member: "a",
-                members: &["a"],
-            };
-            region.add_etcd_volume(example::CLUSTER, &slot);
-        }
-    }
-    region
-}
-
-fn host(instance_group: &str, timing: Timing) -> Arc<SimHost> {
-    let host = SimHost::new(region(instance_group), timing, Timestamp(1_700_000_000_000));
-    for (location, text) in example::objects() {
-        host.put_object(&location, text);
-    }
-    for (url, bytes) in example::mirrors() {
-        host.serve(&url, bytes);
-    }
-    Arc::new(host)
-}
-
-fn request(instance_group: &str) -> Request {
-    let text = example::kube_env(instance_group)
-        .expect("the example has this group")
-        .to_owned();
-    let kube_env = Some(Document {
-        source: "kube_env.yaml".to_owned(),
-        text,
-    });
-    Request {
-        boot: BootId::new(Timestamp(1_700_000_000_000), 1),
-        version: "0.0.0".to_owned(),
-        command: "boot".to_owned(),
-        acting: Acting::Act,
-        configuration: Configuration {
-            kube_env,
-            ..Configuration::default()
-        },
-        credentials: CredentialSource::StandIn,
-        needs_role: true,
-        patience: Patience::default(),
-        budget: NODE_BUDGET,
-    }
-}
-
-async fn run_with(host: &Arc<SimHost>, request: &Request, stop: Stop) -> (Verdict, Record) {
-    let clock = Arc::clone(host);
-    let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
-    let verdict = boot(host.as_ref(), &emitter, request, stop).await;
-    (verdict, emitter.record())
-}
-
-async fn run(host: &Arc<SimHost>, request: &Request) -> (Verdict, Record) {
-    let (_handle, stop) = stop_signal();
-    run_with(host, request, stop).await
-}
-
-async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (quake_model::fault::Fault, Record) {
-    let (verdict, record) = run(host, request).await;
-    (verdict.fault.expect("the boot fails"), record)
-}
-
-fn strike(
-    operation: &str,
-    calls: std::ops::RangeInclusive<u64>,
-    condition: Condition,
-) -> ScriptedFault {
-    ScriptedFault {
-        operation: operation.to_owned(),
-        calls,
-        condition,
-        when: When::Before,
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn every_group_becomes_ready_in_a_world_where_everything_is_late() {
@@ -190,39 +101,6 @@ async fn an_attach_whose_answer_was_lost_is_not_asked_for_twice() {
         record.calls.get("ec2:AttachVolume"),
         Some(&2),
         "one for each etcd cluster"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_volumes_of_one_member_stop_the_boot_and_nothing_is_attached() {
-    let host = host("control-plane", Timing::default());
-    host.change(|region| {
-        let slot = EtcdSlot {
-            volume_id: "vol-0cc",
-            etcd: "main",
-            member: "a",
-            members: &["a"],
-        };
-        region.add_etcd_volume(example::CLUSTER, &slot);
-    });
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
-    assert_eq!(
-        (fault.code, record.exit_status()),
-        (Code::StorageVolumeConflict, 80)
-    );
-    for id in ["vol-0aa", "vol-0cc"] {
-        assert!(
-            serde_json::to_string(&fault)
-                .expect("it serialises")
-                .contains(id),
-            "{fault:?}"
-        );
-    }
-    assert!(
-        host.region()
-            .volumes
-            .iter()
-            .all(|volume| volume.attachments.is_empty())
     );
 }
 

@@ -1,0 +1,60 @@
+//! The arguments of `iam`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use quake_model::iam::Caller;
+use quake_model::location::Location;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct IamArguments {
+    #[command(subcommand)]
+    pub(crate) command: IamCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum IamCommand {
+    /// Print the IAM policy of a role: what the agent calls in it, and nothing else
+    Policy(PolicyArguments),
+}
+
+/// Whose policy is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyRole {
+    /// Nodes that run the control plane and etcd
+    ControlPlane,
+    /// All other nodes
+    Worker,
+    /// People who inspect and mark volumes from a workstation
+    Operator,
+}
+
+impl From<PolicyRole> for Caller {
+    fn from(role: PolicyRole) -> Self {
+        match role {
+            PolicyRole::ControlPlane => Self::ControlPlane,
+            PolicyRole::Worker => Self::Worker,
+            PolicyRole::Operator => Self::Operator,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PolicyArguments {
+    /// Whose policy
+    #[arg(long, value_enum, value_name = "ROLE")]
+    pub(crate) role: PolicyRole,
+    /// The cluster, as its tags name it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: String,
+    /// The state store: s3://bucket[/prefix], or the cluster's own folder in it
+    #[arg(long, value_name = "STATE_STORE")]
+    pub(crate) state_store: Location,
+    /// The region of instances and volumes [default: any]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// The account of instances and volumes [default: any]
+    #[arg(long, value_name = "ID")]
+    pub(crate) account: Option<String>,
+    /// The partition of all ARNs [default: the region's, else aws]
+    #[arg(long, value_name = "PARTITION")]
+    pub(crate) partition: Option<String>,
+}

@@ -1,0 +1,35 @@
+//! Reads the members of archives.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::Fault;
+use quake_model::ports::{Condition, Host};
+use quake_model::spec::AssetKind;
+
+impl<H: Host> Context<'_, H> {
+    /// Lists what is in each archive of the store, for the files that are placed from it.
+    pub(crate) async fn observe_members(&self) -> Result<(), Fault> {
+        let spec = self.know(Knowledge::spec)?;
+        for asset in spec
+            .assets
+            .iter()
+            .filter(|asset| asset.kind == AssetKind::TarGz)
+        {
+            let members = match self.host.list_members(&asset.digest).await {
+                Ok(members) => members,
+                // A plan may come before the fetch.
+                Err(error) if self.is_planning() && error.condition == Condition::Missing => {
+                    Vec::new()
+                }
+                Err(error) => {
+                    return Err(fault_of(Attempted::UseStore, error).seen("asset", &asset.name));
+                }
+            };
+            self.learn(|knowledge| {
+                knowledge.members.insert(asset.digest.clone(), members);
+            });
+        }
+        Ok(())
+    }
+}

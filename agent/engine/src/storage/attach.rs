@@ -1,0 +1,259 @@
+//! Attaches a volume. The attach itself is the lock: EC2 gives a volume to one instance at most.
+
+use super::attempt::{holds_any, settle_attempt};
+use super::pass::{Pass, has_unknown_holder};
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::ports::{Condition, Host, PortError, VolumeQuery};
+use quake_model::step::{Step, VolumeStep};
+use quake_plan::storage::{self, Action, Rule, Slot, device_names};
+use std::time::Duration;
+
+/// How long an attach may take until the kernel shows the device. A guess: seconds as a rule; the rest is
+/// room for a volume that the last holder gives up slowly.
+const ATTACH_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// What one try to have the volume came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    Ours,
+    Coming,
+    Asked,
+    WouldAsk,
+}
+
+pub(crate) async fn attached<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    volume: &VolumeStep,
+) -> Result<Outcome, Fault> {
+    let wait = context.wait(step.phase, &step.id, ATTACH_DEADLINE);
+    let tried = context.retry(&wait, || take(context, step, volume)).await?;
+    let outcome = match tried {
+        Tried::WouldAsk => return Ok(Outcome::WouldChange),
+        Tried::Ours => Outcome::Held,
+        Tried::Coming | Tried::Asked => Outcome::Changed,
+    };
+    let attachment = context.retry(&wait, || verify(context, volume)).await?;
+    keep_on_termination(context, volume, &attachment).await?;
+    context
+        .note(|journal| journal.attached(&volume.volume_id))
+        .await?;
+    Ok(outcome)
+}
+
+/// Decides anew, from a fresh view of everything, and asks for the volume if that is the decision.
+async fn take<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    volume: &VolumeStep,
+) -> Result<Tried, Fault> {
+    let pass = context.observe_pass().await?;
+    settle_attempt(context, &pass).await?;
+    let decision = storage::select_volumes(&pass.world);
+    let decided = decision
+        .slots
+        .iter()
+        .find(|(slot, _)| slot.to_string() == volume.slot);
+    match decided {
+        Some((slot, decided)) if decided.volume.as_ref() == Some(&volume.volume_id) => {
+            match (decided.action, decided.rule) {
+                (Action::Adopt, _) => return Ok(Tried::Ours),
+                (_, Rule::AttachingSelf) => return Ok(Tried::Coming),
+                (Action::Attach, _) | (_, Rule::OrderedBehindMain) if context.is_planning() => {
+                    return Ok(Tried::WouldAsk);
+                }
+                (Action::Attach, _) => {
+                    context.announce(step);
+                    ask(context, &pass, slot, volume).await?;
+                    return Ok(Tried::Asked);
+                }
+                _ => {}
+            }
+        }
+        _ if storage::fault_of(&pass.world, &decision).is_none() => {
+            let summary = format!(
+                "{} is not the volume of {} any more",
+                volume.volume_id, volume.slot
+            );
+            return Err(Fault::new(Code::StorageAttachFailed, summary));
+        }
+        _ => {}
+    }
+    // What was to be taken is refused or has to be waited for: the phase chooses again.
+    let fault = storage::fault_of(&pass.world, &decision).unwrap_or_else(|| {
+        let summary = format!("{} cannot be taken in its turn", volume.volume_id);
+        Fault::new(Code::StorageViewInconsistent, summary)
+    });
+    Err(context.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)))
+}
+
+/// Asks for the volume under the first device name that is free.
+async fn ask<H: Host>(
+    context: &Context<'_, H>,
+    pass: &Pass,
+    slot: &Slot,
+    volume: &VolumeStep,
+) -> Result<(), Fault> {
+    let ours = pass.world.me.instance_id.as_str();
+    if !pass.own_tags_seen {
+        // kops' policy allows the attach by the instance's tags, so a refusal would not be one.
+        let summary = format!("EC2 does not show the cluster's tags on {ours} yet");
+        return Err(Fault::new(Code::IdentityTagsPending, summary));
+    }
+    require_free(context, &volume.volume_id).await?;
+    let names = device_names(slot, ours, &pass.world.volumes, &pass.views);
+    let mut taken = Vec::new();
+    for name in names {
+        let now = context.host.now();
+        context
+            .note(|journal| journal.ask(slot, &volume.volume_id, &name, now))
+            .await?;
+        let asked = context
+            .host
+            .attach_volume(&volume.volume_id, ours, &name)
+            .await;
+        match asked {
+            Ok(()) => return Ok(()),
+            Err(error) if error.condition == Condition::Occupied => {
+                context.note(storage::Journal::refused).await?;
+                taken.push(name);
+            }
+            Err(error) => return Err(refused(context, pass, volume, error).await?),
+        }
+    }
+    let summary = format!("no device name is free for {}", volume.volume_id);
+    Err(Fault::new(Code::StorageAttachFailed, summary).seen("names tried", taken.join(" ")))
+}
+
+/// What an attach that did not succeed means, noted in the journal.
+async fn refused<H: Host>(
+    context: &Context<'_, H>,
+    pass: &Pass,
+    volume: &VolumeStep,
+    error: PortError,
+) -> Result<Fault, Fault> {
+    let id = &volume.volume_id;
+    let condition = error.condition;
+    let is_known = !matches!(
+        condition,
+        Condition::Unreachable | Condition::TimedOut | Condition::Io | Condition::Unknown
+    );
+    if is_known {
+        context.note(storage::Journal::refused).await?;
+    }
+    let is_clear = context.journal().await?.attempt.is_none();
+    match condition {
+        Condition::Conflict if is_clear => {
+            // A peer was faster. With nothing held there is nothing left of the choice.
+            if !holds_any(pass) {
+                context.note(storage::Journal::give_up).await?;
+            }
+            let summary = format!("another instance took {id} of {} first", volume.slot);
+            let mut fault = Fault::new(Code::StorageAttachFailed, summary);
+            fault.evidence = error.evidence;
+            Ok(fault)
+        }
+        Condition::Conflict => {
+            let summary = format!(
+                "{id} is in use, perhaps by an earlier ask of this instance that was never answered"
+            );
+            Ok(Fault::new(Code::StorageVolumeBusy, summary))
+        }
+        Condition::NotReady => Ok(error.into_fault(Code::StorageVolumeBusy)),
+        Condition::Missing => Ok(error.into_fault(Code::StorageViewInconsistent)),
+        Condition::Impossible => Ok(error.into_fault(Code::StorageVolumeElsewhere)),
+        Condition::Limit => Ok(error.into_fault(Code::StorageAttachLimit)),
+        Condition::Denied if error.evidence.iter().any(|piece| piece.name == "kms") => {
+            Ok(error.into_fault(Code::StorageKeyDenied))
+        }
+        _ => Ok(fault_of(Attempted::AttachVolume, error).seen("volume", id)),
+    }
+}
+
+/// Looks once more at the volume alone, just before it is asked for.
+async fn require_free<H: Host>(context: &Context<'_, H>, volume_id: &str) -> Result<(), Fault> {
+    let found = describe(context, volume_id).await?;
+    if found.state == VolumeState::Available && found.attachments.is_empty() {
+        return Ok(());
+    }
+    let summary = format!("{volume_id} is not free any more");
+    Err(Fault::new(Code::StorageViewInconsistent, summary)
+        .seen("state", storage::volume_state(found.state)))
+}
+
+async fn describe<H: Host>(
+    context: &Context<'_, H>,
+    volume_id: &str,
+) -> Result<VolumeFacts, Fault> {
+    let query = VolumeQuery::Ids(vec![volume_id.to_owned()]);
+    let found = context.describe_volumes(&query).await?;
+    let mut found = found
+        .into_iter()
+        .filter(|volume| volume.volume_id == volume_id);
+    found.next().ok_or_else(|| {
+        let summary = format!("EC2 does not show {volume_id}");
+        Fault::new(Code::StorageViewInconsistent, summary)
+    })
+}
+
+/// Ours by EC2's word, and its device by the kernel's.
+async fn verify<H: Host>(
+    context: &Context<'_, H>,
+    volume: &VolumeStep,
+) -> Result<Attachment, Fault> {
+    let ours = context.know(Knowledge::instance)?.instance_id;
+    let id = &volume.volume_id;
+    let found = describe(context, id).await?;
+    let not_yet = |what: String| Err(Fault::new(Code::StorageVolumeBusy, what));
+    match found.attachments.as_slice() {
+        [] => not_yet(format!("EC2 does not show {id} attached to {ours} yet")),
+        [only] if only.instance_id != ours => {
+            let summary = format!("{id} is attached to {}", only.instance_id);
+            Err(Fault::new(Code::StorageAttachFailed, summary).seen("holder", &only.instance_id))
+        }
+        [only] => match only.state {
+            AttachmentState::Attached => {
+                context.device(id).await?;
+                Ok(only.clone())
+            }
+            AttachmentState::Attaching => not_yet(format!("{id} is attaching to {ours}")),
+            AttachmentState::Detaching
+            | AttachmentState::Detached
+            | AttachmentState::Busy
+            | AttachmentState::Unknown => {
+                not_yet(format!("the attachment of {id} to {ours} is being undone"))
+            }
+        },
+        _ => {
+            let summary = format!("{id} is attached to several instances");
+            Err(Fault::new(Code::StorageSeveralAttachments, summary))
+        }
+    }
+}
+
+/// A volume outlives its instance. That EC2 would delete it with the instance is corrected if the role may, and said
+/// if it may not.
+async fn keep_on_termination<H: Host>(
+    context: &Context<'_, H>,
+    volume: &VolumeStep,
+    attachment: &Attachment,
+) -> Result<(), Fault> {
+    if !attachment.delete_on_termination || context.is_planning() {
+        return Ok(());
+    }
+    let kept = context
+        .host
+        .keep_on_termination(&attachment.instance_id, &attachment.device_name)
+        .await;
+    if let Err(error) = kept {
+        let fault = fault_of(Attempted::KeepVolume, error).seen("volume", &volume.volume_id);
+        context.emitter.emit(Event::Warning { fault });
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Chooses the node's volumes; as long as the choice waits for something, looks and chooses again.
+
+use super::attempt::settle_attempt;
+use super::pass::has_unknown_holder;
+use super::state::{Waiting, sorted};
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::facts::EntryKind;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::{Step, VolumeStep};
+use quake_plan::known::MountedSlot;
+use quake_plan::storage;
+
+/// Where protokube and etcd-manager look for mounts if it is there: systems with a read-only root have it.
+const MOUNTS_ON_READ_ONLY_ROOT: &str = "/mnt/disks";
+const MOUNTS: &str = "/mnt";
+
+impl<H: Host> Context<'_, H> {
+    /// Plans the storage phase.
+    pub(crate) async fn plan_storage(&self) -> Result<Vec<Step>, Fault> {
+        let spec = self.know(Knowledge::spec)?;
+        if !storage::has_slots(&spec) {
+            return Ok(Vec::new());
+        }
+        let mounts = self.find_mounts_folder().await?;
+        let wait = self
+            .wait(Phase::Storage, "storage", Phase::Storage.row().deadline)
+            .watching();
+        let (chosen, slots) = self.retry(&wait, || self.choose_or_wait(mounts)).await?;
+        self.learn(|knowledge| knowledge.slots = slots);
+        Ok(storage::steps(&chosen))
+    }
+
+    async fn find_mounts_folder(&self) -> Result<&'static str, Fault> {
+        let looked = self.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
+        let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
+        let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
+        Ok(if is_there {
+            MOUNTS_ON_READ_ONLY_ROOT
+        } else {
+            MOUNTS
+        })
+    }
+
+    /// Chooses, unless one cheap look shows that what is waited for has not changed.
+    async fn choose_or_wait(
+        &self,
+        mounts: &str,
+    ) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
+        if let Some(fault) = self.still_waiting().await? {
+            return Err(fault);
+        }
+        let chosen = self.choose(mounts).await;
+        let waiting = match &chosen {
+            Err(fault) if is_watched(fault) => {
+                let cluster = self.know(Knowledge::spec)?.cluster.clone();
+                let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
+                let tagged = volumes.into_iter().filter(|volume| {
+                    volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&cluster)
+                });
+                Some(Waiting::for_fault(fault.clone(), sorted(tagged.collect())))
+            }
+            _ => None,
+        };
+        self.learn(|knowledge| knowledge.storage.waiting = waiting);
+        chosen
+    }
+
+    async fn still_waiting(&self) -> Result<Option<Fault>, Fault> {
+        let waiting = self.know(|knowledge| knowledge.storage.waiting.clone());
+        let Some(waiting) = waiting.filter(|waiting| waiting.left > 0) else {
+            return Ok(None);
+        };
+        let cluster = self.know(Knowledge::spec)?.cluster.clone();
+        let looked = sorted(self.look_cheaply(&cluster).await?);
+        let same = looked == waiting.looked;
+        let fault = waiting.fault.clone();
+        let next = same.then_some(Waiting {
+            left: waiting.left - 1,
+            ..waiting
+        });
+        self.learn(|knowledge| knowledge.storage.waiting = next);
+        Ok(same.then_some(fault))
+    }
+
+    async fn choose(&self, mounts: &str) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
+        let pass = self.observe_pass().await?;
+        settle_attempt(self, &pass).await?;
+        let decision = storage::select_volumes(&pass.world);
+        if let Some(fault) = storage::fault_of(&pass.world, &decision) {
+            return Err(self.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)));
+        }
+        for fault in storage::warnings(&decision) {
+            self.emitter.emit(Event::Warning { fault });
+        }
+        let uid = pass.world.incarnation.current.clone().unwrap_or_default();
+        let chosen = storage::volume_steps(&pass.world, &decision, &uid, mounts);
+        let slots = storage::mounted_slots(&pass.world, &chosen);
+        Ok((chosen, slots))
+    }
+
+    /// A refusal ends the boot, so it is believed only when several looks agree: EC2's reads lag, and tags come
+    /// late. With a holder whose group nobody knows yet, they must agree for as long as tags may take.
+    pub(super) fn confirmed(&self, fault: Fault, has_unknown_holder: bool) -> Fault {
+        let is_final = matches!(fault.class(), Class::Refused | Class::Invalid);
+        let settling = self.know(|knowledge| knowledge.storage.settling.clone());
+        let believed = match has_unknown_holder && fault.code == Code::StorageHeldByForeign {
+            true => settling.is_settled(),
+            false => settling.is_confirmed(),
+        };
+        if !is_final || believed {
+            return fault;
+        }
+        let summary = format!("looking again before refusing: {}", fault.summary);
+        let mut doubt = Fault::new(Code::StorageViewInconsistent, summary);
+        doubt.evidence = fault.evidence;
+        doubt.seen("code", fault.code)
+    }
+}
+
+/// Whether a change of what is waited for shows in one cheap look.
+fn is_watched(fault: &Fault) -> bool {
+    matches!(
+        fault.code,
+        Code::StorageVolumeHeld
+            | Code::StorageHolderEnding
+            | Code::StorageHolderStopped
+            | Code::StorageVolumeMissing
+    )
+}

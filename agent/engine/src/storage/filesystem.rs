@@ -1,0 +1,408 @@
+//! The gate before a volume's data: what is on the device decides whether it is mounted, formatted or left alone.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use crate::storage::local::Looked;
+use quake_model::event::Event;
+use quake_model::facts::{
+    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,
+};
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::ports::{Condition, Host, PortError};
+use quake_model::spec::EtcdProvider;
+use quake_model::step::{Step, VolumeStep};
+use quake_plan::storage::{
+    self, Expectation, Formatting, GateDecision, GateFacts, GateRule, Incarnation, Inside,
+    InsideContext, Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside,
+    newest_backup, surface,
+};
+use std::time::Duration;
+
+/// How long listing the backups may take. A guess.
+const LIST_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// What the gate saw and decided.
+pub(super) struct Gate {
+    pub(super) decision: GateDecision,
+    pub(super) identity: VolumeIdentity,
+    /// What is on the device.
+    pub(super) contents: Option<DeviceContents>,
+    /// What is inside its filesystem.
+    pub(super) inside: InsideFacts,
+    /// The volume as EC2 showed it last.
+    pub(super) volume: VolumeFacts,
+    expectation: Option<Expectation>,
+    /// What the check said, where it was damaged.
+    check: Option<FilesystemCheck>,
+}
+
+pub(crate) async fn formatted<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    volume: &VolumeStep,
+) -> Result<Outcome, Fault> {
+    let device = match context.device(&volume.volume_id).await {
+        Ok(device) => device,
+        Err(fault) => return unseen(context, fault),
+    };
+    let gate = look(context, volume, &device).await?;
+    let over = match gate.decision {
+        GateDecision::Mount(_) => return Ok(Outcome::Held),
+        GateDecision::Refuse(rule) => return Err(refusal(context, &gate, rule, &device)),
+        GateDecision::Format(_, over) => over,
+    };
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let record = Formatting {
+        slot: volume.slot.clone(),
+        uuid: volume.uuid.clone(),
+        at: context.host.now(),
+    };
+    context
+        .note(|journal| {
+            journal.formatting.insert(volume.volume_id.clone(), record);
+        })
+        .await?;
+    let wanted = NewFilesystem {
+        uuid: volume.uuid.clone(),
+        label: volume.label.clone(),
+        over,
+    };
+    let made = context.host.make_filesystem(&device, &wanted).await;
+    made.map_err(|error| {
+        fault_of(Attempted::MakeFilesystem, error).seen("volume", &volume.volume_id)
+    })?;
+    match look(context, volume, &device).await?.decision {
+        GateDecision::Mount(_) => Ok(Outcome::Changed),
+        _ => {
+            let summary = format!(
+                "{} carries no filesystem of ours after it was made",
+                device.path
+            );
+            Err(Fault::new(Code::StorageFormatFailed, summary))
+        }
+    }
+}
+
+/// A plan cannot see the device of a volume that is not attached; a boot must.
+pub(super) fn unseen<H: Host>(context: &Context<'_, H>, fault: Fault) -> Result<Outcome, Fault> {
+    if context.is_planning() && fault.code == Code::StorageDeviceMissing {
+        return Ok(Outcome::WouldChange);
+    }
+    Err(fault)
+}
+
+/// Looks at a device and decides.
+pub(super) async fn look<H: Host>(
+    context: &Context<'_, H>,
+    volume: &VolumeStep,
+    device: &DeviceFacts,
+) -> Result<Gate, Fault> {
+    let subject = subject(context, volume).await?;
+    let Subject {
+        slot,
+        identity,
+        incarnation,
+        shown,
+        format_intent,
+    } = &subject;
+    let (mut surface, contents) = probe(context, volume, device, *format_intent).await?;
+    let mut found = InsideFacts::default();
+    let mut inside_seen = Inside::NoMarker;
+    let mut check = None;
+    if surface == Surface::Ext4 {
+        let uuid = uuid_of(contents.as_ref());
+        match context.look_inside(device, uuid, identity).await? {
+            Looked::Inside(facts) => {
+                found = facts;
+                inside_seen = judge(context, &subject, &found, contents.as_ref()).await?;
+            }
+            Looked::Damaged(checked) => {
+                surface = Surface::Damaged;
+                check = Some(checked);
+            }
+            Looked::Unmountable => surface = Surface::Damaged,
+        }
+    }
+    let expectation = match surface {
+        Surface::Blank | Surface::Unsigned => {
+            let found = expectation(context, slot, shown, incarnation).await?;
+            // What this instance itself was about to make empty was judged before it began.
+            let stands =
+                |found: &Expectation| !format_intent || *found == Expectation::WasFormatted;
+            found.filter(stands)
+        }
+        _ => None,
+    };
+    let by_flag = context.request.empty_slots.contains(&volume.slot);
+    let decision = decide_gate(&GateFacts {
+        surface,
+        inside: inside_seen,
+        from_snapshot: shown.snapshot_id.is_some(),
+        format_intent: *format_intent,
+        data_expected: expectation.is_some(),
+        empty_consented: by_flag || storage::consents(&shown.tags, slot, context.host.now()),
+        adopted: storage::is_adopted(shown, incarnation),
+    });
+    Ok(Gate {
+        decision,
+        identity: identity.clone(),
+        contents,
+        inside: found,
+        volume: subject.shown,
+        expectation,
+        check,
+    })
+}
+
+/// What the gate judges.
+struct Subject {
+    slot: Slot,
+    identity: VolumeIdentity,
+    incarnation: Incarnation,
+    shown: VolumeFacts,
+    format_intent: bool,
+}
+
+async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Subject, Fault> {
+    let spec = context.know(Knowledge::spec)?;
+    let incarnation = context.incarnation().await?;
+    let slot: Slot = volume
+        .slot
+        .parse()
+        .map_err(|error| Fault::new(Code::BootInternal, format!("{error}")))?;
+    let uid = incarnation.current.as_deref().unwrap_or_default();
+    let identity = identity(&spec.cluster, uid, &slot, &volume.volume_id);
+    let shown = context.know(|knowledge| {
+        let mut volumes = knowledge.storage.volumes.iter();
+        volumes
+            .find(|shown| shown.volume_id == volume.volume_id)
+            .cloned()
+    });
+    let shown = shown.ok_or_else(|| {
+        let summary = format!("EC2 does not show {}", volume.volume_id);
+        Fault::new(Code::StorageViewInconsistent, summary)
+    })?;
+    let journal = context.journal().await?;
+    let record = journal.formatting.get(&volume.volume_id);
+    Ok(Subject {
+        slot,
+        identity,
+        incarnation,
+        shown,
+        format_intent: record.is_some_and(|record| record.uuid == volume.uuid),
+    })
+}
+
+async fn probe<H: Host>(
+    context: &Context<'_, H>,
+    volume: &VolumeStep,
+    device: &DeviceFacts,
+    format_intent: bool,
+) -> Result<(Surface, Option<DeviceContents>), Fault> {
+    match context.host.probe_device(device).await {
+        Ok(contents) => {
+            let surface = surface(&contents, &volume.uuid, format_intent);
+            Ok((surface, Some(contents)))
+        }
+        Err(error) if error.condition == Condition::Io => Ok((Surface::Unreadable, None)),
+        Err(error) => Err(unreadable(error, device)),
+    }
+}
+
+async fn judge<H: Host>(
+    context: &Context<'_, H>,
+    subject: &Subject,
+    found: &InsideFacts,
+    contents: Option<&DeviceContents>,
+) -> Result<Inside, Fault> {
+    let peer_keys = match found.peer_authorities.is_empty() || found.marker.is_some() {
+        true => Vec::new(),
+        false => context.peer_keys(&subject.slot.etcd).await?,
+    };
+    Ok(inside(
+        found,
+        InsideContext {
+            identity: &subject.identity,
+            uids: &subject.incarnation.uids,
+            filesystem_uuid: uuid_of(contents),
+            format_intent: subject.format_intent,
+            peer_keys: &peer_keys,
+        },
+    ))
+}
+
+fn unreadable(error: PortError, device: &DeviceFacts) -> Fault {
+    fault_of(Attempted::ReadDisks, error).seen("device", &device.path)
+}
+
+fn uuid_of(contents: Option<&DeviceContents>) -> Option<&str> {
+    match contents {
+        Some(DeviceContents::Filesystem { uuid, .. }) => uuid.as_deref(),
+        _ => None,
+    }
+}
+
+/// Why data is expected on a volume that has none: by tags first, which cost nothing, then by the backups.
+async fn expectation<H: Host>(
+    context: &Context<'_, H>,
+    slot: &Slot,
+    shown: &VolumeFacts,
+    incarnation: &Incarnation,
+) -> Result<Option<Expectation>, Fault> {
+    let spec = context.know(Knowledge::spec)?;
+    let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
+    if let Some(found) = expects_data(&spec.cluster, slot, shown, &volumes, incarnation) {
+        return Ok(Some(found));
+    }
+    let store = context.config_base()?.join("backups/etcd").join(&slot.etcd);
+    let wait = context.wait(Phase::Storage, &format!("storage:{store}"), LIST_DEADLINE);
+    let attempt = || async {
+        let listed = context.host.list_objects(&store).await;
+        listed.map_err(|error| fault_of(Attempted::ReadConfiguration, error).seen("prefix", &store))
+    };
+    let names = context.retry(&wait, attempt).await?;
+    let newest = newest_backup(&names);
+    Ok(newest.map(|name| Expectation::Backup(store.join(name).to_string())))
+}
+
+/// The refusal, with what was seen and what to do.
+pub(super) fn refusal<H: Host>(
+    context: &Context<'_, H>,
+    gate: &Gate,
+    rule: GateRule,
+    device: &DeviceFacts,
+) -> Fault {
+    let id = &gate.identity.volume_id;
+    let slot = &gate.identity.slot;
+    let code = rule.code().unwrap_or(Code::BootInternal);
+    let seen = gate
+        .contents
+        .as_ref()
+        .map_or_else(|| "it cannot be read".to_owned(), describe);
+    let mut fault = Fault::new(code, format!("{id} of {slot} is left as it is: {seen}"))
+        .seen("rule", rule.name())
+        .seen("volume", id)
+        .seen(
+            "device",
+            format!(
+                "{} ({})",
+                device.path,
+                device.serial.as_deref().unwrap_or("-")
+            ),
+        );
+    if let Some(marker) = gate
+        .inside
+        .marker
+        .as_deref()
+        .and_then(storage::Marker::read)
+    {
+        let was = marker.identity;
+        let text = format!(
+            "{} of {} for {} (uid {})",
+            was.volume_id, was.cluster, was.slot, was.cluster_uid
+        );
+        fault = fault
+            .seen("marker", text)
+            .seen("wanted uid", &gate.identity.cluster_uid);
+    }
+    for (name, list) in [
+        ("etcd data", &gate.inside.etcd_data),
+        ("other files", &gate.inside.others),
+    ] {
+        if !list.is_empty() {
+            fault = fault.seen(name, list.join(", "));
+        }
+    }
+    if let Some(FilesystemCheck::Damaged { status, output }) = &gate.check {
+        fault = fault.seen("e2fsck status", status).seen("e2fsck", output);
+    }
+    match &gate.expectation {
+        None => fault,
+        Some(expectation) => expected(context, fault, expectation, slot, id),
+    }
+}
+
+/// Says why data is expected, and how to bring it back.
+fn expected<H: Host>(
+    context: &Context<'_, H>,
+    fault: Fault,
+    expectation: &Expectation,
+    slot: &str,
+    id: &str,
+) -> Fault {
+    let consent = format!(
+        "if an empty member is wanted: quake-agent volumes wipe {id} --slot {slot} --i-know-this-is-empty --yes"
+    );
+    let etcd = slot.split('/').next().unwrap_or_default();
+    let spec = context.know(Knowledge::spec).ok();
+    let is_managed = spec.is_some_and(|spec| {
+        let mut clusters = spec.etcd.iter();
+        clusters.any(|cluster| cluster.name == etcd && cluster.provider == EtcdProvider::Manager)
+    });
+    match expectation {
+        Expectation::WasFormatted => fault
+            .seen("expected because", "its tags say that it had a filesystem")
+            .remedied_by(format!("restore a snapshot of {id}; {consent}")),
+        Expectation::PeerHoldsData(peer) => fault
+            .seen(
+                "expected because",
+                format!("{peer} of another member was in use before this volume was made"),
+            )
+            .remedied_by(format!(
+                "attach the volume that this member had, or restore its snapshot; {consent} \
+                 (and replace the member in etcd: etcdctl member remove, then member add)"
+            )),
+        Expectation::Backup(location) => {
+            let (store, name) = location.rsplit_once('/').unwrap_or((location, ""));
+            let restore = match is_managed {
+                true => format!(
+                    "let the agent make it empty and restore: etcd-manager-ctl --backup-store={store} restore-backup {name}"
+                ),
+                false => format!("restore the snapshot {location} to it"),
+            };
+            fault
+                .seen(
+                    "expected because",
+                    format!("there are backups, the newest is {location}"),
+                )
+                .remedied_by(format!("{restore}; {consent}"))
+        }
+    }
+}
+
+fn describe(contents: &DeviceContents) -> String {
+    match contents {
+        DeviceContents::Blank => "it is blank".to_owned(),
+        DeviceContents::Filesystem {
+            name, uuid, label, ..
+        } => format!(
+            "a {name} filesystem (UUID {}, label {})",
+            uuid.as_deref().unwrap_or("-"),
+            label.as_deref().unwrap_or("-")
+        ),
+        DeviceContents::Signature { name } => format!("a {name} signature"),
+        DeviceContents::Ambiguous { names } => format!("signatures of {}", names.join(" and ")),
+        DeviceContents::Damaged { name, .. } => format!("parts of {name} that do not fit together"),
+        DeviceContents::Unsigned { offset } => {
+            format!("no signature, and a byte that is not zero at {offset:#x}")
+        }
+    }
+}
+
+/// Says what the gate let pass although it is unusual.
+pub(super) fn warn_of_consent<H: Host>(context: &Context<'_, H>, gate: &Gate) {
+    if gate.decision.rule() == GateRule::Adopted {
+        let summary = format!(
+            "{} is used because an operator adopted it",
+            gate.identity.volume_id
+        );
+        let fault = Fault::new(Code::StorageSurplusVolumes, summary);
+        context.emitter.emit(Event::Warning { fault });
+    }
+}

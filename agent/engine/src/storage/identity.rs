@@ -1,0 +1,90 @@
+//! Reads which life of the cluster is going on, and the authorities of etcd's peers.
+
+use crate::context::Context;
+use crate::meaning::{Attempted, fault_of};
+use crate::request::CredentialSource;
+use quake_model::fault::{Code, Fault};
+use quake_model::location::Location;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_plan::keyset;
+use quake_plan::storage::{Incarnation, incarnation, key_digests};
+use std::time::Duration;
+
+/// How long a listing of the state store may take. A guess.
+const LIST_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+impl<H: Host> Context<'_, H> {
+    /// The cluster's life, read once.
+    pub(crate) async fn incarnation(&self) -> Result<Incarnation, Fault> {
+        if let Some(known) = self.know(|knowledge| knowledge.storage.incarnation.clone()) {
+            return Ok(known);
+        }
+        let authorities = self.read_authorities("ca").await?;
+        let mut found = incarnation(&authorities, self.host.now());
+        if found.uids.is_empty() {
+            found = self.made_up_incarnation()?;
+        }
+        self.learn(|knowledge| knowledge.storage.incarnation = Some(found.clone()));
+        Ok(found)
+    }
+
+    /// A rehearsal without the cluster's authority has a life of its own; a node has none.
+    fn made_up_incarnation(&self) -> Result<Incarnation, Fault> {
+        let spec = self.know(crate::knowledge::Knowledge::spec)?;
+        match self.request.credentials {
+            CredentialSource::StandIn => {
+                let uid = format!("stand-in-for-{}", spec.cluster);
+                Ok(Incarnation {
+                    uids: [uid.clone()].into(),
+                    current: Some(uid),
+                    born: None,
+                })
+            }
+            CredentialSource::Store => {
+                let location = self.config_base()?.join("pki/issued/ca");
+                let summary = "no certificate of the cluster's authority can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
+                Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
+            }
+        }
+    }
+
+    /// The keys of the authority of one etcd cluster's peers; none where etcd-manager does not run it.
+    pub(crate) async fn peer_keys(&self, etcd: &str) -> Result<Vec<String>, Fault> {
+        let authorities = self
+            .read_authorities(&format!("etcd-peers-ca-{etcd}"))
+            .await?;
+        Ok(key_digests(&authorities))
+    }
+
+    /// All certificates of an authority that the state store has: a bundle, or one object for each.
+    async fn read_authorities(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let base = self.config_base()?;
+        let issued = base.join("pki/issued").join(name);
+        for place in ["pki/issued", "pki/private"] {
+            let bundle = base.join(place).join(name).join("keyset.yaml");
+            if let Some(text) = self.read_public(&bundle).await? {
+                return keyset::read_authorities(&bundle.to_string(), &text);
+            }
+        }
+        let wait = self.wait(Phase::Storage, &format!("storage:{issued}"), LIST_DEADLINE);
+        let attempt = || async {
+            let listed = self.host.list_objects(&issued).await;
+            listed
+                .map_err(|error| fault_of(Attempted::ReadCredential, error).seen("prefix", &issued))
+        };
+        let names = self.retry(&wait, attempt).await?;
+        let mut found = Vec::new();
+        for name in names.iter().filter(|name| name.ends_with(".crt")) {
+            found.extend(self.read_public(&issued.join(name)).await?);
+        }
+        Ok(found)
+    }
+
+    async fn read_public(&self, location: &Location) -> Result<Option<String>, Fault> {
+        let read = self
+            .read_object(Phase::Storage, Attempted::ReadCredential, location)
+            .await?;
+        Ok(read.map(|object| String::from_utf8_lossy(&object.bytes).into_owned()))
+    }
+}

@@ -1,0 +1,53 @@
+//! Keeps the journal: on disk before the act that it records.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_model::step::WriteFile;
+use quake_plan::storage::{JOURNAL, Journal};
+
+/// More than any journal has.
+const LIMIT: u64 = 1 << 16;
+
+impl<H: Host> Context<'_, H> {
+    /// The journal of this instance.
+    pub(crate) async fn journal(&self) -> Result<Journal, Fault> {
+        if let Some(known) = self.know(|knowledge| knowledge.storage.journal.clone()) {
+            return Ok(known);
+        }
+        let instance = self.know(Knowledge::instance)?;
+        let looked = self.host.look_file(JOURNAL, LIMIT).await;
+        let found =
+            looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", JOURNAL))?;
+        let text = found.and_then(|found| found.contents);
+        let journal = match Journal::read(text.as_deref(), &instance.instance_id) {
+            Some(journal) => journal,
+            None => {
+                let summary = format!("{JOURNAL} cannot be read; it is begun anew");
+                let fault = Fault::new(Code::StorageJournalUnusable, summary).seen("path", JOURNAL);
+                self.emitter.emit(Event::Warning { fault });
+                Journal::new(&instance.instance_id)
+            }
+        };
+        self.learn(|knowledge| knowledge.storage.journal = Some(journal.clone()));
+        Ok(journal)
+    }
+
+    /// Changes the journal; returns once it is on disk.
+    pub(crate) async fn note(&self, change: impl FnOnce(&mut Journal)) -> Result<(), Fault> {
+        let before = self.journal().await?;
+        let mut after = before.clone();
+        change(&mut after);
+        if after == before || self.is_planning() {
+            return Ok(());
+        }
+        let file = WriteFile::plain(JOURNAL, 0o600, after.text());
+        let written = self.host.write_file(&file).await;
+        written.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", JOURNAL))?;
+        self.learn(|knowledge| knowledge.storage.journal = Some(after));
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! Holds etcd's volumes: chosen, attached, proven to be what they should be, mounted.
+//!
+//! Every pass observes the whole world and decides anew; nothing is attached on an older view than the pass's own.
+
+mod attach;
+mod attempt;
+mod choose;
+mod filesystem;
+mod identity;
+mod journal;
+mod local;
+mod mount;
+mod pass;
+mod state;
+
+pub(crate) use attach::attached;
+pub(crate) use filesystem::formatted;
+pub(crate) use mount::mounted;
+pub(crate) use state::StorageState;

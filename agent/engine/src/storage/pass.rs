@@ -1,0 +1,159 @@
+//! One pass: everything that the choice needs, observed together.
+
+use super::state::sorted;
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use futures_util::future::try_join3;
+use quake_model::facts::{AttachmentState, InstanceState, InstanceView, VolumeFacts};
+use quake_model::fault::Fault;
+use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
+use quake_model::spec::NodeSpec;
+use quake_plan::identity::own_tags_seen;
+use quake_plan::storage::{AUTOSCALING_GROUP, Known, World, group_of};
+use std::collections::BTreeSet;
+
+/// What one pass observed.
+pub(crate) struct Pass {
+    /// The world as the choice takes it.
+    pub(crate) world: World,
+    /// Instances, with the device names in use.
+    pub(crate) views: Vec<InstanceView>,
+    /// Whether this instance's own tags say that it is of the cluster.
+    pub(crate) own_tags_seen: bool,
+}
+
+impl<H: Host> Context<'_, H> {
+    /// Observes the world.
+    pub(crate) async fn observe_pass(&self) -> Result<Pass, Fault> {
+        let spec = self.know(Knowledge::spec)?;
+        let instance = self.know(Knowledge::instance)?;
+        let ours = &instance.instance_id;
+        let journal = self.journal().await?;
+        let incarnation = self.incarnation().await?;
+        let volumes = sorted(self.find_volumes(&spec.cluster, ours).await?);
+        let views = self.find_instances(&spec, &volumes, ours).await?;
+        let own = views.iter().find(|view| view.instance_id == *ours);
+        let own_tags_seen = own.is_some_and(|own| own_tags_seen(&own.tags, &spec.cluster));
+        let verified = self
+            .verified(&spec.cluster, &incarnation, ours, &volumes)
+            .await?;
+        let settled = self.know_mut(|knowledge| {
+            knowledge.storage.volumes.clone_from(&volumes);
+            knowledge.storage.settling.see(&volumes);
+            knowledge.storage.settling.is_settled()
+        });
+        let known = Known {
+            incarnation,
+            verified,
+            intent: journal.member,
+            settled: settled && own_tags_seen,
+        };
+        Ok(Pass {
+            world: World::observed(&spec, &instance, volumes, &views, known),
+            views,
+            own_tags_seen,
+        })
+    }
+
+    /// Asks wide, by either cluster tag and by what is attached here, so that near misses are seen too. What two
+    /// answers show differently stays as it is: the choice must know of it.
+    async fn find_volumes(&self, cluster: &str, ours: &str) -> Result<Vec<VolumeFacts>, Fault> {
+        let owned = VolumeQuery::Tagged {
+            key: format!("kubernetes.io/cluster/{cluster}"),
+            value: "owned".to_owned(),
+        };
+        let attached = VolumeQuery::AttachedTo(ours.to_owned());
+        let (mut named, owned, attached) = try_join3(
+            self.look_cheaply(cluster),
+            self.describe_volumes(&owned),
+            self.describe_volumes(&attached),
+        )
+        .await?;
+        for volume in owned.into_iter().chain(attached) {
+            if !named.contains(&volume) {
+                named.push(volume);
+            }
+        }
+        Ok(named)
+    }
+
+    /// The one call that shows all volumes kops made, and any change of them.
+    pub(crate) async fn look_cheaply(&self, cluster: &str) -> Result<Vec<VolumeFacts>, Fault> {
+        let query = VolumeQuery::Tagged {
+            key: quake_plan::identity::CLUSTER_TAG.to_owned(),
+            value: cluster.to_owned(),
+        };
+        self.describe_volumes(&query).await
+    }
+
+    pub(crate) async fn describe_volumes(
+        &self,
+        query: &VolumeQuery,
+    ) -> Result<Vec<VolumeFacts>, Fault> {
+        let described = self.host.describe_volumes(query).await;
+        described.map_err(|error| fault_of(Attempted::DescribeVolumes, error))
+    }
+
+    /// This instance, the holders of volumes, and, where several members are open, the others of its group.
+    async fn find_instances(
+        &self,
+        spec: &NodeSpec,
+        volumes: &[VolumeFacts],
+        ours: &str,
+    ) -> Result<Vec<InstanceView>, Fault> {
+        let attachments = volumes.iter().flat_map(|volume| &volume.attachments);
+        let mut ids: BTreeSet<String> = attachments
+            .map(|attachment| attachment.instance_id.clone())
+            .collect();
+        ids.insert(ours.to_owned());
+        let query = InstanceQuery::Ids(ids.into_iter().collect());
+        let mut views = self.describe_instances(&query).await?;
+        let own = views.iter().find(|view| view.instance_id == ours);
+        let group = own.and_then(|own| own.tags.get(AUTOSCALING_GROUP).cloned());
+        if let Some(group) = group.filter(|_| has_several_members(spec)) {
+            let query = InstanceQuery::Tagged {
+                key: AUTOSCALING_GROUP.to_owned(),
+                value: group,
+            };
+            for view in self.describe_instances(&query).await? {
+                if views
+                    .iter()
+                    .all(|known| known.instance_id != view.instance_id)
+                {
+                    views.push(view);
+                }
+            }
+        }
+        Ok(views)
+    }
+
+    async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<InstanceView>, Fault> {
+        let described = self.host.describe_instances(query).await;
+        described.map_err(|error| fault_of(Attempted::DescribeInstances, error))
+    }
+}
+
+/// Whether this node's group may run one of several members, so that its peers matter.
+fn has_several_members(spec: &NodeSpec) -> bool {
+    spec.etcd.iter().any(|cluster| {
+        let members = cluster.members.iter();
+        let ours = members.filter(|member| {
+            let group = member.instance_group.as_ref();
+            group.is_none_or(|group| *group == spec.instance_group)
+        });
+        cluster.members.is_empty() || ours.count() > 1
+    })
+}
+
+/// Whether some volume is attached to a living instance of unknown group: its tags may only be late.
+pub(crate) fn has_unknown_holder(world: &World, views: &[InstanceView]) -> bool {
+    let is_attached = |id: &str| {
+        let mut attachments = world.volumes.iter().flat_map(|volume| &volume.attachments);
+        attachments.any(|a| a.instance_id == id && a.state != AttachmentState::Detached)
+    };
+    views.iter().any(|view| {
+        let lives = matches!(view.state, InstanceState::Pending | InstanceState::Running);
+        lives && group_of(&view.tags, &world.cluster).is_none() && is_attached(&view.instance_id)
+    })
+}

@@ -1,0 +1,100 @@
+//! What the storage phase remembers between its passes.
+
+use quake_model::facts::VolumeFacts;
+use quake_model::fault::Fault;
+use quake_plan::storage::{Incarnation, Journal};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long the world must stay the same before a volume is called missing: tags show up late, and EC2's reads
+/// lag behind its writes.
+const SETTLED_AFTER: Duration = Duration::from_secs(90);
+
+/// How many equal views in a row it takes to believe what would end the boot.
+const EQUAL_VIEWS: u32 = 3;
+
+/// Cheap looks between two whole ones, while nothing changes.
+const CHEAP_LOOKS: u32 = 7;
+
+/// What the storage phase remembers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StorageState {
+    /// The journal as it is on disk; `None` before it was read.
+    pub(crate) journal: Option<Journal>,
+    /// The cluster's life; `None` before it was read.
+    pub(crate) incarnation: Option<Incarnation>,
+    /// How long the world has been the same.
+    pub(crate) settling: Settling,
+    /// What is waited for, and how it looked.
+    pub(crate) waiting: Option<Waiting>,
+    /// Volumes as the last whole pass saw them.
+    pub(crate) volumes: Vec<VolumeFacts>,
+}
+
+/// How long the world has been the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settling {
+    last: Vec<VolumeFacts>,
+    equal: u32,
+    since: Option<Instant>,
+}
+
+impl Settling {
+    /// Takes one view, sorted; says how often in a row it was the same.
+    pub(crate) fn see(&mut self, volumes: &[VolumeFacts]) -> u32 {
+        if self.since.is_some() && self.last == volumes {
+            self.equal += 1;
+        } else {
+            self.last = volumes.to_vec();
+            self.equal = 1;
+            self.since = Some(Instant::now());
+        }
+        self.equal
+    }
+
+    /// Whether the view was the same often enough to believe a refusal.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.equal >= EQUAL_VIEWS
+    }
+
+    /// Whether it was the same for so long that nothing more is to be expected.
+    pub(crate) fn is_settled(&self) -> bool {
+        let long = self
+            .since
+            .is_some_and(|since| since.elapsed() >= SETTLED_AFTER);
+        long && self.is_confirmed()
+    }
+}
+
+/// What is waited for: as long as one cheap look shows the same, the fault stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting {
+    /// The fault of the last whole pass.
+    pub(crate) fault: Fault,
+    /// What the cheap look showed then, sorted.
+    pub(crate) looked: Vec<VolumeFacts>,
+    /// Cheap looks that are left before the next whole pass.
+    pub(crate) left: u32,
+}
+
+impl Waiting {
+    /// Begins to wait.
+    pub(crate) fn for_fault(fault: Fault, looked: Vec<VolumeFacts>) -> Self {
+        Self {
+            fault,
+            looked,
+            left: CHEAP_LOOKS,
+        }
+    }
+}
+
+/// Volumes in an order that means nothing, so that two answers can be compared.
+pub(crate) fn sorted(mut volumes: Vec<VolumeFacts>) -> Vec<VolumeFacts> {
+    for volume in &mut volumes {
+        volume
+            .attachments
+            .sort_by(|a, b| a.instance_id.cmp(&b.instance_id));
+    }
+    volumes.sort_by(|a, b| a.volume_id.cmp(&b.volume_id));
+    volumes
+}

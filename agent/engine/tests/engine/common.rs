@@ -1,0 +1,106 @@
+//! The example cluster's nodes on the simulated machine and region.
+
+use quake_engine::{
+    Acting, Configuration, CredentialSource, Emitter, NODE_BUDGET, Patience, Request, Stop,
+    Verdict, boot, stop_signal,
+};
+use quake_model::boot::BootId;
+use quake_model::fault::Fault;
+use quake_model::ports::{Clock, Condition};
+use quake_model::record::Record;
+use quake_model::time::Timestamp;
+use quake_plan::dialect::kube_env::Document;
+use quake_testkit::region::{EtcdSlot, Region, example_instance};
+use quake_testkit::{ScriptedFault, SimHost, Timing, When, example};
+use std::sync::Arc;
+
+/// When every simulated boot begins.
+pub(crate) const EPOCH: Timestamp = Timestamp(1_700_000_000_000);
+
+pub(crate) fn region(instance_group: &str) -> Region {
+    let mut region = Region::with_instance(example_instance("us-test-1a"), example::CLUSTER);
+    if instance_group == "control-plane" {
+        for (etcd, volume_id) in [("main", "vol-0aa"), ("events", "vol-0bb")] {
+            let slot = EtcdSlot {
+                volume_id,
+                etcd,
+                member: "a",
+                members: &["a"],
+                created: EPOCH,
+                encrypted: false,
+            };
+            region.add_etcd_volume(example::CLUSTER, &slot);
+        }
+    }
+    region
+}
+
+pub(crate) fn host(instance_group: &str, timing: Timing) -> Arc<SimHost> {
+    let host = SimHost::new(region(instance_group), timing, EPOCH);
+    for (location, text) in example::objects() {
+        host.put_object(&location, text);
+    }
+    for (url, bytes) in example::mirrors() {
+        host.serve(&url, bytes);
+    }
+    Arc::new(host)
+}
+
+pub(crate) fn request(instance_group: &str) -> Request {
+    let text = example::kube_env(instance_group)
+        .expect("the example has this group")
+        .to_owned();
+    let kube_env = Some(Document {
+        source: "kube_env.yaml".to_owned(),
+        text,
+    });
+    Request {
+        boot: BootId::new(EPOCH, 1),
+        version: "0.0.0".to_owned(),
+        command: "boot".to_owned(),
+        acting: Acting::Act,
+        configuration: Configuration {
+            kube_env,
+            ..Configuration::default()
+        },
+        credentials: CredentialSource::StandIn,
+        needs_role: true,
+        empty_slots: Vec::new(),
+        patience: Patience::default(),
+        budget: NODE_BUDGET,
+    }
+}
+
+pub(crate) async fn run_with(
+    host: &Arc<SimHost>,
+    request: &Request,
+    stop: Stop,
+) -> (Verdict, Record) {
+    let clock = Arc::clone(host);
+    let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
+    let verdict = boot(host.as_ref(), &emitter, request, stop).await;
+    (verdict, emitter.record())
+}
+
+pub(crate) async fn run(host: &Arc<SimHost>, request: &Request) -> (Verdict, Record) {
+    let (_handle, stop) = stop_signal();
+    run_with(host, request, stop).await
+}
+
+pub(crate) async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {
+    let (verdict, record) = run(host, request).await;
+    (verdict.fault.expect("the boot fails"), record)
+}
+
+pub(crate) fn strike(
+    operation: &str,
+    calls: std::ops::RangeInclusive<u64>,
+    condition: Condition,
+) -> ScriptedFault {
+    ScriptedFault {
+        operation: operation.to_owned(),
+        calls,
+        condition,
+        when: When::Before,
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine, driven over the simulated host.
+
+mod boots;
+mod common;
+mod gate;
+mod volumes;

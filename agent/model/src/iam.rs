@@ -1,0 +1,246 @@
+//! What the agent asks of AWS: every action, why, for whom and on what. One table; the policies that
+//! `quake-agent iam policy` prints and the remedies of denied calls are both written from it.
+//!
+//! Nothing is here that the agent does not call. Facts of AWS are from its service authorization reference
+//! (pages of EC2 and S3) and its guide to IAM, as read in 2026-11:
+//! - `ec2:DescribeInstances` and `ec2:DescribeVolumes` know no resources and no tags: only `*`.
+//! - `ec2:AttachVolume` is judged twice, by the volume and by the instance, and each must be allowed;
+//!   `ec2:ModifyInstanceAttribute` by the instance, and by the volume where one is named. All know
+//!   `aws:ResourceTag/<key>`. `ec2:Attribute` is listed too, but others found it absent from requests, so no
+//!   condition rests on it.
+//! - `ec2:CreateTags` and `ec2:DeleteTags` know `aws:TagKeys` and, for a volume, `aws:ResourceTag/<key>`.
+//!   `ForAllValues` also holds when a request names no keys, and a `DeleteTags` without keys removes every tag;
+//!   hence `Null`, as the guide advises.
+//! - `s3:ListBucket` is judged by the bucket and knows `s3:prefix`. Who may not list is told 403 and not 404 of
+//!   an object that is not there, and S3 judges that by the object's key as if it were the prefix; so whoever may
+//!   read a path may also list it, or an optional object that is absent would look like a refusal. (The guide
+//!   says the first half; the second is what the authors of ceph, ceph/ceph#68577, and of kopia,
+//!   kopia/kopia#3072, measured. It was not measured here.)
+
+mod statement;
+mod table;
+
+pub use statement::Statement;
+pub use table::GRANTS;
+
+/// The tags the agent and its operators may write and remove, as a pattern of IAM.
+pub const OWN_TAGS: &str = "quake.io/*";
+
+/// Who calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Caller {
+    /// A node that runs the control plane and etcd.
+    ControlPlane,
+    /// Any other node.
+    Worker,
+    /// A person with `quake-agent volumes` on a workstation.
+    Operator,
+}
+
+/// What a grant reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Everything: the actions know no resources.
+    Everything,
+    /// EC2's resources of these kinds, as ARNs spell them, that carry a tag of the cluster.
+    Cluster(&'static [&'static str]),
+    /// The same, and of their tags only [`OWN_TAGS`].
+    OwnTags(&'static [&'static str]),
+    /// Objects at these paths below the cluster's folder in the state store; `*` stands for any characters.
+    Objects(&'static [&'static str]),
+    /// Names of objects at these paths.
+    Names(&'static [&'static str]),
+}
+
+/// One row of the table: what is allowed for one purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The statement's id in every policy: letters and digits.
+    pub sid: &'static str,
+    /// The actions, as IAM spells them.
+    pub actions: &'static [&'static str],
+    /// Whose policies have it.
+    pub callers: &'static [Caller],
+    /// What it reaches.
+    pub reach: Reach,
+    /// What the agent does with it.
+    pub why: &'static str,
+}
+
+impl Grant {
+    /// The paths it reaches in the state store; none outside S3.
+    pub fn paths(&self) -> &'static [&'static str] {
+        match self.reach {
+            Reach::Objects(paths) | Reach::Names(paths) => paths,
+            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) => &[],
+        }
+    }
+}
+
+/// The grant that allows `action`, in S3 on `key`, which may be a prefix that is listed. The cluster's folder is
+/// not known here, so a path may match from any `/` on.
+pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
+    let below = key
+        .char_indices()
+        .filter(|(_, character)| *character == '/')
+        .map(|(at, _)| &key[at + 1..]);
+    let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
+    GRANTS.iter().find(|grant| {
+        let reached = match grant.reach {
+            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) => true,
+            Reach::Objects(paths) | Reach::Names(paths) => paths
+                .iter()
+                .any(|path| tails.iter().any(|tail| is_like(tail, path))),
+        };
+        reached && grant.actions.contains(&action)
+    })
+}
+
+/// Whether `text` matches `pattern`, in which `*` stands for any characters, as in `StringLike` and in ARNs.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut middle: Vec<&str> = parts.collect();
+    let Some(last) = middle.pop() else {
+        return rest.is_empty();
+    };
+    for part in middle {
+        let Some((_, after)) = rest.split_once(part) else {
+            return false;
+        };
+        rest = after;
+    }
+    rest.ends_with(last)
+}
+
+/// The IAM action that an operation, as the meter counts it, is judged by. They differ in one case: the S3
+/// reference asks `s3:ListBucket` of whoever calls ListObjectsV2.
+pub fn action_of(operation: &str) -> &str {
+    match operation {
+        "s3:ListObjectsV2" => "s3:ListBucket",
+        operation => operation,
+    }
+}
+
+/// The partition that ARNs of a region begin with.
+pub fn partition_of(region: &str) -> &'static str {
+    match region {
+        region if region.starts_with("cn-") => "aws-cn",
+        region if region.starts_with("us-gov-") => "aws-us-gov",
+        _ => "aws",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Caller::{ControlPlane, Operator, Worker};
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_sid_is_letters_and_digits_and_stands_once_for_each_caller() {
+        for caller in [ControlPlane, Worker, Operator] {
+            let mut sids = BTreeSet::new();
+            for grant in GRANTS
+                .iter()
+                .filter(|grant| grant.callers.contains(&caller))
+            {
+                assert!(
+                    grant.sid.chars().all(|c| c.is_ascii_alphanumeric()),
+                    "{}",
+                    grant.sid
+                );
+                assert!(sids.insert(grant.sid), "{caller:?} has {} twice", grant.sid);
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_may_read_a_path_may_list_it() {
+        for caller in [ControlPlane, Worker, Operator] {
+            let of = |grant: &&Grant| grant.callers.contains(&caller);
+            let listed: Vec<&str> = GRANTS
+                .iter()
+                .filter(of)
+                .filter(|grant| matches!(grant.reach, Reach::Names(_)))
+                .flat_map(|grant| grant.paths().iter().copied())
+                .collect();
+            let read = GRANTS
+                .iter()
+                .filter(of)
+                .filter(|grant| matches!(grant.reach, Reach::Objects(_)));
+            for path in read.flat_map(Grant::paths) {
+                assert!(
+                    listed.iter().any(|pattern| is_like(path, pattern)),
+                    "{caller:?} reads {path}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_reads_no_private_key_of_an_authority() {
+        let key = "c.example/pki/private/ca/keyset.yaml";
+        let reads = GRANTS
+            .iter()
+            .filter(|grant| grant.callers.contains(&Worker))
+            .flat_map(Grant::paths)
+            .any(|path| is_like(key, &format!("c.example/{path}")));
+        assert!(!reads);
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters_and_nothing_else_does() {
+        for (text, pattern, expected) in [
+            ("cluster.spec", "cluster.spec", true),
+            ("cluster.specs", "cluster.spec", false),
+            ("clusterxspec", "cluster.spec", false),
+            ("instancegroup/", "instancegroup/*", true),
+            ("instancegroup/a/b", "instancegroup/*", true),
+            (
+                "backups/etcd/main/control/x",
+                "backups/etcd/*/control/*",
+                true,
+            ),
+            ("backups/etcd/main/x", "backups/etcd/*/control/*", false),
+        ] {
+            assert_eq!(is_like(text, pattern), expected, "{text} like {pattern}");
+        }
+    }
+
+    #[test]
+    fn the_grant_of_a_denied_call_is_found_by_its_action_and_key() {
+        let sid = |action: &str, key: &str| grant_of(action, key).map(|grant| grant.sid);
+        assert_eq!(sid("ec2:AttachVolume", ""), Some("QuakeAttachVolume"));
+        assert_eq!(
+            sid("s3:GetObject", "c.example/pki/private/ca/keyset.yaml"),
+            Some("QuakeReadCredentials")
+        );
+        assert_eq!(
+            sid("s3:ListBucket", "c.example/backups/etcd/main/"),
+            Some("QuakeListStateStore")
+        );
+        assert_eq!(sid("s3:GetObject", "c.example/addons/x"), None);
+        assert_eq!(sid("ec2:DetachVolume", ""), None);
+    }
+
+    #[test]
+    fn what_is_of_the_cluster_is_so_by_either_tag() {
+        let grant = grant_of("ec2:AttachVolume", "").expect("it is in the table");
+        let statements = grant.statements("c.example", &["*".to_owned()], &[]);
+        let keys: Vec<String> = statements
+            .iter()
+            .flat_map(|statement| statement.condition["StringEquals"].keys().cloned())
+            .collect();
+        assert_eq!(
+            keys,
+            [
+                "aws:ResourceTag/KubernetesCluster",
+                "aws:ResourceTag/kubernetes.io/cluster/c.example"
+            ]
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! The IAM policy of a role: the rows of the table of actions that concern it, for one cluster and its state
+//! store.
+
+use quake_model::iam::{Caller, GRANTS, Grant, Reach, Statement, partition_of};
+use quake_model::location::{Location, Scheme};
+use serde::Serialize;
+
+/// Whose policy is wanted, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Whose.
+    pub caller: Caller,
+    /// The cluster's name, as its tags have it.
+    pub cluster: String,
+    /// The state store: `s3://bucket[/prefix]`, or the cluster's own folder in it.
+    pub state_store: Location,
+    /// The region of instances and volumes; any when absent.
+    pub region: Option<String>,
+    /// The account of instances and volumes; any when absent.
+    pub account: Option<String>,
+    /// The partition of all ARNs; the region's when absent.
+    pub partition: Option<String>,
+}
+
+/// Why there is no policy for a request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// The state store is no bucket.
+    #[error("{location} is not in S3, and IAM has no say about it")]
+    NotS3 {
+        /// The state store.
+        location: Location,
+    },
+    /// A value could mean more to IAM than itself: a wildcard, a variable, another part of an ARN.
+    #[error("the {what} {value:?} has a character that no {what} has")]
+    Unusable {
+        /// What it is.
+        what: &'static str,
+        /// As it was given.
+        value: String,
+    },
+}
+
+/// A policy, as IAM reads it. Its fields are written in the order people write them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Policy {
+    /// The version of the language: the only one with variables, and current.
+    pub version: &'static str,
+    /// What is allowed.
+    pub statement: Vec<Statement>,
+}
+
+/// Writes the policy of a role: what the agent calls in it, and nothing else.
+///
+/// # Errors
+///
+/// Returns a [`PolicyError`] when a value cannot be part of a policy.
+pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
+    check(request)?;
+    let scope = Scope::of(request);
+    let rows = GRANTS
+        .iter()
+        .filter(|grant| grant.callers.contains(&request.caller));
+    Ok(Policy {
+        version: "2012-10-17",
+        statement: rows.flat_map(|grant| scope.statements(grant)).collect(),
+    })
+}
+
+/// What a policy is about, as ARNs spell it.
+struct Scope<'a> {
+    cluster: &'a str,
+    folder: Location,
+    partition: &'a str,
+    region: &'a str,
+    account: &'a str,
+}
+
+impl<'a> Scope<'a> {
+    fn of(request: &'a Request) -> Self {
+        let region = request.region.as_deref();
+        let partition = request.partition.as_deref();
+        Self {
+            cluster: &request.cluster,
+            folder: folder(&request.state_store, &request.cluster),
+            partition: partition.unwrap_or_else(|| partition_of(region.unwrap_or_default())),
+            region: region.unwrap_or("*"),
+            account: request.account.as_deref().unwrap_or("*"),
+        }
+    }
+
+    fn statements(&self, grant: &Grant) -> Vec<Statement> {
+        let bucket = format!("arn:{}:s3:::{}", self.partition, self.folder.bucket());
+        let below = |path: &&str| self.folder.join(path).key().to_owned();
+        let (resources, prefixes) = match grant.reach {
+            Reach::Everything => (vec!["*".to_owned()], Vec::new()),
+            Reach::Cluster(kinds) | Reach::OwnTags(kinds) => {
+                let arn = |kind| {
+                    let (partition, region) = (self.partition, self.region);
+                    format!("arn:{partition}:ec2:{region}:{}:{kind}/*", self.account)
+                };
+                (kinds.iter().map(arn).collect(), Vec::new())
+            }
+            Reach::Objects(paths) => {
+                let arn = |path| format!("{bucket}/{}", below(path));
+                (paths.iter().map(arn).collect(), Vec::new())
+            }
+            Reach::Names(paths) => (vec![bucket], paths.iter().map(below).collect()),
+        };
+        grant.statements(self.cluster, &resources, &prefixes)
+    }
+}
+
+/// The cluster's folder: kops puts it into the state store under the cluster's name.
+fn folder(state_store: &Location, cluster: &str) -> Location {
+    match state_store.key().rsplit('/').next() {
+        Some(last) if last == cluster => state_store.clone(),
+        _ => state_store.join(cluster),
+    }
+}
+
+fn check(request: &Request) -> Result<(), PolicyError> {
+    let location = &request.state_store;
+    if location.scheme() != Scheme::S3 {
+        return Err(PolicyError::NotS3 {
+            location: location.clone(),
+        });
+    }
+    let name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    let label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    usable("cluster", Some(&request.cluster), name)?;
+    usable("bucket", Some(location.bucket()), name)?;
+    // Keys may have more, but `*`, `?` and `$` are IAM's own.
+    let key = Some(location.key()).filter(|key| !key.is_empty());
+    usable("prefix", key, |c| name(c) || "/!'()=+@:,".contains(c))?;
+    usable("region", request.region.as_deref(), label)?;
+    usable("partition", request.partition.as_deref(), label)?;
+    usable("account", request.account.as_deref(), |c| {
+        c.is_ascii_digit()
+    })
+}
+
+fn usable(
+    what: &'static str,
+    value: Option<&str>,
+    allowed: impl Fn(char) -> bool,
+) -> Result<(), PolicyError> {
+    match value {
+        Some(value) if value.is_empty() || !value.chars().all(allowed) => {
+            Err(PolicyError::Unusable {
+                what,
+                value: value.to_owned(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(state_store: &str) -> Request {
+        Request {
+            caller: Caller::ControlPlane,
+            cluster: "c.example".to_owned(),
+            state_store: state_store.parse().expect("a location"),
+            region: None,
+            account: None,
+            partition: None,
+        }
+    }
+
+    fn resources(request: &Request) -> Vec<String> {
+        let policy = policy(request).expect("the request is good");
+        policy
+            .statement
+            .into_iter()
+            .flat_map(|statement| statement.resource)
+            .collect()
+    }
+
+    #[test]
+    fn the_state_store_and_the_clusters_folder_in_it_mean_the_same() {
+        let store = policy(&request("s3://store/clusters"));
+        let folder = policy(&request("s3://store/clusters/c.example"));
+        assert_eq!(store, folder);
+        let spec = "arn:aws:s3:::store/clusters/c.example/cluster.spec".to_owned();
+        assert!(resources(&request("s3://store/clusters")).contains(&spec));
+        let spec = "arn:aws:s3:::store/c.example/cluster.spec".to_owned();
+        assert!(resources(&request("s3://store")).contains(&spec));
+    }
+
+    #[test]
+    fn the_partition_is_the_regions_unless_it_is_given() {
+        let mut request = request("s3://store");
+        request.region = Some("cn-north-1".to_owned());
+        request.account = Some("111122223333".to_owned());
+        let volumes = "arn:aws-cn:ec2:cn-north-1:111122223333:volume/*".to_owned();
+        assert!(resources(&request).contains(&volumes));
+        request.partition = Some("aws-iso".to_owned());
+        let all = resources(&request);
+        assert!(
+            all.iter()
+                .all(|arn| arn == "*" || arn.starts_with("arn:aws-iso:"))
+        );
+    }
+
+    #[test]
+    fn a_value_that_could_mean_more_than_itself_is_refused() {
+        let mut wide = request("s3://store");
+        wide.cluster = "*".to_owned();
+        let mut variable = request("s3://store");
+        variable.cluster = "${aws:username}".to_owned();
+        let mut empty = request("s3://store");
+        empty.account = Some(String::new());
+        for request in [
+            wide,
+            variable,
+            empty,
+            request("s3://store/*"),
+            request("s3://st*re"),
+        ] {
+            let answer = policy(&request);
+            assert!(
+                matches!(answer, Err(PolicyError::Unusable { .. })),
+                "{answer:?}"
+            );
+        }
+        let answer = policy(&request("file:///srv/store"));
+        assert!(
+            matches!(answer, Err(PolicyError::NotS3 { .. })),
+            "{answer:?}"
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! What each volume is to this cluster, looked at alone; the first rule that applies.
+
+use super::rule::Rule;
+use super::tags::{self, BadTags, Slot};
+use super::world::{Incarnation, World};
+use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
+use quake_model::time::Timestamp;
+use std::collections::BTreeMap;
+
+/// How much older than the cluster's authority a volume may be, in milliseconds: kops makes both in one run,
+/// in an order that changed between versions.
+const BIRTH_TOLERANCE_MS: u64 = 300_000;
+
+/// What a volume is to its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is of another cluster, or not etcd's.
+    Ignored,
+    /// It is etcd's and out of the question.
+    Excluded,
+    /// It may be the slot's and something speaks against it: nobody chooses then.
+    Conflict,
+    /// It is fit for its slot.
+    Candidate,
+}
+
+impl Standing {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Excluded => "excluded",
+            Self::Conflict => "conflict",
+            Self::Candidate => "candidate",
+        }
+    }
+}
+
+/// A volume and what it is to this cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict<'a> {
+    /// The volume.
+    pub volume: &'a VolumeFacts,
+    /// The slot its tags name, where they name one.
+    pub slot: Option<Slot>,
+    /// What it is to the slot.
+    pub standing: Standing,
+    /// The rule that says so.
+    pub rule: Rule,
+    /// Whether EC2 listed it twice, differently.
+    pub inconsistent: bool,
+    /// Where EC2 did: the slot of each listing that is not ignored; `None` stands for any.
+    pub(super) claims: Vec<Option<Slot>>,
+}
+
+/// Judges every volume, in the order of their ids. One that is listed twice, differently, is marked, and judged
+/// by the listing that puts it here, else by the one that speaks most for it.
+pub(super) fn classify(world: &World) -> Vec<Verdict<'_>> {
+    let mut listed: Vec<&VolumeFacts> = world.volumes.iter().collect();
+    // Only a repeated id is worth looking at closer.
+    listed.sort_by(|a, b| {
+        let ids = a.volume_id.cmp(&b.volume_id);
+        ids.then_with(|| Body::of(a).cmp(&Body::of(b)))
+    });
+    let of_one = listed.chunk_by(|a, b| a.volume_id == b.volume_id);
+    of_one
+        .filter_map(|listings| judge_listings(world, listings))
+        .collect()
+}
+
+fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Verdict<'a>> {
+    let (first, others) = listings.split_first()?;
+    let body = Body::of(first);
+    if others.iter().all(|other| Body::of(other) == body) {
+        return Some(judge(world, first));
+    }
+    let verdicts: Vec<Verdict<'a>> = listings.iter().map(|it| judge(world, it)).collect();
+    let claims = verdicts
+        .iter()
+        .filter(|it| it.standing != Standing::Ignored);
+    let claims: Vec<Option<Slot>> = claims.map(|verdict| verdict.slot.clone()).collect();
+    let weight = |verdict: &Verdict<'_>| {
+        let is_here = is_on(verdict.volume, &world.me.instance_id);
+        let is_held = !verdict.volume.attachments.is_empty();
+        let standing = verdict.standing;
+        (standing != Standing::Ignored, is_here, standing, is_held)
+    };
+    let chosen = verdicts.into_iter().rev().max_by_key(weight)?;
+    Some(Verdict {
+        inconsistent: true,
+        claims,
+        ..chosen
+    })
+}
+
+/// Whether an instance has a volume, or has it on its way there or off.
+pub(super) fn is_on(volume: &VolumeFacts, instance_id: &str) -> bool {
+    let mut attachments = volume.attachments.iter();
+    attachments.any(|a| a.instance_id == instance_id && a.state != AttachmentState::Detached)
+}
+
+/// A volume's listing, without its id, as something that has an order and in which the order of its attachments
+/// means nothing. What comes first and last is of no consequence, but must not depend on names.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Body<'a> {
+    state: u8,
+    zone: &'a str,
+    size_gib: u32,
+    created: Timestamp,
+    flags: (bool, bool),
+    snapshot: Option<&'a str>,
+    tags: &'a BTreeMap<String, String>,
+    attachments: Vec<(&'a str, &'a str, u8, Option<Timestamp>, bool)>,
+}
+
+impl<'a> Body<'a> {
+    fn of(volume: &'a VolumeFacts) -> Self {
+        // By name, so that a new field cannot be forgotten.
+        let VolumeFacts {
+            volume_id: _,
+            zone,
+            state,
+            size_gib,
+            created,
+            encrypted,
+            multi_attach,
+            snapshot_id,
+            tags,
+            attachments,
+        } = volume;
+        let attachment = |attachment: &'a Attachment| {
+            let Attachment {
+                instance_id,
+                device_name,
+                state,
+                since,
+                delete_on_termination,
+            } = attachment;
+            let (state, ends) = (*state as u8, *delete_on_termination);
+            (
+                instance_id.as_str(),
+                device_name.as_str(),
+                state,
+                *since,
+                ends,
+            )
+        };
+        let mut attachments: Vec<_> = attachments.iter().map(attachment).collect();
+        attachments.sort_unstable();
+        Self {
+            state: *state as u8,
+            zone,
+            size_gib: *size_gib,
+            created: *created,
+            flags: (*encrypted, *multi_attach),
+            snapshot: snapshot_id.as_deref(),
+            tags,
+            attachments,
+        }
+    }
+}
+
+fn judge<'a>(world: &World, volume: &'a VolumeFacts) -> Verdict<'a> {
+    let (slot, standing, rule) = stand(world, volume);
+    Verdict {
+        volume,
+        slot,
+        standing,
+        rule,
+        inconsistent: false,
+        claims: Vec::new(),
+    }
+}
+
+fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, Standing, Rule) {
+    use Standing::{Conflict, Excluded, Ignored};
+    if !tags::is_of_cluster(&volume.tags, &world.cluster) {
+        return (None, Ignored, Rule::NotOurs);
+    }
+    if !tags::is_of_control_plane(&volume.tags) {
+        return (None, Ignored, Rule::NotControlPlane);
+    }
+    let ignored = volume.tags.contains_key(tags::IGNORE);
+    let slot = match tags::slot_of(&volume.tags) {
+        Ok(Some(slot)) => slot,
+        Ok(None) => return (None, Ignored, Rule::NotEtcd),
+        // It may be a duplicate of anything.
+        Err(_) if ignored => return (None, Excluded, Rule::OperatorIgnored),
+        Err(BadTags::Several) => return (None, Conflict, Rule::MultiRole),
+        Err(BadTags::Malformed) => return (None, Conflict, Rule::TagMalformed),
+    };
+    let (standing, rule) = stand_for(world, volume, &slot, ignored);
+    (Some(slot), standing, rule)
+}
+
+fn stand_for(world: &World, volume: &VolumeFacts, slot: &Slot, ignored: bool) -> (Standing, Rule) {
+    use Standing::{Candidate, Conflict, Excluded};
+    let Some(member) = world.members.iter().find(|member| member.slot == *slot) else {
+        return (Excluded, Rule::UnknownMember);
+    };
+    let adopted = is_adopted(volume, &world.incarnation);
+    let uid = volume.tags.get(tags::UID);
+    let is_stale = uid.is_some_and(|uid| !world.incarnation.uids.contains(uid));
+    let is_elsewhere = member
+        .zone
+        .as_ref()
+        .is_some_and(|zone| *zone != volume.zone);
+    let born = world.incarnation.born;
+    let predates =
+        born.is_some_and(|born| volume.created.0.saturating_add(BIRTH_TOLERANCE_MS) < born.0);
+    let verified = world.verified.contains(&volume.volume_id);
+    if ignored {
+        (Excluded, Rule::OperatorIgnored)
+    } else if matches!(volume.state, VolumeState::Deleting | VolumeState::Deleted) {
+        (Excluded, Rule::Deleting)
+    } else if volume.state == VolumeState::Error {
+        (Excluded, Rule::StateError)
+    } else if is_stale && !adopted {
+        (Excluded, Rule::StaleUid)
+    } else if is_elsewhere {
+        (Conflict, Rule::ZoneMismatch)
+    } else if volume.multi_attach {
+        (Conflict, Rule::MultiAttachEnabled)
+    } else if member.encrypted && !volume.encrypted {
+        (Conflict, Rule::NotEncrypted)
+    } else if uid.is_none() && !adopted && predates && !verified {
+        (Conflict, Rule::PredatesCluster)
+    } else {
+        (Candidate, Rule::Candidate)
+    }
+}
+
+/// Whether an operator took the volume into this life of the cluster.
+pub fn is_adopted(volume: &VolumeFacts, incarnation: &Incarnation) -> bool {
+    let uid = volume.tags.get(tags::ADOPT);
+    uid.is_some_and(|uid| incarnation.uids.contains(uid))
+}

@@ -1,0 +1,201 @@
+//! Everything one pass observed, as one value: the choice of volumes reads nothing else.
+
+use super::tags::{self, Slot};
+use quake_model::facts::{InstanceFacts, InstanceState, InstanceView, VolumeFacts};
+use quake_model::spec::NodeSpec;
+use quake_model::time::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The life of a cluster's name that is going on now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Incarnation {
+    /// What names it: the digest of each public key that its authority has or had; see
+    /// [`incarnation`](super).
+    pub uids: BTreeSet<String>,
+    /// Of these, the newest key's: what is written on volumes.
+    pub current: Option<String>,
+    /// When its authority was made, where that is known.
+    pub born: Option<Timestamp>,
+}
+
+/// One member of an etcd cluster and who runs it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// The etcd cluster and the member.
+    pub slot: Slot,
+    /// The instance group that runs it; `None` where the spec does not say, and then any may.
+    pub instance_group: Option<String>,
+    /// The zone of that group; `None` where it is not known, and then any is right.
+    pub zone: Option<String>,
+    /// Whether its volume must be encrypted.
+    pub encrypted: bool,
+}
+
+/// An instance that may hold a volume or ask for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// `i-…`.
+    pub instance_id: String,
+    /// Its state.
+    pub state: InstanceState,
+    /// Its instance group, where its tags say so.
+    pub instance_group: Option<String>,
+    /// Its zone.
+    pub zone: String,
+    /// When it was launched.
+    pub launched: Timestamp,
+}
+
+/// What one pass observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct World {
+    /// The instance that decides.
+    pub me: Peer,
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its life that is going on now.
+    pub incarnation: Incarnation,
+    /// All members of all its etcd clusters, each once.
+    pub members: Vec<Member>,
+    /// Instances: holders of volumes, and those of this one's group; in any order, an id perhaps twice.
+    pub instances: Vec<Peer>,
+    /// Volumes as EC2 lists them: in any order, an id perhaps twice.
+    pub volumes: Vec<VolumeFacts>,
+    /// Volumes whose device is on this machine and carries this cluster's marker for this very volume.
+    pub verified: BTreeSet<String>,
+    /// The member this instance began to take before.
+    pub intent: Option<String>,
+    /// Whether looking longer would show nothing more: only then is a volume called missing.
+    pub settled: bool,
+}
+
+/// What is known beside EC2's answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// The cluster's life that is going on now.
+    pub incarnation: Incarnation,
+    /// Volumes that are verified on this machine.
+    pub verified: BTreeSet<String>,
+    /// The member this instance began to take before.
+    pub intent: Option<String>,
+    /// Whether looking longer would show nothing more.
+    pub settled: bool,
+}
+
+impl World {
+    /// Puts a pass together. Members are the spec's; where it names none, those that the tags name.
+    pub fn observed(
+        spec: &NodeSpec,
+        instance: &InstanceFacts,
+        volumes: Vec<VolumeFacts>,
+        instances: &[InstanceView],
+        known: Known,
+    ) -> Self {
+        let peers: Vec<Peer> = instances
+            .iter()
+            .map(|view| Peer {
+                instance_id: view.instance_id.clone(),
+                state: view.state,
+                instance_group: tags::group_of(&view.tags, &spec.cluster),
+                zone: view.zone.clone(),
+                launched: view.launched,
+            })
+            .collect();
+        let described = peers
+            .iter()
+            .filter(|peer| peer.instance_id == instance.instance_id);
+        let launched = described.map(|peer| peer.launched).min();
+        let me = Peer {
+            instance_id: instance.instance_id.clone(),
+            state: InstanceState::Running,
+            instance_group: Some(spec.instance_group.clone()),
+            zone: instance.zone.clone(),
+            launched: launched.unwrap_or(Timestamp(0)),
+        };
+        Self {
+            members: members(spec, &me, &volumes, &known.verified),
+            me,
+            cluster: spec.cluster.clone(),
+            incarnation: known.incarnation,
+            instances: peers,
+            volumes,
+            verified: known.verified,
+            intent: known.intent,
+            settled: known.settled,
+        }
+    }
+
+    /// The instance with this id; `None` where it was not described, or twice, differently.
+    pub(super) fn instance(&self, id: &str) -> Option<&Peer> {
+        let mut described = self.instances.iter().filter(|peer| peer.instance_id == id);
+        let first = described.next()?;
+        described.all(|other| other == first).then_some(first)
+    }
+}
+
+fn members(
+    spec: &NodeSpec,
+    me: &Peer,
+    volumes: &[VolumeFacts],
+    verified: &BTreeSet<String>,
+) -> Vec<Member> {
+    let tagged = tagged_zones(&spec.cluster, me, volumes, verified);
+    let mut members = Vec::new();
+    for cluster in &spec.etcd {
+        for member in &cluster.members {
+            let slot = Slot::new(&cluster.name, &member.name);
+            members.push(Member {
+                zone: match &member.instance_group {
+                    // The zone of another group is not in the spec's normal form; ours is where we are.
+                    Some(group) => (*group == spec.instance_group).then(|| me.zone.clone()),
+                    None => tagged.get(&slot).cloned(),
+                },
+                slot,
+                instance_group: member.instance_group.clone(),
+                encrypted: member.encrypted,
+            });
+        }
+        if cluster.members.is_empty() {
+            let of_cluster = tagged.iter().filter(|(slot, _)| slot.etcd == cluster.name);
+            members.extend(of_cluster.map(|(slot, zone)| Member {
+                slot: slot.clone(),
+                instance_group: None,
+                zone: Some(zone.clone()),
+                encrypted: false,
+            }));
+        }
+    }
+    members.sort();
+    members.dedup_by(|a, b| a.slot == b.slot);
+    members
+}
+
+/// The slots that volumes are tagged for, and their zones. A slot belongs to this zone if any volume of it is
+/// here, so that a second one elsewhere is seen to contradict it. A volume that is to be ignored names none,
+/// unless etcd runs on it.
+fn tagged_zones(
+    cluster: &str,
+    me: &Peer,
+    volumes: &[VolumeFacts],
+    verified: &BTreeSet<String>,
+) -> BTreeMap<Slot, String> {
+    let mut zones: BTreeMap<Slot, BTreeSet<&str>> = BTreeMap::new();
+    for volume in volumes {
+        let counts =
+            !volume.tags.contains_key(tags::IGNORE) || verified.contains(&volume.volume_id);
+        let ours = tags::is_of_cluster(&volume.tags, cluster)
+            && tags::is_of_control_plane(&volume.tags)
+            && counts;
+        if let (true, Ok(Some(slot))) = (ours, tags::slot_of(&volume.tags)) {
+            zones.entry(slot).or_default().insert(&volume.zone);
+        }
+    }
+    let zone_of = |zones: BTreeSet<&str>| match zones.contains(me.zone.as_str()) {
+        true => Some(me.zone.clone()),
+        false => zones.first().map(|zone| (*zone).to_owned()),
+    };
+    let slots = zones.into_iter();
+    slots
+        .filter_map(|(slot, zones)| Some((slot, zone_of(zones)?)))
+        .collect()
+}

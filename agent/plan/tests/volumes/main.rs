@@ -1,0 +1,14 @@
+//! The choice of volumes: the recorded worlds, the whole product of single-volume worlds, and its laws.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the tables are read from disk"
+)]
+
+mod bodies;
+mod conformance;
+mod laws;
+mod observed;
+mod safety;
+mod worlds;

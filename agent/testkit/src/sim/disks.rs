@@ -1,0 +1,191 @@
+//! Disks, simulated: a device for each volume that is attached here, and what is on it.
+
+use super::SimHost;
+use super::World;
+use quake_model::facts::{
+    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem, Over,
+};
+use quake_model::ports::{Condition, Disks, PortError};
+
+const GIB: u64 = 1 << 30;
+
+impl Disks for SimHost {
+    async fn list_devices(&self) -> Result<Vec<DeviceFacts>, PortError> {
+        self.call("list_devices", |world| {
+            let volumes: Vec<(String, u32)> = world
+                .region
+                .volumes
+                .iter()
+                .map(|volume| (volume.volume_id.clone(), volume.size_gib))
+                .collect();
+            let mut devices = Vec::new();
+            for (id, size_gib) in volumes {
+                let Some(path) = world.region.device_of(&id) else {
+                    continue;
+                };
+                let after = world.timing.device_after;
+                if !world.has_arrived(&format!("device/{id}"), after) {
+                    continue;
+                }
+                devices.push(DeviceFacts {
+                    number: number_of(&path),
+                    path,
+                    serial: Some(id.replace('-', "")),
+                    size_bytes: u64::from(size_gib) * GIB,
+                });
+            }
+            Ok(devices)
+        })
+        .await
+    }
+
+    async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
+        self.call("probe_device", |world| contents(world, device))
+            .await
+    }
+
+    async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
+        self.call("look_inside", |world| {
+            require_ext4(world, device)?;
+            let id = volume_at(world, device)?;
+            Ok(world.region.inside.get(&id).cloned().unwrap_or_default())
+        })
+        .await
+    }
+
+    async fn make_filesystem(
+        &self,
+        device: &DeviceFacts,
+        wanted: &NewFilesystem,
+    ) -> Result<(), PortError> {
+        self.call("make_filesystem", |world| {
+            let id = volume_at(world, device)?;
+            let may = match (contents(world, device)?, wanted.over) {
+                (DeviceContents::Blank, _)
+                | (DeviceContents::Unsigned { .. }, Over::Unfinished) => true,
+                (DeviceContents::Damaged { uuid, .. }, Over::Unfinished) => {
+                    uuid.as_ref() == Some(&wanted.uuid)
+                }
+                _ => false,
+            };
+            if !may {
+                let summary = format!("{} is not blank", device.path);
+                return Err(PortError::new(Condition::Occupied, summary));
+            }
+            let filesystem = DeviceContents::Filesystem {
+                name: "ext4".to_owned(),
+                uuid: Some(wanted.uuid.clone()),
+                label: Some(wanted.label.clone()),
+                size_bytes: Some(device.size_bytes),
+            };
+            world.region.contents.insert(id.clone(), filesystem);
+            world.region.inside.insert(id, InsideFacts::default());
+            Ok(())
+        })
+        .await
+    }
+
+    async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
+        self.call("check_filesystem", |world| {
+            require_ext4(world, device)?;
+            Ok(FilesystemCheck::Clean)
+        })
+        .await
+    }
+
+    async fn grow_filesystem(&self, device: &DeviceFacts) -> Result<(), PortError> {
+        self.call("grow_filesystem", |world| {
+            mount_of(world, device)?;
+            let id = volume_at(world, device)?;
+            if let Some(DeviceContents::Filesystem { size_bytes, .. }) =
+                world.region.contents.get_mut(&id)
+            {
+                *size_bytes = Some(device.size_bytes);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
+        self.call("list_mounts", |world| Ok(world.region.mounts.clone()))
+            .await
+    }
+
+    async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
+        self.call("mount_device", |world| {
+            require_ext4(world, device)?;
+            let is_there =
+                |mount: &MountFacts| mount.target == target && mount.number == device.number;
+            if world.region.mounts.iter().any(is_there) {
+                return Ok(());
+            }
+            world.region.mounts.push(MountFacts {
+                source: device.path.clone(),
+                target: target.to_owned(),
+                filesystem: "ext4".to_owned(),
+                number: device.number.clone(),
+            });
+            Ok(())
+        })
+        .await
+    }
+
+    async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
+        self.call("write_marker", |world| {
+            mount_of(world, device)?;
+            let id = volume_at(world, device)?;
+            world.region.inside.entry(id).or_default().marker = Some(text.to_owned());
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The volume behind a device; a path that has become another volume's is a conflict.
+fn volume_at(world: &World, device: &DeviceFacts) -> Result<String, PortError> {
+    let path = Some(device.path.as_str());
+    let mut volumes = world.region.volumes.iter();
+    let found = volumes.find(|v| world.region.device_of(&v.volume_id).as_deref() == path);
+    let Some(volume) = found else {
+        let summary = format!("there is no device {}", device.path);
+        return Err(PortError::new(Condition::Missing, summary));
+    };
+    if device.serial.as_ref() != Some(&volume.volume_id.replace('-', "")) {
+        let summary = format!("{} is another device now", device.path);
+        return Err(PortError::new(Condition::Conflict, summary));
+    }
+    Ok(volume.volume_id.clone())
+}
+
+fn contents(world: &World, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
+    let found = world.region.contents.get(&volume_at(world, device)?);
+    Ok(found.cloned().unwrap_or(DeviceContents::Blank))
+}
+
+fn require_ext4(world: &World, device: &DeviceFacts) -> Result<(), PortError> {
+    match contents(world, device)? {
+        DeviceContents::Filesystem { name, .. } if name == "ext4" => Ok(()),
+        _ => {
+            let summary = format!("{} carries no ext4", device.path);
+            Err(PortError::new(Condition::Malformed, summary))
+        }
+    }
+}
+
+fn mount_of<'a>(world: &'a World, device: &DeviceFacts) -> Result<&'a MountFacts, PortError> {
+    let mut mounts = world.region.mounts.iter();
+    let found = mounts.find(|mount| mount.number == device.number);
+    let missing = || {
+        PortError::new(
+            Condition::Missing,
+            format!("{} is not mounted", device.path),
+        )
+    };
+    found.ok_or_else(missing)
+}
+
+fn number_of(path: &str) -> String {
+    let index: String = path.chars().filter(char::is_ascii_digit).collect();
+    format!("259:{index}")
+}
