@@ -59,6 +59,13 @@ pub(crate) enum AssetMode {
     Stub,
 }
 
+/// An etcd cluster and a member of it.
+fn slot(text: &str) -> Result<String, String> {
+    let slot: Result<quake_plan::storage::Slot, _> = text.parse();
+    slot.map(|slot| slot.to_string())
+        .map_err(|error| error.to_string())
+}
+
 /// Reads seconds (`90`, `90s`), minutes (`5m`) or hours (`1h`).
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -110,6 +117,9 @@ pub(crate) struct RunArguments {
     /// How long a refusal by IAM is tried again, because new roles propagate late
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) denied_grace: Option<Duration>,
+    /// Let this etcd member, such as main/a, begin empty although data is expected; may be repeated
+    #[arg(long, value_parser = slot, value_name = "SLOT")]
+    pub(crate) accept_empty: Vec<String>,
     /// Where readiness is served over HTTP (loopback only); "off" for nowhere
     #[arg(long, value_parser = listen, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,

@@ -86,7 +86,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             CredentialSource::Store
         },
         needs_role,
-        empty_slots: Vec::new(),
+        empty_slots: arguments.run.accept_empty.clone(),
         patience: Patience {
             denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
             deadline: arguments.run.deadline,

@@ -118,7 +118,7 @@ fn request(
         configuration,
         credentials: CredentialSource::StandIn,
         needs_role: false,
-        empty_slots: Vec::new(),
+        empty_slots: run.accept_empty.clone(),
         patience: Patience {
             denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
             deadline: run.deadline,
