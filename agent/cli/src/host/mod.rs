@@ -179,4 +179,62 @@ mod tests {
             Ok(())
         );
     }
+
+    /// A loop device over a sparse file; detached and unmounted with its value.
+    struct Loop {
+        path: String,
+        mount: PathBuf,
+        _scratch: tempfile::TempDir,
+    }
+
+    impl Loop {
+        /// Says why there can be none here.
+        fn make() -> Result<Self, String> {
+            let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+            let file = scratch.path().join("volume");
+            let made = std::fs::File::create(&file).and_then(|file| file.set_len(64 << 20));
+            made.map_err(|error| error.to_string())?;
+            let mut losetup = std::process::Command::new("losetup");
+            let output = losetup.args(["--find", "--show"]).arg(&file).output();
+            let output = output.map_err(|error| error.to_string())?;
+            if !output.status.success() {
+                return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+            }
+            Ok(Self {
+                path: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+                mount: scratch.path().join("mount"),
+                _scratch: scratch,
+            })
+        }
+    }
+
+    impl Drop for Loop {
+        fn drop(&mut self) {
+            let run = |program: &str, arguments: &[&str]| {
+                // What is not mounted or attached any more is what is wanted.
+                let _ = std::process::Command::new(program).args(arguments).output();
+            };
+            run("umount", &[&self.mount.to_string_lossy()]);
+            run("losetup", &["--detach", &self.path]);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_real_disks_keep_the_contract() {
+        let device = match Loop::make() {
+            Ok(device) => device,
+            Err(reason) => {
+                println!("skipped: no loop device can be made here: {reason}");
+                return;
+            }
+        };
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let host = host(root.path(), root.path());
+        let devices = quake_model::ports::Disks::list_devices(&host).await;
+        let devices = devices.expect("they are listed");
+        let facts = devices.iter().find(|facts| facts.path == device.path);
+        let facts = facts.expect("the kernel shows the loop device");
+        let mount = device.mount.to_str().expect("a plain name");
+        assert_eq!(contract::disks(&host, facts, mount).await, Ok(()));
+    }
 }
