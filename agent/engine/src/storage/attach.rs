@@ -9,8 +9,9 @@ use quake_model::event::Event;
 use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Condition, Host, PortError, VolumeQuery};
+use quake_model::ports::{Condition, Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::{Step, VolumeStep};
+use quake_plan::identity::own_tags_seen;
 use quake_plan::storage::{self, Action, Rule, Slot, device_names};
 use std::time::Duration;
 
@@ -53,6 +54,9 @@ async fn take<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Tried, Fault> {
+    if context.know(|knowledge| knowledge.storage.awaits_own_tags) {
+        require_own_tags(context).await?;
+    }
     let pass = context.observe_pass().await?;
     settle_attempt(context, &pass).await?;
     let decision = storage::select_volumes(&pass.world);
@@ -93,6 +97,27 @@ async fn take<H: Host>(
     Err(context.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)))
 }
 
+/// Looks at this instance alone, as long as only its own tags are waited for.
+async fn require_own_tags<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+    let ours = context.know(Knowledge::instance)?.instance_id;
+    let cluster = context.know(Knowledge::spec)?.cluster.clone();
+    let query = InstanceQuery::Ids(vec![ours.clone()]);
+    let views = context.describe_instances(&query).await?;
+    let seen = views
+        .iter()
+        .any(|view| view.instance_id == ours && own_tags_seen(&view.tags, &cluster));
+    if !seen {
+        return Err(tags_pending(&ours));
+    }
+    context.learn(|knowledge| knowledge.storage.awaits_own_tags = false);
+    Ok(())
+}
+
+fn tags_pending(ours: &str) -> Fault {
+    let summary = format!("EC2 does not show the cluster's tags on {ours} yet");
+    Fault::new(Code::IdentityTagsPending, summary)
+}
+
 /// Asks for the volume under the first device name that is free.
 async fn ask<H: Host>(
     context: &Context<'_, H>,
@@ -102,9 +127,9 @@ async fn ask<H: Host>(
 ) -> Result<(), Fault> {
     let ours = pass.world.me.instance_id.as_str();
     if !pass.own_tags_seen {
-        // kops' policy allows the attach by the instance's tags, so a refusal would not be one.
-        let summary = format!("EC2 does not show the cluster's tags on {ours} yet");
-        return Err(Fault::new(Code::IdentityTagsPending, summary));
+        // kops' policy allows the attach by the instance's tags, so a refusal now would mean nothing.
+        context.learn(|knowledge| knowledge.storage.awaits_own_tags = true);
+        return Err(tags_pending(ours));
     }
     require_free(context, &volume.volume_id).await?;
     let names = device_names(slot, ours, &pass.world.volumes, &pass.views);

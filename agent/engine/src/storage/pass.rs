@@ -128,7 +128,10 @@ impl<H: Host> Context<'_, H> {
         Ok(views)
     }
 
-    async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<InstanceView>, Fault> {
+    pub(crate) async fn describe_instances(
+        &self,
+        query: &InstanceQuery,
+    ) -> Result<Vec<InstanceView>, Fault> {
         let described = self.host.describe_instances(query).await;
         described.map_err(|error| fault_of(Attempted::DescribeInstances, error))
     }

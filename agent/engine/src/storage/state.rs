@@ -27,6 +27,8 @@ pub(crate) struct StorageState {
     pub(crate) settling: Settling,
     /// What is waited for, and how it looked.
     pub(crate) waiting: Option<Waiting>,
+    /// Whether an attach waits for this instance's own tags.
+    pub(crate) awaits_own_tags: bool,
     /// Volumes as the last whole pass saw them.
     pub(crate) volumes: Vec<VolumeFacts>,
 }

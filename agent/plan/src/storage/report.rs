@@ -20,8 +20,16 @@ pub fn fault_of(world: &World, decision: &Decision<'_>) -> Option<Fault> {
     let mut open: Vec<_> = decision.all().filter(is_open).collect();
     // A refusal ends the boot, whatever else is waited for; of two the first slot's is named first.
     open.sort_by_key(|(_, decided)| decided.action != Action::Refuse);
-    let (slot, decided) = open.first().copied()?;
-    let code = decided.rule.code()?;
+    let doubt = || {
+        Fault::new(
+            Code::StorageViewInconsistent,
+            "no decision stands in the way, and none is complete",
+        )
+    };
+    let Some((slot, decided)) = open.first().copied() else {
+        return Some(doubt());
+    };
+    let code = decided.rule.code().unwrap_or(Code::StorageViewInconsistent);
     let mut fault = Fault::new(code, summary(world, slot, decided));
     fault = fault.seen("rule", decided.rule);
     for (slot, decided) in decision.all() {
