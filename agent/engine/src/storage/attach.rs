@@ -1,6 +1,6 @@
 //! Attaches a volume. The attach itself is the lock: EC2 gives a volume to one instance at most.
 
-use super::attempt::{holds_any, settle_attempt};
+use super::attempt::settle_intent;
 use super::pass::{Pass, has_unknown_holder};
 use crate::context::Context;
 use crate::knowledge::Knowledge;
@@ -58,7 +58,7 @@ async fn take<H: Host>(
         require_own_tags(context).await?;
     }
     let pass = context.observe_pass().await?;
-    settle_attempt(context, &pass).await?;
+    settle_intent(context, &pass).await?;
     let decision = storage::select_volumes(&pass.world);
     let decided = decision
         .slots
@@ -134,8 +134,10 @@ async fn ask<H: Host>(
     require_free(context, &volume.volume_id).await?;
     let names = device_names(slot, ours, &pass.world.volumes, &pass.views);
     let mut taken = Vec::new();
+    let is_fresh = context.journal().await?.member.is_none();
     for name in names {
         let now = context.host.now();
+        context.learn(|knowledge| knowledge.storage.settling.restart());
         context
             .note(|journal| journal.ask(slot, &volume.volume_id, &name, now))
             .await?;
@@ -149,19 +151,20 @@ async fn ask<H: Host>(
                 context.note(storage::Journal::refused).await?;
                 taken.push(name);
             }
-            Err(error) => return Err(refused(context, pass, volume, error).await?),
+            Err(error) => return Err(refused(context, volume, error, is_fresh).await?),
         }
     }
     let summary = format!("no device name is free for {}", volume.volume_id);
     Err(Fault::new(Code::StorageAttachFailed, summary).seen("names tried", taken.join(" ")))
 }
 
-/// What an attach that did not succeed means, noted in the journal.
+/// What an attach that did not succeed means, noted in the journal. An intent that this pass made (`is_fresh`) and whose
+/// every ask was answered with a refusal had no effect for certain, and is given up; no other is.
 async fn refused<H: Host>(
     context: &Context<'_, H>,
-    pass: &Pass,
     volume: &VolumeStep,
     error: PortError,
+    is_fresh: bool,
 ) -> Result<Fault, Fault> {
     let id = &volume.volume_id;
     let condition = error.condition;
@@ -173,12 +176,11 @@ async fn refused<H: Host>(
         context.note(storage::Journal::refused).await?;
     }
     let is_clear = context.journal().await?.attempt.is_none();
+    if is_clear && is_fresh {
+        context.note(storage::Journal::give_up).await?;
+    }
     match condition {
-        Condition::Conflict if is_clear => {
-            // A peer was faster. With nothing held there is nothing left of the choice.
-            if !holds_any(pass) {
-                context.note(storage::Journal::give_up).await?;
-            }
+        Condition::Conflict if is_clear && is_fresh => {
             let summary = format!("another instance took {id} of {} first", volume.slot);
             let mut fault = Fault::new(Code::StorageAttachFailed, summary);
             fault.evidence = error.evidence;

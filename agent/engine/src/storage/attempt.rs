@@ -1,81 +1,85 @@
-//! What became of an attach whose answer is not known.
+//! When an intent ends. EC2's reads lag behind its writes, so one that was acted on is not given up for what a
+//! single look shows; the rules are those that the explorer in `proof/` holds to every order of events.
 
 use super::pass::Pass;
 use crate::context::Context;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
-use quake_plan::storage::Attempt;
+use quake_plan::storage::{Journal, Slot};
 
 /// How far the clocks of EC2 and of this machine may be apart, in milliseconds: the most that EC2 accepts
 /// in a signature.
 const SKEW_MS: u64 = 5 * 60 * 1000;
 
-/// Ends an attempt that this pass shows the end of: the volume is here, or a peer has taken it since. Anything less
-/// proves nothing, for reads lag, and the member stays the one that was asked for.
-pub(super) async fn settle_attempt<H: Host>(
+/// Ends what this pass shows the end of. A volume that is here ends its attempt; the member stays. A member is given up
+/// only when settled looks show nothing here and its volume with a living peer.
+pub(super) async fn settle_intent<H: Host>(
     context: &Context<'_, H>,
     pass: &Pass,
 ) -> Result<(), Fault> {
-    let Some(attempt) = context.journal().await?.attempt else {
-        return Ok(());
-    };
-    let ours = &pass.world.me.instance_id;
-    let mut volumes = pass.world.volumes.iter();
-    let Some(volume) = volumes.find(|volume| volume.volume_id == attempt.volume_id) else {
-        return Ok(());
-    };
-    let is_here = volume.attachments.iter().any(|attachment| {
-        attachment.instance_id == *ours && attachment.state == AttachmentState::Attached
-    });
-    if is_here {
-        return context
-            .note(|journal| journal.attached(&attempt.volume_id))
-            .await;
-    }
-    let equal = context.know(|knowledge| knowledge.storage.settling.is_confirmed());
-    if equal
-        && is_taken(pass, &attempt, volume)
-        && context.device(&attempt.volume_id).await.is_err()
+    let journal = context.journal().await?;
+    if let Some(attempt) = &journal.attempt
+        && is_here(pass, &attempt.volume_id)
     {
-        let holds = holds_any(pass);
-        return context
-            .note(|journal| match holds {
-                true => journal.attempt = None,
-                false => journal.give_up(),
-            })
-            .await;
+        let id = attempt.volume_id.clone();
+        return context.note(|journal| journal.attached(&id)).await;
+    }
+    let settled = context.know(|knowledge| knowledge.storage.settling.is_settled());
+    if settled && !holds_any(pass) && is_taken(pass, &journal) {
+        return context.note(Journal::give_up).await;
     }
     Ok(())
 }
 
-/// Whether a living peer got the volume after this instance asked for it: then the ask cannot have succeeded.
-fn is_taken(pass: &Pass, attempt: &Attempt, volume: &VolumeFacts) -> bool {
-    let [attachment] = volume.attachments.as_slice() else {
-        return false;
-    };
-    let ours = &pass.world.me.instance_id;
-    let mut peers = pass.world.instances.iter();
-    let holder = peers.find(|peer| peer.instance_id == attachment.instance_id);
-    let lives = holder
-        .is_some_and(|peer| matches!(peer.state, InstanceState::Pending | InstanceState::Running));
-    let later = attachment
-        .since
-        .is_none_or(|since| since.0.saturating_add(SKEW_MS) >= attempt.asked.0);
-    let is_there = matches!(
-        attachment.state,
-        AttachmentState::Attached | AttachmentState::Attaching | AttachmentState::Busy
-    );
-    attachment.instance_id != *ours && lives && later && is_there
+fn is_here(pass: &Pass, volume_id: &str) -> bool {
+    let mut volumes = pass.world.volumes.iter();
+    let volume = volumes.find(|volume| volume.volume_id == volume_id);
+    volume.is_some_and(|volume| {
+        let mut attachments = volume.attachments.iter();
+        attachments.any(|a| {
+            a.instance_id == pass.world.me.instance_id && a.state == AttachmentState::Attached
+        })
+    })
 }
 
-/// Whether this instance has any volume of the cluster, or one on its way.
+/// Whether a living peer has a volume of the member that is meant; one that was asked for, not from before the ask.
+fn is_taken(pass: &Pass, journal: &Journal) -> bool {
+    let Some(member) = &journal.member else {
+        return false;
+    };
+    let is_meant = |volume: &&VolumeFacts| match &journal.attempt {
+        Some(attempt) => volume.volume_id == attempt.volume_id,
+        None => Slot::of_tags(&volume.tags).is_some_and(|slot| slot.member == *member),
+    };
+    let asked = journal
+        .attempt
+        .as_ref()
+        .map_or(0, |attempt| attempt.asked.0);
+    pass.world.volumes.iter().filter(is_meant).any(|volume| {
+        let [attachment] = volume.attachments.as_slice() else {
+            return false;
+        };
+        let mut peers = pass.world.instances.iter();
+        let holder = peers.find(|peer| peer.instance_id == attachment.instance_id);
+        let lives = holder.is_some_and(|peer| {
+            matches!(peer.state, InstanceState::Pending | InstanceState::Running)
+        });
+        let since = attachment.since;
+        let later = since.is_none_or(|since| since.0.saturating_add(SKEW_MS) >= asked);
+        let is_there = matches!(
+            attachment.state,
+            AttachmentState::Attached | AttachmentState::Attaching | AttachmentState::Busy
+        );
+        attachment.instance_id != pass.world.me.instance_id && lives && later && is_there
+    })
+}
+
+/// Whether this instance has any volume of the cluster's etcd, or one on its way here or off.
 pub(super) fn holds_any(pass: &Pass) -> bool {
     let ours = &pass.world.me.instance_id;
-    let mut attachments = pass
-        .world
-        .volumes
-        .iter()
-        .flat_map(|volume| &volume.attachments);
+    let volumes = pass.world.volumes.iter();
+    let of_etcd = volumes.filter(|volume| Slot::of_tags(&volume.tags).is_some());
+    let mut attachments = of_etcd.flat_map(|volume| &volume.attachments);
     attachments.any(|a| a.instance_id == *ours && a.state != AttachmentState::Detached)
 }

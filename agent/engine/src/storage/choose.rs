@@ -1,6 +1,6 @@
 //! Chooses the node's volumes; as long as the choice waits for something, looks and chooses again.
 
-use super::attempt::settle_attempt;
+use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
 use crate::context::Context;
@@ -62,7 +62,9 @@ impl<H: Host> Context<'_, H> {
                 let tagged = volumes.into_iter().filter(|volume| {
                     volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&cluster)
                 });
-                Some(Waiting::for_fault(fault.clone(), sorted(tagged.collect())))
+                let is_open = self.know(|knowledge| knowledge.storage.has_open_intent);
+                let looked = sorted(tagged.collect());
+                Some(Waiting::for_fault(fault.clone(), looked, is_open))
             }
             _ => None,
         };
@@ -89,7 +91,9 @@ impl<H: Host> Context<'_, H> {
 
     async fn choose(&self, mounts: &str) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
         let pass = self.observe_pass().await?;
-        settle_attempt(self, &pass).await?;
+        settle_intent(self, &pass).await?;
+        let is_open = self.journal().await?.member.is_some() && !holds_any(&pass);
+        self.learn(|knowledge| knowledge.storage.has_open_intent = is_open);
         let decision = storage::select_volumes(&pass.world);
         if let Some(fault) = storage::fault_of(&pass.world, &decision) {
             return Err(self.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)));

@@ -132,7 +132,8 @@ impl<H: Host> Context<'_, H> {
     }
 }
 
-fn is_of(device: &DeviceFacts, volume_id: &str) -> bool {
+/// Whether a device is this volume's, by its serial.
+pub(super) fn is_of(device: &DeviceFacts, volume_id: &str) -> bool {
     let plain = |serial: &str| serial.replace('-', "");
     let serial = device.serial.as_deref().map(plain);
     serial == Some(plain(volume_id))

@@ -1,11 +1,14 @@
 //! One pass: everything that the choice needs, observed together.
 
+use super::local::is_of;
 use super::state::sorted;
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
 use futures_util::future::try_join3;
-use quake_model::facts::{AttachmentState, InstanceState, InstanceView, VolumeFacts};
+use quake_model::facts::{
+    Attachment, AttachmentState, DeviceFacts, InstanceState, InstanceView, VolumeFacts, VolumeState,
+};
 use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
@@ -31,7 +34,9 @@ impl<H: Host> Context<'_, H> {
         let ours = &instance.instance_id;
         let journal = self.journal().await?;
         let incarnation = self.incarnation().await?;
-        let volumes = sorted(self.find_volumes(&spec.cluster, ours).await?);
+        let devices = self.devices().await?;
+        let found = self.find_volumes(&spec.cluster, ours).await?;
+        let volumes = sorted(shown_by_kernel(found, &devices, ours));
         let views = self.find_instances(&spec, &volumes, ours).await?;
         let own = views.iter().find(|view| view.instance_id == *ours);
         let own_tags_seen = own.is_some_and(|own| own_tags_seen(&own.tags, &spec.cluster));
@@ -135,6 +140,35 @@ impl<H: Host> Context<'_, H> {
         let described = self.host.describe_instances(query).await;
         described.map_err(|error| fault_of(Attempted::DescribeInstances, error))
     }
+}
+
+/// Corrects EC2's view by the kernel's: a volume whose device is here is attached here, whatever a late answer says.
+/// What EC2 itself shows of an attachment here stays as it is.
+fn shown_by_kernel(
+    mut volumes: Vec<VolumeFacts>,
+    devices: &[DeviceFacts],
+    ours: &str,
+) -> Vec<VolumeFacts> {
+    for volume in &mut volumes {
+        let mut attachments = volume.attachments.iter();
+        let is_shown = attachments.any(|attachment| attachment.instance_id == ours);
+        let is_here = || {
+            devices
+                .iter()
+                .any(|device| is_of(device, &volume.volume_id))
+        };
+        if !is_shown && is_here() {
+            volume.state = VolumeState::InUse;
+            volume.attachments = vec![Attachment {
+                instance_id: ours.to_owned(),
+                device_name: String::new(),
+                state: AttachmentState::Attached,
+                since: None,
+                delete_on_termination: false,
+            }];
+        }
+    }
+    volumes
 }
 
 /// Whether this node's group may run one of several members, so that its peers matter.

@@ -16,6 +16,9 @@ const EQUAL_VIEWS: u32 = 3;
 /// Cheap looks between two whole ones, while nothing changes.
 const CHEAP_LOOKS: u32 = 7;
 
+/// The same while an intent is open, which ends only by whole looks.
+const CHEAP_LOOKS_WITH_INTENT: u32 = 3;
+
 /// What the storage phase remembers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StorageState {
@@ -27,6 +30,8 @@ pub(crate) struct StorageState {
     pub(crate) settling: Settling,
     /// What is waited for, and how it looked.
     pub(crate) waiting: Option<Waiting>,
+    /// Whether a member is meant of which nothing is here yet.
+    pub(crate) has_open_intent: bool,
     /// Whether an attach waits for this instance's own tags.
     pub(crate) awaits_own_tags: bool,
     /// Volumes as the last whole pass saw them.
@@ -52,6 +57,11 @@ impl Settling {
             self.since = Some(Instant::now());
         }
         self.equal
+    }
+
+    /// Begins anew: what was seen before an act says nothing of what came of it.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::default();
     }
 
     /// Whether the view was the same often enough to believe a refusal.
@@ -81,11 +91,14 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// Begins to wait.
-    pub(crate) fn for_fault(fault: Fault, looked: Vec<VolumeFacts>) -> Self {
+    pub(crate) fn for_fault(fault: Fault, looked: Vec<VolumeFacts>, has_open_intent: bool) -> Self {
         Self {
             fault,
             looked,
-            left: CHEAP_LOOKS,
+            left: match has_open_intent {
+                true => CHEAP_LOOKS_WITH_INTENT,
+                false => CHEAP_LOOKS,
+            },
         }
     }
 }

@@ -110,7 +110,8 @@ impl World {
             state: InstanceState::Running,
             instance_group: Some(spec.instance_group.clone()),
             zone: instance.zone.clone(),
-            launched: launched.unwrap_or(Timestamp(0)),
+            // Of unknown age it lets the others go first.
+            launched: launched.unwrap_or(Timestamp(u64::MAX)),
         };
         Self {
             members: members(spec, &me, &volumes, &known.verified),
