@@ -1,6 +1,6 @@
 //! Whether an empty volume would be an accident: is data expected where it goes?
 
-use super::tags::{BLANK_OK, FORMATTED, Slot, UID, is_of_cluster, slot_of};
+use super::tags::{BLANK_OK, FORMATTED, Slot, UID, instant, is_of_cluster, slot_of};
 use super::world::Incarnation;
 use quake_model::facts::VolumeFacts;
 use quake_model::time::Timestamp;
@@ -89,12 +89,6 @@ pub fn consents(tags: &BTreeMap<String, String>, slot: &Slot, now: Timestamp) ->
 /// The value of the consent's tag.
 pub fn consent(slot: &Slot, now: Timestamp) -> String {
     format!("{slot}@{now}")
-}
-
-/// Reads an RFC 3339 instant.
-fn instant(text: &str) -> Option<Timestamp> {
-    let read: jiff::Timestamp = text.parse().ok()?;
-    u64::try_from(read.as_millisecond()).ok().map(Timestamp)
 }
 
 #[cfg(test)]

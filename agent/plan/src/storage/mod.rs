@@ -1,5 +1,6 @@
 //! Which volumes back this node's etcd members, what may be done with each, and what is remembered about it.
 
+mod change;
 mod classify;
 mod decision;
 mod device_names;
@@ -8,15 +9,19 @@ mod gate;
 mod incarnation;
 mod journal;
 mod marker;
+mod recorded;
 mod report;
 mod rule;
 mod scenario;
 mod select;
 mod slot;
 mod steps;
+mod story;
 mod tags;
+mod view;
 mod world;
 
+pub use change::{Change, ChangeError, TagEdit, apply, edits};
 pub use classify::{Standing, Verdict, is_adopted};
 pub use decision::{Decision, Detail, SlotDecision};
 pub use device_names::device_names;
@@ -27,12 +32,16 @@ pub use gate::{
 pub use incarnation::{incarnation, key_digests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
 pub use marker::{Marker, VolumeIdentity, Writer, identity};
+pub use recorded::{Recorded, RecordedError, read_recorded};
 pub use report::{describe, fault_of, instance_state, line, volume_state, warnings};
 pub use rule::{Action, Rule};
 pub use scenario::{Scenario, ScenarioOutcome, decision_json, read_scenarios};
 pub use select::select_volumes;
 pub use steps::{has_slots, mounted_slots, steps, volume_steps};
+pub use story::{STAGES, Stage, fired, near_misses, verdict_of, why};
 pub use tags::{
     ADOPT, AUTOSCALING_GROUP, BLANK_OK, FORMATTED, IGNORE, PIN, Slot, SlotError, UID, group_of,
+    instant,
 };
+pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
 pub use world::{Incarnation, Known, Member, Peer, World};

@@ -145,7 +145,8 @@ fn concerns(verdict: &Verdict<'_>, slot: Option<&Slot>) -> bool {
     }
 }
 
-fn summary(world: &World, slot: Option<&Slot>, decided: &SlotDecision) -> String {
+/// What stands in the way of a slot.
+pub(super) fn summary(world: &World, slot: Option<&Slot>, decided: &SlotDecision) -> String {
     let slot = slot.map_or_else(|| world.cluster.clone(), Slot::to_string);
     match decided.action {
         Action::Refuse => refused(world, &slot, decided),

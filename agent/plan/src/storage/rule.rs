@@ -32,10 +32,10 @@ impl Action {
 }
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $rule:ident = $name:literal $(=> $code:ident)?;)*) => {
+    ($(#[doc = $meaning:literal] $rule:ident = $name:literal $(=> $code:ident)?;)*) => {
         /// One rule of the choice; printed by its name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Rule { $($(#[$doc])* $rule,)* }
+        pub enum Rule { $(#[doc = $meaning] $rule,)* }
 
         impl Rule {
             /// Every rule.
@@ -44,6 +44,11 @@ macro_rules! rules {
             /// The rule's name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }
+            }
+
+            /// What it says, as a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$rule => $meaning.trim_ascii(),)* }
             }
 
             /// The fault it becomes when it ends a boot; `None` for one that never does.

@@ -1,6 +1,7 @@
 //! What tags say: whose a volume is, which etcd member's data it holds, and what an operator decided about it.
 
 use crate::identity::{CLUSTER_TAG, ownership_tag};
+use quake_model::time::Timestamp;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -151,6 +152,12 @@ pub(super) fn slot_of(tags: &BTreeMap<String, String>) -> Result<Option<Slot>, B
         },
         (Some(_), Some(_)) => Err(BadTags::Several),
     }
+}
+
+/// Reads an RFC 3339 instant; `None` for any other text, and for one before 1970.
+pub fn instant(text: &str) -> Option<Timestamp> {
+    let read: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(read.as_millisecond()).ok().map(Timestamp)
 }
 
 /// Whether a volume is of the cluster, by either of the two tags that say so.

@@ -2,7 +2,7 @@
 
 use super::tags::{self, Slot};
 use quake_model::facts::{InstanceFacts, InstanceState, InstanceView, VolumeFacts};
-use quake_model::spec::NodeSpec;
+use quake_model::spec::{EtcdCluster, EtcdMember, NodeSpec};
 use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -114,7 +114,12 @@ impl World {
             launched: launched.unwrap_or(Timestamp(u64::MAX)),
         };
         Self {
-            members: members(spec, &me, &volumes, &known.verified),
+            members: members(
+                &spec.cluster,
+                &named_members(&spec.etcd),
+                (&me, &known.verified),
+                &volumes,
+            ),
             me,
             cluster: spec.cluster.clone(),
             incarnation: known.incarnation,
@@ -134,30 +139,42 @@ impl World {
     }
 }
 
-fn members(
-    spec: &NodeSpec,
-    me: &Peer,
+/// An etcd cluster's name and the members that the cluster spec gives it.
+pub(super) type NamedMembers<'a> = (&'a str, &'a [EtcdMember]);
+
+fn named_members(etcd: &[EtcdCluster]) -> Vec<NamedMembers<'_>> {
+    let named = etcd.iter();
+    named
+        .map(|cluster| (cluster.name.as_str(), cluster.members.as_slice()))
+        .collect()
+}
+
+/// The members of all etcd clusters, as the node `me` sees them, which verified some volumes.
+pub(super) fn members(
+    cluster: &str,
+    etcd: &[NamedMembers<'_>],
+    (me, verified): (&Peer, &BTreeSet<String>),
     volumes: &[VolumeFacts],
-    verified: &BTreeSet<String>,
 ) -> Vec<Member> {
-    let tagged = tagged_zones(&spec.cluster, me, volumes, verified);
+    let tagged = tagged_zones(cluster, me, volumes, verified);
     let mut members = Vec::new();
-    for cluster in &spec.etcd {
-        for member in &cluster.members {
-            let slot = Slot::new(&cluster.name, &member.name);
+    for (name, named) in etcd {
+        for member in *named {
+            let slot = Slot::new(name, &member.name);
+            let group = &member.instance_group;
             members.push(Member {
-                zone: match &member.instance_group {
+                zone: match group {
                     // The zone of another group is not in the spec's normal form; ours is where we are.
-                    Some(group) => (*group == spec.instance_group).then(|| me.zone.clone()),
+                    Some(_) => (*group == me.instance_group).then(|| me.zone.clone()),
                     None => tagged.get(&slot).cloned(),
                 },
                 slot,
-                instance_group: member.instance_group.clone(),
+                instance_group: group.clone(),
                 encrypted: member.encrypted,
             });
         }
-        if cluster.members.is_empty() {
-            let of_cluster = tagged.iter().filter(|(slot, _)| slot.etcd == cluster.name);
+        if named.is_empty() {
+            let of_cluster = tagged.iter().filter(|(slot, _)| slot.etcd == *name);
             members.extend(of_cluster.map(|(slot, zone)| Member {
                 slot: slot.clone(),
                 instance_group: None,

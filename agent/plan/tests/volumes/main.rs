@@ -7,6 +7,7 @@
 )]
 
 mod bodies;
+mod changes;
 mod conformance;
 mod laws;
 mod observed;

@@ -2,10 +2,11 @@
 
 use super::documents::Form;
 use super::environment::missing;
+use super::members::etcd_member;
 use super::node::Node;
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
-use quake_model::spec::{EtcdCluster, EtcdMember, EtcdProvider, NetworkMode, Networking, Role};
+use quake_model::spec::{EtcdCluster, EtcdProvider, NetworkMode, Networking, Role};
 use std::collections::BTreeMap;
 
 /// Networking options that bring a CNI plugin, configured by a `DaemonSet`.
@@ -141,22 +142,11 @@ fn etcd_cluster(node: &Node<'_>, name: &str, entry: Option<&Yaml>) -> Result<Etc
         name: name.to_owned(),
         members: members
             .iter()
-            .map(|member| etcd_member(node, member))
+            .map(|member| etcd_member(&node.cluster.source, member))
             .collect::<Result<_, _>>()?,
         version: version.to_owned(),
         image,
         provider,
-    })
-}
-
-fn etcd_member(node: &Node<'_>, member: &Yaml) -> Result<EtcdMember, Fault> {
-    let path = "etcdClusters.etcdMembers.name";
-    let name = member.text_of("name");
-    let name = name.ok_or_else(|| missing(&node.cluster.source, member, path))?;
-    Ok(EtcdMember {
-        name: name.to_owned(),
-        instance_group: member.text_of("instanceGroup").map(str::to_owned),
-        encrypted: member.boolean_of("encryptedVolume").unwrap_or_default(),
     })
 }
 

@@ -13,6 +13,7 @@ mod flags;
 mod kubelet;
 mod limits;
 mod lower;
+mod members;
 mod node;
 mod recognise;
 mod schema;
@@ -23,4 +24,5 @@ pub use documents::{
 };
 pub use environment::{KubeEnv, read_kube_env};
 pub use lower::{Lowered, Sources, lower};
+pub use members::{EtcdMembers, read_etcd_members};
 pub(in crate::dialect) use recognise::{check, check_named};
