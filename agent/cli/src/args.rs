@@ -1,6 +1,12 @@
 //! The command line.
 
 pub(crate) mod iam;
+mod volumes;
+
+pub(crate) use volumes::{
+    ExplainVolumesArguments, ListArguments, SourceArguments, Verb, VolumeArguments,
+    VolumesArguments,
+};
 
 use crate::parts::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -34,6 +40,9 @@ pub(crate) enum Command {
     Wait(WaitArguments),
     /// Print what the agent needs of IAM
     Iam(iam::IamArguments),
+    /// Explain and resolve which volumes back etcd's members
+    #[command(visible_alias = "volume")]
+    Volumes(Box<VolumesArguments>),
     /// Print the version
     Version(VersionArguments),
 }

@@ -61,6 +61,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Status(arguments) => commands::status::run(&arguments).await,
         Command::Wait(arguments) => commands::wait::run(&arguments).await,
         Command::Iam(arguments) => commands::iam::run(arguments),
+        Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod rehearse;
 pub(crate) mod status;
 pub(crate) mod version;
+pub(crate) mod volumes;
 pub(crate) mod wait;
 
 mod running;

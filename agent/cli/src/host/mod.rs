@@ -1,7 +1,10 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
 mod mirror;
+mod observer;
 mod ports;
+
+pub(crate) use observer::Observer;
 
 use crate::args::AssetMode;
 use crate::parts::Part;

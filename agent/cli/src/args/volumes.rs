@@ -1,0 +1,176 @@
+//! The arguments of `volumes`.
+
+use super::OutputFormat;
+use clap::{ArgAction, Args, Subcommand};
+use quake_model::time::Timestamp;
+use quake_plan::storage::{Slot, instant};
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct VolumesArguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Verb {
+    /// List the cluster's etcd volumes, their holders, and what the choice thinks of each
+    List(ListArguments),
+    /// Explain the choice: every decision, the rule that made it, and why each volume lost
+    Explain(ExplainVolumesArguments),
+    /// Choose this volume and no other for its slot
+    Pin(PinArguments),
+    /// Take a pin off
+    Unpin(VolumeArguments),
+    /// Never choose this volume
+    Ignore(IgnoreArguments),
+    /// Let an ignored volume be chosen again
+    Unignore(VolumeArguments),
+    /// Take a volume into this life of the cluster, although its past speaks against it
+    Adopt(AdoptArguments),
+    /// Allow, for an hour, an empty filesystem where data is expected; this wipes nothing
+    Wipe(WipeArguments),
+}
+
+/// Where the facts come from, and whose decision is asked for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SourceArguments {
+    /// The cluster [default: on a node its own; of a recording the one that it names]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// The state store: s3://bucket[/cluster], file:///path or a folder
+    #[arg(long, value_name = "STORE")]
+    pub(crate) state_store: Option<String>,
+    /// The region [default: AWS_REGION, the profile's, or on a node its own]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// A file with the output of aws ec2 describe-volumes, instead of EC2
+    #[arg(long, value_name = "FILE")]
+    pub(crate) recorded: Option<PathBuf>,
+    /// A file with the output of aws ec2 describe-instances
+    #[arg(long, value_name = "FILE", requires = "recorded")]
+    pub(crate) recorded_instances: Option<PathBuf>,
+    /// Only the decision of this instance group
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance_group: Option<String>,
+    /// Only the decision in this zone
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    /// Only the decision of this instance
+    #[arg(long, value_name = "ID")]
+    pub(crate) instance_id: Option<String>,
+    /// The cluster's uid, where its state store is not at hand
+    #[arg(long, value_name = "UID")]
+    pub(crate) cluster_uid: Option<String>,
+    /// When the cluster's authority was made, where its state store is not at hand
+    #[arg(long, value_name = "RFC3339", value_parser = time)]
+    pub(crate) cluster_born: Option<Timestamp>,
+    /// Whether a volume that is not there is missing, and not late
+    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1,
+          default_missing_value = "true", action = ArgAction::Set)]
+    pub(crate) settled: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
+    /// Also volumes that the choice ignores
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExplainVolumesArguments {
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
+    /// Only this slot
+    #[arg(long, value_name = "SLOT")]
+    pub(crate) slot: Option<Slot>,
+    /// Decide recorded worlds, each with the decision it should lead to; 1 when one does not
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "cluster", "state_store", "region", "recorded", "instance_group", "zone", "instance_id",
+        "cluster_uid", "cluster_born", "slot",
+    ])]
+    pub(crate) scenarios: Option<PathBuf>,
+}
+
+/// Whether tags are written.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WriteArguments {
+    /// Write the tags
+    #[arg(long, conflicts_with_all = ["dry_run", "recorded"])]
+    pub(crate) yes: bool,
+    /// Only show what would change; the default
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct VolumeArguments {
+    /// The volume
+    #[arg(value_name = "VOLUME", value_parser = volume_id)]
+    pub(crate) volume: String,
+    #[command(flatten)]
+    pub(crate) write: WriteArguments,
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PinArguments {
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
+    /// The slot, such as main/a
+    #[arg(long, value_name = "SLOT")]
+    pub(crate) slot: Slot,
+    /// The volume that is pinned to the slot now, and gives way
+    #[arg(long, value_name = "VOLUME", value_parser = volume_id)]
+    pub(crate) instead_of: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct IgnoreArguments {
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
+    /// Why, for whoever reads the tag later
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AdoptArguments {
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
+    /// The slot that the volume must be tagged for
+    #[arg(long, value_name = "SLOT")]
+    pub(crate) slot: Option<Slot>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WipeArguments {
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
+    /// The slot, such as main/a
+    #[arg(long, value_name = "SLOT")]
+    pub(crate) slot: Slot,
+    /// The volume holds nothing that is wanted
+    #[arg(long, required = true)]
+    pub(crate) i_know_this_is_empty: bool,
+}
+
+fn volume_id(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("vol-").unwrap_or_default();
+    let plain = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    match plain && !rest.is_empty() {
+        true => Ok(text.to_owned()),
+        false => Err(format!("{text:?} is not the id of a volume, vol-…")),
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    instant(text).ok_or_else(|| format!("{text:?} is not an instant such as 2020-01-03T10:05:11Z"))
+}
