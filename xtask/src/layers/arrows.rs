@@ -139,6 +139,13 @@ const ROWS: &[Row] = &[
         purity: Purity::Effects,
     },
     Row {
+        // It does not ship, and is pure so that every push can afford it.
+        package: "quake-proof",
+        ours: &["quake-model", "quake-plan"],
+        theirs: Theirs::Only(&[]),
+        purity: Purity::Pure,
+    },
+    Row {
         package: "xtask",
         ours: &["quake-model"],
         theirs: Theirs::Only(&["serde", "serde_json", "thiserror"]),
