@@ -11,6 +11,7 @@ mod journal;
 mod local;
 mod mount;
 mod pass;
+mod refusal;
 mod state;
 
 pub(crate) use attach::attached;

@@ -1,6 +1,7 @@
 //! Mounts a volume that passed the gate, and leaves on it and on EC2 whose it is.
 
-use super::filesystem::{Gate, look, refusal, unseen};
+use super::filesystem::{Gate, look, unseen};
+use super::refusal::{refusal, warn_of_consent};
 use crate::context::Context;
 use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
@@ -173,7 +174,7 @@ async fn mark<H: Host>(
     {
         return Ok(false);
     }
-    super::filesystem::warn_of_consent(context, gate);
+    warn_of_consent(context, gate);
     let writer = Writer {
         agent: context.request.version.clone(),
         instance_id: context

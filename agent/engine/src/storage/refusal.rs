@@ -1,0 +1,147 @@
+//! Why a device is left as it is, in the operator's terms.
+
+use super::filesystem::Gate;
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use quake_model::event::Event;
+use quake_model::facts::{DeviceContents, DeviceFacts, FilesystemCheck};
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_model::spec::EtcdProvider;
+use quake_plan::storage::{self, Expectation, GateRule};
+
+/// The refusal, with what was seen and what to do.
+pub(super) fn refusal<H: Host>(
+    context: &Context<'_, H>,
+    gate: &Gate,
+    rule: GateRule,
+    device: &DeviceFacts,
+) -> Fault {
+    let id = &gate.identity.volume_id;
+    let slot = &gate.identity.slot;
+    let code = rule.code().unwrap_or(Code::BootInternal);
+    let seen = gate
+        .contents
+        .as_ref()
+        .map_or_else(|| "it cannot be read".to_owned(), describe);
+    let mut fault = Fault::new(code, format!("{id} of {slot} is left as it is: {seen}"))
+        .seen("rule", rule.name())
+        .seen("volume", id)
+        .seen(
+            "device",
+            format!(
+                "{} ({})",
+                device.path,
+                device.serial.as_deref().unwrap_or("-")
+            ),
+        );
+    if let Some(marker) = gate
+        .inside
+        .marker
+        .as_deref()
+        .and_then(storage::Marker::read)
+    {
+        let was = marker.identity;
+        let text = format!(
+            "{} of {} for {} (uid {})",
+            was.volume_id, was.cluster, was.slot, was.cluster_uid
+        );
+        fault = fault
+            .seen("marker", text)
+            .seen("wanted uid", &gate.identity.cluster_uid);
+    }
+    for (name, list) in [
+        ("etcd data", &gate.inside.etcd_data),
+        ("other files", &gate.inside.others),
+    ] {
+        if !list.is_empty() {
+            fault = fault.seen(name, list.join(", "));
+        }
+    }
+    if let Some(FilesystemCheck::Damaged { status, output }) = &gate.check {
+        fault = fault.seen("e2fsck status", status).seen("e2fsck", output);
+    }
+    match &gate.expectation {
+        None => fault,
+        Some(expectation) => expected(context, fault, expectation, slot, id),
+    }
+}
+
+/// Says why data is expected, and how to bring it back.
+fn expected<H: Host>(
+    context: &Context<'_, H>,
+    fault: Fault,
+    expectation: &Expectation,
+    slot: &str,
+    id: &str,
+) -> Fault {
+    let consent = format!(
+        "if an empty member is wanted: quake-agent volumes wipe {id} --slot {slot} --i-know-this-is-empty --yes"
+    );
+    let etcd = slot.split('/').next().unwrap_or_default();
+    let spec = context.know(Knowledge::spec).ok();
+    let is_managed = spec.is_some_and(|spec| {
+        let mut clusters = spec.etcd.iter();
+        clusters.any(|cluster| cluster.name == etcd && cluster.provider == EtcdProvider::Manager)
+    });
+    match expectation {
+        Expectation::WasFormatted => fault
+            .seen("expected because", "its tags say that it had a filesystem")
+            .remedied_by(format!("restore a snapshot of {id}; {consent}")),
+        Expectation::PeerHoldsData(peer) => fault
+            .seen(
+                "expected because",
+                format!("{peer} of another member was in use before this volume was made"),
+            )
+            .remedied_by(format!(
+                "attach the volume that this member had, or restore its snapshot; {consent} \
+                 (and replace the member in etcd: etcdctl member remove, then member add)"
+            )),
+        Expectation::Backup(location) => {
+            let (store, name) = location.rsplit_once('/').unwrap_or((location, ""));
+            let restore = match is_managed {
+                true => format!(
+                    "let the agent make it empty and restore: etcd-manager-ctl --backup-store={store} restore-backup {name}"
+                ),
+                false => format!("restore the snapshot {location} to it"),
+            };
+            fault
+                .seen(
+                    "expected because",
+                    format!("there are backups, the newest is {location}"),
+                )
+                .remedied_by(format!("{restore}; {consent}"))
+        }
+    }
+}
+
+fn describe(contents: &DeviceContents) -> String {
+    match contents {
+        DeviceContents::Blank => "it is blank".to_owned(),
+        DeviceContents::Filesystem {
+            name, uuid, label, ..
+        } => format!(
+            "a {name} filesystem (UUID {}, label {})",
+            uuid.as_deref().unwrap_or("-"),
+            label.as_deref().unwrap_or("-")
+        ),
+        DeviceContents::Signature { name } => format!("a {name} signature"),
+        DeviceContents::Ambiguous { names } => format!("signatures of {}", names.join(" and ")),
+        DeviceContents::Damaged { name, .. } => format!("parts of {name} that do not fit together"),
+        DeviceContents::Unsigned { offset } => {
+            format!("no signature, and a byte that is not zero at {offset:#x}")
+        }
+    }
+}
+
+/// Says what the gate let pass although it is unusual.
+pub(super) fn warn_of_consent<H: Host>(context: &Context<'_, H>, gate: &Gate) {
+    if gate.decision.rule() == GateRule::Adopted {
+        let summary = format!(
+            "{} is used because an operator adopted it",
+            gate.identity.volume_id
+        );
+        let fault = Fault::new(Code::StorageSurplusVolumes, summary);
+        context.emitter.emit(Event::Warning { fault });
+    }
+}
