@@ -79,8 +79,12 @@ impl<H: Host> Context<'_, H> {
                 ensure::network::sysctl(self, step, key, value).await
             }
             Action::AttachVolume(volume) => storage::attached(self, step, volume).await,
-            Action::MakeFilesystem(volume) => storage::formatted(self, step, volume).await,
-            Action::MountVolume(volume) => storage::mounted(self, step, volume).await,
+            Action::MakeFilesystem(volume) => {
+                storage::when_free(self, step, || storage::formatted(self, step, volume)).await
+            }
+            Action::MountVolume(volume) => {
+                storage::when_free(self, step, || storage::mounted(self, step, volume)).await
+            }
             Action::StartUnit(unit) => ensure::services::started(self, step, unit).await,
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
         }

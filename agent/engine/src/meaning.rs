@@ -129,18 +129,19 @@ fn machine(attempted: Attempted, condition: Condition) -> Code {
         (Attempted::ReadDisks, Condition::Missing) => Code::StorageDeviceMissing,
         (Attempted::MakeFilesystem, Condition::Occupied) => Code::StorageDeviceNotBlank,
         (Attempted::Mount, Condition::Malformed) => Code::StorageFilesystemUnusable,
+        // Who has the device, such as the mkfs of an agent that was killed, may be done with it soon.
+        (
+            Attempted::MakeFilesystem | Attempted::CheckFilesystem | Attempted::Mount,
+            Condition::Conflict,
+        ) => Code::StorageVolumeBusy,
         (Attempted::MakeFilesystem, _) => Code::StorageFormatFailed,
         (Attempted::CheckFilesystem, _) => Code::StorageCheckFailed,
         (Attempted::GrowFilesystem, _) => Code::StorageGrowFailed,
-        (_, Condition::Conflict) if is_of_disks(attempted) => Code::StorageDeviceMissing,
+        (Attempted::ReadDisks, Condition::Conflict) => Code::StorageDeviceMissing,
         (Attempted::Mount | Attempted::ReadDisks, _) => Code::StorageMountFailed,
         (_, Condition::Unknown) => Code::ServicesUnitUnknown,
         (_, Condition::Io) => Code::ServicesUnitFailed,
         (Attempted::StartUnit, Condition::TimedOut) => Code::ServicesUnitStarting,
         _ => Code::ServicesBusUnreachable,
     }
-}
-
-fn is_of_disks(attempted: Attempted) -> bool {
-    matches!(attempted, Attempted::ReadDisks | Attempted::Mount)
 }

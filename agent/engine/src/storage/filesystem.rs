@@ -72,19 +72,22 @@ pub(crate) async fn formatted<H: Host>(
         label: volume.label.clone(),
         over,
     };
-    let made = context.host.make_filesystem(&device, &wanted).await;
-    made.map_err(|error| {
-        fault_of(Attempted::MakeFilesystem, error).seen("volume", &volume.volume_id)
-    })?;
+    let mut failed = None;
+    if let Err(error) = context.host.make_filesystem(&device, &wanted).await {
+        // The mkfs of an agent that was killed may have ended since the look: then it is ours, and done.
+        let is_changed = error.condition == Condition::Occupied;
+        let fault = fault_of(Attempted::MakeFilesystem, error).seen("volume", &volume.volume_id);
+        if !is_changed {
+            return Err(fault);
+        }
+        failed = Some(fault);
+    }
     match look(context, volume, &device).await?.decision {
         GateDecision::Mount(_) => Ok(Outcome::Changed),
-        _ => {
-            let summary = format!(
-                "{} carries no filesystem of ours after it was made",
-                device.path
-            );
-            Err(Fault::new(Code::StorageFormatFailed, summary))
-        }
+        _ => Err(failed.unwrap_or_else(|| {
+            let what = "carries no filesystem of ours after it was made";
+            Fault::new(Code::StorageFormatFailed, format!("{} {what}", device.path))
+        })),
     }
 }
 

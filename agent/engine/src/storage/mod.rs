@@ -4,6 +4,7 @@
 
 mod attach;
 mod attempt;
+mod busy;
 mod choose;
 mod filesystem;
 mod identity;
@@ -15,6 +16,7 @@ mod refusal;
 mod state;
 
 pub(crate) use attach::attached;
+pub(crate) use busy::when_free;
 pub(crate) use filesystem::formatted;
 pub(crate) use mount::mounted;
 pub(crate) use state::StorageState;

@@ -6,7 +6,7 @@
 
 use super::attempt::{blocking, os_error};
 use super::ext::{Activity, Superblock, read_superblock};
-use super::identity::{Access, open_device};
+use super::identity::{Access, busy, open_device};
 use super::image::Image;
 use super::mounts::activity_of;
 use super::program::{Abandon, Program, complaint};
@@ -143,13 +143,7 @@ fn open_unmounted(device: &DeviceFacts) -> Result<Option<(Image, bool)>, PortErr
         return Ok(None);
     }
     // e2fsck would say the same with the status that it has for damage.
-    open_device(device, Access::Alone).map_err(|error| match error.condition {
-        Condition::Occupied => PortError {
-            condition: Condition::Conflict,
-            ..error
-        },
-        _ => error,
-    })?;
+    open_device(device, Access::Alone).map_err(busy)?;
     let superblock = read_superblock(&image, Activity::Idle).map_err(|error| {
         PortError::new(Condition::Io, format!("read the filesystem of {path}")).because(&error)
     })?;

@@ -2,8 +2,9 @@
 
 use super::attempt::{blocking, os_error};
 use super::ext::{Activity, Superblock, read_superblock};
-use super::identity::{Access, open_device};
+use super::identity::{Access, busy, open_device};
 use super::image::Image;
+use super::mounts::activity_of;
 use super::probe::probe;
 use super::program::{Abandon, Program, complaint};
 use quake_model::facts::{DeviceContents, DeviceFacts, NewFilesystem, Over};
@@ -40,9 +41,14 @@ pub(super) async fn make_filesystem(
         .run(&["-q", "-m", "0", "-U", uuid, "-L", label, "--", path])
         .await?;
     if !output.status.success() {
+        let said = complaint(&output);
+        // An mkfs that an earlier agent left behind may have been faster; this one has written nothing then.
+        let condition = match said.contains("in use by the system") {
+            true => Condition::Conflict,
+            false => Condition::Io,
+        };
         let summary = format!("mkfs.ext4 of {path} ended with {}", output.status);
-        let error = PortError::new(Condition::Io, summary);
-        return Err(error.seen("mkfs.ext4", complaint(&output)));
+        return Err(PortError::new(condition, summary).seen("mkfs.ext4", said));
     }
     blocking(move || {
         // What mkfs wrote is in the kernel's cache; a filesystem that is reported must outlive a power cut.
@@ -81,7 +87,10 @@ fn is_uuid(text: &str) -> bool {
 fn require_formattable(device: &DeviceFacts, wanted: &NewFilesystem) -> Result<Image, PortError> {
     let path = &device.path;
     let held = open_device(device, Access::Shared)?;
-    let alone = open_device(device, Access::Alone)?;
+    let alone = open_device(device, Access::Alone).or_else(|error| match activity_of(device)? {
+        Activity::Mounted => Err(error),
+        Activity::Idle => Err(busy(error)),
+    })?;
     let contents = probe(&alone, Activity::Idle)
         .map_err(|error| PortError::new(Condition::Io, format!("probe {path}")).because(&error))?;
     if may_be_under(&contents, wanted) {

@@ -38,7 +38,11 @@ pub(super) fn open_device(device: &DeviceFacts, access: Access) -> Result<Image,
                 "{} is in use by the kernel: mounted, or part of something",
                 device.path
             );
-            return PortError::new(Condition::Occupied, summary);
+            let remedy = format!(
+                "wait until what has it ends: fuser -v {0}; lsblk {0}",
+                device.path
+            );
+            return PortError::new(Condition::Occupied, summary).remedied_by(remedy);
         }
         os_error(format!("open {}", device.path), &error)
     })?;
@@ -57,6 +61,17 @@ pub(super) fn open_device(device: &DeviceFacts, access: Access) -> Result<Image,
             .seen("readable", image.size()));
     }
     Ok(image)
+}
+
+/// A device that someone else has is a conflict for whoever needs it alone: it may be free later, and another then.
+pub(super) fn busy(error: PortError) -> PortError {
+    match error.condition {
+        Condition::Occupied => PortError {
+            condition: Condition::Conflict,
+            ..error
+        },
+        _ => error,
+    }
 }
 
 /// Where sysfs shows the device of a number.

@@ -198,7 +198,9 @@ fn condition_of_mount(errno: Errno) -> Condition {
         Errno::EUCLEAN | Errno::EBADMSG | Errno::EINVAL => Condition::Malformed,
         Errno::ENOENT | Errno::ENODEV | Errno::ENXIO => Condition::Missing,
         Errno::EPERM | Errno::EACCES | Errno::EROFS => Condition::Denied,
-        Errno::EBUSY | Errno::ENOTDIR => Condition::Occupied,
+        // The place was free, so it is the device that someone has.
+        Errno::EBUSY => Condition::Conflict,
+        Errno::ENOTDIR => Condition::Occupied,
         _ => Condition::Io,
     }
 }
@@ -230,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_filesystem_is_malformed_and_a_busy_place_is_occupied() {
+    fn a_damaged_filesystem_is_malformed_and_a_busy_device_is_a_conflict() {
         for errno in [Errno::EUCLEAN, Errno::EBADMSG, Errno::EINVAL] {
             assert_eq!(condition_of_mount(errno), Condition::Malformed, "{errno}");
         }
-        assert_eq!(condition_of_mount(Errno::EBUSY), Condition::Occupied);
+        assert_eq!(condition_of_mount(Errno::EBUSY), Condition::Conflict);
         assert_eq!(condition_of_mount(Errno::EIO), Condition::Io);
     }
 }
