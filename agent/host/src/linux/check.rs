@@ -62,11 +62,17 @@ pub(super) async fn check_filesystem(device: DeviceFacts) -> Result<FilesystemCh
 
 async fn check(device: DeviceFacts) -> Result<FilesystemCheck, PortError> {
     let meant = device.clone();
-    let Some((image, is_sound)) = blocking(move || open_unmounted(&meant)).await? else {
+    let Some((image, superblock)) = blocking(move || open_unmounted(&meant)).await? else {
         return Ok(FilesystemCheck::Clean);
     };
     let path = &device.path;
-    if !is_sound {
+    if let Superblock::Sound(filesystem) = &superblock {
+        // Even with nothing to repair `-p` counts its own writes in the superblock; a volume that is refused for what
+        // is inside must stay as it was. With a journal to replay, `-n` would judge the state without it.
+        if !filesystem.needs_replay && is_clean(path).await? {
+            return Ok(FilesystemCheck::Clean);
+        }
+    } else {
         // Without a superblock there is nothing to repair safely; this only asks for the checker's words.
         let output = CHECK.run(&["-n", "--", path]).await?;
         return damaged(path, &output, &Undone::Whole);
@@ -102,6 +108,12 @@ async fn check(device: DeviceFacts) -> Result<FilesystemCheck, PortError> {
     damaged(path, &output, &undone)
 }
 
+/// Whether nothing is wrong, by a check that cannot write.
+async fn is_clean(path: &str) -> Result<bool, PortError> {
+    let output = CHECK.run(&["-n", "--", path]).await?;
+    Ok(output.status.code() == Some(CLEAN))
+}
+
 /// Checks with an e2fsck before 1.43, which has no undo files (Debian 8, RHEL 7): there the safe repairs that
 /// it made before it stopped stay made.
 async fn check_without_undo(path: &str, image: Image) -> Result<FilesystemCheck, PortError> {
@@ -135,8 +147,8 @@ fn damaged(path: &str, output: &Output, undone: &Undone) -> Result<FilesystemChe
     Ok(FilesystemCheck::Damaged { status, output })
 }
 
-/// Opens the device and looks whether its superblock is sound; `None` where it is mounted.
-fn open_unmounted(device: &DeviceFacts) -> Result<Option<(Image, bool)>, PortError> {
+/// Opens the device and reads its superblock; `None` where it is mounted.
+fn open_unmounted(device: &DeviceFacts) -> Result<Option<(Image, Superblock)>, PortError> {
     let path = &device.path;
     let image = open_device(device, Access::Shared)?;
     if activity_of(device)? == Activity::Mounted {
@@ -147,7 +159,7 @@ fn open_unmounted(device: &DeviceFacts) -> Result<Option<(Image, bool)>, PortErr
     let superblock = read_superblock(&image, Activity::Idle).map_err(|error| {
         PortError::new(Condition::Io, format!("read the filesystem of {path}")).because(&error)
     })?;
-    Ok(Some((image, matches!(superblock, Superblock::Sound(_)))))
+    Ok(Some((image, superblock)))
 }
 
 /// The exit status, of a program that was not killed.
