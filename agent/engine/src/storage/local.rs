@@ -94,7 +94,9 @@ impl<H: Host> Context<'_, H> {
         let own = identity.filesystem_uuid();
         if filesystem_uuid == Some(own.as_str()) && !self.is_planning() {
             let checked = self.host.check_filesystem(device).await;
-            let checked = checked.map_err(|error| fault_of(Attempted::CheckFilesystem, error))?;
+            let checked = checked.map_err(|error| {
+                fault_of(Attempted::CheckFilesystem, error).seen("volume", &identity.volume_id)
+            })?;
             if matches!(checked, FilesystemCheck::Damaged { .. }) {
                 return Ok(Looked::Damaged(checked));
             }
@@ -102,7 +104,9 @@ impl<H: Host> Context<'_, H> {
         match self.host.look_inside(device).await {
             Ok(found) => Ok(Looked::Inside(found)),
             Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable),
-            Err(error) => Err(fault_of(Attempted::ReadDisks, error).seen("device", &device.path)),
+            Err(error) => Err(fault_of(Attempted::ReadDisks, error)
+                .seen("volume", &identity.volume_id)
+                .seen("device", &device.path)),
         }
     }
 

@@ -105,7 +105,9 @@ async fn check<H: Host>(
     device: &DeviceFacts,
 ) -> Result<(), Fault> {
     let checked = context.host.check_filesystem(device).await;
-    let checked = checked.map_err(|error| fault_of(Attempted::CheckFilesystem, error))?;
+    let checked = checked.map_err(|error| {
+        fault_of(Attempted::CheckFilesystem, error).seen("volume", &volume.volume_id)
+    })?;
     match checked {
         FilesystemCheck::Clean => Ok(()),
         FilesystemCheck::Fixed { output } => {
