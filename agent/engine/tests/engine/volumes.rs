@@ -319,3 +319,24 @@ async fn a_volume_that_would_be_deleted_with_its_instance_is_kept() {
     let mut attachments = region.volumes.iter().flat_map(|volume| &volume.attachments);
     assert!(attachments.all(|attachment| !attachment.delete_on_termination));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_a_program_of_a_killed_agent_still_has_is_waited_for() {
+    for operation in ["make_filesystem", "check_filesystem", "mount_device"] {
+        let host = host("control-plane", Timing::default());
+        let taken = vec![strike(operation, 1..=3, Condition::Conflict)];
+        host.next_boot(Script::of(taken));
+        let (verdict, _) = run(&host, &request("control-plane")).await;
+        assert_eq!(verdict.fault, None, "{operation}");
+
+        // One that never lets go ends the boot as what may still come.
+        let host = crate::common::host("control-plane", Timing::default());
+        let taken = vec![strike(operation, 1..=100_000, Condition::Conflict)];
+        host.next_boot(Script::of(taken));
+        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        assert_eq!(
+            (fault.code, fault.class()),
+            (Code::StorageVolumeBusy, Class::NotYet)
+        );
+    }
+}
