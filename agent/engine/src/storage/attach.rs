@@ -1,6 +1,7 @@
 //! Attaches a volume. The attach itself is the lock: EC2 gives a volume to one instance at most.
 
 use super::attempt::settle_intent;
+use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
 use crate::context::Context;
 use crate::knowledge::Knowledge;
@@ -9,6 +10,7 @@ use quake_model::event::Event;
 use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::{Step, VolumeStep};
 use quake_plan::identity::own_tags_seen;
@@ -18,6 +20,9 @@ use std::time::Duration;
 /// How long an attach may take until the kernel shows the device. A guess: seconds as a rule; the rest is
 /// room for a volume that the last holder gives up slowly.
 const ATTACH_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// How long EC2's views may lag behind its own answer. A guess: seconds as a rule.
+const TAKEN_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What one try to have the volume came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +38,9 @@ pub(crate) async fn attached<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Outcome, Fault> {
-    let wait = context.wait(step.phase, &step.id, ATTACH_DEADLINE);
+    let wait = context
+        .wait(step.phase, &step.id, ATTACH_DEADLINE)
+        .watching();
     let tried = context.retry(&wait, || take(context, step, volume)).await?;
     let outcome = match tried {
         Tried::WouldAsk => return Ok(Outcome::WouldChange),
@@ -42,8 +49,13 @@ pub(crate) async fn attached<H: Host>(
     };
     let attachment = context.retry(&wait, || verify(context, volume)).await?;
     keep_on_termination(context, volume, &attachment).await?;
+    let member = volume.slot.rsplit('/').next().map(str::to_owned);
     context
-        .note(|journal| journal.attached(&volume.volume_id))
+        .note(|journal| {
+            journal.attached(&volume.volume_id);
+            // As long as this instance lives it is this member's, whatever a late answer shows.
+            journal.member = journal.member.take().or(member);
+        })
         .await?;
     Ok(outcome)
 }
@@ -89,11 +101,15 @@ async fn take<H: Host>(
         }
         _ => {}
     }
-    // What was to be taken is refused or has to be waited for: the phase chooses again.
     let fault = storage::fault_of(&pass.world, &decision).unwrap_or_else(|| {
         let summary = format!("{} cannot be taken in its turn", volume.volume_id);
         Fault::new(Code::StorageViewInconsistent, summary)
     });
+    if is_watched(&fault) {
+        // What was to be taken is another's now: the phase chooses again, and waits there for as long as it may.
+        let summary = format!("the choice has changed: {}", fault.summary);
+        return Err(Fault::new(Code::StorageAttachFailed, summary));
+    }
     Err(context.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)))
 }
 
@@ -131,6 +147,12 @@ async fn ask<H: Host>(
         context.learn(|knowledge| knowledge.storage.awaits_own_tags = true);
         return Err(tags_pending(ours));
     }
+    if context.know(|knowledge| {
+        knowledge.storage.journal_lost && !knowledge.storage.settling.is_settled()
+    }) {
+        let summary = "the journal is lost, so nothing is attached before EC2's views have settled";
+        return Err(Fault::new(Code::StorageViewInconsistent, summary));
+    }
     require_free(context, &volume.volume_id).await?;
     let names = device_names(slot, ours, &pass.world.volumes, &pass.views);
     let mut taken = Vec::new();
@@ -154,6 +176,9 @@ async fn ask<H: Host>(
             Err(error) => return Err(refused(context, volume, error, is_fresh).await?),
         }
     }
+    if is_fresh {
+        context.note(storage::Journal::give_up).await?;
+    }
     let summary = format!("no device name is free for {}", volume.volume_id);
     Err(Fault::new(Code::StorageAttachFailed, summary).seen("names tried", taken.join(" ")))
 }
@@ -170,7 +195,12 @@ async fn refused<H: Host>(
     let condition = error.condition;
     let is_known = !matches!(
         condition,
-        Condition::Unreachable | Condition::TimedOut | Condition::Io | Condition::Unknown
+        // A 503 may come after the act: EC2 says of its throttles only that they mostly come before.
+        Condition::Throttled
+            | Condition::Unreachable
+            | Condition::TimedOut
+            | Condition::Io
+            | Condition::Unknown
     );
     if is_known {
         context.note(storage::Journal::refused).await?;
@@ -181,6 +211,7 @@ async fn refused<H: Host>(
     }
     match condition {
         Condition::Conflict if is_clear && is_fresh => {
+            await_taken(context, id).await;
             let summary = format!("another instance took {id} of {} first", volume.slot);
             let mut fault = Fault::new(Code::StorageAttachFailed, summary);
             fault.evidence = error.evidence;
@@ -201,6 +232,22 @@ async fn refused<H: Host>(
         }
         _ => Ok(fault_of(Attempted::AttachVolume, error).seen("volume", id)),
     }
+}
+
+/// Waits until EC2's views show what its answer said already: that the volume is taken. Decided on older ones, it would
+/// only be asked for again.
+async fn await_taken<H: Host>(context: &Context<'_, H>, volume_id: &str) {
+    let wait = context.wait(Phase::Storage, "storage:taken", TAKEN_DEADLINE);
+    let look = || async {
+        let free = require_free(context, volume_id).await.is_ok();
+        let summary = format!("EC2 still shows {volume_id} free, which is taken");
+        match free {
+            true => Err(Fault::new(Code::StorageViewInconsistent, summary)),
+            false => Ok(()),
+        }
+    };
+    // At its end everything is observed again anyway.
+    let _ = context.retry(&wait, look).await;
 }
 
 /// Looks once more at the volume alone, just before it is asked for.

@@ -2,7 +2,7 @@
 //! that is killed in its middle leaves something worse behind.
 
 use crate::context::Context;
-use quake_model::fault::{Code, Fault};
+use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::Step;
@@ -11,7 +11,8 @@ use std::time::Duration;
 /// How long another program may have the device: as long as the slowest of those that the agent itself starts, e2fsck.
 const BUSY_DEADLINE: Duration = Duration::from_secs(30 * 60);
 
-/// Tries a step from its beginning as long as its device is not free; every other fault is for others to judge.
+/// Tries a step from its beginning, each time from a fresh look: as long as its device is not free, and for a moment when the
+/// kernel says no, for a disk may have one hiccup.
 pub(crate) async fn when_free<H, F, R>(
     context: &Context<'_, H>,
     step: &Step,
@@ -23,12 +24,5 @@ where
     R: Future<Output = Result<Outcome, Fault>>,
 {
     let wait = context.wait(step.phase, &step.id, BUSY_DEADLINE);
-    let attempt = &attempt;
-    let tried = context.retry(&wait, || async move {
-        match attempt().await {
-            Err(fault) if fault.code == Code::StorageVolumeBusy => Err(fault),
-            ended => Ok(ended),
-        }
-    });
-    tried.await?
+    context.retry(&wait, attempt).await
 }

@@ -127,12 +127,14 @@ impl<H: Host> Context<'_, H> {
 }
 
 /// Whether a change of what is waited for shows in one cheap look.
-fn is_watched(fault: &Fault) -> bool {
+pub(super) fn is_watched(fault: &Fault) -> bool {
     matches!(
         fault.code,
         Code::StorageVolumeHeld
             | Code::StorageHolderEnding
             | Code::StorageHolderStopped
+            | Code::StorageHolderUnknown
+            | Code::StorageVolumeBusy
             | Code::StorageVolumeMissing
     )
 }

@@ -5,6 +5,7 @@ use super::refusal::refusal;
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use quake_model::backoff::HICCUP;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,
 };
@@ -23,6 +24,9 @@ use std::time::Duration;
 /// How long listing the backups may take. A guess.
 const LIST_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
+/// How often a device that cannot be read is read again before that is believed.
+const PROBES: u32 = 2;
+
 /// What the gate saw and decided.
 pub(super) struct Gate {
     pub(super) decision: GateDecision,
@@ -36,6 +40,8 @@ pub(super) struct Gate {
     pub(super) expectation: Option<Expectation>,
     /// What the check said, where it was damaged.
     pub(super) check: Option<FilesystemCheck>,
+    /// Why it cannot be mounted.
+    pub(super) unmountable: Option<PortError>,
 }
 
 pub(crate) async fn formatted<H: Host>(
@@ -117,6 +123,7 @@ pub(super) async fn look<H: Host>(
     let mut found = InsideFacts::default();
     let mut inside_seen = Inside::NoMarker;
     let mut check = None;
+    let mut unmountable = None;
     if surface == Surface::Ext4 {
         let uuid = uuid_of(contents.as_ref());
         match context.look_inside(device, uuid, identity).await? {
@@ -128,17 +135,14 @@ pub(super) async fn look<H: Host>(
                 surface = Surface::Damaged;
                 check = Some(checked);
             }
-            Looked::Unmountable => surface = Surface::Damaged,
+            Looked::Unmountable(error) => {
+                surface = Surface::Damaged;
+                unmountable = Some(error);
+            }
         }
     }
     let expectation = match surface {
-        Surface::Blank | Surface::Unsigned => {
-            let found = expectation(context, slot, shown, incarnation).await?;
-            // What this instance itself was about to make empty was judged before it began.
-            let stands =
-                |found: &Expectation| !format_intent || *found == Expectation::WasFormatted;
-            found.filter(stands)
-        }
+        Surface::Blank | Surface::Unsigned => expectation(context, &subject).await?,
         _ => None,
     };
     let by_flag = context.request.empty_slots.contains(&volume.slot);
@@ -159,6 +163,7 @@ pub(super) async fn look<H: Host>(
         volume: subject.shown,
         expectation,
         check,
+        unmountable,
     })
 }
 
@@ -207,13 +212,23 @@ async fn probe<H: Host>(
     device: &DeviceFacts,
     format_intent: bool,
 ) -> Result<(Surface, Option<DeviceContents>), Fault> {
-    match context.host.probe_device(device).await {
-        Ok(contents) => {
-            let surface = surface(&contents, &volume.uuid, format_intent);
-            Ok((surface, Some(contents)))
+    let mut tries = 0;
+    loop {
+        match context.host.probe_device(device).await {
+            Ok(contents) => {
+                let surface = surface(&contents, &volume.uuid, format_intent);
+                return Ok((surface, Some(contents)));
+            }
+            // One hiccup of a disk should not end the boot until someone comes.
+            Err(error) if error.condition == Condition::Io && tries < PROBES => {
+                tries += 1;
+                context.pause(HICCUP.pause(tries, context.draw())).await?;
+            }
+            Err(error) if error.condition == Condition::Io => {
+                return Ok((Surface::Unreadable, None));
+            }
+            Err(error) => return Err(unreadable(error, device)),
         }
-        Err(error) if error.condition == Condition::Io => Ok((Surface::Unreadable, None)),
-        Err(error) => Err(unreadable(error, device)),
     }
 }
 
@@ -253,16 +268,30 @@ fn uuid_of(contents: Option<&DeviceContents>) -> Option<&str> {
 /// Why data is expected on a volume that has none: by tags first, which cost nothing, then by the backups.
 async fn expectation<H: Host>(
     context: &Context<'_, H>,
-    slot: &Slot,
-    shown: &VolumeFacts,
-    incarnation: &Incarnation,
+    subject: &Subject,
 ) -> Result<Option<Expectation>, Fault> {
+    let Subject {
+        slot,
+        incarnation,
+        shown,
+        ..
+    } = subject;
     let spec = context.know(Knowledge::spec)?;
     let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
     if let Some(found) = expects_data(&spec.cluster, slot, shown, &volumes, incarnation) {
-        return Ok(Some(found));
+        // What this instance itself was about to make empty was judged before it began.
+        let stands = !subject.format_intent || found == Expectation::WasFormatted;
+        return Ok(stands.then_some(found));
     }
-    let store = context.config_base()?.join("backups/etcd").join(&slot.etcd);
+    if subject.format_intent {
+        return Ok(None);
+    }
+    let mut clusters = spec.etcd.iter();
+    let cluster = clusters.find(|cluster| cluster.name == slot.etcd);
+    let store = match cluster.and_then(|cluster| cluster.backup_store.clone()) {
+        Some(store) => store,
+        None => context.config_base()?.join("backups/etcd").join(&slot.etcd),
+    };
     let wait = context.wait(Phase::Storage, &format!("storage:{store}"), LIST_DEADLINE);
     let attempt = || async {
         let listed = context.host.list_objects(&store).await;

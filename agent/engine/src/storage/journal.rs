@@ -29,6 +29,7 @@ impl<H: Host> Context<'_, H> {
                 let summary = format!("{JOURNAL} cannot be read; it is begun anew");
                 let fault = Fault::new(Code::StorageJournalUnusable, summary).seen("path", JOURNAL);
                 self.emitter.emit(Event::Warning { fault });
+                self.learn(|knowledge| knowledge.storage.journal_lost = true);
                 Journal::new(&instance.instance_id)
             }
         };

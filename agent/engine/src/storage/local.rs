@@ -1,12 +1,12 @@
 //! What this machine itself knows of a volume: its device, by serial, and what is inside.
 
 use crate::context::Context;
+use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
-use quake_model::facts::{
-    AttachmentState, DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts,
-};
+use quake_model::event::Event;
+use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Condition, Host, PortError};
 use quake_plan::storage::{
     Incarnation, Inside, InsideContext, Slot, VolumeIdentity, identity, inside,
 };
@@ -18,8 +18,8 @@ pub(crate) enum Looked {
     Inside(InsideFacts),
     /// It is ours, and no safe repair mends it.
     Damaged(FilesystemCheck),
-    /// It cannot be mounted.
-    Unmountable,
+    /// It cannot be mounted, and why.
+    Unmountable(PortError),
 }
 
 impl<H: Host> Context<'_, H> {
@@ -29,21 +29,30 @@ impl<H: Host> Context<'_, H> {
         listed.map_err(|error| fault_of(Attempted::ReadDisks, error))
     }
 
-    /// The volume's device: the one with its serial, never one with a name that could be another's.
+    /// The volume's device: the one with its serial; where disks have no serials (Xen), the one with the very name that
+    /// EC2 attached it under, and of its size. Never one that could be another's.
     pub(crate) async fn device(&self, volume_id: &str) -> Result<DeviceFacts, Fault> {
         let devices = self.devices().await?;
         let mut found = devices.iter().filter(|device| is_of(device, volume_id));
+        let missing = |summary: String| {
+            Fault::new(Code::StorageDeviceMissing, summary).seen("devices", list(&devices))
+        };
         match (found.next(), found.next()) {
-            (Some(device), None) => Ok(device.clone()),
+            (Some(device), None) => return Ok(device.clone()),
             (Some(_), Some(_)) => {
-                let summary = format!("several devices have the serial of {volume_id}");
-                Err(Fault::new(Code::StorageDeviceMissing, summary).seen("devices", list(&devices)))
+                return Err(missing(format!(
+                    "several devices have the serial of {volume_id}"
+                )));
             }
-            (None, _) => {
-                let summary = format!("no device has the serial of {volume_id}");
-                Err(Fault::new(Code::StorageDeviceMissing, summary).seen("devices", list(&devices)))
-            }
+            (None, _) => {}
         }
+        let ours = self.know(Knowledge::instance)?.instance_id;
+        let named = self.know(|knowledge| {
+            let mut volumes = knowledge.storage.volumes.iter();
+            let volume = volumes.find(|volume| volume.volume_id == volume_id)?;
+            by_name(&devices, volume, &ours).cloned()
+        });
+        named.ok_or_else(|| missing(format!("no device has the serial of {volume_id}")))
     }
 
     /// Volumes that are attached here and whose device carries this cluster's marker for that very volume.
@@ -97,17 +106,25 @@ impl<H: Host> Context<'_, H> {
             let checked = checked.map_err(|error| {
                 fault_of(Attempted::CheckFilesystem, error).seen("volume", &identity.volume_id)
             })?;
-            if matches!(checked, FilesystemCheck::Damaged { .. }) {
-                return Ok(Looked::Damaged(checked));
+            match checked {
+                FilesystemCheck::Clean => {}
+                FilesystemCheck::Fixed { output } => self.warn_of_repair(identity, output),
+                FilesystemCheck::Damaged { .. } => return Ok(Looked::Damaged(checked)),
             }
         }
         match self.host.look_inside(device).await {
             Ok(found) => Ok(Looked::Inside(found)),
-            Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable),
+            Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
             Err(error) => Err(fault_of(Attempted::ReadDisks, error)
                 .seen("volume", &identity.volume_id)
                 .seen("device", &device.path)),
         }
+    }
+
+    fn warn_of_repair(&self, identity: &VolumeIdentity, output: String) {
+        let summary = format!("the filesystem of {} was repaired", identity.volume_id);
+        let fault = Fault::new(Code::StorageFilesystemRepaired, summary).seen("e2fsck", output);
+        self.emitter.emit(Event::Warning { fault });
     }
 
     /// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.
@@ -117,12 +134,8 @@ impl<H: Host> Context<'_, H> {
         identity: &VolumeIdentity,
         device: &DeviceFacts,
     ) -> bool {
-        let contents = self.host.probe_device(device).await.ok();
-        let uuid = match &contents {
-            Some(DeviceContents::Filesystem { uuid, .. }) => uuid.as_deref(),
-            _ => return false,
-        };
-        let Ok(Looked::Inside(found)) = self.look_inside(device, uuid, identity).await else {
+        // Nothing is repaired here, not even a journal: observing never writes.
+        let Ok(found) = self.host.look_inside(device).await else {
             return false;
         };
         let context = InsideContext {
@@ -143,6 +156,27 @@ pub(super) fn is_of(device: &DeviceFacts, volume_id: &str) -> bool {
     serial == Some(plain(volume_id))
 }
 
+/// The device of a volume by its name, on machines whose disks have no serials. A kernel with Xen's disks shows
+/// `/dev/sdf` as `xvdf`; a Nitro instance has no device of such a name, so nothing is found there.
+fn by_name<'a>(
+    devices: &'a [DeviceFacts],
+    volume: &VolumeFacts,
+    ours: &str,
+) -> Option<&'a DeviceFacts> {
+    let [attachment] = volume.attachments.as_slice() else {
+        return None;
+    };
+    let is_ours = attachment.instance_id == ours && attachment.state == AttachmentState::Attached;
+    let name = attachment.device_name.strip_prefix("/dev/")?;
+    let letters = name
+        .strip_prefix("xvd")
+        .or_else(|| name.strip_prefix("sd"))?;
+    let path = format!("/dev/xvd{letters}");
+    let size = u64::from(volume.size_gib) << 30;
+    let mut named = devices.iter().filter(|device| device.path == path);
+    named.find(|device| is_ours && device.serial.is_none() && device.size_bytes == size)
+}
+
 fn list(devices: &[DeviceFacts]) -> String {
     let one = |device: &DeviceFacts| {
         format!(
@@ -152,4 +186,67 @@ fn list(devices: &[DeviceFacts]) -> String {
         )
     };
     devices.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::facts::{Attachment, VolumeState};
+    use quake_model::time::Timestamp;
+    use std::collections::BTreeMap;
+
+    fn device(path: &str, serial: Option<&str>, gib: u64) -> DeviceFacts {
+        DeviceFacts {
+            path: path.to_owned(),
+            serial: serial.map(str::to_owned),
+            size_bytes: gib << 30,
+            number: "202:16".to_owned(),
+        }
+    }
+
+    fn volume(device_name: &str, instance: &str) -> VolumeFacts {
+        VolumeFacts {
+            volume_id: "vol-0a".to_owned(),
+            zone: "z".to_owned(),
+            state: VolumeState::InUse,
+            size_gib: 20,
+            created: Timestamp(0),
+            encrypted: false,
+            multi_attach: false,
+            snapshot_id: None,
+            tags: BTreeMap::new(),
+            attachments: vec![Attachment {
+                instance_id: instance.to_owned(),
+                device_name: device_name.to_owned(),
+                state: AttachmentState::Attached,
+                since: None,
+                delete_on_termination: false,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_xen_disk_is_the_volumes_by_name_and_size_and_only_where_it_has_no_serial() {
+        let found = |device: DeviceFacts, volume: VolumeFacts| {
+            by_name(&[device], &volume, "i-0a").is_some()
+        };
+        let xen = || device("/dev/xvdba", None, 20);
+        for name in ["/dev/xvdba", "/dev/sdba"] {
+            assert!(found(xen(), volume(name, "i-0a")), "{name}");
+        }
+        assert!(!found(xen(), volume("/dev/xvdbb", "i-0a")), "another name");
+        assert!(
+            !found(xen(), volume("/dev/xvdba", "i-0b")),
+            "another instance's"
+        );
+        assert!(
+            !found(device("/dev/xvdba", None, 8), volume("/dev/xvdba", "i-0a")),
+            "another size"
+        );
+        let other = device("/dev/xvdba", Some("vol0b"), 20);
+        assert!(
+            !found(other, volume("/dev/xvdba", "i-0a")),
+            "it has a serial, and another one"
+        );
+    }
 }

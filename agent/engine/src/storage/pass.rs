@@ -157,7 +157,8 @@ fn shown_by_kernel(
                 .iter()
                 .any(|device| is_of(device, &volume.volume_id))
         };
-        if !is_shown && is_here() {
+        // Where several instances may have it, its device here proves nothing.
+        if !is_shown && !volume.multi_attach && is_here() {
             volume.state = VolumeState::InUse;
             volume.attachments = vec![Attachment {
                 instance_id: ours.to_owned(),

@@ -61,6 +61,15 @@ pub(super) fn refusal<H: Host>(
     if let Some(FilesystemCheck::Damaged { status, output }) = &gate.check {
         fault = fault.seen("e2fsck status", status).seen("e2fsck", output);
     }
+    if let Some(error) = &gate.unmountable {
+        fault = fault.seen("mount", &error.summary);
+        for piece in &error.evidence {
+            fault = fault.seen(&piece.name, &piece.value);
+        }
+        for cause in &error.causes {
+            fault = fault.caused_by(cause);
+        }
+    }
     match &gate.expectation {
         None => fault,
         Some(expectation) => expected(context, fault, expectation, slot, id),
@@ -76,7 +85,8 @@ fn expected<H: Host>(
     id: &str,
 ) -> Fault {
     let consent = format!(
-        "if an empty member is wanted: quake-agent volumes wipe {id} --slot {slot} --i-know-this-is-empty --yes"
+        "if an empty member is wanted: quake-agent volumes wipe {id} --slot {slot} --i-know-this-is-empty --yes, \
+         or boot with --accept-empty {slot}; then start the agent again"
     );
     let etcd = slot.split('/').next().unwrap_or_default();
     let spec = context.know(Knowledge::spec).ok();
@@ -88,6 +98,11 @@ fn expected<H: Host>(
         Expectation::WasFormatted => fault
             .seen("expected because", "its tags say that it had a filesystem")
             .remedied_by(format!("restore a snapshot of {id}; {consent}")),
+        Expectation::SlotHadData(other) => fault
+            .seen("expected because", format!("{other} has this slot's tag and its data"))
+            .remedied_by(format!(
+                "if {other} has the data, correct its tags and leave this one out: quake-agent volumes ignore {id} --reason <text> --yes; {consent}"
+            )),
         Expectation::PeerHoldsData(peer) => fault
             .seen(
                 "expected because",
@@ -101,9 +116,10 @@ fn expected<H: Host>(
             let (store, name) = location.rsplit_once('/').unwrap_or((location, ""));
             let restore = match is_managed {
                 true => format!(
-                    "let the agent make it empty and restore: etcd-manager-ctl --backup-store={store} restore-backup {name}"
+                    "if no member of {etcd} has its data any more, let it begin empty and restore: \
+                     etcd-manager-ctl --backup-store={store} restore-backup {name}"
                 ),
-                false => format!("restore the snapshot {location} to it"),
+                false => format!("restore {location} to it"),
             };
             fault
                 .seen(

@@ -30,6 +30,8 @@ pub(crate) struct StorageState {
     pub(crate) settling: Settling,
     /// What is waited for, and how it looked.
     pub(crate) waiting: Option<Waiting>,
+    /// Whether the journal could not be read, so that what was asked for before is not known.
+    pub(crate) journal_lost: bool,
     /// Whether a member is meant of which nothing is here yet.
     pub(crate) has_open_intent: bool,
     /// Whether an attach waits for this instance's own tags.

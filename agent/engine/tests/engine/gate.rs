@@ -1,13 +1,14 @@
 //! The gate before a volume's data: what is mounted, what is formatted, and what is left as it is.
 
-use crate::common::{EPOCH, fault_of, host, request, run};
+use crate::common::{EPOCH, fault_of, host, request, run, strike};
 use quake_model::facts::{
-    Attachment, AttachmentState, DeviceContents, InsideFacts, VolumeFacts, VolumeState,
+    Attachment, AttachmentState, DeviceContents, InsideFacts, MountFacts, VolumeFacts, VolumeState,
 };
 use quake_model::fault::Code;
+use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
 use quake_plan::storage::{
-    ADOPT, BLANK_OK, FORMATTED, Marker, Slot, UID, Writer, consent, identity,
+    ADOPT, BLANK_OK, FORMATTED, IGNORE, Marker, Slot, UID, Writer, consent, identity,
 };
 use quake_testkit::region::{EtcdSlot, Region};
 use quake_testkit::{Script, SimHost, Timing, example};
@@ -317,4 +318,66 @@ async fn a_first_start_of_several_members_is_not_taken_for_a_loss() {
     });
     let (verdict, _) = run(&host, &request("control-plane")).await;
     assert_eq!(verdict.fault, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_volume_of_the_slot_that_had_its_data_is_not_forgotten() {
+    // It lost its role tag, or an operator set it aside: either way the new one is not a first start.
+    for lost in ["k8s.io/role/master", ""] {
+        let host = host("control-plane", Timing::default());
+        host.change(|region| {
+            let slot = EtcdSlot {
+                volume_id: "vol-0old",
+                etcd: "main",
+                member: "a",
+                members: &["a"],
+                created: EPOCH,
+                encrypted: false,
+            };
+            region.add_etcd_volume(example::CLUSTER, &slot);
+            let tags = &mut volume(region, "vol-0old").tags;
+            tags.insert(UID.to_owned(), uid());
+            match lost {
+                "" => tags.insert(IGNORE.to_owned(), "by mistake".to_owned()),
+                tag => tags.remove(tag),
+            };
+        });
+        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        assert_eq!(fault.code, Code::StorageDataExpected, "{lost}");
+        assert!(fault.fix().contains("vol-0old"), "{}", fault.fix());
+        assert_eq!(host.region().contents[MAIN], DeviceContents::Blank);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mount_point_that_something_else_has_is_refused() {
+    let host = host("control-plane", Timing::default());
+    host.change(|region| {
+        region.mounts.push(MountFacts {
+            source: "/dev/sdz".to_owned(),
+            target: format!("/mnt/master-{MAIN}"),
+            filesystem: "ext4".to_owned(),
+            number: "8:240".to_owned(),
+        });
+    });
+    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    assert_eq!(
+        (fault.code, record.exit_status()),
+        (Code::StorageMountOccupied, 80)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_hiccup_of_a_disk_does_not_end_the_boot() {
+    for operation in [
+        "probe_device",
+        "look_inside",
+        "mount_device",
+        "write_marker",
+    ] {
+        let host = host("control-plane", Timing::default());
+        host.next_boot(Script::of(vec![strike(operation, 1..=1, Condition::Io)]));
+        let (verdict, _) = run(&host, &request("control-plane")).await;
+        assert_eq!(verdict.fault, None, "{operation}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The cluster around the node: etcd and networking.
 
+use crate::location::Location;
 use serde::Serialize;
 
 /// Who makes and runs etcd's pods.
@@ -36,6 +37,8 @@ pub struct EtcdCluster {
     pub image: String,
     /// Who runs it.
     pub provider: EtcdProvider,
+    /// Where its backups are, if not below the cluster's own objects.
+    pub backup_store: Option<Location>,
 }
 
 /// How pods get their network.

@@ -19,6 +19,8 @@ pub enum Expectation {
     Backup(String),
     /// Another member's volume held data before this volume was made; its id.
     PeerHoldsData(String),
+    /// Another volume of this very slot held its data; its id.
+    SlotHadData(String),
 }
 
 /// Looks whether the volume's own tags, or those of the other members' volumes, say that data should be there.
@@ -38,6 +40,18 @@ pub fn expects_data(
     };
     if of_this_life(volume) || volume.tags.contains_key(FORMATTED) {
         return Some(Expectation::WasFormatted);
+    }
+    // Also one that lost a tag, or that an operator set aside: its data is this member's.
+    let is_same = |other: &&VolumeFacts| {
+        let had = of_this_life(other) || other.tags.contains_key(FORMATTED);
+        let ours = is_of_cluster(&other.tags, cluster) && had;
+        ours && other.volume_id != volume.volume_id
+            && Slot::of_tags(&other.tags).as_ref() == Some(slot)
+    };
+    let mut same: Vec<&VolumeFacts> = volumes.iter().filter(is_same).collect();
+    same.sort_by(|a, b| a.volume_id.cmp(&b.volume_id));
+    if let Some(other) = same.first() {
+        return Some(Expectation::SlotHadData(other.volume_id.clone()));
     }
     let is_peer = |other: &&VolumeFacts| {
         let names = slot_of(&other.tags).ok().flatten();

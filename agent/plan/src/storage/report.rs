@@ -42,7 +42,7 @@ pub fn fault_of(world: &World, decision: &Decision<'_>) -> Option<Fault> {
     {
         fault = fault.seen("volume", describe(verdict));
     }
-    Some(match remedy(slot, decided) {
+    Some(match remedy(decision, slot, decided) {
         Some(remedy) => fault.remedied_by(remedy),
         None => fault,
     })
@@ -243,7 +243,7 @@ fn born(world: &World) -> String {
 }
 
 /// The exact remedy, where the case has one; else the catalogue's stands.
-fn remedy(slot: Option<&Slot>, decided: &SlotDecision) -> Option<String> {
+fn remedy(decision: &Decision<'_>, slot: Option<&Slot>, decided: &SlotDecision) -> Option<String> {
     let volume = decided.volume.as_deref();
     let slot = slot?;
     match (decided.rule, volume) {
@@ -256,10 +256,15 @@ fn remedy(slot: Option<&Slot>, decided: &SlotDecision) -> Option<String> {
             "if {volume} is wanted: quake-agent volumes adopt {volume} --yes; \
              if it is left over: quake-agent volumes ignore {volume} --reason <text> --yes"
         )),
-        (Rule::MultiRole | Rule::TagMalformed, Some(volume)) => Some(format!(
-            "correct it: aws ec2 create-tags --resources {volume} --tags Key={},Value=<member>/<member>,<member>,…; \
+        (Rule::TagMalformed, Some(volume)) => Some(format!(
+            "write it as <member>/<member>,<member>: aws ec2 create-tags --resources {volume} \
+             --tags 'Key={},Value=\"a/a,b,c\"'; \
              or leave it out: quake-agent volumes ignore {volume} --reason <text> --yes",
-            member_tag(&slot.etcd)
+            own_key(decision, volume).unwrap_or_else(|| member_tag(&slot.etcd))
+        )),
+        (Rule::MultiRole, Some(volume)) => Some(format!(
+            "keep one of its etcd tags: aws ec2 delete-tags --resources {volume} --tags Key=k8s.io/etcd/<cluster>; \
+             or leave it out: quake-agent volumes ignore {volume} --reason <text> --yes"
         )),
         (Rule::ZoneMismatch, Some(volume)) => Some(format!(
             "EBS volumes stay in their zone: make a copy of {volume} from a snapshot in this one, and leave it out: \
@@ -267,6 +272,14 @@ fn remedy(slot: Option<&Slot>, decided: &SlotDecision) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// The etcd tag that a volume itself has.
+fn own_key(decision: &Decision<'_>, volume_id: &str) -> Option<String> {
+    let mut verdicts = decision.verdicts.iter();
+    let verdict = verdicts.find(|verdict| verdict.volume.volume_id == volume_id)?;
+    let (etcd, _) = etcd_tags(&verdict.volume.tags).next()?;
+    Some(member_tag(etcd))
 }
 
 /// The word EC2 has for a volume's state.

@@ -69,8 +69,14 @@ impl Choice<'_> {
         if names.is_empty() {
             return (None, Vec::new(), Some(self.nobody()));
         }
-        if let Some(name) = intent.filter(|intent| names.contains(intent)) {
-            return self.bundle(name);
+        match intent {
+            Some(name) if names.contains(name) => return self.bundle(name),
+            // One view without the volume of the member that was asked for is no reason to take another.
+            Some(_) if !self.world.settled => {
+                let node = SlotDecision::new(Action::Wait, Rule::NoVolumeYet);
+                return (None, Vec::new(), Some(node));
+            }
+            _ => {}
         }
         match names.iter().collect::<Vec<_>>().as_slice() {
             [only] => self.bundle(only),

@@ -26,6 +26,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         version: "3.4.13".to_owned(),
         image: "etcd".to_owned(),
         provider: EtcdProvider::Legacy,
+        backup_store: None,
     };
     NodeSpec {
         dialect: Dialect::KubeEnv,

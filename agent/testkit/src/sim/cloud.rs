@@ -100,6 +100,11 @@ impl Cloud for SimHost {
     ) -> Result<(), PortError> {
         self.call("attach_volume", |world| {
             world.count("ec2:AttachVolume");
+            // kops' policy lets an instance attach by its own tags.
+            if world.looks_at("own-tags") <= world.timing.tags_after {
+                let summary = "AttachVolume is denied: the instance has no tags yet";
+                return Err(PortError::new(Condition::Denied, summary));
+            }
             let zone = world.region.instance.zone.clone();
             let in_use = world.region.instances.iter().any(|view| {
                 view.instance_id == instance_id

@@ -231,6 +231,11 @@ impl World {
         *self.calls.entry(call.to_owned()).or_default() += 1;
     }
 
+    /// How often something has been looked at.
+    pub(crate) fn looks_at(&self, what: &str) -> u32 {
+        self.looks.get(what).copied().unwrap_or_default()
+    }
+
     /// Whether something has been looked at more than `after` times; counts this look.
     pub(crate) fn has_arrived(&mut self, what: &str, after: u32) -> bool {
         let looks = self.looks.entry(what.to_owned()).or_default();

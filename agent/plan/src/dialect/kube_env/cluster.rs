@@ -6,6 +6,7 @@ use super::members::etcd_member;
 use super::node::Node;
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
+use quake_model::location::Location;
 use quake_model::spec::{EtcdCluster, EtcdProvider, NetworkMode, Networking, Role};
 use std::collections::BTreeMap;
 
@@ -147,10 +148,17 @@ fn etcd_cluster(node: &Node<'_>, name: &str, entry: Option<&Yaml>) -> Result<Etc
         version: version.to_owned(),
         image,
         provider,
+        backup_store: entry.and_then(backup_store),
     })
 }
 
 /// The provider the cluster names, else etcd-manager where there are manifests for it.
+/// Where etcd-manager keeps the backups. What is no location names nothing that could be looked into.
+fn backup_store(entry: &Yaml) -> Option<Location> {
+    let store = entry.get("backups")?.text_of("backupStore")?;
+    store.trim_end_matches('/').parse().ok()
+}
+
 fn provider(node: &Node<'_>, entry: Option<&Yaml>) -> Result<EtcdProvider, Fault> {
     let stated = entry.and_then(|entry| entry.get("provider"));
     match stated.and_then(Yaml::text) {

@@ -272,6 +272,7 @@ pub(crate) fn etcd(name: &str) -> EtcdCluster {
         version: "2.2.1".to_owned(),
         image: "gcr.io/google_containers/etcd:2.2.1".to_owned(),
         provider: EtcdProvider::Legacy,
+        backup_store: None,
     }
 }
 
