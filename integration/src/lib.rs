@@ -3,6 +3,7 @@
 //! what is tested is the file that ships.
 
 pub mod agent;
+pub mod ec2;
 pub mod http;
 pub mod imds;
 pub mod moto;
@@ -14,3 +15,4 @@ pub mod skip;
 pub mod store;
 pub mod tree;
 pub mod waiting;
+pub mod xml;

@@ -90,7 +90,7 @@ impl Unfriendly {
     pub fn answer(&self, request: &Request) -> Reply {
         let service = Service::of(request);
         match self.judge(service) {
-            None => self.forward(request),
+            None => forward(self.server, request),
             Some(()) => slow_down(service),
         }
     }
@@ -122,36 +122,6 @@ impl Unfriendly {
         }
         Some(())
     }
-
-    fn forward(&self, request: &Request) -> Reply {
-        let dropped = ["connection", "content-length", "transfer-encoding"];
-        let headers: Vec<(&str, &str)> = request
-            .headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .filter(|(name, _)| !dropped.contains(name))
-            .collect();
-        let endpoint = Endpoint::Tcp(self.server);
-        match send(
-            &endpoint,
-            &request.method,
-            &request.target,
-            &headers,
-            &request.body,
-        ) {
-            Ok(answer) => {
-                let kept = |(name, _): &(String, String)| {
-                    !["connection", "transfer-encoding", "content-length"].contains(&name.as_str())
-                };
-                let headers = answer.headers.into_iter().filter(kept).collect();
-                Reply {
-                    headers,
-                    ..Reply::new(answer.status, answer.body)
-                }
-            }
-            Err(error) => Reply::new(502, error.to_string()),
-        }
-    }
 }
 
 impl State {
@@ -167,8 +137,37 @@ impl State {
     }
 }
 
+/// Passes a request on to a server; its answer, or 502 where there is none.
+pub fn forward(server: SocketAddr, request: &Request) -> Reply {
+    let dropped = ["connection", "content-length", "transfer-encoding"];
+    let headers: Vec<(&str, &str)> = request
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .filter(|(name, _)| !dropped.contains(name))
+        .collect();
+    let sent = send(
+        &Endpoint::Tcp(server),
+        &request.method,
+        &request.target,
+        &headers,
+        &request.body,
+    );
+    match sent {
+        Ok(answer) => {
+            let kept = |(name, _): &(String, String)| !dropped.contains(&name.as_str());
+            let headers = answer.headers.into_iter().filter(kept).collect();
+            Reply {
+                headers,
+                ..Reply::new(answer.status, answer.body)
+            }
+        }
+        Err(error) => Reply::new(502, error.to_string()),
+    }
+}
+
 /// How each service says that it is asked too much (their API references, lists of errors).
-fn slow_down(service: Service) -> Reply {
+pub fn slow_down(service: Service) -> Reply {
     match service {
         Service::Ec2 => refusal(
             service,

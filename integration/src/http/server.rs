@@ -40,7 +40,7 @@ impl Request {
 /// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
-    /// The status.
+    /// The status; zero closes the connection without a word.
     pub status: u16,
     /// Headers beside the length.
     pub headers: Vec<(String, String)>,
@@ -58,6 +58,11 @@ impl Reply {
             body: body.into(),
             ..Self::default()
         }
+    }
+
+    /// No answer at all: the connection ends.
+    pub fn nothing() -> Self {
+        Self::default()
     }
 
     /// The same with a header.
@@ -167,6 +172,9 @@ fn serve(
         .unwrap_or_else(PoisonError::into_inner)
         .push(request.clone());
     let reply = answer(&request);
+    if reply.status == 0 {
+        return Ok(());
+    }
     let is_head = request.method == "HEAD";
     write_reply(stream, &reply, is_head)
 }
