@@ -3,4 +3,6 @@
 
 mod boots;
 mod lab;
+mod members;
 mod refusals;
+mod volumes;
