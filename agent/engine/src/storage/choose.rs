@@ -61,6 +61,7 @@ impl<H: Host> Context<'_, H> {
                 let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
                 let tagged = volumes.into_iter().filter(|volume| {
                     volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&cluster)
+                        && storage::is_of_etcd(&volume.tags)
                 });
                 let is_open = self.know(|knowledge| knowledge.storage.has_open_intent);
                 let looked = sorted(tagged.collect());

@@ -13,7 +13,7 @@ use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
 use quake_plan::identity::own_tags_seen;
-use quake_plan::storage::{AUTOSCALING_GROUP, Known, World, group_of};
+use quake_plan::storage::{AUTOSCALING_GROUP, Known, World, group_of, is_of_etcd};
 use std::collections::BTreeSet;
 
 /// What one pass observed.
@@ -62,7 +62,8 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// Asks wide, by either cluster tag and by what is attached here, so that near misses are seen too. What two
-    /// answers show differently stays as it is: the choice must know of it.
+    /// answers show differently stays as it is: the choice must know of it. Of what is elsewhere, volumes that have no
+    /// etcd tag are left out: pods' volumes move all the time, and a world with them is never twice the same.
     async fn find_volumes(&self, cluster: &str, ours: &str) -> Result<Vec<VolumeFacts>, Fault> {
         let owned = VolumeQuery::Tagged {
             key: format!("kubernetes.io/cluster/{cluster}"),
@@ -75,7 +76,8 @@ impl<H: Host> Context<'_, H> {
             self.describe_volumes(&attached),
         )
         .await?;
-        for volume in owned.into_iter().chain(attached) {
+        let owned = owned.into_iter().filter(|it| is_of_etcd(&it.tags));
+        for volume in owned.chain(attached) {
             if !named.contains(&volume) {
                 named.push(volume);
             }
@@ -83,13 +85,15 @@ impl<H: Host> Context<'_, H> {
         Ok(named)
     }
 
-    /// The one call that shows all volumes kops made, and any change of them.
+    /// The one call that shows all volumes that kops made for etcd, and any change of them.
     pub(crate) async fn look_cheaply(&self, cluster: &str) -> Result<Vec<VolumeFacts>, Fault> {
         let query = VolumeQuery::Tagged {
             key: quake_plan::identity::CLUSTER_TAG.to_owned(),
             value: cluster.to_owned(),
         };
-        self.describe_volumes(&query).await
+        let mut found = self.describe_volumes(&query).await?;
+        found.retain(|volume| is_of_etcd(&volume.tags));
+        Ok(found)
     }
 
     pub(crate) async fn describe_volumes(

@@ -123,6 +123,61 @@ async fn a_refusal_is_believed_only_after_several_equal_looks() {
     assert_eq!(verdict.fault, None);
 }
 
+/// Lets a volume of the cluster that is not etcd's, such as a pod's, move from node to node for as long as the test
+/// runs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock is paused: nothing waits"
+)]
+fn move_a_pods_volume(host: &Arc<SimHost>) {
+    add_volume(host, "vol-0dd", "main");
+    let host = Arc::clone(host);
+    tokio::spawn(async move {
+        for number in 0_u64.. {
+            host.change(|region| {
+                let mut volumes = region.volumes.iter_mut();
+                let volume = volumes.find(|volume| volume.volume_id == "vol-0dd");
+                let volume = volume.expect("it was added");
+                volume.tags.retain(|key, _| !key.starts_with("k8s.io/"));
+                volume.state = VolumeState::InUse;
+                volume.attachments = vec![Attachment {
+                    instance_id: format!("i-0{number}"),
+                    device_name: "/dev/xvdbz".to_owned(),
+                    state: AttachmentState::Attached,
+                    since: Some(EPOCH),
+                    delete_on_termination: false,
+                }];
+            });
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_believed_although_volumes_of_pods_move_all_the_time() {
+    let host = host("control-plane", Timing::default());
+    move_a_pods_volume(&host);
+    add_volume(&host, "vol-0cc", "main");
+    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    assert_eq!(fault.code, Code::StorageVolumeConflict);
+    assert!(record.elapsed_ms < 60_000, "{} ms", record.elapsed_ms);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_stays_within_its_calls_although_volumes_of_pods_move_all_the_time() {
+    let host = host("control-plane", Timing::default());
+    move_a_pods_volume(&host);
+    let stopped = InstanceState::Stopped;
+    host.change(|region| hold(region, MAIN, stopped, Some("control-plane")));
+    later(&host, Duration::from_secs(25 * 60), release);
+    let (verdict, record) = run(&host, &request("control-plane")).await;
+    assert_eq!(verdict.fault, None);
+    let calls = record.calls.iter();
+    let ec2 = calls.filter(|(call, _)| call.starts_with("ec2:"));
+    let ec2: u64 = ec2.map(|(_, count)| count).sum();
+    assert!(ec2 < 350, "{ec2} calls for a wait of 25 minutes");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_ask_without_an_answer_stays_on_disk_with_its_member() {
     let host = host("control-plane", Timing::default());

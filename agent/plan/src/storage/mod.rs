@@ -41,7 +41,7 @@ pub use steps::{has_slots, mounted_slots, steps, volume_steps};
 pub use story::{STAGES, Stage, fired, near_misses, verdict_of, why};
 pub use tags::{
     ADOPT, AUTOSCALING_GROUP, BLANK_OK, FORMATTED, IGNORE, PIN, Slot, SlotError, UID, group_of,
-    instant,
+    instant, is_of_etcd,
 };
 pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
 pub use world::{Incarnation, Known, Member, Peer, World};

@@ -141,6 +141,11 @@ pub(super) fn etcd_tags(tags: &BTreeMap<String, String>) -> impl Iterator<Item =
         .filter_map(|(key, value)| Some((key.strip_prefix(ETCD)?, value.as_str())))
 }
 
+/// Whether a volume has any etcd tag, well-formed or not. Without one it is never chosen, and never in the way.
+pub fn is_of_etcd(tags: &BTreeMap<String, String>) -> bool {
+    etcd_tags(tags).next().is_some()
+}
+
 /// The slot that a volume's tags name; `None` when no etcd tag is there.
 pub(super) fn slot_of(tags: &BTreeMap<String, String>) -> Result<Option<Slot>, BadTags> {
     let mut found = etcd_tags(tags);
