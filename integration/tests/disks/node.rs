@@ -2,15 +2,17 @@
 
 use crate::machine::Machine;
 use crate::volume::{MIB, Volume};
-use quake_integration::agent::{self, Ended, run_command};
+use quake_integration::agent::{self, Ended, LIMIT, run_command};
 use quake_integration::node::{CONFIG_BASE, EXAMPLE, write_state_store};
 use quake_integration::skip::skipped;
+use quake_integration::waiting::wait_until;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What is not real.
 const SIMULATED: &str = "metadata,cloud,kernel,units,probes";
@@ -23,6 +25,23 @@ pub(crate) struct Node {
     pub(crate) machine: Machine,
     /// Of `main/a`, then of `events/a`.
     pub(crate) volumes: Vec<Volume>,
+    /// For each volume, the word to stop waiting for its attachment.
+    waiting: Vec<Arc<AtomicBool>>,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let all = self.waiting.iter();
+        all.for_each(|given_up| given_up.store(true, Ordering::SeqCst));
+    }
+}
+
+/// Whether the region that is kept there shows a volume attached.
+fn is_attached(region: &Path, id: &str) -> bool {
+    let bytes = std::fs::read(region).unwrap_or_default();
+    let region: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let mut volumes = region["volumes"].as_array().into_iter().flatten();
+    volumes.any(|shown| shown["volume_id"] == id && shown["attachments"][0]["state"] == "attached")
 }
 
 impl Node {
@@ -55,6 +74,7 @@ impl Node {
         let node = Self {
             machine,
             volumes: volumes.to_vec(),
+            waiting: vec![Arc::default(); 2],
         };
         node.plant_configuration();
         let kept = node.root().join(REGION);
@@ -75,18 +95,32 @@ impl Node {
         self.link(index);
     }
 
-    /// Shows a volume's device as its own.
-    pub(crate) fn link(&self, index: usize) {
+    /// Shows a volume's device as its own: as soon as the region shows it attached, as on any instance. A kernel that
+    /// showed it before would be believed, and nothing would be asked for.
+    pub(crate) fn link(&mut self, index: usize) {
         let volume = &self.volumes[index];
-        let name = volume.device.trim_start_matches("/dev/");
+        let name = volume.device.trim_start_matches("/dev/").to_owned();
         let link = self.machine.at(&volume.link());
-        std::os::unix::fs::symlink(format!("../../{name}"), link).expect("/dev is ours");
+        let (id, region) = (volume.id.clone(), self.root().join(REGION));
+        let given_up = Arc::new(AtomicBool::new(false));
+        self.waiting[index] = Arc::clone(&given_up);
+        std::thread::spawn(move || {
+            let shown = wait_until(LIMIT, || {
+                given_up.load(Ordering::SeqCst) || is_attached(&region, &id)
+            });
+            if shown && !given_up.load(Ordering::SeqCst) {
+                // The machine may be gone by now, and then nobody looks for the link.
+                let _ = std::os::unix::fs::symlink(format!("../../{name}"), link);
+            }
+        });
     }
 
     /// Takes a volume's device away.
     pub(crate) fn unplug(&mut self, index: usize) {
+        self.waiting[index].store(true, Ordering::SeqCst);
         let volume = &mut self.volumes[index];
-        std::fs::remove_file(self.machine.at(&volume.link())).expect("it is plugged in");
+        // A volume that was never attached has no link.
+        let _ = std::fs::remove_file(self.machine.at(&volume.link()));
         self.machine.run("losetup", &["--detach", &volume.device]);
         volume.device.clear();
     }

@@ -10,8 +10,9 @@ use elf::Linkage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the binary may weigh: a node downloads it before it can do anything else.
-const BUDGET_BYTES: u64 = 12 * 1024 * 1024;
+/// What the binary may weigh: a node downloads it before it can do anything else. It was 12 MiB before the volumes: two
+/// more SDK operations, X.509 and the operator's commands weigh half a MiB.
+const BUDGET_BYTES: u64 = 13 * 1024 * 1024;
 
 const PACKAGE: &str = "quake-agent";
 
@@ -65,9 +66,6 @@ fn require_target(target: &str) -> Result<(), TaskError> {
 /// binutils 2.38 to link, and a C library of 2.36 or newer, which is linked in.
 const PACKED_RELOCATIONS: &str = "link-arg=-Wl,-z,pack-relative-relocs";
 
-/// The C library linked in; and no unwind tables, for a panic aborts and nothing unwinds: they were a tenth of the binary.
-const RUSTFLAGS: &str = "-C target-feature=+crt-static -C force-unwind-tables=no";
-
 /// Compiles with the C library linked in. With an explicit target, build scripts and procedural macros
 /// keep the host's own flags, without which they could not be loaded.
 fn compile(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
@@ -75,7 +73,7 @@ fn compile(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
         .args(["rustc", "--locked", "--profile", "dist"])
         .args(["--package", PACKAGE, "--bin", PACKAGE, "--target", target])
         .args(["--", "-C", PACKED_RELOCATIONS])
-        .env("RUSTFLAGS", RUSTFLAGS)
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(&workspace.root))?;
     Ok(workspace.target.join(target).join("dist").join(PACKAGE))
 }
