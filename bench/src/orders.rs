@@ -1,6 +1,6 @@
 //! Every order in which an API may list things, and what comes of each.
 
-use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
+use crate::worlds;
 use quake_plan::storage::{World, decision_json, select_volumes};
 use std::collections::BTreeMap;
 
@@ -56,18 +56,7 @@ pub fn settle(world: &World) -> Taken {
         let me = world.me.instance_id.clone();
         let volumes = world.volumes.iter_mut();
         for volume in volumes.filter(|volume| volume.volume_id == id) {
-            hold(volume, &me);
+            worlds::attach(volume, &me);
         }
     }
-}
-
-fn hold(volume: &mut VolumeFacts, instance_id: &str) {
-    volume.state = VolumeState::InUse;
-    volume.attachments.push(Attachment {
-        instance_id: instance_id.to_owned(),
-        device_name: "/dev/xvdba".to_owned(),
-        state: AttachmentState::Attached,
-        since: None,
-        delete_on_termination: false,
-    });
 }

@@ -158,7 +158,7 @@ pub(crate) fn volume(id: &str, zone: &str, tags: &[(String, String)]) -> VolumeF
     }
 }
 
-fn attach(volume: &mut VolumeFacts, instance_id: &str) {
+pub(crate) fn attach(volume: &mut VolumeFacts, instance_id: &str) {
     volume.state = VolumeState::InUse;
     volume.attachments.push(Attachment {
         instance_id: instance_id.to_owned(),
