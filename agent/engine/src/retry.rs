@@ -63,36 +63,36 @@ impl<H: Meter> Context<'_, H> {
         let began = Instant::now();
         let mut first_denied = None;
         let mut last = None;
-        let mut tries = 0;
+        let mut tries = Tries::default();
         loop {
             if let Some(fault) = self.stop_requested() {
                 return Err(fault);
             }
             if let Err(fault) = self.request.budget.check(&self.host.calls()) {
-                return Err(spent(last, fault, tries, began));
+                return Err(spent(last, fault, tries.all, began));
             }
             let fault = match attempt().await {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
-            tries += 1;
+            let in_a_row = tries.count(fault.class());
             let now = Instant::now();
             let Some(backoff) = backoff_for(fault.class(), wait.arrival) else {
                 return Err(fault);
             };
-            let mut pause = backoff.pause(tries - 1, self.draw());
+            let mut pause = backoff.pause(in_a_row - 1, self.draw());
             if fault.class() == Class::Denied {
                 let since = *first_denied.get_or_insert(now);
                 let ends = since + self.request.patience.denied_grace;
                 if now >= ends {
-                    return Err(worn_out(fault, tries, began));
+                    return Err(worn_out(fault, tries.all, began));
                 }
                 pause = pause.min(ends - now);
             }
             if now + pause > wait.deadline {
-                return Err(worn_out(fault, tries, began));
+                return Err(worn_out(fault, tries.all, began));
             }
-            self.report_wait(wait, tries, pause, &fault);
+            self.report_wait(wait, tries.all, pause, &fault);
             last = Some(fault);
             self.pause(pause).await?;
         }
@@ -119,6 +119,28 @@ impl<H: Meter> Context<'_, H> {
             () = tokio::time::sleep(pause) => Ok(()),
             fault = self.stopped() => Err(fault),
         }
+    }
+}
+
+/// How often something was tried.
+#[derive(Debug, Default)]
+struct Tries {
+    all: u32,
+    /// Hiccups since the last answer that was none.
+    hiccups: u32,
+}
+
+impl Tries {
+    /// Counts a try; returns which of its kind it was. A throttle after an hour of looks is the first of its kind, so
+    /// that the look is soon tried again.
+    fn count(&mut self, class: Class) -> u32 {
+        self.all += 1;
+        if class == Class::Transient {
+            self.hiccups += 1;
+            return self.hiccups;
+        }
+        self.hiccups = 0;
+        self.all
     }
 }
 
@@ -149,4 +171,18 @@ fn worn_out(fault: Fault, tries: u32, began: Instant) -> Fault {
 /// A duration in whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hiccup_between_looks_is_the_first_of_its_kind() {
+        use Class::{NotYet, Transient};
+        let mut tries = Tries::default();
+        let classes = [NotYet, NotYet, Transient, Transient, NotYet, Transient];
+        let counted = classes.map(|class| tries.count(class));
+        assert_eq!((counted, tries.all), ([1, 2, 1, 2, 5, 1], 6));
+    }
 }
