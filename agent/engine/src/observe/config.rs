@@ -127,4 +127,19 @@ impl<H: Host> Context<'_, H> {
         };
         self.retry(&wait, attempt).await
     }
+
+    /// Lists the names directly below a location, trying as long as its fault may heal.
+    pub(crate) async fn list_names(
+        &self,
+        phase: Phase,
+        attempted: Attempted,
+        location: &Location,
+    ) -> Result<Vec<String>, Fault> {
+        let wait = self.wait(phase, &format!("{phase}:{location}"), OBJECT_DEADLINE);
+        let attempt = || async {
+            let listed = self.host.list_objects(location).await;
+            listed.map_err(|error| fault_of(attempted, error).seen("prefix", location))
+        };
+        self.retry(&wait, attempt).await
+    }
 }

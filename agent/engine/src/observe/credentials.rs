@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
+use crate::meaning::Attempted;
 use crate::request::CredentialSource;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -17,7 +17,6 @@ use quake_plan::credentials::{self, WantedKeypair, WantedSecret};
 use quake_plan::files::EtcdManifest;
 use quake_plan::keyset;
 use quake_plan::known::{Credentials, Keypair};
-use std::time::Duration;
 
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
 const READ_LANES: usize = 4;
@@ -107,18 +106,9 @@ impl<H: Host> Context<'_, H> {
         directory: &Location,
         suffix: &str,
     ) -> Result<Option<Secret<String>>, Fault> {
-        let wait = self.wait(
-            Phase::Credentials,
-            &format!("credentials:{directory}"),
-            Duration::from_secs(600),
-        );
-        let attempt = || async {
-            let listed = self.host.list_objects(directory).await;
-            listed.map_err(|error| {
-                fault_of(Attempted::ReadCredential, error).seen("prefix", directory)
-            })
-        };
-        let names = self.retry(&wait, attempt).await?;
+        let names = self
+            .list_names(Phase::Credentials, Attempted::ReadCredential, directory)
+            .await?;
         match keyset::newest_serial(&names, suffix) {
             Some(name) => self.read_text(&directory.join(name), true).await,
             None => Ok(None),

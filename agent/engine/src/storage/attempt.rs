@@ -3,7 +3,7 @@
 
 use super::pass::Pass;
 use crate::context::Context;
-use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts};
+use quake_model::facts::{AttachmentState, VolumeFacts};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
 use quake_plan::storage::{Journal, Slot};
@@ -35,12 +35,7 @@ pub(super) async fn settle_intent<H: Host>(
 fn is_here(pass: &Pass, volume_id: &str) -> bool {
     let mut volumes = pass.world.volumes.iter();
     let volume = volumes.find(|volume| volume.volume_id == volume_id);
-    volume.is_some_and(|volume| {
-        let mut attachments = volume.attachments.iter();
-        attachments.any(|a| {
-            a.instance_id == pass.world.me.instance_id && a.state == AttachmentState::Attached
-        })
-    })
+    volume.is_some_and(|volume| volume.is_attached_to(&pass.world.me.instance_id))
 }
 
 /// Whether a living peer has a volume of the member that is meant; one that was asked for, not from before the ask.
@@ -62,9 +57,7 @@ fn is_taken(pass: &Pass, journal: &Journal) -> bool {
         };
         let mut peers = pass.world.instances.iter();
         let holder = peers.find(|peer| peer.instance_id == attachment.instance_id);
-        let lives = holder.is_some_and(|peer| {
-            matches!(peer.state, InstanceState::Pending | InstanceState::Running)
-        });
+        let lives = holder.is_some_and(|peer| peer.state.is_alive());
         let since = attachment.since;
         let later = since.is_none_or(|since| since.0.saturating_add(SKEW_MS) >= asked);
         let is_there = matches!(
@@ -79,7 +72,6 @@ fn is_taken(pass: &Pass, journal: &Journal) -> bool {
 pub(super) fn holds_any(pass: &Pass) -> bool {
     let ours = &pass.world.me.instance_id;
     let volumes = pass.world.volumes.iter();
-    let of_etcd = volumes.filter(|volume| Slot::of_tags(&volume.tags).is_some());
-    let mut attachments = of_etcd.flat_map(|volume| &volume.attachments);
-    attachments.any(|a| a.instance_id == *ours && a.state != AttachmentState::Detached)
+    let mut of_etcd = volumes.filter(|volume| Slot::of_tags(&volume.tags).is_some());
+    of_etcd.any(|volume| volume.is_held_by(ours))
 }

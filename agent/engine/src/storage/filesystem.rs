@@ -19,10 +19,6 @@ use quake_plan::storage::{
     Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside, newest_backup,
     surface,
 };
-use std::time::Duration;
-
-/// How long listing the backups may take. A guess.
-const LIST_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
 /// How often a device that cannot be read is read again before that is believed.
 const PROBES: u32 = 2;
@@ -38,6 +34,8 @@ pub(super) struct Gate {
     /// The volume as EC2 showed it last.
     pub(super) volume: VolumeFacts,
     pub(super) expectation: Option<Expectation>,
+    /// Whether its filesystem was checked for this decision.
+    pub(super) is_checked: bool,
     /// What the check said, where it was damaged.
     pub(super) check: Option<FilesystemCheck>,
     /// Why it cannot be mounted.
@@ -122,12 +120,14 @@ pub(super) async fn look<H: Host>(
     let (mut surface, contents) = probe(context, volume, device, *format_intent).await?;
     let mut found = InsideFacts::default();
     let mut inside_seen = Inside::NoMarker;
+    let mut is_checked = false;
     let mut check = None;
     let mut unmountable = None;
     if surface == Surface::Ext4 {
         let uuid = uuid_of(contents.as_ref());
         match context.look_inside(device, uuid, identity).await? {
-            Looked::Inside(facts) => {
+            Looked::Inside(facts, checked) => {
+                is_checked = checked;
                 found = facts;
                 inside_seen = judge(context, &subject, &found, contents.as_ref()).await?;
             }
@@ -162,6 +162,7 @@ pub(super) async fn look<H: Host>(
         inside: found,
         volume: subject.shown,
         expectation,
+        is_checked,
         check,
         unmountable,
     })
@@ -292,12 +293,9 @@ async fn expectation<H: Host>(
         Some(store) => store,
         None => context.config_base()?.join("backups/etcd").join(&slot.etcd),
     };
-    let wait = context.wait(Phase::Storage, &format!("storage:{store}"), LIST_DEADLINE);
-    let attempt = || async {
-        let listed = context.host.list_objects(&store).await;
-        listed.map_err(|error| fault_of(Attempted::ReadConfiguration, error).seen("prefix", &store))
-    };
-    let names = context.retry(&wait, attempt).await?;
+    let names = context
+        .list_names(Phase::Storage, Attempted::ReadConfiguration, &store)
+        .await?;
     let newest = newest_backup(&names);
     Ok(newest.map(|name| Expectation::Backup(store.join(name).to_string())))
 }

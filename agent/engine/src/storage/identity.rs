@@ -1,7 +1,7 @@
 //! Reads which life of the cluster is going on, and the authorities of etcd's peers.
 
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::meaning::Attempted;
 use crate::request::CredentialSource;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -9,10 +9,6 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_plan::keyset;
 use quake_plan::storage::{Incarnation, incarnation, key_digests};
-use std::time::Duration;
-
-/// How long a listing of the state store may take. A guess.
-const LIST_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
 impl<H: Host> Context<'_, H> {
     /// The cluster's life, read once.
@@ -67,13 +63,9 @@ impl<H: Host> Context<'_, H> {
                 return keyset::read_authorities(&bundle.to_string(), &text);
             }
         }
-        let wait = self.wait(Phase::Storage, &format!("storage:{issued}"), LIST_DEADLINE);
-        let attempt = || async {
-            let listed = self.host.list_objects(&issued).await;
-            listed
-                .map_err(|error| fault_of(Attempted::ReadCredential, error).seen("prefix", &issued))
-        };
-        let names = self.retry(&wait, attempt).await?;
+        let names = self
+            .list_names(Phase::Storage, Attempted::ReadCredential, &issued)
+            .await?;
         let mut found = Vec::new();
         for name in names.iter().filter(|name| name.ends_with(".crt")) {
             found.extend(self.read_public(&issued.join(name)).await?);

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 
 /// What a look inside a filesystem came to.
 pub(crate) enum Looked {
-    /// It was looked into.
-    Inside(InsideFacts),
+    /// It was looked into; and whether it was checked before, as what is ours is.
+    Inside(InsideFacts, bool),
     /// It is ours, and no safe repair mends it.
     Damaged(FilesystemCheck),
     /// It cannot be mounted, and why.
@@ -55,24 +55,15 @@ impl<H: Host> Context<'_, H> {
         named.ok_or_else(|| missing(format!("no device has the serial of {volume_id}")))
     }
 
-    /// Volumes that are attached here and whose device carries this cluster's marker for that very volume.
+    /// Of the volumes that are attached here, those whose device carries this cluster's marker for that very volume.
     pub(crate) async fn verified(
         &self,
         cluster: &str,
         incarnation: &Incarnation,
-        ours: &str,
-        volumes: &[VolumeFacts],
-    ) -> Result<BTreeSet<String>, Fault> {
-        let is_here = |volume: &&VolumeFacts| {
-            let mut attachments = volume.attachments.iter();
-            attachments.any(|a| a.instance_id == ours && a.state == AttachmentState::Attached)
-        };
-        let here: Vec<&VolumeFacts> = volumes.iter().filter(is_here).collect();
+        here: &[&VolumeFacts],
+        devices: &[DeviceFacts],
+    ) -> BTreeSet<String> {
         let mut verified = BTreeSet::new();
-        if here.is_empty() {
-            return Ok(verified);
-        }
-        let devices = self.devices().await?;
         let uid = incarnation.current.as_deref().unwrap_or_default();
         let expected =
             |volume: &VolumeFacts, slot: &Slot| identity(cluster, uid, slot, &volume.volume_id);
@@ -89,7 +80,7 @@ impl<H: Host> Context<'_, H> {
                 verified.insert(volume.volume_id.clone());
             }
         }
-        Ok(verified)
+        verified
     }
 
     /// Looks inside a filesystem. One whose UUID says that it is ours is checked first: the look does not replay the
@@ -101,19 +92,12 @@ impl<H: Host> Context<'_, H> {
         identity: &VolumeIdentity,
     ) -> Result<Looked, Fault> {
         let own = identity.filesystem_uuid();
-        if filesystem_uuid == Some(own.as_str()) && !self.is_planning() {
-            let checked = self.host.check_filesystem(device).await;
-            let checked = checked.map_err(|error| {
-                fault_of(Attempted::CheckFilesystem, error).seen("volume", &identity.volume_id)
-            })?;
-            match checked {
-                FilesystemCheck::Clean => {}
-                FilesystemCheck::Fixed { output } => self.warn_of_repair(identity, output),
-                FilesystemCheck::Damaged { .. } => return Ok(Looked::Damaged(checked)),
-            }
+        let is_checked = filesystem_uuid == Some(own.as_str()) && !self.is_planning();
+        if is_checked && let Some(damaged) = self.check(device, &identity.volume_id).await? {
+            return Ok(Looked::Damaged(damaged));
         }
         match self.host.look_inside(device).await {
-            Ok(found) => Ok(Looked::Inside(found)),
+            Ok(found) => Ok(Looked::Inside(found, is_checked)),
             Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
             Err(error) => Err(fault_of(Attempted::ReadDisks, error)
                 .seen("volume", &identity.volume_id)
@@ -121,10 +105,27 @@ impl<H: Host> Context<'_, H> {
         }
     }
 
-    fn warn_of_repair(&self, identity: &VolumeIdentity, output: String) {
-        let summary = format!("the filesystem of {} was repaired", identity.volume_id);
-        let fault = Fault::new(Code::StorageFilesystemRepaired, summary).seen("e2fsck", output);
-        self.emitter.emit(Event::Warning { fault });
+    /// Has a filesystem checked and repaired where that loses nothing, which is said; what is left when it cannot be.
+    pub(crate) async fn check(
+        &self,
+        device: &DeviceFacts,
+        volume_id: &str,
+    ) -> Result<Option<FilesystemCheck>, Fault> {
+        let checked = self.host.check_filesystem(device).await;
+        let checked = checked.map_err(|error| {
+            fault_of(Attempted::CheckFilesystem, error).seen("volume", volume_id)
+        })?;
+        match checked {
+            FilesystemCheck::Clean => Ok(None),
+            FilesystemCheck::Fixed { output } => {
+                let summary = format!("the filesystem of {volume_id} was repaired");
+                let fault = Fault::new(Code::StorageFilesystemRepaired, summary);
+                let fault = fault.seen("e2fsck", output);
+                self.emitter.emit(Event::Warning { fault });
+                Ok(None)
+            }
+            FilesystemCheck::Damaged { .. } => Ok(Some(checked)),
+        }
     }
 
     /// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.

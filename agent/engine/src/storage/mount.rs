@@ -47,6 +47,9 @@ pub(crate) async fn mounted<H: Host>(
     let mut changed = false;
     if !is_mounted {
         context.announce(step);
+        if !gate.is_checked {
+            check(context, volume, &device).await?;
+        }
         mount(context, volume, &device).await?;
         changed = true;
     }
@@ -88,7 +91,6 @@ async fn mount<H: Host>(
     volume: &VolumeStep,
     device: &DeviceFacts,
 ) -> Result<(), Fault> {
-    check(context, volume, device).await?;
     let mounted = context.host.mount_device(device, &volume.mount_point).await;
     mounted.map_err(|error| fault_of(Attempted::Mount, error).seen("volume", &volume.volume_id))?;
     if is_mounted(context, volume, device).await? {
@@ -104,35 +106,22 @@ async fn check<H: Host>(
     volume: &VolumeStep,
     device: &DeviceFacts,
 ) -> Result<(), Fault> {
-    let checked = context.host.check_filesystem(device).await;
-    let checked = checked.map_err(|error| {
-        fault_of(Attempted::CheckFilesystem, error).seen("volume", &volume.volume_id)
-    })?;
-    match checked {
-        FilesystemCheck::Clean => Ok(()),
-        FilesystemCheck::Fixed { output } => {
-            let summary = format!("the filesystem of {} was repaired", volume.volume_id);
-            let fault = Fault::new(Code::StorageFilesystemRepaired, summary);
-            let fault = fault.seen("e2fsck", output);
-            context.emitter.emit(Event::Warning { fault });
-            Ok(())
-        }
-        FilesystemCheck::Damaged { status, output } => {
-            let id = &volume.volume_id;
-            let summary = format!(
-                "the filesystem of {id} of {} cannot be repaired safely",
-                volume.slot
-            );
-            Err(Fault::new(Code::StorageFilesystemUnusable, summary)
-                .seen("rule", GateRule::FilesystemCorrupt.name())
-                .seen("status", status)
-                .seen("e2fsck", output)
-                .remedied_by(format!(
-                    "take a snapshot of {id}, then: e2fsck -f {}; or restore etcd's backup",
-                    device.path
-                )))
-        }
-    }
+    let id = &volume.volume_id;
+    let Some(FilesystemCheck::Damaged { status, output }) = context.check(device, id).await? else {
+        return Ok(());
+    };
+    let summary = format!(
+        "the filesystem of {id} of {} cannot be repaired safely",
+        volume.slot
+    );
+    Err(Fault::new(Code::StorageFilesystemUnusable, summary)
+        .seen("rule", GateRule::FilesystemCorrupt.name())
+        .seen("status", status)
+        .seen("e2fsck", output)
+        .remedied_by(format!(
+            "take a snapshot of {id}, then: e2fsck -f {}; or restore etcd's backup",
+            device.path
+        )))
 }
 
 /// Makes the filesystem as large as a volume that was enlarged.

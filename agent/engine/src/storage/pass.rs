@@ -7,7 +7,7 @@ use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
 use futures_util::future::try_join3;
 use quake_model::facts::{
-    Attachment, AttachmentState, DeviceFacts, InstanceState, InstanceView, VolumeFacts, VolumeState,
+    Attachment, AttachmentState, DeviceFacts, InstanceView, VolumeFacts, VolumeState,
 };
 use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
@@ -40,9 +40,11 @@ impl<H: Host> Context<'_, H> {
         let views = self.find_instances(&spec, &volumes, ours).await?;
         let own = views.iter().find(|view| view.instance_id == *ours);
         let own_tags_seen = own.is_some_and(|own| own_tags_seen(&own.tags, &spec.cluster));
+        let here = volumes.iter().filter(|volume| volume.is_attached_to(ours));
+        let here: Vec<&VolumeFacts> = here.collect();
         let verified = self
-            .verified(&spec.cluster, &incarnation, ours, &volumes)
-            .await?;
+            .verified(&spec.cluster, &incarnation, &here, &devices)
+            .await;
         let settled = self.know_mut(|knowledge| {
             knowledge.storage.volumes.clone_from(&volumes);
             knowledge.storage.settling.see(&volumes);
@@ -190,12 +192,9 @@ fn has_several_members(spec: &NodeSpec) -> bool {
 
 /// Whether some volume is attached to a living instance of unknown group: its tags may only be late.
 pub(crate) fn has_unknown_holder(world: &World, views: &[InstanceView]) -> bool {
-    let is_attached = |id: &str| {
-        let mut attachments = world.volumes.iter().flat_map(|volume| &volume.attachments);
-        attachments.any(|a| a.instance_id == id && a.state != AttachmentState::Detached)
-    };
+    let is_attached = |id: &str| world.volumes.iter().any(|volume| volume.is_held_by(id));
     views.iter().any(|view| {
-        let lives = matches!(view.state, InstanceState::Pending | InstanceState::Running);
+        let lives = view.state.is_alive();
         lives && group_of(&view.tags, &world.cluster).is_none() && is_attached(&view.instance_id)
     })
 }

@@ -4,7 +4,7 @@ use super::filesystem::Gate;
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use quake_model::event::Event;
-use quake_model::facts::{DeviceContents, DeviceFacts, FilesystemCheck};
+use quake_model::facts::{DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::spec::EtcdProvider;
@@ -23,7 +23,7 @@ pub(super) fn refusal<H: Host>(
     let seen = gate
         .contents
         .as_ref()
-        .map_or_else(|| "it cannot be read".to_owned(), describe);
+        .map_or_else(|| "it cannot be read".to_owned(), ToString::to_string);
     let mut fault = Fault::new(code, format!("{id} of {slot} is left as it is: {seen}"))
         .seen("rule", rule.name())
         .seen("volume", id)
@@ -127,25 +127,6 @@ fn expected<H: Host>(
                     format!("there are backups, the newest is {location}"),
                 )
                 .remedied_by(format!("{restore}; {consent}"))
-        }
-    }
-}
-
-fn describe(contents: &DeviceContents) -> String {
-    match contents {
-        DeviceContents::Blank => "it is blank".to_owned(),
-        DeviceContents::Filesystem {
-            name, uuid, label, ..
-        } => format!(
-            "a {name} filesystem (UUID {}, label {})",
-            uuid.as_deref().unwrap_or("-"),
-            label.as_deref().unwrap_or("-")
-        ),
-        DeviceContents::Signature { name } => format!("a {name} signature"),
-        DeviceContents::Ambiguous { names } => format!("signatures of {}", names.join(" and ")),
-        DeviceContents::Damaged { name, .. } => format!("parts of {name} that do not fit together"),
-        DeviceContents::Unsigned { offset } => {
-            format!("no signature, and a byte that is not zero at {offset:#x}")
         }
     }
 }

@@ -101,7 +101,7 @@ fn require_formattable(device: &DeviceFacts, wanted: &NewFilesystem) -> Result<I
         Over::Unfinished => format!("{path} is no unfinished work of ours, and is not formatted"),
     };
     let error = PortError::new(Condition::Occupied, summary);
-    Err(error.seen("contents", describe(&contents)))
+    Err(error.seen("contents", &contents))
 }
 
 fn may_be_under(contents: &DeviceContents, wanted: &NewFilesystem) -> bool {
@@ -140,29 +140,6 @@ fn require_made(
         Err(error) => {
             let summary = format!("read the filesystem made on {}", device.path);
             Err(PortError::new(Condition::Io, summary).because(&error))
-        }
-    }
-}
-
-/// What stands in the way of formatting.
-fn describe(contents: &DeviceContents) -> String {
-    match contents {
-        DeviceContents::Blank => "nothing".to_owned(),
-        DeviceContents::Filesystem {
-            name, uuid, label, ..
-        } => {
-            let (uuid, label) = (uuid.as_deref(), label.as_deref());
-            let (uuid, label) = (uuid.unwrap_or("-"), label.unwrap_or("-"));
-            format!("{name} with UUID {uuid} and label {label}")
-        }
-        DeviceContents::Signature { name } => name.clone(),
-        DeviceContents::Ambiguous { names } => names.join(" and "),
-        DeviceContents::Damaged { name, uuid } => {
-            let uuid = uuid.as_deref().unwrap_or("-");
-            format!("parts of {name} with UUID {uuid}")
-        }
-        DeviceContents::Unsigned { offset } => {
-            format!("no signature, and a byte that is not zero at {offset:#x}")
         }
     }
 }

@@ -49,6 +49,13 @@ pub enum InstanceState {
     Unknown,
 }
 
+impl InstanceState {
+    /// Whether it is up or coming up.
+    pub fn is_alive(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
+}
+
 /// An instance as `DescribeInstances` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceView {

@@ -3,6 +3,7 @@
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A volume's state in EC2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +85,20 @@ pub struct VolumeFacts {
     pub attachments: Vec<Attachment>,
 }
 
+impl VolumeFacts {
+    /// Whether EC2 shows it attached to this instance, and the attachment done.
+    pub fn is_attached_to(&self, instance_id: &str) -> bool {
+        let mut attachments = self.attachments.iter();
+        attachments.any(|a| a.instance_id == instance_id && a.state == AttachmentState::Attached)
+    }
+
+    /// Whether this instance has it, or has it on its way there or off.
+    pub fn is_held_by(&self, instance_id: &str) -> bool {
+        let mut attachments = self.attachments.iter();
+        attachments.any(|a| a.instance_id == instance_id && a.state != AttachmentState::Detached)
+    }
+}
+
 /// What a probe of a device's bytes found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -124,6 +139,34 @@ pub enum DeviceContents {
         /// Offset of the first byte that is not zero.
         offset: u64,
     },
+}
+
+/// In an operator's words.
+impl fmt::Display for DeviceContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blank => f.write_str("it is blank"),
+            Self::Filesystem {
+                name, uuid, label, ..
+            } => {
+                let (uuid, label) = (uuid.as_deref(), label.as_deref());
+                let (uuid, label) = (uuid.unwrap_or("-"), label.unwrap_or("-"));
+                write!(f, "a {name} filesystem (UUID {uuid}, label {label})")
+            }
+            Self::Signature { name } => write!(f, "a {name} signature"),
+            Self::Ambiguous { names } => write!(f, "signatures of {}", names.join(" and ")),
+            Self::Damaged { name, uuid } => {
+                let uuid = uuid.as_deref().unwrap_or("-");
+                write!(f, "parts of {name} that do not fit together (UUID {uuid})")
+            }
+            Self::Unsigned { offset } => {
+                write!(
+                    f,
+                    "no signature, and a byte that is not zero at {offset:#x}"
+                )
+            }
+        }
+    }
 }
 
 /// What a look inside an ext4 filesystem found, without writing to it.

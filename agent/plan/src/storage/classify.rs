@@ -3,7 +3,7 @@
 use super::rule::Rule;
 use super::tags::{self, BadTags, Slot};
 use super::world::{Incarnation, World};
-use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
+use quake_model::facts::{Attachment, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Ver
         .filter(|it| it.standing != Standing::Ignored);
     let claims: Vec<Option<Slot>> = claims.map(|verdict| verdict.slot.clone()).collect();
     let weight = |verdict: &Verdict<'_>| {
-        let is_here = is_on(verdict.volume, &world.me.instance_id);
+        let is_here = verdict.volume.is_held_by(&world.me.instance_id);
         let is_held = !verdict.volume.attachments.is_empty();
         let standing = verdict.standing;
         (standing != Standing::Ignored, is_here, standing, is_held)
@@ -91,12 +91,6 @@ fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Ver
         claims,
         ..chosen
     })
-}
-
-/// Whether an instance has a volume, or has it on its way there or off.
-pub(super) fn is_on(volume: &VolumeFacts, instance_id: &str) -> bool {
-    let mut attachments = volume.attachments.iter();
-    attachments.any(|a| a.instance_id == instance_id && a.state != AttachmentState::Detached)
 }
 
 /// A volume's listing, without its id, as something that has an order and in which the order of its attachments

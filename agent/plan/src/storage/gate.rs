@@ -3,8 +3,8 @@
 //! A device is formatted only when it is proven blank; that nothing was recognised on it proves nothing.
 
 use super::marker::{Marker, VolumeIdentity};
+use super::rule::rules;
 use quake_model::facts::{DeviceContents, InsideFacts, Over};
-use quake_model::fault::Code;
 use std::collections::BTreeSet;
 
 /// What the bytes of a device show.
@@ -99,32 +99,9 @@ impl GateDecision {
     }
 }
 
-macro_rules! gate_rules {
-    ($($(#[$doc:meta])* $rule:ident = $name:literal $(=> $code:ident)?;)*) => {
-        /// One rule of the gate; printed by its name.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum GateRule { $($(#[$doc])* $rule,)* }
-
-        impl GateRule {
-            /// Every rule.
-            pub const ALL: &[Self] = &[$(Self::$rule,)*];
-
-            /// The rule's name.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$rule => $name,)* }
-            }
-
-            /// The fault it becomes; `None` for one that lets the boot go on.
-            pub fn code(self) -> Option<Code> {
-                match self { $(Self::$rule => gate_rules!(@code $($code)?),)* }
-            }
-        }
-    };
-    (@code) => { None };
-    (@code $code:ident) => { Some(Code::$code) };
-}
-
-gate_rules! {
+rules! {
+    /// One rule of the gate; printed by its name.
+    GateRule:
     /// The marker says that it is ours.
     Mount = "OK_MOUNT";
     /// etcd's own files say that it is ours.

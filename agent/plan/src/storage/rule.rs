@@ -1,6 +1,5 @@
 //! The rules of the choice by name: each decision says which one made it.
 
-use quake_model::fault::Code;
 use std::fmt;
 
 /// What a decision asks for.
@@ -31,13 +30,18 @@ impl Action {
     }
 }
 
+/// Makes an enum of rules from a table: the meaning of each, its name, and the fault it becomes where it becomes one.
 macro_rules! rules {
-    ($(#[doc = $meaning:literal] $rule:ident = $name:literal $(=> $code:ident)?;)*) => {
-        /// One rule of the choice; printed by its name.
+    (
+        $(#[doc = $about:literal])*
+        $table:ident:
+        $(#[doc = $meaning:literal] $rule:ident = $name:literal $(=> $code:ident)?;)*
+    ) => {
+        $(#[doc = $about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Rule { $(#[doc = $meaning] $rule,)* }
+        pub enum $table { $(#[doc = $meaning] $rule,)* }
 
-        impl Rule {
+        impl $table {
             /// Every rule.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
@@ -52,16 +56,19 @@ macro_rules! rules {
             }
 
             /// The fault it becomes when it ends a boot; `None` for one that never does.
-            pub fn code(self) -> Option<Code> {
-                match self { $(Self::$rule => rules!(@code $($code)?),)* }
+            pub fn code(self) -> Option<quake_model::fault::Code> {
+                match self { $(Self::$rule => $crate::storage::rule::rules!(@code $($code)?),)* }
             }
         }
     };
     (@code) => { None };
-    (@code $code:ident) => { Some(Code::$code) };
+    (@code $code:ident) => { Some(quake_model::fault::Code::$code) };
 }
+pub(super) use rules;
 
 rules! {
+    /// One rule of the choice; printed by its name.
+    Rule:
     /// The volume is on this instance.
     AlreadyOurs = "OK_ALREADY_OURS";
     /// The volume is free.

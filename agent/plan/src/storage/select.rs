@@ -3,13 +3,12 @@
 //! Total and pure: no clock, no chance, and no dependence on the order in which EC2 lists anything. The rules
 //! and their order are those of docs/volumes.md.
 
-use super::classify::{Standing, Verdict, classify, is_on};
+use super::classify::{Standing, Verdict, classify};
 use super::decision::{Decision, Detail, SlotDecision};
 use super::rule::{Action, Rule};
 use super::slot::decide_slot;
 use super::tags::Slot;
 use super::world::{Peer, World};
-use quake_model::facts::InstanceState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides each slot of the member this node runs.
@@ -121,10 +120,9 @@ impl Choice<'_> {
     /// or a listing that contradicts itself speaks against it. It is no reason to take another member.
     fn present(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
         let me = &self.world.me.instance_id;
-        let here = self
-            .verdicts
-            .iter()
-            .filter(|verdict| verdict.standing >= Standing::Conflict && is_on(verdict.volume, me));
+        let here = self.verdicts.iter().filter(|verdict| {
+            verdict.standing >= Standing::Conflict && verdict.volume.is_held_by(me)
+        });
         here.filter_map(|verdict| verdict.slot.as_ref())
             .map(|slot| slot.member.as_str())
             .filter(|member| names.contains(member))
@@ -219,8 +217,7 @@ impl Choice<'_> {
         let me = &self.world.me;
         let is_before =
             |peer: &&Peer| (peer.launched, &peer.instance_id) < (me.launched, &me.instance_id);
-        let lives =
-            |peer: &&Peer| matches!(peer.state, InstanceState::Pending | InstanceState::Running);
+        let lives = |peer: &&Peer| peer.state.is_alive();
         let peers = self.world.instances.iter();
         let before: BTreeSet<&str> = peers
             .filter(|peer| peer.instance_id != me.instance_id)
@@ -238,7 +235,7 @@ impl Choice<'_> {
             verdict.slot.is_some() && verdict.standing >= Standing::Conflict
         };
         let mut volumes = self.verdicts.iter().filter(of_etcd);
-        volumes.any(|verdict| is_on(verdict.volume, instance_id))
+        volumes.any(|verdict| verdict.volume.is_held_by(instance_id))
     }
 
     /// No member is this instance's: by the spec, or because nothing is tagged for one here, or not yet.

@@ -220,9 +220,7 @@ impl Facts {
         if self.instances.is_empty() {
             return holders.into_iter().map(|id| (id, None)).collect();
         }
-        let lives = |view: &&InstanceView| {
-            matches!(view.state, InstanceState::Pending | InstanceState::Running)
-        };
+        let lives = |view: &&InstanceView| view.state.is_alive();
         let decides = |view: &&InstanceView| match group {
             Some(group) => group_of(&view.tags, &self.cluster).as_deref() == Some(group),
             None => {
