@@ -1,10 +1,8 @@
-//! Effects of quake-agent: EC2, IMDS, S3 and HTTP, disks, files, systemd, netlink. Each method is one
+//! Effects of quake-agent: EC2, IMDS, S3, disks, files, systemd, netlink. Each method is one
 //! attempt with a typed error; nothing here retries, sleeps, plans or reports.
 
-pub mod assets;
 pub mod aws;
 pub mod clock;
-pub mod http;
 pub mod imds;
 pub mod linux;
 pub mod objects;

@@ -1,8 +1,8 @@
 //! The EC2 port keeps the contract of every cloud, on EC2 as moto plays it and a proxy that adds what moto lacks.
 
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, Surroundings};
-use quake_host::http::HttpSettings;
 use quake_host::imds::{Imds, MetadataEndpoint};
+use quake_http::HttpSettings;
 use quake_integration::ec2::{Ec2 as Region, Rules};
 use quake_integration::http::Server;
 use quake_integration::imds::Metadata;

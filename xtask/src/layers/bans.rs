@@ -31,6 +31,14 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
+        folder: "agent/http",
+        groups: &[WAITING],
+    },
+    Row {
+        folder: "agent/assets",
+        groups: &[WAITING],
+    },
+    Row {
         folder: "agent/host",
         groups: &[WAITING],
     },

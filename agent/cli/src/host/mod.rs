@@ -8,14 +8,14 @@ pub(crate) use observer::Observer;
 
 use crate::args::AssetMode;
 use crate::parts::Part;
-use quake_host::assets::{AssetSettings, AssetSource, AssetStore};
+use quake_assets::{AssetSettings, AssetSource, AssetStore};
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
-use quake_host::http::HttpSettings;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
 use quake_host::objects::StateStore;
 use quake_host::probes::HttpProbes;
 use quake_host::systemd::Systemd;
+use quake_http::HttpSettings;
 use quake_model::ports::PortError;
 use quake_testkit::SimHost;
 use std::collections::BTreeSet;

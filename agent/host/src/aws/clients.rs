@@ -1,8 +1,8 @@
 //! The SDK's clients: our resolver, our proxies, one TLS provider, no retries, made when first needed.
 
+use super::connector::{SdkResolver, proxy_config};
 use super::meter::Calls;
 use super::settings::{AwsSettings, CredentialSource, Surroundings};
-use crate::http::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT, Resolver};
 use crate::imds::{Imds, ImdsCredentials};
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
@@ -15,6 +15,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use quake_http::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT};
 use quake_model::ports::{Condition, PortError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -129,7 +130,7 @@ impl Aws {
         let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
         set.as_deref().map_or_else(
             || format!("{service}.{region}.amazonaws.com{suffix}"),
-            crate::http::shown,
+            quake_http::shown,
         )
     }
 
@@ -196,7 +197,7 @@ fn build_http_client(http: &HttpSettings) -> Result<SharedHttpClient, PortError>
     let context = context.map_err(|error| {
         PortError::new(Condition::Malformed, "the TLS settings cannot be used").because(&error)
     })?;
-    let proxy = http.proxy.for_aws();
+    let proxy = proxy_config(&http.proxy);
     Ok(
         Builder::new().build_with_connector_fn(move |settings, components| {
             let mut connector = Connector::builder();
@@ -206,7 +207,7 @@ fn build_http_client(http: &HttpSettings) -> Result<SharedHttpClient, PortError>
                 .proxy_config(proxy.clone())
                 .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
                 .tls_context(context.clone())
-                .build_with_resolver(Resolver)
+                .build_with_resolver(SdkResolver)
         }),
     )
 }

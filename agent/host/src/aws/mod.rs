@@ -1,6 +1,7 @@
 //! AWS: who may call, EC2, S3, and what their refusals mean.
 
 mod clients;
+mod connector;
 mod ec2;
 mod ec2_facts;
 mod failure;

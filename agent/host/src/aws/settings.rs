@@ -1,6 +1,6 @@
 //! What the environment says about AWS: regions, endpoints and whose credentials.
 
-use crate::http::HttpSettings;
+use quake_http::HttpSettings;
 use quake_model::redact::Secret;
 
 /// Where the agent runs, which decides whose credentials it may use without being told.

@@ -1,9 +1,9 @@
 //! AWS as a local server plays it, with the metadata service on the same port.
 
 use super::{Aws, AwsSettings, Calls, Surroundings};
-use crate::http::HttpSettings;
-use crate::http::testing::{Reply, Seen, Server};
 use crate::imds::{Imds, MetadataEndpoint};
+use quake_http::HttpSettings;
+use quake_http::testing::{Reply, Seen, Server};
 
 /// The credentials that the metadata service of the tests gives out.
 const CREDENTIALS: &str = r#"{"Code":"Success","AccessKeyId":"ASIAEXAMPLEEXAMPLE12","SecretAccessKey":"s3cr3t","Token":"t0ken","Expiration":"2099-01-01T00:00:00Z"}"#;

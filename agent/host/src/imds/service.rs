@@ -3,7 +3,7 @@
 use super::token::{Session, open_session};
 use super::{instance, user_data};
 use crate::aws::Calls;
-use crate::http::{build_metadata_client, describe_failure};
+use quake_http::{build_metadata_client, describe_failure};
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::{Condition, Metadata, PortError};
 use reqwest::{Client, Response, StatusCode};

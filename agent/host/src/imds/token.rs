@@ -1,8 +1,8 @@
 //! The session token: asked for once per process, at whichever endpoint answers first.
 
 use crate::aws::Calls;
-use crate::http::{describe_failure, is_after_connecting};
 use futures_util::future::{Either, select};
+use quake_http::{describe_failure, is_after_connecting};
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::Secret;
 use reqwest::{Client, Response, StatusCode};

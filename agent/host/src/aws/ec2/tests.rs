@@ -3,9 +3,9 @@
 use super::*;
 use crate::aws::testing::{aws_at, ec2_error};
 use crate::aws::{AwsSettings, Calls, Surroundings};
-use crate::http::HttpSettings;
-use crate::http::testing::{Reply, Seen, Server, closed_port};
 use crate::imds::{Imds, MetadataEndpoint};
+use quake_http::HttpSettings;
+use quake_http::testing::{Reply, Seen, Server, closed_port};
 use quake_model::facts::{AttachmentState, InstanceState, VolumeState};
 use quake_model::ports::{Condition, Meter};
 use std::sync::atomic::{AtomicUsize, Ordering};

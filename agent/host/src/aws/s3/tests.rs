@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aws::testing::{aws_at, s3_error};
-use crate::http::testing::{Reply, Seen};
+use quake_http::testing::{Reply, Seen};
 use quake_model::ports::Meter;
 
 fn location(text: &str) -> Location {

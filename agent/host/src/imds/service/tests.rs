@@ -1,8 +1,8 @@
 //! The service as a small local server plays it: every way in which it answers or does not.
 
 use super::*;
-use crate::http::testing::{Reply, Seen, Server, closed_port};
 use crate::imds::ImdsCredentials;
+use quake_http::testing::{Reply, Seen, Server, closed_port};
 use quake_model::ports::Meter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -9,7 +9,7 @@ use super::manifest::{Manifest, StoredFile};
 use super::place;
 use super::source::{AssetSource, Bytes, paths_below};
 use super::staging::{Staging, remove_stale};
-use crate::http::{HttpSettings, shown};
+use quake_http::{HttpSettings, shown};
 use quake_model::digest::Digest;
 use quake_model::facts::Placed;
 use quake_model::ports::{AssetFetched, Assets, Condition, PortError, ReportBytes};

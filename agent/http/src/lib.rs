@@ -6,12 +6,10 @@ mod failure;
 mod proxy;
 mod resolver;
 
-pub use client::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT};
+pub use client::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT, build_metadata_client};
+pub use failure::{describe_failure, is_after_connecting, shown};
 pub use proxy::ProxySettings;
 pub use resolver::Resolver;
 
-pub(crate) use client::build_metadata_client;
-pub(crate) use failure::{describe_failure, is_after_connecting, shown};
-
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -71,7 +71,7 @@ impl HttpSettings {
     /// # Errors
     ///
     /// As [`HttpSettings::build_client`].
-    pub(crate) fn read_bundle_pem(&self) -> Result<Option<Vec<u8>>, PortError> {
+    pub fn read_bundle_pem(&self) -> Result<Option<Vec<u8>>, PortError> {
         let Some(path) = &self.ca_bundle else {
             return Ok(None);
         };
@@ -118,7 +118,7 @@ impl HttpSettings {
 /// # Errors
 ///
 /// `Malformed` when the client cannot be made, which would be a defect of the build.
-pub(crate) fn build_metadata_client() -> Result<Client, PortError> {
+pub fn build_metadata_client() -> Result<Client, PortError> {
     Client::builder()
         .user_agent(USER_AGENT)
         .dns_resolver(Arc::new(Resolver))

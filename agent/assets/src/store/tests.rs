@@ -5,9 +5,9 @@ mod mirrors;
 mod offline;
 
 use super::*;
-use crate::http::testing::{Reply, Seen, Server, closed_port};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use quake_http::testing::{Reply, Seen, Server, closed_port};
 use quake_model::digest::Algorithm;
 use std::io::Write;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Where bytes of assets come from: a mirror, or a file of this machine.
 
 use super::failure::store_failure;
-use crate::http::{describe_failure, shown};
+use quake_http::{describe_failure, shown};
 use quake_model::ports::{Condition, PortError};
 use reqwest::{Client, Response, StatusCode, Url};
 use std::io::ErrorKind;

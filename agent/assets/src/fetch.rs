@@ -5,7 +5,7 @@ use super::failure::{check_space, free_bytes};
 use super::looks::describe_bytes;
 use super::source::Bytes;
 use super::staging::Staging;
-use crate::http::shown;
+use quake_http::shown;
 use quake_model::ports::{Condition, PortError, ReportBytes};
 use quake_model::spec::AssetSpec;
 use std::path::Path;

@@ -3,7 +3,6 @@
 //! The instance's own services (metadata, time, loopback) never do: a proxy that answers for
 //! 169.254.169.254 would hand out another machine's identity, or an error page.
 
-use aws_smithy_http_client::proxy::ProxyConfig;
 use quake_model::redact::Secret;
 use reqwest::{ClientBuilder, NoProxy, Proxy};
 
@@ -48,7 +47,7 @@ impl ProxySettings {
     }
 
     /// Gives these proxies to a client in the making, in place of its own reading of the environment.
-    pub(super) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, reqwest::Error> {
+    pub(crate) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, reqwest::Error> {
         let mut builder = builder.no_proxy();
         if let Some(url) = &self.http {
             builder = builder.proxy(Proxy::http(url.expose())?.no_proxy(self.exceptions()));
@@ -59,21 +58,19 @@ impl ProxySettings {
         Ok(builder)
     }
 
-    /// The same for the AWS SDK, whose client takes one proxy for one scheme or for both.
-    ///
-    /// With two different proxies the one for https is taken, for that is what AWS speaks; an endpoint of
-    /// plain http is then reached directly.
-    pub(crate) fn for_aws(&self) -> ProxyConfig {
-        let proxy = match (&self.http, &self.https) {
-            (Some(http), Some(https)) if http == https => ProxyConfig::all(https.expose().as_str()),
-            (_, Some(https)) => ProxyConfig::https(https.expose().as_str()),
-            (Some(http), None) => ProxyConfig::http(http.expose().as_str()),
-            (None, None) => Ok(ProxyConfig::disabled()),
-        };
-        // A URL that does not parse was refused with its reason when the reqwest client was made of it.
-        proxy
-            .unwrap_or_else(|_| ProxyConfig::disabled())
-            .no_proxy(&self.direct)
+    /// The proxy for plain http, if there is one.
+    pub fn http(&self) -> Option<&Secret<String>> {
+        self.http.as_ref()
+    }
+
+    /// The proxy for https, if there is one.
+    pub fn https(&self) -> Option<&Secret<String>> {
+        self.https.as_ref()
+    }
+
+    /// Hosts that are reached directly, in the form of `no_proxy`.
+    pub fn direct(&self) -> &str {
+        &self.direct
     }
 
     fn exceptions(&self) -> Option<NoProxy> {
@@ -84,7 +81,7 @@ impl ProxySettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::testing::{Reply, Server};
+    use crate::testing::{Reply, Server};
 
     fn settings(pairs: &[(&str, &str)]) -> ProxySettings {
         ProxySettings::from_lookup(|name| {

@@ -4,7 +4,6 @@
 //! `hosts: files resolve …` (Ubuntu, Flatcar) of a newer glibc it dies of SIGFPE on the first name
 //! (measured, 2026-11: glibc 2.36 binary on 2.41). hickory reads `/etc/hosts` and `/etc/resolv.conf` itself.
 
-use aws_smithy_runtime_api::client::dns::{DnsFuture, ResolveDns, ResolveDnsError};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, ResolverConfig};
 use hickory_resolver::net::NetError;
@@ -48,12 +47,6 @@ impl Resolve for Resolver {
             let addresses = found.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as Addrs)
         })
-    }
-}
-
-impl ResolveDns for Resolver {
-    fn resolve_dns<'a>(&'a self, name: &'a str) -> DnsFuture<'a> {
-        DnsFuture::new(async move { self.lookup(name).await.map_err(ResolveDnsError::new) })
     }
 }
 

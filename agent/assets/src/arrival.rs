@@ -163,7 +163,7 @@ fn write_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assets::layout::Layout;
+    use crate::layout::Layout;
 
     #[tokio::test]
     async fn the_error_of_a_disk_that_fails_is_the_arrivals_and_its_file_goes() {

@@ -6,20 +6,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// One request as the server read it.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// Such as `GET`.
-    pub(crate) method: String,
+    pub method: String,
     /// The target with its query; absolute when the client took the server for a proxy.
-    pub(crate) path: String,
+    pub path: String,
     /// The head's lines after the first, as sent.
-    pub(crate) headers: Vec<String>,
+    pub headers: Vec<String>,
     /// The body, as far as it is text.
-    pub(crate) body: String,
+    pub body: String,
 }
 
 impl Seen {
     /// The value of a header, if it was sent.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then_some(value.trim())
@@ -29,7 +29,7 @@ impl Seen {
 
 /// What the server sends back.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
+pub struct Reply {
     status: u16,
     headers: Vec<String>,
     body: Vec<u8>,
@@ -39,12 +39,12 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// A body of text.
-    pub(crate) fn text(status: u16, body: &str) -> Self {
+    pub fn text(status: u16, body: &str) -> Self {
         Self::bytes(status, body.as_bytes())
     }
 
     /// A body of bytes.
-    pub(crate) fn bytes(status: u16, body: &[u8]) -> Self {
+    pub fn bytes(status: u16, body: &[u8]) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -55,19 +55,19 @@ impl Reply {
     }
 
     /// Adds a header.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push(format!("{name}: {value}\r\n"));
         self
     }
 
     /// Declares a length that the body does not have; the connection closes after the body.
-    pub(crate) fn declaring(mut self, length: usize) -> Self {
+    pub fn declaring(mut self, length: usize) -> Self {
         self.declared = Some(length);
         self
     }
 
     /// Sends what there is and then neither sends nor closes.
-    pub(crate) fn hanging(mut self) -> Self {
+    pub fn hanging(mut self) -> Self {
         self.hangs = true;
         self
     }
@@ -84,14 +84,14 @@ impl Reply {
 
 /// The server; it ends with the test's runtime.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     address: std::net::SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
     /// Starts a server on a free port of 127.0.0.1.
-    pub(crate) async fn start<F>(answer: F) -> Self
+    pub async fn start<F>(answer: F) -> Self
     where
         F: Fn(&Seen) -> Reply + Send + Sync + 'static,
     {
@@ -109,12 +109,12 @@ impl Server {
     }
 
     /// The URL of a path on this server.
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// Requests so far.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<Seen> {
         self.seen
             .lock()
             .expect("no test panics while it holds it")
@@ -122,14 +122,14 @@ impl Server {
     }
 
     /// Requests so far as `METHOD path`.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let line = |seen: &Seen| format!("{} {}", seen.method, seen.path);
         self.seen().iter().map(line).collect()
     }
 }
 
 /// The URL of a port on which nothing listens.
-pub(crate) async fn closed_port() -> String {
+pub async fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
     format!("http://{address}")

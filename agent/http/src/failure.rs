@@ -5,7 +5,7 @@ use quake_model::redact::scrub;
 use reqwest::{Error, Url};
 
 /// The URL without its user information and query, which may sign it.
-pub(crate) fn shown(url: &str) -> String {
+pub fn shown(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else {
         return scrub(url);
     };
@@ -18,12 +18,12 @@ pub(crate) fn shown(url: &str) -> String {
 }
 
 /// Whether the peer accepted the connection and then stayed silent.
-pub(crate) fn is_after_connecting(error: &Error) -> bool {
+pub fn is_after_connecting(error: &Error) -> bool {
     error.is_timeout() && !error.is_connect()
 }
 
 /// The error of a request to `url` that was never answered, or whose answer ended early.
-pub(crate) fn describe_failure(url: &str, error: Error) -> PortError {
+pub fn describe_failure(url: &str, error: Error) -> PortError {
     let place = shown(url);
     let what = match &error {
         error if error.is_connect() && error.is_timeout() => "did not open a connection in time",
