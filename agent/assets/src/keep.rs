@@ -171,7 +171,7 @@ pub(super) fn write_stub(
         bytes += metadata.len();
         stored.push(StoredFile::of(name, &metadata));
         match asset.kind {
-            AssetKind::TarGz => staged.keep(&files.join(name))?,
+            AssetKind::Archive => staged.keep(&files.join(name))?,
             AssetKind::Plain => {
                 make_family(layout, &asset.digest)?;
                 let manifest = write_manifest(staging, asset, &url, stored.clone())?;
@@ -180,7 +180,7 @@ pub(super) fn write_stub(
             }
         }
     }
-    if asset.kind == AssetKind::TarGz {
+    if asset.kind == AssetKind::Archive {
         keep_folder(layout, staging, asset, &url, (folder, stored))?;
     }
     Ok(AssetFetched {

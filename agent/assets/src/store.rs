@@ -112,7 +112,7 @@ impl AssetStore {
         let (layout, asset, url) = (self.layout.clone(), asset.clone(), shown(url));
         let kept = on_blocking_thread(move || match asset.kind {
             AssetKind::Plain => keep_file(&layout, &staging, &asset, &url, arrived),
-            AssetKind::TarGz => keep_archive(&layout, &staging, &asset, &url, arrived),
+            AssetKind::Archive => keep_archive(&layout, &staging, &asset, &url, arrived),
         });
         kept.await?;
         Ok(size)
@@ -172,7 +172,7 @@ impl Assets for AssetStore {
         let (layout, asset) = (self.layout.clone(), asset.clone());
         let is_stub = self.source == AssetSource::Stub;
         on_blocking_thread(move || match asset.kind {
-            AssetKind::TarGz => Ok(has_archive(&layout, &asset.digest)),
+            AssetKind::Archive => Ok(has_archive(&layout, &asset.digest)),
             AssetKind::Plain if has_file(&layout, &asset.digest) => Ok(true),
             // A stub's bytes have another digest than the one it stands in for.
             AssetKind::Plain if is_stub => Ok(false),

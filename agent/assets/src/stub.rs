@@ -34,9 +34,9 @@ const CONTAINERD: &[&str] = &[
 pub(super) fn stub_names(asset: &AssetSpec) -> &'static [&'static str] {
     match asset.kind {
         AssetKind::Plain => &[""],
-        AssetKind::TarGz if asset.name.starts_with("containerd") => CONTAINERD,
-        AssetKind::TarGz if asset.name.starts_with("crictl") => &["crictl"],
-        AssetKind::TarGz => CNI_PLUGINS,
+        AssetKind::Archive if asset.name.starts_with("containerd") => CONTAINERD,
+        AssetKind::Archive if asset.name.starts_with("crictl") => &["crictl"],
+        AssetKind::Archive => CNI_PLUGINS,
     }
 }
 

@@ -82,7 +82,7 @@ fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
 fn archived(bytes: &[u8], urls: Vec<String>) -> AssetSpec {
     AssetSpec {
         name: "cni-plugins.tgz".to_owned(),
-        kind: AssetKind::TarGz,
+        kind: AssetKind::Archive,
         ..plain(bytes, urls)
     }
 }

@@ -14,7 +14,7 @@ impl<H: Host> Context<'_, H> {
         for asset in spec
             .assets
             .iter()
-            .filter(|asset| asset.kind == AssetKind::TarGz)
+            .filter(|asset| asset.kind == AssetKind::Archive)
         {
             let members = match self.host.list_members(&asset.digest).await {
                 Ok(members) => members,

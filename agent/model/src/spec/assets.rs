@@ -9,8 +9,28 @@ use serde::Serialize;
 pub enum AssetKind {
     /// One file, used as it is.
     Plain,
-    /// A gzip-compressed tar archive (`.tar.gz`, `.tgz`).
-    TarGz,
+    /// A tar archive, of which the files are used; how it is compressed, its first bytes tell.
+    Archive,
+}
+
+impl AssetKind {
+    /// The kind of a file of this name.
+    pub fn of_name(name: &str) -> Self {
+        const ARCHIVES: [&str; 8] = [
+            ".tar",
+            ".tar.gz",
+            ".tgz",
+            ".tar.xz",
+            ".txz",
+            ".tar.zst",
+            ".tzst",
+            ".tar.zstd",
+        ];
+        match ARCHIVES.iter().any(|ending| name.ends_with(ending)) {
+            true => Self::Archive,
+            false => Self::Plain,
+        }
+    }
 }
 
 /// One pinned file and where it may be had.
@@ -30,7 +50,7 @@ impl AssetSpec {
     /// Whether this is the archive of CNI plugins, by the folder its URL names in every Kubernetes
     /// release (`network-plugins/`, later `containernetworking/plugins/`).
     pub fn is_cni_plugins(&self) -> bool {
-        self.kind == AssetKind::TarGz
+        self.kind == AssetKind::Archive
             && self.urls.iter().any(|url| {
                 url.contains("/network-plugins/")
                     || url.contains("containernetworking/plugins/")

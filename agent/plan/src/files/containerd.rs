@@ -34,7 +34,7 @@ pub(crate) fn unit_files(spec: &NodeSpec) -> Vec<String> {
 fn archive(spec: &NodeSpec) -> Option<&AssetSpec> {
     spec.assets
         .iter()
-        .find(|asset| asset.kind == AssetKind::TarGz && asset.name.starts_with("containerd-"))
+        .find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with("containerd-"))
 }
 
 fn programs(archive: &AssetSpec, known: &Known) -> Vec<Action> {

@@ -28,7 +28,7 @@ pub(crate) fn actions(spec: &NodeSpec, docker: &DockerRuntime, known: &Known) ->
 fn archive(spec: &NodeSpec) -> Option<&AssetSpec> {
     spec.assets
         .iter()
-        .find(|asset| asset.kind == AssetKind::TarGz && asset.name.starts_with("docker-"))
+        .find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with("docker-"))
 }
 
 fn programs(spec: &NodeSpec, known: &Known) -> Vec<Action> {

@@ -53,11 +53,7 @@ pub(super) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault>
         .first()
         .map(|url| file_name(url).to_owned())
         .unwrap_or_default();
-    let kind = if name.ends_with(".tar.gz") || name.ends_with(".tgz") {
-        AssetKind::TarGz
-    } else {
-        AssetKind::Plain
-    };
+    let kind = AssetKind::of_name(&name);
     Ok(AssetSpec {
         name,
         digest,
@@ -119,7 +115,7 @@ mod tests {
         let text = format!("{SHA1}@https://a/cni-v0.7.5.tgz,http://b/x/other.tgz");
         let asset = read(&text).expect("a good entry");
         assert_eq!(asset.name, "cni-v0.7.5.tgz");
-        assert_eq!(asset.kind, AssetKind::TarGz);
+        assert_eq!(asset.kind, AssetKind::Archive);
         assert_eq!(
             asset.urls,
             ["https://a/cni-v0.7.5.tgz", "http://b/x/other.tgz"]

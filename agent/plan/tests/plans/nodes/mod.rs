@@ -138,7 +138,7 @@ pub(crate) fn worker_containerd() -> Node {
         "containerd-1.7.27-linux-amd64.tar.gz",
         "https://github.com/containerd/containerd/releases/download/v1.7.27/containerd-1.7.27-linux-amd64.tar.gz",
         4,
-        AssetKind::TarGz,
+        AssetKind::Archive,
     );
     let runc = asset(
         "runc.amd64",

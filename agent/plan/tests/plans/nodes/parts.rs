@@ -67,7 +67,12 @@ pub(crate) fn assets(version: &str) -> Vec<AssetSpec> {
             2,
             AssetKind::Plain,
         ),
-        asset("cni-plugins-amd64-v0.7.5.tgz", plugins, 3, AssetKind::TarGz),
+        asset(
+            "cni-plugins-amd64-v0.7.5.tgz",
+            plugins,
+            3,
+            AssetKind::Archive,
+        ),
     ]
 }
 
