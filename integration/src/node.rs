@@ -102,6 +102,13 @@ impl Mirrored {
     }
 }
 
+impl<P: Into<String>> FromIterator<(P, Vec<u8>)> for Mirrored {
+    fn from_iter<I: IntoIterator<Item = (P, Vec<u8>)>>(files: I) -> Self {
+        let files = files.into_iter();
+        Self(files.map(|(path, bytes)| (path.into(), bytes)).collect())
+    }
+}
+
 /// A gzipped tar archive of executable files.
 ///
 /// # Errors

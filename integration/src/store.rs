@@ -11,6 +11,9 @@ pub fn wrong_in_store(root: &Path) -> Vec<String> {
     for path in files_in(&store.join("staging")) {
         wrong.push(format!("left on its way: {}", path.display()));
     }
+    for path in files_in(&store.join("partial")) {
+        wrong.push(format!("left half-way: {}", path.display()));
+    }
     for path in files_in(&store.join("sha256")) {
         let name = path
             .file_name()

@@ -1,34 +1,39 @@
-//! Takes bytes in: hashed and written on one thread while the next ones arrive on another.
+//! Takes bytes in: hashed, unpacked and written on one thread while the next ones arrive on another.
 
-use super::failure::{on_blocking_thread, store_failure};
-use super::hasher::Hasher;
-use super::looks::HEAD_BYTES;
-use super::staging::{Staged, Staging};
+use super::failure::store_failure;
+use super::incoming::{Incoming, Origin};
+use super::landing::{Content, Landed, Landing};
+use super::layout::archive_files;
+use super::unpack::unpack;
+use bytes::Bytes;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::ports::{Condition, PortError};
-use std::fs::File;
-use std::io::Write;
-use std::sync::Arc;
+use std::io::{IoSlice, Read, Seek, SeekFrom, Write};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How many bytes are handed over at once: few system calls, and little memory.
-const PORTION_BYTES: usize = 256 << 10;
+/// How many bytes are handed over at once: few wake-ups, and little memory.
+const PORTION_BYTES: usize = 128 << 10;
 
-/// How many portions may wait for the disk; with four, a fetch holds at most a mebibyte and a half.
-const PORTIONS_WAITING: usize = 4;
+/// How many portions may wait for the worker; with two, an arrival holds under half a mebibyte.
+const PORTIONS_WAITING: usize = 2;
 
 /// The largest asset that is taken in.
 pub(super) const MAX_ASSET_BYTES: u64 = 4 << 30;
 
-/// Bytes that all arrived, in a staged file that nobody has judged yet.
+/// Bytes that all arrived, in a place that nobody can see yet.
 #[derive(Debug)]
 pub(super) struct Arrived {
-    /// The file.
-    pub(super) staged: Staged,
-    /// The file, open.
-    pub(super) file: File,
-    /// The digest of its bytes.
+    /// What they came to.
+    pub(super) content: Content,
+    /// What was counted on the way.
+    pub(super) tally: Tally,
+}
+
+/// What was counted of the bytes as they passed.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Their digest.
     pub(super) digest: Digest,
     /// How many there are.
     pub(super) size: u64,
@@ -36,95 +41,76 @@ pub(super) struct Arrived {
     pub(super) head: Vec<u8>,
 }
 
-/// An arrival under way. Dropped, it leaves nothing behind.
+/// An arrival under way. Dropped, it leaves nothing behind but a file worth resuming.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    portion: Vec<u8>,
-    /// How many bytes came in so far.
+    portion: Vec<Bytes>,
+    in_portion: usize,
+    /// How many bytes came in so far, those of an earlier try included.
     pub(super) received: u64,
-    sender: mpsc::Sender<Vec<u8>>,
-    /// The writer's thread, until its result was taken.
-    writer: Option<JoinHandle<Result<Arrived, PortError>>>,
+    sender: mpsc::Sender<Vec<Bytes>>,
+    worker: JoinHandle<Result<Arrived, PortError>>,
 }
 
 impl Arrival {
-    /// Begins an arrival into a new staged file.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
-    pub(super) async fn begin(
-        staging: Arc<Staging>,
-        algorithm: Algorithm,
-    ) -> Result<Self, PortError> {
-        let made = on_blocking_thread(move || staging.make_file()).await?;
+    /// Begins an arrival; what a file has already is taken as it is.
+    pub(super) fn begin(landing: Landing, algorithm: Algorithm) -> Self {
+        let received = match &landing {
+            Landing::File(landed) => landed.file.metadata().map_or(0, |found| found.len()),
+            Landing::Folder(_) => 0,
+        };
         let (sender, receiver) = mpsc::channel(PORTIONS_WAITING);
-        let writer = move || write_all(made.0, made.1, algorithm, receiver);
-        Ok(Self {
-            portion: Vec::with_capacity(PORTION_BYTES),
-            received: 0,
+        let incoming = Incoming::new(Origin::Network(receiver), algorithm);
+        Self {
+            portion: Vec::new(),
+            in_portion: 0,
+            received,
             sender,
-            writer: Some(tokio::task::spawn_blocking(writer)),
-        })
+            worker: tokio::task::spawn_blocking(move || take_in(landing, incoming)),
+        }
     }
 
-    /// The buffer to append to; call [`Arrival::hand_over`] after it.
-    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
-        &mut self.portion
-    }
-
-    /// Counts `count` new bytes and passes them on when there are enough.
+    /// Takes the next bytes.
     ///
     /// # Errors
     ///
-    /// `DigestMismatch` beyond the limit, for nothing pinned is that large; the error of the disk once it failed.
-    pub(super) async fn hand_over(&mut self, count: usize) -> Result<(), PortError> {
-        self.received += count as u64;
+    /// `DigestMismatch` beyond the limit, for nothing pinned is that large; `Io` once the worker has ended, which
+    /// [`Arrival::finish`] knows the reason of.
+    pub(super) async fn take(&mut self, bytes: Bytes) -> Result<(), PortError> {
+        self.received += bytes.len() as u64;
         if self.received > MAX_ASSET_BYTES {
             let summary = format!("more than {MAX_ASSET_BYTES} bytes came, as of no asset");
             return Err(PortError::new(Condition::DigestMismatch, summary));
         }
-        if self.portion.len() >= PORTION_BYTES {
+        self.in_portion += bytes.len();
+        self.portion.push(bytes);
+        if self.in_portion >= PORTION_BYTES {
             self.flush().await?;
         }
         Ok(())
     }
 
-    /// Waits until everything is hashed and written.
+    async fn flush(&mut self) -> Result<(), PortError> {
+        if self.in_portion == 0 {
+            return Ok(());
+        }
+        self.in_portion = 0;
+        let portion = std::mem::take(&mut self.portion);
+        self.sender.send(portion).await.map_err(|_| ended_early())
+    }
+
+    /// Waits until everything is hashed and written, or for the reason why it could not be.
     ///
     /// # Errors
     ///
     /// `NoSpace` or `Io`.
     pub(super) async fn finish(mut self) -> Result<Arrived, PortError> {
-        self.flush().await?;
+        // If it cannot be flushed, the worker's own error says why.
+        let _ = self.flush().await;
         drop(self.sender);
-        joined(self.writer).await
+        let joined = self.worker.await;
+        joined.map_err(|error| ended_early().because(&error))?
     }
-
-    /// Ends an arrival that failed, and waits until its file is gone.
-    pub(super) async fn give_up(self) {
-        drop(self.sender);
-        // The writer removes its file whatever it returns; the failure that matters is already known.
-        let _ = joined(self.writer).await;
-    }
-
-    async fn flush(&mut self) -> Result<(), PortError> {
-        let portion = std::mem::replace(&mut self.portion, Vec::with_capacity(PORTION_BYTES));
-        if self.sender.send(portion).await.is_ok() {
-            return Ok(());
-        }
-        // The writer stops taking portions only when it failed; its result says how.
-        joined(self.writer.take())
-            .await
-            .and_then(|_| Err(ended_early()))
-    }
-}
-
-async fn joined(
-    writer: Option<JoinHandle<Result<Arrived, PortError>>>,
-) -> Result<Arrived, PortError> {
-    let joined = writer.ok_or_else(ended_early)?.await;
-    joined.map_err(|error| ended_early().because(&error))?
 }
 
 fn ended_early() -> PortError {
@@ -134,78 +120,84 @@ fn ended_early() -> PortError {
     )
 }
 
-/// The writer: runs until the sender is gone, which also happens when the fetch was given up.
-fn write_all(
-    staged: Staged,
-    mut file: File,
-    algorithm: Algorithm,
-    mut portions: mpsc::Receiver<Vec<u8>>,
-) -> Result<Arrived, PortError> {
-    let mut hasher = Hasher::new(algorithm);
-    let (mut head, mut size) = (Vec::new(), 0);
-    while let Some(portion) = portions.blocking_recv() {
-        hasher.update(&portion);
-        let lacking = HEAD_BYTES - head.len();
-        head.extend_from_slice(&portion[..lacking.min(portion.len())]);
-        size += portion.len() as u64;
-        let written = file.write_all(&portion);
-        written.map_err(|error| store_failure(staged.path(), "written", &error))?;
-    }
-    Ok(Arrived {
-        staged,
-        file,
-        digest: hasher.finish(),
-        size,
-        head,
-    })
+/// The worker: runs until the bytes end, which they also do when they were given up.
+///
+/// # Errors
+///
+/// `NoSpace` or `Io`. That an archive cannot be unpacked is part of the result: if its digest is wrong, too, nobody
+/// cares what is wrong in it.
+pub(super) fn take_in(landing: Landing, mut incoming: Incoming) -> Result<Arrived, PortError> {
+    let content = match landing {
+        Landing::File(landed) => Content::File(write_all(landed, &mut incoming)?),
+        Landing::Folder(folder) => {
+            let unpacked = unpack(&mut incoming, &archive_files(folder.path()));
+            match unpacked {
+                Err(error) if matches!(error.condition, Condition::NoSpace | Condition::Io) => {
+                    return Err(error);
+                }
+                unpacked => Content::Folder(folder, unpacked),
+            }
+        }
+    };
+    incoming.drain().map_err(|error| unreadable(&error))?;
+    let tally = incoming.finish();
+    Ok(Arrived { content, tally })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::Layout;
-
-    #[tokio::test]
-    async fn the_error_of_a_disk_that_fails_is_the_arrivals_and_its_file_goes() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
-        let layout = Layout::new(folder.path().to_owned());
-        let staging = Staging::open(&layout).expect("ours");
-        let (staged, _) = staging.make_file().expect("ours");
-        // /dev/full takes no byte, like a filesystem without space.
-        let full = File::options()
-            .write(true)
-            .open("/dev/full")
-            .expect("every Linux has it");
-        let (sender, receiver) = mpsc::channel(PORTIONS_WAITING);
-        let work = move || write_all(staged, full, Algorithm::Sha256, receiver);
-        let mut arrival = Arrival {
-            portion: Vec::new(),
-            received: 0,
-            sender,
-            writer: Some(tokio::task::spawn_blocking(work)),
-        };
-        let error = loop {
-            arrival.buffer().resize(PORTION_BYTES, 0);
-            if let Err(error) = arrival.hand_over(PORTION_BYTES).await {
-                break error;
-            }
-        };
-        arrival.give_up().await;
-        assert_eq!(error.condition, Condition::NoSpace, "{error}");
-        let left = std::fs::read_dir(layout.staging()).expect("ours").count();
-        assert_eq!(left, 0);
+fn write_all(mut landed: Landed, incoming: &mut Incoming) -> Result<Landed, PortError> {
+    let resumed = resume(&mut landed, incoming);
+    resumed.map_err(|error| store_failure(landed.path(), "read", &error))?;
+    let mut batch = Vec::new();
+    loop {
+        let next = incoming.next().map_err(|error| unreadable(&error))?;
+        let is_last = next.is_none();
+        batch.extend(next);
+        if is_last || !incoming.has_more() {
+            let written = write_batch(&mut landed.file, &batch);
+            written.map_err(|error| store_failure(landed.path(), "written", &error))?;
+            batch.clear();
+        }
+        if is_last {
+            return Ok(landed);
+        }
     }
+}
 
-    #[tokio::test]
-    async fn a_file_without_an_end_is_given_up() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
-        let staging = Staging::open(&Layout::new(folder.path().to_owned())).expect("ours");
-        let begun = Arrival::begin(staging, Algorithm::Sha256).await;
-        let mut arrival = begun.expect("ours");
-        let error = arrival.hand_over(MAX_ASSET_BYTES as usize + 1).await;
-        assert_eq!(
-            error.map_err(|error| error.condition),
-            Err(Condition::DigestMismatch)
-        );
+/// Writes a portion with as few calls as the kernel takes.
+fn write_batch(file: &mut impl Write, batch: &[Bytes]) -> std::io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = batch.iter().map(|bytes| IoSlice::new(bytes)).collect();
+    let mut left = slices.as_mut_slice();
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(count) => IoSlice::advance_slices(&mut left, count),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(())
+}
+
+/// Takes what an earlier try left into the digest, and goes on behind it.
+fn resume(landed: &mut Landed, incoming: &mut Incoming) -> std::io::Result<()> {
+    let length = landed.file.metadata()?.len();
+    if length == 0 {
+        return Ok(());
+    }
+    landed.file.seek(SeekFrom::Start(0))?;
+    let mut buffer = vec![0; PORTION_BYTES];
+    let mut left = length;
+    while left > 0 {
+        let most = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        landed.file.read_exact(&mut buffer[..most])?;
+        incoming.count_in(&buffer[..most]);
+        left -= most as u64;
+    }
+    Ok(())
+}
+
+fn unreadable(error: &std::io::Error) -> PortError {
+    PortError::new(Condition::Io, "the source of an asset cannot be read").because(error)
 }

@@ -1,170 +1,343 @@
-//! Tries the mirrors of an asset in order, and says what came of them all.
+//! Fetches one asset: from all its mirrors together first, and from each alone where together they gave something
+//! wrong.
 
-use super::arrival::{Arrival, Arrived};
-use super::failure::{check_space, free_bytes};
-use super::looks::describe_bytes;
-use super::source::Bytes;
-use super::staging::Staging;
+use super::arrival::{Arrival, Arrived, Tally};
+use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
+use super::failure::{check_space, free_bytes, on_blocking_thread};
+use super::keep::Keeper;
+use super::landing::{Landing, WORTH_KEEPING};
+use super::transport::{Breakers, Course, Flow, Halt, Known, Mirror, Pool};
 use quake_http::shown;
-use quake_model::ports::{Condition, PortError, ReportBytes};
+use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
 use quake_model::spec::AssetSpec;
-use std::path::Path;
-use std::sync::Arc;
+use reqwest::{Client, Url};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-/// One mirror that did not give the asset.
+/// How often a mirror may give the same wrong bytes, in one answer each, before the pin is what is wrong. A guess: a
+/// broken cache behind it is seldom hit three times.
+const SAME_WRONG: usize = 3;
+
+/// How often a mirror is asked alone. A guess.
+const ALONE: usize = 5;
+
+/// What all fetches share.
 #[derive(Debug)]
-pub(super) struct FailedMirror {
-    error: PortError,
-    /// The digest it gave instead, if it gave one.
-    gave: Option<String>,
+pub(super) struct Shared {
+    pub(super) pool: Arc<Pool>,
+    pub(super) breakers: Breakers,
+    /// Arrivals that were cut off, for the next try.
+    suspended: Mutex<BTreeMap<String, (Arrival, Known)>>,
 }
 
-impl FailedMirror {
-    /// What happened, as one line.
-    pub(super) fn line(&self) -> String {
-        let causes = self.error.causes.iter();
-        causes.fold(self.error.summary.clone(), |line, cause| {
-            format!("{line}: {cause}")
+impl Shared {
+    /// For `requests` at once.
+    pub(super) fn new(requests: usize) -> Self {
+        Self {
+            pool: Pool::new(requests),
+            breakers: Breakers::default(),
+            suspended: Mutex::default(),
+        }
+    }
+
+    fn suspend(&self, key: String, arrival: Arrival, known: Known) {
+        self.lock().insert(key, (arrival, known));
+    }
+
+    fn resume(&self, key: &str) -> Option<(Arrival, Known)> {
+        self.lock().remove(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Arrival, Known)>> {
+        self.suspended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The fetch of one asset.
+pub(super) struct Fetch<'a> {
+    pub(super) asset: &'a AssetSpec,
+    pub(super) client: &'a Client,
+    pub(super) shared: &'a Shared,
+    pub(super) keeper: Keeper,
+    pub(super) report: ReportBytes<'a>,
+    /// The last failure of each mirror.
+    failed: BTreeMap<usize, FailedMirror>,
+}
+
+/// What a course came to.
+enum Ended {
+    Kept { bytes: u64, from: Vec<usize> },
+    Wrong(Tally, Known),
+    Failed,
+    Anew,
+}
+
+impl<'a> Fetch<'a> {
+    /// A fetch that has not begun.
+    pub(super) fn new(
+        asset: &'a AssetSpec,
+        client: &'a Client,
+        shared: &'a Shared,
+        keeper: Keeper,
+        report: ReportBytes<'a>,
+    ) -> Self {
+        Self {
+            asset,
+            client,
+            shared,
+            keeper,
+            report,
+            failed: BTreeMap::new(),
+        }
+    }
+
+    /// Fetches it.
+    ///
+    /// # Errors
+    ///
+    /// As [`quake_model::ports::Assets::fetch_asset`].
+    pub(super) async fn run(mut self) -> Result<AssetFetched, PortError> {
+        let mut left = self.mirrors();
+        // Of a file that changed under us, once; then its mirrors contradict each other.
+        let mut may_begin_anew = true;
+        while !left.is_empty() {
+            let course = Course {
+                mirrors: left.clone(),
+                is_whole: false,
+            };
+            match self.follow(course).await? {
+                Ended::Kept { bytes, from } => return Ok(self.fetched(bytes, &from)),
+                Ended::Failed => break,
+                Ended::Anew if may_begin_anew => may_begin_anew = false,
+                Ended::Anew => {
+                    for mirror in &left {
+                        self.note(mirror.number, changing());
+                    }
+                    break;
+                }
+                Ended::Wrong(tally, known) => match (known.givers.as_slice(), known.answers) {
+                    (&[giver], 1) => {
+                        self.note_wrong(giver, &tally);
+                        left.retain(|mirror| !self.failed.contains_key(&mirror.number));
+                    }
+                    // Whose fault it is, nobody can tell.
+                    (givers, _) => {
+                        for &giver in givers {
+                            self.note(giver, mismatch(self.asset, &tally));
+                        }
+                        break;
+                    }
+                },
+            }
+        }
+        self.ask_alone().await
+    }
+
+    /// Asks each mirror that may have the right bytes for all of them, in one answer.
+    async fn ask_alone(mut self) -> Result<AssetFetched, PortError> {
+        let is_doubtful = |failed: &FailedMirror| {
+            failed.error.condition == Condition::DigestMismatch
+                || failed.error.condition == Condition::Conflict
+        };
+        let failed: Vec<FailedMirror> = self.failed.values().cloned().collect();
+        let mut doubtful: Vec<Mirror> = self.mirrors();
+        doubtful.retain(|it| self.failed.get(&it.number).is_some_and(is_doubtful));
+        if same_digest(&failed).is_some() {
+            return Err(sum_up(self.asset, &failed));
+        }
+        let mut wrong: BTreeMap<(usize, String), usize> = BTreeMap::new();
+        for _ in 0..ALONE {
+            for mirror in doubtful.clone() {
+                let number = mirror.number;
+                let course = Course {
+                    mirrors: vec![mirror],
+                    is_whole: true,
+                };
+                match self.follow(course).await? {
+                    Ended::Kept { bytes, from } => return Ok(self.fetched(bytes, &from)),
+                    Ended::Wrong(tally, _) => {
+                        let key = (number, tally.digest.to_string());
+                        let count = wrong.entry(key).or_default();
+                        *count += 1;
+                        if *count >= SAME_WRONG {
+                            doubtful.retain(|it| it.number != number);
+                        }
+                        self.note_wrong(number, &tally);
+                    }
+                    Ended::Failed => doubtful.retain(|it| it.number != number),
+                    Ended::Anew => {}
+                }
+            }
+        }
+        let failed: Vec<FailedMirror> = self.failed.into_values().collect();
+        Err(sum_up(self.asset, &failed))
+    }
+
+    /// Follows one course to its end.
+    ///
+    /// # Errors
+    ///
+    /// What no mirror can heal: this machine's failures, and an archive that is dangerous.
+    async fn follow(&mut self, course: Course) -> Result<Ended, PortError> {
+        let key = format!("{:?}", self.asset);
+        let resumed = match course.is_whole {
+            true => None,
+            false => self.shared.resume(&key),
+        };
+        let (mut arrival, known) = match resumed {
+            Some(resumed) => resumed,
+            None => {
+                let arrival = self.begin(course.is_whole).await?;
+                let known = Known::after(arrival.received);
+                (arrival, known)
+            }
+        };
+        let folder = self.keeper.layout.folder().to_owned();
+        let fits = move |total: u64| match free_bytes(&folder) {
+            Some(free) => check_space(&folder, total, free),
+            None => Ok(()),
+        };
+        let network = (self.client, &self.shared.pool, &self.shared.breakers);
+        let mut flow = Flow::new(network, course, known, self.report, &fits);
+        let moved = flow.run(&mut arrival).await;
+        let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
+        drop(flow);
+        for (number, error) in failed {
+            self.note(number, error);
+        }
+        match moved {
+            Ok(()) => self.judge(arrival.finish().await?, known).await,
+            Err(Halt::Mirrors) if arrival.received >= WORTH_KEEPING => {
+                self.shared.suspend(key, arrival, known);
+                Ok(Ended::Failed)
+            }
+            Err(Halt::Mirrors) => {
+                // Its worker removes what it has before the failure is told.
+                drop(arrival.finish().await);
+                Ok(Ended::Failed)
+            }
+            Err(Halt::Anew) => {
+                arrival.finish().await?.content.discard();
+                Ok(Ended::Anew)
+            }
+            Err(Halt::Limit(error)) => {
+                arrival.finish().await?.content.discard();
+                Err(error)
+            }
+            Err(Halt::Here) => {
+                let reason = arrival.finish().await;
+                Err(reason.err().unwrap_or_else(|| {
+                    PortError::new(Condition::Io, "the bytes of an asset were not taken")
+                }))
+            }
+        }
+    }
+
+    /// Keeps what arrived, if it is what was pinned.
+    async fn judge(&mut self, arrived: Arrived, known: Known) -> Result<Ended, PortError> {
+        if arrived.tally.digest != self.asset.digest {
+            return on_blocking_thread(move || {
+                arrived.content.discard();
+                Ok(Ended::Wrong(arrived.tally, known))
+            })
+            .await;
+        }
+        let bytes = arrived.tally.size;
+        let giver = known.givers.last().copied().unwrap_or_default();
+        let url = shown(self.url(giver));
+        let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
+        on_blocking_thread(move || {
+            let kept = keeper.keep(&asset, &url, arrived);
+            kept.map_err(|error| FailedMirror::new(&asset, &url, error).error)
+        })
+        .await?;
+        Ok(Ended::Kept {
+            bytes,
+            from: known.givers,
         })
     }
 
-    /// Whether trying another mirror is pointless: the failure is this machine's, or the asset's own.
-    pub(super) fn is_final(&self) -> bool {
-        matches!(
-            self.error.condition,
-            Condition::NoSpace | Condition::Io | Condition::Unsafe | Condition::Occupied
-        )
+    async fn begin(&self, is_whole: bool) -> Result<Arrival, PortError> {
+        let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
+        let landing = on_blocking_thread(move || {
+            if is_whole {
+                super::staging::remove(&keeper.layout.partial(&asset.digest));
+            }
+            Landing::open(&keeper.layout, &keeper.staging, &asset)
+        });
+        Ok(Arrival::begin(
+            landing.await?,
+            self.asset.digest.algorithm(),
+        ))
     }
-}
 
-impl From<PortError> for FailedMirror {
-    fn from(error: PortError) -> Self {
-        Self { error, gave: None }
+    fn note_wrong(&mut self, number: usize, tally: &Tally) {
+        let failed = FailedMirror::mismatch(self.asset, self.url(number), tally);
+        self.failed.insert(number, failed);
     }
-}
 
-/// Takes in everything a source gives and compares its digest with the pinned one.
-///
-/// # Errors
-///
-/// `DigestMismatch`, `NoSpace`, `Io` or `Unreachable`.
-pub(super) async fn take_in(
-    asset: &AssetSpec,
-    mut source: Bytes,
-    staging: Arc<Staging>,
-    folder: &Path,
-    report: ReportBytes<'_>,
-) -> Result<Arrived, FailedMirror> {
-    let total = source.length;
-    if let (Some(needed), Some(free)) = (total, free_bytes(folder)) {
-        check_space(folder, needed, free)?;
+    fn note(&mut self, number: usize, error: PortError) {
+        let failed = FailedMirror::new(self.asset, self.url(number), error);
+        self.failed.insert(number, failed);
     }
-    let mut arrival = Arrival::begin(staging, asset.digest.algorithm()).await?;
-    if let Err(error) = pump(&mut source, &mut arrival, report).await {
-        arrival.give_up().await;
-        return Err(error.into());
-    }
-    let arrived = arrival.finish().await?;
-    if let Some(total) = total.filter(|total| *total != arrived.size) {
-        let summary = format!("{} bytes came of {total}", arrived.size);
-        return Err(PortError::new(Condition::Unreachable, summary).into());
-    }
-    if arrived.digest == asset.digest {
-        return Ok(arrived);
-    }
-    Err(FailedMirror {
-        gave: Some(arrived.digest.to_string()),
-        error: mismatch(asset, &arrived),
-    })
-}
 
-/// Moves everything the source has into the arrival.
-async fn pump(
-    source: &mut Bytes,
-    arrival: &mut Arrival,
-    report: ReportBytes<'_>,
-) -> Result<(), PortError> {
-    let total = source.length;
-    loop {
-        let before = arrival.buffer().len();
-        if !source.read_into(arrival.buffer()).await? {
-            return Ok(());
+    fn url(&self, number: usize) -> &'a str {
+        self.asset.urls.get(number).map_or("", String::as_str)
+    }
+
+    /// The mirrors that can be asked, those of hosts that failed lately last.
+    fn mirrors(&mut self) -> Vec<Mirror> {
+        let mut mirrors = Vec::new();
+        for (number, url) in self.asset.urls.iter().enumerate() {
+            match host_of(url) {
+                Ok(host) => mirrors.push(Mirror {
+                    number,
+                    url: url.clone(),
+                    host,
+                }),
+                Err(error) => self.note(number, error),
+            }
         }
-        let count = arrival.buffer().len() - before;
-        arrival.hand_over(count).await?;
-        report(arrival.received, total);
+        let now = Instant::now();
+        mirrors.sort_by_key(|mirror| self.shared.breakers.is_open(&mirror.host, now));
+        mirrors
+    }
+
+    fn fetched(&self, bytes: u64, from: &[usize]) -> AssetFetched {
+        let last = from.last().copied().unwrap_or_default();
+        let others = self.failed.iter().filter(|(number, _)| **number != last);
+        AssetFetched {
+            url: shown(self.url(last)),
+            bytes,
+            failed_mirrors: others.map(|(_, failed)| failed.line()).collect(),
+        }
     }
 }
 
-fn mismatch(asset: &AssetSpec, arrived: &Arrived) -> PortError {
-    let (expected, actual) = (&asset.digest, &arrived.digest);
-    let looks = describe_bytes(&arrived.head);
-    let summary = format!("the digest is {actual}, not {expected}; it looks like {looks}");
-    PortError::new(Condition::DigestMismatch, summary)
-        .seen("expected", expected)
-        .seen("actual", actual)
-        .seen("bytes", arrived.size)
-        .seen("looks-like", looks)
+/// The failure of mirrors that do not have one and the same file.
+fn changing() -> PortError {
+    let summary = "the file changed while it was fetched, or its mirrors have different ones";
+    PortError::new(Condition::Conflict, summary)
 }
 
-/// Names the asset and the mirror in the error of one mirror.
-pub(super) fn at_mirror(asset: &AssetSpec, url: &str, mut failed: FailedMirror) -> FailedMirror {
-    let url = shown(url);
-    let told = if failed.error.summary.contains(&url) {
-        failed.error.summary
-    } else {
-        format!("{url}: {}", failed.error.summary)
-    };
-    failed.error.summary = format!("{}: {told}", asset.name);
-    failed.error = failed.error.seen("url", url);
-    failed
-}
-
-/// One error for all mirrors: the condition that can heal wins, and every mirror is told of.
-pub(super) fn sum_up(asset: &AssetSpec, failed: Vec<FailedMirror>) -> PortError {
-    let lines: Vec<_> = failed.iter().map(FailedMirror::line).collect();
-    let same = same_digest(&failed);
-    let worst = failed
-        .into_iter()
-        .min_by_key(|mirror| rank(mirror.error.condition));
-    let Some(worst) = worst else {
-        let summary = format!("{} has no url to fetch it from", asset.name);
-        return PortError::new(Condition::Missing, summary);
-    };
-    let mut error = worst.error;
-    if lines.len() > 1 {
-        error.causes = lines;
-    }
-    match same {
-        Some(count) if error.condition == Condition::DigestMismatch => error.remedied_by(format!(
-            "{count} mirrors gave the same bytes, so the pinned digest is probably wrong: compare the actual one with the publisher's and correct the pin"
+/// The host and port of a URL that can be asked.
+fn host_of(url: &str) -> Result<String, PortError> {
+    let parsed = Url::parse(url).map_err(|error| {
+        let summary = format!("{} is not a url", shown(url));
+        PortError::new(Condition::Missing, summary).because(&error)
+    })?;
+    match parsed.scheme() {
+        "http" | "https" => Ok(format!(
+            "{}:{}",
+            parsed.host_str().unwrap_or_default(),
+            parsed.port_or_known_default().unwrap_or_default()
         )),
-        _ => error,
-    }
-}
-
-/// How many mirrors gave the same wrong bytes, if there were several and they all did.
-fn same_digest(failed: &[FailedMirror]) -> Option<usize> {
-    let first = failed.first()?.gave.as_ref()?;
-    let all = failed
-        .iter()
-        .all(|mirror| mirror.gave.as_ref() == Some(first));
-    (all && failed.len() > 1).then_some(failed.len())
-}
-
-/// Lower wins. What only a person can heal comes last.
-fn rank(condition: Condition) -> u8 {
-    match condition {
-        Condition::NoSpace | Condition::Io | Condition::Occupied => 0,
-        Condition::Unsafe => 1,
-        Condition::Unreachable
-        | Condition::Throttled
-        | Condition::TimedOut
-        | Condition::ClockSkew
-        | Condition::Conflict
-        | Condition::NotReady => 2,
-        Condition::Denied | Condition::Limit | Condition::Impossible => 3,
-        Condition::DigestMismatch | Condition::Malformed => 4,
-        Condition::Missing | Condition::Unknown => 5,
+        scheme => {
+            let summary = format!("{}: assets are not fetched over {scheme}", shown(url));
+            Err(PortError::new(Condition::Missing, summary))
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Where things are in the store.
 
 use quake_model::digest::Digest;
+use quake_model::spec::AssetKind;
 use std::path::{Path, PathBuf};
 
 /// The folder of the store and the names in it.
@@ -43,6 +44,22 @@ impl Layout {
     /// A plain asset's manifest.
     pub(super) fn file_manifest(&self, digest: &Digest) -> PathBuf {
         self.family(digest).join(format!("{}.json", digest.hex()))
+    }
+
+    /// The stamp of an asset.
+    pub(super) fn stamp(&self, (digest, kind): &(Digest, AssetKind)) -> PathBuf {
+        let ending = match kind {
+            AssetKind::Plain => "stamp",
+            AssetKind::Archive => "d.stamp",
+        };
+        let name = format!("{}.{ending}", digest.hex());
+        self.family(digest).join(name)
+    }
+
+    /// What has come of a plain asset so far.
+    pub(super) fn partial(&self, digest: &Digest) -> PathBuf {
+        let name = format!("{}-{}", digest.algorithm().name(), digest.hex());
+        self.folder.join("partial").join(name)
     }
 
     /// An unpacked archive with its manifest.

@@ -1,30 +1,43 @@
-//! The content-addressed store of assets: fetched, verified, unpacked, placed.
+//! The content-addressed store of assets: fetched, verified, unpacked, placed, each byte touched once.
 //!
 //! ```text
 //! <store>/sha256/<hex>              one file, mode 0755, its digest is its name
-//! <store>/sha256/<hex>.json         its manifest: size and time of writing
+//! <store>/sha256/<hex>.json         its manifest: where it came from, and its size
+//! <store>/sha256/<hex>.stamp        how it looked when it was verified
 //! <store>/sha256/<hex>.d/files/…    an unpacked archive; executables 0755, the rest 0644
-//! <store>/sha256/<hex>.d/manifest.json
+//! <store>/sha256/<hex>.d/manifest.json    and the BLAKE3 of each of its files
+//! <store>/sha256/<hex>.d.stamp
+//! <store>/partial/sha256-<hex>      what came of a file so far; locked by the agent that fetches it
 //! <store>/staging/…                 what is on its way; empty unless an agent is fetching
 //! <store>/staging.lock              held, shared, by every agent that stages something
 //! ```
-//! The archive itself is not kept: its bytes are proven before one of them is unpacked, and every
-//! asset is written once.
+//! The archive itself is not kept. docs/assets.md tells the story of one asset.
 
 mod arrival;
+mod entries;
+mod failed;
 mod failure;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hasher;
+mod incoming;
 mod keep;
+mod landing;
 mod layout;
 mod looks;
 mod manifest;
 mod place;
 mod source;
 mod staging;
+mod stamp;
 mod store;
 mod stub;
+mod transport;
 mod unpack;
 
+pub use entries::{Entry, Key, Standing};
+pub use manifest::Manifest;
 pub use source::AssetSource;
 pub use store::{AssetSettings, AssetStore};
+pub use unpack::Member;

@@ -14,6 +14,8 @@ pub(super) fn describe_bytes(head: &[u8]) -> &'static str {
         [0x7f, b'E', b'L', b'F', ..] => "an ELF program",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "an xz file",
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "a bzip2 file",
+        [b'P', b'K', 3, 4, ..] => "a zip archive",
         _ if text.starts_with("<!doctype html") || text.starts_with("<html") => "an HTML page",
         _ if text.starts_with("<?xml") => "an XML document, as S3 sends with an error",
         _ if text.starts_with("#!") => "a script",

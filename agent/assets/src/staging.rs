@@ -172,7 +172,7 @@ fn open_lock(path: &Path) -> std::io::Result<File> {
 }
 
 /// Removes a file or a folder. A failure leaves it to the next agent: nothing can be done about it here.
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     if std::fs::remove_file(path).is_err() {
         let _ = std::fs::remove_dir_all(path);
     }

@@ -1,26 +1,35 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
-use super::failure::{on_blocking_thread, store_failure};
-use super::fetch::{FailedMirror, at_mirror, sum_up, take_in};
-use super::hasher::digest_of;
-use super::keep::{has_archive, has_file, keep_archive, keep_file, write_stub};
+use super::arrival::take_in;
+use super::entries::{Entries, Entry, Key, Standing};
+use super::failed::{FailedMirror, mismatch, sum_up};
+use super::failure::{check_space, free_bytes, on_blocking_thread};
+use super::fetch::{Fetch, Shared};
+use super::incoming::{Incoming, Origin};
+use super::keep::Keeper;
+use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};
-use super::manifest::{Manifest, StoredFile};
+use super::manifest::Manifest;
 use super::place;
-use super::source::{AssetSource, Bytes, paths_below};
+use super::source::AssetSource;
 use super::staging::{Staging, remove_stale};
+use super::unpack::Member;
 use quake_http::{HttpSettings, shown};
 use quake_model::digest::Digest;
 use quake_model::facts::Placed;
 use quake_model::ports::{AssetFetched, Assets, Condition, PortError, ReportBytes};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::step::Place;
-use reqwest::{Client, Url};
+use reqwest::Client;
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
+
+/// How many requests run at once: enough to fill a link of which each connection gets a part, and few enough to be
+/// polite to one server. What waits in memory is at most a mebibyte for each.
+const REQUESTS: usize = 6;
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
@@ -31,6 +40,8 @@ pub struct AssetSettings {
     pub store: PathBuf,
     /// How assets that are not in the store are had.
     pub source: AssetSource,
+    /// Whether the bytes of what is in the store are read, instead of trusting their stamps.
+    pub verify: bool,
     /// How mirrors are reached.
     pub http: HttpSettings,
 }
@@ -40,10 +51,13 @@ pub struct AssetSettings {
 pub struct AssetStore {
     root: PathBuf,
     layout: Layout,
+    entries: Arc<Entries>,
     source: AssetSource,
+    verify: bool,
     http: HttpSettings,
     client: OnceCell<Client>,
     staging: OnceCell<Arc<Staging>>,
+    shared: Shared,
 }
 
 impl AssetStore {
@@ -51,27 +65,35 @@ impl AssetStore {
     /// another agent is fetching at the moment.
     pub fn open(settings: AssetSettings) -> Self {
         let mut folder = below(&settings.root, &settings.store);
-        if settings.source == AssetSource::Stub {
+        let is_stub = settings.source == AssetSource::Stub;
+        if is_stub {
             folder.as_mut_os_string().push("-stub");
         }
         let layout = Layout::new(folder);
         remove_stale(&layout);
         Self {
             root: settings.root,
+            entries: Arc::new(Entries::new(layout.clone(), is_stub)),
             layout,
             source: settings.source,
+            verify: settings.verify && !is_stub,
             http: settings.http,
             client: OnceCell::new(),
             staging: OnceCell::new(),
+            shared: Shared::new(REQUESTS),
         }
     }
 
-    async fn staging(&self) -> Result<Arc<Staging>, PortError> {
+    async fn keeper(&self) -> Result<Keeper, PortError> {
         let layout = self.layout.clone();
         let opened = self
             .staging
             .get_or_try_init(|| on_blocking_thread(move || Staging::open(&layout)));
-        opened.await.cloned()
+        Ok(Keeper {
+            layout: self.layout.clone(),
+            entries: Arc::clone(&self.entries),
+            staging: Arc::clone(opened.await?),
+        })
     }
 
     async fn client(&self) -> Result<&Client, PortError> {
@@ -80,75 +102,141 @@ impl AssetStore {
             .await
     }
 
-    async fn open_source(&self, url: &str) -> Result<Bytes, PortError> {
-        let parsed = Url::parse(url).map_err(|error| {
-            let summary = format!("{} is not a url", shown(url));
-            PortError::new(Condition::Missing, summary).because(&error)
-        })?;
-        match (&self.source, parsed.scheme()) {
-            (AssetSource::Folder(folder), _) => {
-                Bytes::open(url, &paths_below(folder, &parsed)).await
-            }
-            (_, "file") => Bytes::open(url, &[PathBuf::from(parsed.path())]).await,
-            (_, "http" | "https") => Bytes::request(self.client().await?, url).await,
-            (_, scheme) => {
-                let summary = format!("{}: assets are not fetched over {scheme}", shown(url));
-                Err(PortError::new(Condition::Missing, summary))
-            }
-        }
-    }
-
-    async fn try_mirror(
+    /// Takes the bytes of an asset from `reader`, as from a bundle; returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// `DigestMismatch`, `Unsafe`, `NoSpace` or `Io`.
+    pub async fn ingest(
         &self,
         asset: &AssetSpec,
         url: &str,
-        report: ReportBytes<'_>,
-    ) -> Result<u64, FailedMirror> {
-        let source = self.open_source(url).await?;
-        let staging = self.staging().await?;
-        let folder = self.layout.folder();
-        let arrived = take_in(asset, source, Arc::clone(&staging), folder, report).await?;
-        let size = arrived.size;
-        let (layout, asset, url) = (self.layout.clone(), asset.clone(), shown(url));
-        let kept = on_blocking_thread(move || match asset.kind {
-            AssetKind::Plain => keep_file(&layout, &staging, &asset, &url, arrived),
-            AssetKind::Archive => keep_archive(&layout, &staging, &asset, &url, arrived),
-        });
-        kept.await?;
-        Ok(size)
+        reader: impl Read + Send + 'static,
+    ) -> Result<u64, PortError> {
+        let keeper = self.keeper().await?;
+        let (asset, url) = (asset.clone(), shown(url));
+        on_blocking_thread(move || {
+            let landing = Landing::open(&keeper.layout, &keeper.staging, &asset)?;
+            landing.empty()?;
+            let origin = Origin::Machine(Box::new(reader));
+            let arrived = take_in(landing, Incoming::new(origin, asset.digest.algorithm()))?;
+            if arrived.tally.digest != asset.digest {
+                arrived.content.discard();
+                return Err(mismatch(&asset, &arrived.tally));
+            }
+            let size = arrived.tally.size;
+            keeper.keep(&asset, &url, arrived)?;
+            Ok(size)
+        })
+        .await
     }
 
-    async fn fetch_mirrors(
+    /// Fetches an asset that this machine has a file of.
+    async fn fetch_here(
         &self,
         asset: &AssetSpec,
         report: ReportBytes<'_>,
-    ) -> Result<AssetFetched, PortError> {
+    ) -> Result<AssetFetched, Vec<FailedMirror>> {
         let mut failed = Vec::new();
         for url in &asset.urls {
-            match self.try_mirror(asset, url, report).await {
+            let Some(paths) = self.source.files(url) else {
+                continue;
+            };
+            let taken = match super::source::open(url, &paths) {
+                Ok((file, size)) => match self.has_room(size) {
+                    Ok(()) => self.ingest(asset, url, file).await,
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error),
+            };
+            match taken {
                 Ok(bytes) => {
+                    report(bytes, Some(bytes));
                     return Ok(AssetFetched {
                         url: shown(url),
                         bytes,
                         failed_mirrors: failed.iter().map(FailedMirror::line).collect(),
                     });
                 }
-                Err(error) => {
-                    let error = at_mirror(asset, url, error);
-                    let last = error.is_final();
-                    failed.push(error);
-                    if last {
-                        break;
-                    }
-                }
+                Err(error) => failed.push(FailedMirror::new(asset, url, error)),
             }
         }
-        Err(sum_up(asset, failed))
+        Err(failed)
     }
 
-    async fn make_stub(&self, asset: &AssetSpec) -> Result<AssetFetched, PortError> {
-        let (layout, staging, asset) = (self.layout.clone(), self.staging().await?, asset.clone());
-        on_blocking_thread(move || write_stub(&layout, &staging, &asset)).await
+    fn has_room(&self, bytes: u64) -> Result<(), PortError> {
+        let folder = self.layout.folder();
+        free_bytes(folder).map_or(Ok(()), |free| check_space(folder, bytes, free))
+    }
+
+    async fn fetch(
+        &self,
+        asset: &AssetSpec,
+        report: ReportBytes<'_>,
+    ) -> Result<AssetFetched, PortError> {
+        let failed = match self.fetch_here(asset, report).await {
+            Ok(fetched) => return Ok(fetched),
+            Err(failed) => failed,
+        };
+        let is_here = |url: &String| self.source.files(url).is_some();
+        if !failed.is_empty() && asset.urls.iter().all(is_here) {
+            return Err(sum_up(asset, &failed));
+        }
+        let keeper = self.keeper().await?;
+        let client = self.client().await?;
+        Fetch::new(asset, client, &self.shared, keeper, report)
+            .run()
+            .await
+    }
+
+    /// Marks what was fetched since as being on the disk, once it is: a later boot of this machine then believes it
+    /// without reading it.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the filesystem does not take it.
+    pub async fn settle(&self) -> Result<(), PortError> {
+        let entries = Arc::clone(&self.entries);
+        on_blocking_thread(move || entries.settle()).await
+    }
+
+    /// Everything that is in the store, by digest.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read.
+    pub async fn list(&self) -> Result<Vec<Entry>, PortError> {
+        let entries = Arc::clone(&self.entries);
+        on_blocking_thread(move || entries.list()).await
+    }
+
+    /// Reads every byte of an asset of the store.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read.
+    pub async fn prove(&self, key: &Key) -> Result<Standing, PortError> {
+        let (entries, key) = (Arc::clone(&self.entries), key.clone());
+        on_blocking_thread(move || entries.prove(&key)).await
+    }
+
+    /// Removes an asset of the store. Files that were placed stay: they are links of their own.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when its thread ended early.
+    pub async fn remove(&self, key: &Key) -> Result<(), PortError> {
+        let (entries, key) = (Arc::clone(&self.entries), key.clone());
+        on_blocking_thread(move || {
+            entries.remove(&key);
+            Ok(())
+        })
+        .await
+    }
+
+    /// The folder of the store.
+    pub fn folder(&self) -> &Path {
+        self.layout.folder()
     }
 
     /// The file of the store that a place wants.
@@ -169,14 +257,18 @@ impl AssetStore {
 
 impl Assets for AssetStore {
     async fn has_asset(&self, asset: &AssetSpec) -> Result<bool, PortError> {
-        let (layout, asset) = (self.layout.clone(), asset.clone());
-        let is_stub = self.source == AssetSource::Stub;
-        on_blocking_thread(move || match asset.kind {
-            AssetKind::Archive => Ok(has_archive(&layout, &asset.digest)),
-            AssetKind::Plain if has_file(&layout, &asset.digest) => Ok(true),
-            // A stub's bytes have another digest than the one it stands in for.
-            AssetKind::Plain if is_stub => Ok(false),
-            AssetKind::Plain => has_same_digest(&layout.file(&asset.digest), &asset.digest),
+        let entries = Arc::clone(&self.entries);
+        let key = (asset.digest.clone(), asset.kind);
+        let verify = self.verify;
+        on_blocking_thread(move || {
+            let standing = match verify {
+                true => entries.prove(&key)?,
+                false => entries.look(&key)?,
+            };
+            if let Standing::Broken(path) = &standing {
+                tracing::warn!(path, "a file of the store is not what it was");
+            }
+            Ok(standing.is_good())
         })
         .await
     }
@@ -187,8 +279,11 @@ impl Assets for AssetStore {
         report: ReportBytes<'_>,
     ) -> Result<AssetFetched, PortError> {
         match &self.source {
-            AssetSource::Fetch | AssetSource::Folder(_) => self.fetch_mirrors(asset, report).await,
-            AssetSource::Stub => self.make_stub(asset).await,
+            AssetSource::Fetch | AssetSource::Folder(_) => self.fetch(asset, report).await,
+            AssetSource::Stub => {
+                let (keeper, asset) = (self.keeper().await?, asset.clone());
+                on_blocking_thread(move || keeper.keep_stub(&asset)).await
+            }
             AssetSource::Cache => {
                 let summary = format!("{} ({}) is not in the store", asset.name, asset.digest);
                 Err(PortError::new(Condition::Missing, summary).remedied_by(
@@ -202,7 +297,7 @@ impl Assets for AssetStore {
         let (path, asset) = (archive_manifest(&self.layout.archive(asset)), asset.clone());
         on_blocking_thread(move || {
             let manifest = Manifest::read(&path).ok_or_else(|| no_archive(&asset))?;
-            let names: BTreeSet<_> = manifest.files.iter().map(StoredFile::name).collect();
+            let names: BTreeSet<_> = manifest.files.iter().map(Member::name).collect();
             Ok(names.into_iter().map(str::to_owned).collect())
         })
         .await
@@ -217,7 +312,16 @@ impl Assets for AssetStore {
     async fn place(&self, place: &Place) -> Result<(), PortError> {
         let source = self.stored_path(place)?;
         let (target, mode) = (below(&self.root, Path::new(&place.path)), place.mode);
-        on_blocking_thread(move || place::put(&source, &target, mode)).await
+        let entries = Arc::clone(&self.entries);
+        let kind = match place.member {
+            Some(_) => AssetKind::Archive,
+            None => AssetKind::Plain,
+        };
+        let key = (place.asset.clone(), kind);
+        on_blocking_thread(move || {
+            entries.linking(&key, &source, || place::put(&source, &target, mode))
+        })
+        .await
     }
 }
 
@@ -229,20 +333,6 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 fn no_archive(asset: &Digest) -> PortError {
     let summary = format!("the store holds no unpacked archive {asset}");
     PortError::new(Condition::Missing, summary)
-}
-
-/// Reads a file whose manifest does not vouch for it, as after a copy of the whole store.
-fn has_same_digest(path: &Path, digest: &Digest) -> Result<bool, PortError> {
-    let unreadable = |error: std::io::Error| store_failure(path, "read", &error);
-    match File::open(path) {
-        Ok(file) if file.metadata().map_err(unreadable)?.is_file() => {
-            let found = digest_of(digest.algorithm(), file).map_err(unreadable)?;
-            Ok(found == *digest)
-        }
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(unreadable(error)),
-    }
 }
 
 #[cfg(test)]

@@ -1,22 +1,41 @@
-//! Unpacks a gzip-compressed tar archive whose digest is already proven.
+//! Unpacks a tar archive while it arrives, before its digest is known.
 //!
-//! Proven bytes are not harmless bytes: an archive may be pinned by someone who never looked inside.
-//! Only regular files are written, only below the folder, each once, and no more than an honest archive
-//! of that size can hold. A symbolic link that stays inside is left out: nothing here needs one, and a
-//! link that is never made cannot be followed.
+//! Nothing is trusted: not the bytes, which may turn out to be somebody else's, and not an archive with the
+//! right digest either, which may be pinned by someone who never looked inside. Only regular files are
+//! written, only below the folder, each once, readable by the agent alone, and no more of them than an
+//! honest archive can hold. The first thing that no asset needs refuses the whole archive; whoever called
+//! removes the folder.
+//!
+//! What is taken: v7, ustar, pax and GNU tar, plain or compressed by gzip, xz or zstd; long names, sparse
+//! files (GNU's own and pax 1.0), and hard links to files that the same archive brought before. A symbolic
+//! link that stays inside is left out: nothing here needs one, and a link that is never made cannot be
+//! followed. Empty folders are left out too. Owners, times, extended attributes and the set-id bits are
+//! dropped.
+//!
+//! Nothing is made durable here; that is done once, by the caller, for all that it keeps.
+
+mod bytes;
+mod compression;
+mod extension;
+mod headers;
+mod land;
+mod names;
+mod sparse;
 
 use super::failure::store_failure;
-use super::manifest::StoredFile;
-use flate2::read::MultiGzDecoder;
+use bytes::Bytes;
+use headers::Headers;
+use land::Landing;
 use quake_model::ports::{Condition, PortError};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{BufReader, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use tar::{Archive, Entry, EntryType};
 
-/// The most an archive may unpack to, whatever its own size.
+/// The most an archive may unpack to, whatever its own size; the holes of sparse files count.
 const MAX_UNPACKED_BYTES: u64 = 4 << 30;
 
 /// How many times its own size an archive may unpack to. Archives of programs reach four; runs of one
@@ -29,208 +48,111 @@ const ALWAYS_ALLOWED_BYTES: u64 = 64 << 20;
 /// The most entries an archive may have.
 const MAX_ENTRIES: usize = 100_000;
 
-type Source<'a> = Bounded<MultiGzDecoder<BufReader<&'a File>>>;
+/// One file of an unpacked archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its path below the folder: relative, normal, without `.` and `..`; empty for a plain asset.
+    pub path: String,
+    /// Its size in bytes, the holes of a sparse file included.
+    pub size: u64,
+    /// The mode that [`unseal`] gives it: 0755 for what the archive calls executable, 0644 for the rest.
+    pub mode: u32,
+    /// The BLAKE3 of its bytes, in lower-case hex; empty where the asset's own digest is that of its bytes.
+    pub check: String,
+}
 
-/// Unpacks `archive` of `size` bytes into the empty folder `target`; every file is durable afterwards.
-/// Returns the files in the order of their paths.
+impl Member {
+    /// Its base name.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn named(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            size: 0,
+            mode: 0o755,
+            check: String::new(),
+        }
+    }
+}
+
+/// Unpacks a tar archive read from `stream` into the existing, empty folder `target`.
+///
+/// Returns the files in the order of their paths, with mode 0600 below folders of mode 0700. The stream
+/// has then been read to its end, so that whoever hashes it has seen every byte; what stands behind the end of the
+/// archive is not unpacked. After an error the rest of the stream is left unread, and what was written
+/// is for the caller to remove. Memory does not grow with the archive's files: half a megabyte, the names, and
+/// the decoder's window (32 KiB for gzip, at most 128 MiB for xz and zstd).
 ///
 /// # Errors
 ///
-/// `Unsafe` when the archive cannot be read or holds what no asset needs, `NoSpace` or `Io` when the
-/// target cannot be written.
-pub(super) fn unpack(
-    archive: &File,
-    size: u64,
-    target: &Path,
-) -> Result<Vec<StoredFile>, PortError> {
-    let decoder = MultiGzDecoder::new(BufReader::with_capacity(128 << 10, archive));
-    let mut tar = Archive::new(Bounded::new(decoder, allowed_bytes(size)));
-    let mut unpacked = Unpacked::default();
-    for (count, entry) in tar.entries().map_err(|e| unreadable(&e))?.enumerate() {
-        if count >= MAX_ENTRIES {
-            return Err(dangerous(&format!("holds more than {MAX_ENTRIES} entries")));
+/// `Unsafe` when it is no tar archive or holds what no asset needs; `NoSpace` or `Io` when `target`
+/// cannot be written; `Io` when `stream` itself failed, which its owner knows better how to name.
+pub(super) fn unpack(stream: impl Read, target: &Path) -> Result<Vec<Member>, PortError> {
+    let mut headers = Headers::new(Bytes::open(stream)?);
+    let mut landing = Landing::new(target);
+    let mut count = 0;
+    while let Some(entry) = headers.next_entry()? {
+        count += 1;
+        if count > MAX_ENTRIES {
+            return Err(dangerous(format!("holds more than {MAX_ENTRIES} entries")));
         }
-        let mut entry = entry.map_err(|error| unreadable(&error))?;
-        unpacked.take(&mut entry, target)?;
+        landing.take(&entry, &mut headers.bytes)?;
+        headers.bytes.skip(entry.padding())?;
     }
-    unpacked.files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(unpacked.files)
+    headers.bytes.drain()?;
+    Ok(landing.into_members())
 }
 
-fn allowed_bytes(size: u64) -> u64 {
-    let by_ratio = size.saturating_mul(MAX_RATIO);
-    by_ratio.clamp(ALWAYS_ALLOWED_BYTES, MAX_UNPACKED_BYTES)
-}
-
-#[derive(Default)]
-struct Unpacked {
-    paths: BTreeSet<String>,
-    files: Vec<StoredFile>,
-}
-
-impl Unpacked {
-    fn take(&mut self, entry: &mut Entry<'_, Source<'_>>, target: &Path) -> Result<(), PortError> {
-        let raw = entry.path_bytes().into_owned();
-        let kind = entry.header().entry_type();
-        if kind == EntryType::XGlobalHeader {
-            return Ok(());
-        }
-        let Some(path) = inner_path(&raw)? else {
-            return Ok(());
-        };
-        match kind {
-            // Folders come about with their files; an empty one holds nothing that could be placed. The
-            // oldest format marks them by the slash alone.
-            EntryType::Directory => Ok(()),
-            EntryType::Regular if raw.ends_with(b"/") => Ok(()),
-            EntryType::Symlink => check_link(&path, entry),
-            EntryType::Regular | EntryType::Continuous => {
-                if !self.paths.insert(path.clone()) {
-                    return Err(dangerous(&format!("holds {path} twice")));
-                }
-                self.files.push(write_entry(entry, &path, target)?);
-                Ok(())
-            }
-            kind => Err(dangerous(&format!("holds {path} of the kind {kind:?}"))),
-        }
+/// Gives the files of a proven archive their modes, and their folders and `target` 0755.
+///
+/// The files come first and `target` last, so that nothing is reached before all of it is as it should be.
+///
+/// # Errors
+///
+/// `Io` when a mode cannot be set.
+pub(super) fn unseal(target: &Path, members: &[Member]) -> Result<(), PortError> {
+    for member in members {
+        set_mode(&target.join(&member.path), member.mode)?;
     }
+    let parents = members
+        .iter()
+        .filter_map(|file| Path::new(&file.path).parent());
+    let folders: BTreeSet<&Path> = parents.flat_map(Path::ancestors).collect();
+    for folder in folders
+        .iter()
+        .rev()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        set_mode(&target.join(folder), 0o755)?;
+    }
+    set_mode(target, 0o755)
 }
 
-/// The entry's path below the archive's folder; `None` for the folder itself.
-fn inner_path(raw: &[u8]) -> Result<Option<String>, PortError> {
-    let shown = String::from_utf8_lossy(raw);
-    let path = std::str::from_utf8(raw)
-        .map_err(|_| dangerous(&format!("holds {shown:?}, which is no text")))?;
-    if path.starts_with('/') {
-        return Err(dangerous(&format!("holds the absolute path {path}")));
-    }
-    if path.chars().any(char::is_control) {
-        return Err(dangerous(&format!(
-            "holds {path:?} with a control character"
-        )));
-    }
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => return Err(dangerous(&format!("holds {path}, which leaves its folder"))),
-            part => parts.push(part),
-        }
-    }
-    Ok((!parts.is_empty()).then(|| parts.join("/")))
+fn set_mode(path: &Path, mode: u32) -> Result<(), PortError> {
+    let set = std::fs::set_permissions(path, Permissions::from_mode(mode));
+    set.map_err(|error| store_failure(path, "given its mode", &error))
 }
 
-/// A link that would leave the archive's folder is an attack, even though no link is ever made.
-fn check_link(path: &str, entry: &Entry<'_, Source<'_>>) -> Result<(), PortError> {
-    let target = entry.link_name_bytes().unwrap_or_default().into_owned();
-    let target = String::from_utf8_lossy(&target).into_owned();
-    let leaves = || {
-        dangerous(&format!(
-            "holds the link {path} to {target}, which leaves its folder"
-        ))
-    };
-    if target.starts_with('/') {
-        return Err(leaves());
+fn dangerous(what: impl AsRef<str>) -> PortError {
+    PortError::new(Condition::Unsafe, format!("the archive {}", what.as_ref()))
+}
+
+/// A name for a message: an attacker's escape sequences must not reach a terminal, nor a megabyte a log.
+fn shown(name: &[u8]) -> String {
+    const LONGEST: usize = 120;
+    let text = String::from_utf8_lossy(&name[..name.len().min(4 * LONGEST)]);
+    let mut shown: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(char::escape_debug)
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        let _ = write!(shown, "… ({} bytes)", name.len());
     }
-    let mut depth = path.matches('/').count();
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => depth = depth.checked_sub(1).ok_or_else(leaves)?,
-            _ => depth += 1,
-        }
-    }
-    Ok(())
-}
-
-fn write_entry(
-    entry: &mut Entry<'_, Source<'_>>,
-    path: &str,
-    target: &Path,
-) -> Result<StoredFile, PortError> {
-    let place = target.join(path);
-    make_parents(&place, path)?;
-    let executable = entry.header().mode().is_ok_and(|mode| mode & 0o111 != 0);
-    let mode = if executable { 0o755 } else { 0o644 };
-    let broken = |error: std::io::Error| store_failure(&place, "written", &error);
-    let mut options = OpenOptions::new();
-    let opened = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&place);
-    let mut file = opened.map_err(|error| clashes_or_fails(path, &place, &error))?;
-    let mut buffer = vec![0_u8; 128 << 10];
-    loop {
-        match entry
-            .read(&mut buffer)
-            .map_err(|error| unreadable(&error))?
-        {
-            0 => break,
-            count => file.write_all(&buffer[..count]).map_err(broken)?,
-        }
-    }
-    file.set_permissions(Permissions::from_mode(mode))
-        .map_err(broken)?;
-    file.sync_all().map_err(broken)?;
-    let metadata = file.metadata().map_err(broken)?;
-    Ok(StoredFile::of(path, &metadata))
-}
-
-fn make_parents(place: &Path, path: &str) -> Result<(), PortError> {
-    let Some(parent) = place.parent() else {
-        return Ok(());
-    };
-    std::fs::create_dir_all(parent).map_err(|error| clashes_or_fails(path, parent, &error))
-}
-
-/// A name that is both a file and a folder is the archive's fault; anything else is the disk's.
-fn clashes_or_fails(path: &str, place: &Path, error: &std::io::Error) -> PortError {
-    use std::io::ErrorKind as Kind;
-    match error.kind() {
-        Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory => {
-            dangerous(&format!("holds {path} both as a file and as a folder"))
-        }
-        Kind::InvalidFilename => dangerous("holds a name longer than a filesystem takes"),
-        _ => store_failure(place, "written", error),
-    }
-}
-
-fn unreadable(error: &std::io::Error) -> PortError {
-    if error.to_string().contains(TOO_MUCH) {
-        return dangerous("unpacks to more than an archive of its size can hold");
-    }
-    dangerous("cannot be read").because(error)
-}
-
-fn dangerous(what: &str) -> PortError {
-    PortError::new(Condition::Unsafe, format!("the archive {what}"))
-}
-
-/// The text by which the bound's error is known again after the tar reader wrapped it.
-const TOO_MUCH: &str = "more bytes than the bound";
-
-/// A reader that fails beyond a bound, so that even a header cannot fill the memory.
-struct Bounded<R> {
-    inner: R,
-    left: u64,
-}
-
-impl<R> Bounded<R> {
-    fn new(inner: R, bound: u64) -> Self {
-        Self { inner, left: bound }
-    }
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        match self.left.checked_sub(count as u64) {
-            Some(left) => self.left = left,
-            None => return Err(std::io::Error::other(TOO_MUCH)),
-        }
-        Ok(count)
-    }
+    shown
 }
 
 #[cfg(test)]

@@ -114,6 +114,9 @@ pub(crate) struct RunArguments {
     /// Local files instead of downloads: DIR/<path of the URL>
     #[arg(long, value_name = "DIR")]
     pub(crate) assets_dir: Option<PathBuf>,
+    /// Read every byte of the store's assets again instead of trusting their stamps
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// End the process when the node is ready instead of staying to report
     #[arg(long)]
     pub(crate) exit_when_ready: bool,

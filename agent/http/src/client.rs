@@ -99,6 +99,9 @@ impl HttpSettings {
         let builder = Client::builder()
             .user_agent(USER_AGENT)
             .dns_resolver(Arc::new(Resolver))
+            // A connection for each request under way: hosts limit the rate of each, and one lost packet holds up one.
+            .http1_only()
+            .tcp_nodelay(true)
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
             .redirect(Policy::limited(MAX_REDIRECTS))

@@ -72,6 +72,32 @@ impl Reply {
         self
     }
 
+    /// The same length, with one byte wrong.
+    pub fn lying(mut self) -> Self {
+        let middle = self.body.len() / 2;
+        if let Some(byte) = self.body.get_mut(middle) {
+            *byte ^= 1;
+        }
+        self
+    }
+
+    /// Sends half of what it declares, and closes.
+    pub fn cut_in_half(self) -> Self {
+        let half = self.body.len() / 2;
+        self.cut_at(half)
+    }
+
+    /// Closes after the head.
+    pub fn cut_to_nothing(self) -> Self {
+        self.cut_at(0)
+    }
+
+    fn cut_at(mut self, length: usize) -> Self {
+        self.declared = Some(self.body.len());
+        self.body.truncate(length);
+        self
+    }
+
     fn head(&self) -> String {
         let length = self.declared.unwrap_or(self.body.len());
         let extra = self.headers.concat();

@@ -81,7 +81,8 @@ pub const PHASES: &[PhaseRow] = &[
         after: &[Phase::Config],
         done_when: "each pinned asset is in the store under its digest and unpacked where wanted",
         deadline: Duration::from_secs(30 * MINUTE),
-        lanes: 4,
+        // How many requests run at once is the store's to say; a step that waits for its turn costs little.
+        lanes: 16,
     },
     PhaseRow {
         phase: Phase::Credentials,

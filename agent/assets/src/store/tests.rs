@@ -3,8 +3,10 @@
 mod keeping;
 mod mirrors;
 mod offline;
+mod transport;
 
 use super::*;
+use crate::hasher::digest_of;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use quake_http::testing::{Reply, Seen, Server, closed_port};
@@ -28,6 +30,7 @@ impl Scene {
             root: self.root.path().to_owned(),
             store: PathBuf::from("/var/lib/store"),
             source,
+            verify: false,
             http: HttpSettings::default(),
         })
     }
@@ -85,6 +88,10 @@ fn archived(bytes: &[u8], urls: Vec<String>) -> AssetSpec {
         kind: AssetKind::Archive,
         ..plain(bytes, urls)
     }
+}
+
+fn key(asset: &AssetSpec) -> Key {
+    (asset.digest.clone(), asset.kind)
 }
 
 async fn fetch(store: &AssetStore, asset: &AssetSpec) -> Result<AssetFetched, PortError> {

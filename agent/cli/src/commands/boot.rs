@@ -52,6 +52,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         root: root.clone(),
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
+        verify_assets: arguments.run.verify,
         objects_folder: None,
         sim,
         simulated,

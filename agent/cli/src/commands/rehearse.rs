@@ -80,6 +80,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         root: root.clone(),
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
+        verify_assets: arguments.run.verify,
         objects_folder: found.folder.clone(),
         sim: Some(sim.clone()),
         simulated,

@@ -66,6 +66,10 @@ pub(crate) async fn run(run: Run) -> u8 {
         close(&record, &run.root, run.output);
     }
     if record.is_ready() && !run.exit_when_ready {
+        // Nobody waits for this: what is fetched is used from memory long before it is on the disk.
+        if let Err(error) = run.host.settle_assets().await {
+            output::error_line(format_args!("warning: {error}"));
+        }
         stay(&served, run.output).await;
     }
     if let Some(watchdog) = watchdog {

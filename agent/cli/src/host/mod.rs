@@ -46,6 +46,8 @@ pub(crate) struct Wiring {
     pub(crate) assets: AssetMode,
     /// Local files instead of downloads.
     pub(crate) assets_dir: Option<PathBuf>,
+    /// Whether the store's assets are read again instead of trusted.
+    pub(crate) verify_assets: bool,
     /// The folder that stands for every bucket, where there is one.
     pub(crate) objects_folder: Option<PathBuf>,
     /// The simulated region, where any part is simulated.
@@ -91,6 +93,7 @@ impl NodeHost {
             root: wiring.root.clone(),
             store: PathBuf::from(STORE),
             source,
+            verify: wiring.verify_assets,
             http: HttpSettings::from_environment(),
         };
         Ok(Self {
@@ -107,6 +110,15 @@ impl NodeHost {
             sim: wiring.sim,
             simulated: wiring.simulated,
         })
+    }
+
+    /// Marks assets that were fetched by this run as being on the disk, once they are.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the filesystem does not take it; a later boot then reads them once more.
+    pub(crate) async fn settle_assets(&self) -> Result<(), PortError> {
+        self.assets.settle().await
     }
 
     /// The simulated region, if it stands for this part.
@@ -131,6 +143,7 @@ mod tests {
             root: root.to_owned(),
             assets: AssetMode::Fetch,
             assets_dir: Some(folder.to_owned()),
+            verify_assets: false,
             objects_folder: Some(folder.to_owned()),
             sim: None,
             simulated: BTreeSet::new(),

@@ -1,10 +1,10 @@
 //! Pinned files.
 
 use crate::digest::Digest;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How the bytes of an asset are packed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssetKind {
     /// One file, used as it is.

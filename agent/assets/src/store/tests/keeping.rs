@@ -21,7 +21,8 @@ async fn a_fetched_file_is_in_the_store_under_its_digest() {
     assert_eq!(seen.lock().expect("ours").last(), Some(&(7, Some(7))));
     let hex = asset.digest.hex();
     let base = format!("var/lib/store/sha256/{hex}");
-    assert_eq!(scene.files(), [base.clone(), format!("{base}.json")]);
+    let stamp = format!("{base}.stamp");
+    assert_eq!(scene.files(), [base.clone(), format!("{base}.json"), stamp]);
     assert_eq!(store.has_asset(&asset).await, Ok(true));
     let place = place_at("/usr/local/bin/kubelet", &asset, None);
     store.place(&place).await.expect("nothing is in the way");

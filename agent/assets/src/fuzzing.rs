@@ -1,0 +1,18 @@
+//! What fuzz targets and benches may call.
+
+use crate::unpack;
+use quake_model::ports::PortError;
+use std::io::Read;
+use std::path::Path;
+
+/// Unpacks as the store does, and gives the files their modes. Returns their paths and sizes.
+///
+/// # Errors
+///
+/// Those of unpacking: `Unsafe`, `NoSpace` or `Io`.
+pub fn unpack_archive(stream: impl Read, target: &Path) -> Result<Vec<(String, u64)>, PortError> {
+    let members = unpack::unpack(stream, target)?;
+    unpack::unseal(target, &members)?;
+    let named = members.into_iter().map(|member| (member.path, member.size));
+    Ok(named.collect())
+}

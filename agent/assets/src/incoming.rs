@@ -1,0 +1,123 @@
+//! The bytes of an asset as its worker reads them: each is hashed as it passes.
+
+use super::arrival::Tally;
+use super::hasher::Hasher;
+use super::looks::HEAD_BYTES;
+use bytes::{Buf, Bytes};
+use quake_model::digest::Algorithm;
+use std::collections::VecDeque;
+use std::io::Read;
+use tokio::sync::mpsc;
+
+/// How many bytes are read from a file at once.
+const READ_BYTES: usize = 128 << 10;
+
+/// Where the bytes come from.
+pub(super) enum Origin {
+    /// From the network, by another thread. Its end is the end of the bytes, or that they were given up.
+    Network(mpsc::Receiver<Vec<Bytes>>),
+    /// From this machine.
+    Machine(Box<dyn Read + Send>),
+}
+
+/// The bytes that arrive, and their digest so far.
+pub(super) struct Incoming {
+    origin: Origin,
+    ready: VecDeque<Bytes>,
+    hasher: Hasher,
+    size: u64,
+    head: Vec<u8>,
+}
+
+impl Incoming {
+    pub(super) fn new(origin: Origin, algorithm: Algorithm) -> Self {
+        Self {
+            origin,
+            ready: VecDeque::new(),
+            hasher: Hasher::new(algorithm),
+            size: 0,
+            head: Vec::new(),
+        }
+    }
+
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of a file of this machine.
+    pub(super) fn next(&mut self) -> std::io::Result<Option<Bytes>> {
+        if let Some(bytes) = self.ready.pop_front() {
+            return Ok(Some(bytes));
+        }
+        match &mut self.origin {
+            Origin::Network(portions) => {
+                if let Some(portion) = portions.blocking_recv() {
+                    self.ready.extend(portion);
+                }
+            }
+            Origin::Machine(reader) => {
+                let mut buffer = vec![0; READ_BYTES];
+                let count = reader.read(&mut buffer)?;
+                buffer.truncate(count);
+                if count > 0 {
+                    self.ready.push_back(buffer.into());
+                }
+            }
+        }
+        for bytes in &self.ready {
+            self.hasher.update(bytes);
+            let lacking = HEAD_BYTES - self.head.len();
+            let first = &bytes[..lacking.min(bytes.len())];
+            self.head.extend_from_slice(first);
+            self.size += bytes.len() as u64;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Whether bytes are at hand without waiting.
+    pub(super) fn has_more(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes bytes that are already where they belong into the digest.
+    pub(super) fn count_in(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        let lacking = HEAD_BYTES - self.head.len();
+        self.head
+            .extend_from_slice(&bytes[..lacking.min(bytes.len())]);
+        self.size += bytes.len() as u64;
+    }
+
+    /// Takes what is left, so that the digest is that of everything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Incoming::next`].
+    pub(super) fn drain(&mut self) -> std::io::Result<()> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// What was counted of everything that came.
+    pub(super) fn finish(self) -> Tally {
+        Tally {
+            digest: self.hasher.finish(),
+            size: self.size,
+            head: self.head,
+        }
+    }
+}
+
+impl Read for Incoming {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let Some(mut bytes) = self.next()? else {
+            return Ok(0);
+        };
+        let count = bytes.len().min(buffer.len());
+        bytes.copy_to_slice(&mut buffer[..count]);
+        if bytes.has_remaining() {
+            self.ready.push_front(bytes);
+        }
+        Ok(count)
+    }
+}

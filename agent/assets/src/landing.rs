@@ -1,0 +1,196 @@
+//! Where the bytes of an asset come down: a file or, for an archive, a folder of its files. Nothing of it is
+//! visible under its name before its digest was proven.
+
+use super::failure::store_failure;
+use super::layout::{Layout, archive_files};
+use super::staging::{Staged, Staging, remove};
+use super::unpack::Member;
+use quake_model::ports::PortError;
+use quake_model::spec::{AssetKind, AssetSpec};
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Fewer bytes than this are fetched again rather than kept for a resumption.
+pub(super) const WORTH_KEEPING: u64 = 1 << 20;
+
+/// Where bytes go.
+#[derive(Debug)]
+pub(super) enum Landing {
+    /// One file.
+    File(Landed),
+    /// A folder that has one named `files` in it.
+    Folder(Staged),
+}
+
+/// What came down.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// The file.
+    File(Landed),
+    /// The folder, and the files in it, or why the archive could not be unpacked.
+    Folder(Staged, Result<Vec<Member>, PortError>),
+}
+
+/// A file that takes the bytes of a plain asset.
+#[derive(Debug)]
+pub(super) struct Landed {
+    place: Place,
+    /// The file, open for reading and writing.
+    pub(super) file: File,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Under a name that the next try finds again; held by the file's lock.
+    Partial(PathBuf),
+    /// Another agent is at the same asset, so this one's bytes are its own affair.
+    Private(Staged),
+    /// Renamed away.
+    Kept,
+}
+
+impl Landing {
+    /// Opens where `asset` comes down. A file may have bytes already, from a try that was cut off.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub(super) fn open(
+        layout: &Layout,
+        staging: &Arc<Staging>,
+        asset: &AssetSpec,
+    ) -> Result<Self, PortError> {
+        match asset.kind {
+            AssetKind::Plain => Ok(Self::File(match partial(&layout.partial(&asset.digest))? {
+                Some(landed) => landed,
+                None => {
+                    let (staged, file) = staging.make_file()?;
+                    let place = Place::Private(staged);
+                    Landed { place, file }
+                }
+            })),
+            AssetKind::Archive => {
+                let folder = staging.make_folder()?;
+                let files = archive_files(folder.path());
+                // Whatever is in an archive that is not proven yet, nobody else can reach it.
+                let closed = Permissions::from_mode(0o700);
+                let made = std::fs::set_permissions(folder.path(), closed)
+                    .and_then(|()| std::fs::create_dir(&files));
+                made.map_err(|error| store_failure(&files, "made", &error))?;
+                Ok(Self::Folder(folder))
+            }
+        }
+    }
+}
+
+impl Landing {
+    /// Forgets what an earlier try left.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn empty(&self) -> Result<(), PortError> {
+        match self {
+            Self::File(landed) => {
+                let emptied = landed.file.set_len(0);
+                emptied.map_err(|error| store_failure(landed.path(), "emptied", &error))
+            }
+            Self::Folder(_) => Ok(()),
+        }
+    }
+}
+
+/// Opens the file that keeps what came so far; `None` when another agent writes it at the moment.
+fn partial(path: &Path) -> Result<Option<Landed>, PortError> {
+    let broken = |error: std::io::Error| store_failure(path, "written", &error);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(broken)?;
+    }
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false);
+    let file = options.mode(0o600).open(path).map_err(broken)?;
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    // Between the open and the lock its owner may have finished, and the name be gone or another file's.
+    let is_named = same_file(path, &file);
+    Ok(is_named.then(|| Landed {
+        place: Place::Partial(path.to_owned()),
+        file,
+    }))
+}
+
+fn same_file(path: &Path, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (path.symlink_metadata(), file.metadata()) {
+        (Ok(named), Ok(open)) => (named.dev(), named.ino()) == (open.dev(), open.ino()),
+        _ => false,
+    }
+}
+
+impl Landed {
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        match &self.place {
+            Place::Partial(path) => path,
+            Place::Private(staged) => staged.path(),
+            Place::Kept => Path::new(""),
+        }
+    }
+
+    /// Gives it its permission bits, whatever the process' mask is.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn set_mode(&self, mode: u32) -> Result<(), PortError> {
+        let set = self.file.set_permissions(Permissions::from_mode(mode));
+        set.map_err(|error| store_failure(self.path(), "changed", &error))
+    }
+
+    /// Moves it to `target`, replacing a file there.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub(super) fn keep(mut self, target: &Path) -> Result<(), PortError> {
+        match std::mem::replace(&mut self.place, Place::Kept) {
+            Place::Partial(path) => {
+                let moved = std::fs::rename(&path, target);
+                moved.map_err(|error| store_failure(target, "written", &error))
+            }
+            Place::Private(staged) => staged.keep(target),
+            Place::Kept => Ok(()),
+        }
+    }
+
+    /// Forgets it: its bytes are wrong.
+    pub(super) fn discard(mut self) {
+        if let Place::Partial(path) = std::mem::replace(&mut self.place, Place::Kept) {
+            remove(&path);
+        }
+    }
+}
+
+impl Drop for Landed {
+    fn drop(&mut self) {
+        if let Place::Partial(path) = &self.place {
+            let length = self.file.metadata().map_or(0, |found| found.len());
+            if length < WORTH_KEEPING {
+                remove(path);
+            }
+        }
+    }
+}
+
+impl Content {
+    /// Forgets what came down: its bytes are wrong.
+    pub(super) fn discard(self) {
+        match self {
+            Self::File(landed) => landed.discard(),
+            Self::Folder(folder, _) => drop(folder),
+        }
+    }
+}

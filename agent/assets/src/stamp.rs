@@ -1,0 +1,137 @@
+//! Stamps: how a later boot knows, without reading a byte, that files are as they were when they were verified.
+//!
+//! A stamp holds each file's inode, size, time of writing and time of change. A placed file is a hard link to the
+//! store's, so a tool that writes into it changes the store too, and this is how it is noticed; one that puts
+//! the time of writing back cannot put back the time of change. A stamp that does not fit proves nothing
+//! either way: the bytes are read then, and stamped anew.
+//!
+//! Nothing is synced while a node boots. Until [`Stamp::durable`] says that everything reached the disk, a stamp is
+//! believed only by the kernel that wrote it, whose page cache still has the bytes.
+
+use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// One file as the filesystem shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inode {
+    number: u64,
+    size: u64,
+    modified_ns: i64,
+    changed_ns: i64,
+}
+
+impl Inode {
+    /// The file that is at `path` itself; `None` when it is no regular file.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        let found = path.symlink_metadata().ok()?;
+        found.is_file().then(|| Self::of(&found))
+    }
+
+    fn of(found: &Metadata) -> Self {
+        let nanoseconds =
+            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Self {
+            number: found.ino(),
+            size: found.len(),
+            modified_ns: nanoseconds(found.mtime(), found.mtime_nsec()),
+            changed_ns: nanoseconds(found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+/// The stamp of one asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    /// The kernel's boot during which it was written.
+    boot: String,
+    /// Whether the bytes were on the disk by then, and not only on their way.
+    pub(crate) durable: bool,
+    /// In the order of the manifest.
+    files: Vec<Inode>,
+}
+
+impl Stamp {
+    /// Stamps files as they are now; `None` when one of them is none.
+    pub(crate) fn of(paths: &[PathBuf], boot: &str, durable: bool) -> Option<Self> {
+        let files: Option<Vec<Inode>> = paths.iter().map(|path| Inode::at(path)).collect();
+        Some(Self {
+            boot: boot.to_owned(),
+            durable,
+            files: files?,
+        })
+    }
+
+    /// Reads a stamp; `None` when there is none.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let bytes = std::fs::read(path).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Whether this kernel may believe it, and it fits.
+    pub(crate) fn holds(&self, paths: &[PathBuf], boot: &str) -> bool {
+        (self.durable || self.boot == boot)
+            && Self::of(paths, &self.boot, self.durable).as_ref() == Some(self)
+    }
+
+    /// Takes one file's new look for its old one, after a change that was this agent's own. Whether it fitted before.
+    pub(crate) fn follow(&mut self, before: Inode, after: Inode) -> bool {
+        let Some(file) = self.files.iter_mut().find(|file| **file == before) else {
+            return false;
+        };
+        *file = after;
+        true
+    }
+
+    /// The stamp's text.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// What names the kernel's present boot; empty where it does not say.
+pub(crate) fn kernel_boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{File, FileTimes};
+    use std::io::Write;
+
+    #[test]
+    fn a_change_that_hides_its_time_of_writing_is_seen() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("kubelet");
+        std::fs::write(&path, "program").expect("ours");
+        let paths = [path.clone()];
+        let stamp = Stamp::of(&paths, "now", false).expect("a file");
+        assert!(stamp.holds(&paths, "now"));
+        let modified = path.metadata().and_then(|it| it.modified()).expect("ours");
+        let mut file = File::options().write(true).open(&path).expect("ours");
+        // The kernel's clock for files is coarse: without a moment between, both could share a tick.
+        while Inode::at(&path) == Some(stamp.files[0]) {
+            file.write_all(b"P").expect("ours");
+        }
+        file.set_len(7).expect("ours");
+        file.set_times(FileTimes::new().set_modified(modified))
+            .expect("ours");
+        assert!(!stamp.holds(&paths, "now"));
+    }
+
+    #[test]
+    fn what_never_reached_the_disk_is_believed_by_its_own_kernel_alone() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("kubelet");
+        std::fs::write(&path, "program").expect("ours");
+        let paths = [path];
+        let fresh = Stamp::of(&paths, "first", false).expect("a file");
+        assert!(fresh.holds(&paths, "first") && !fresh.holds(&paths, "second"));
+        let durable = Stamp::of(&paths, "first", true).expect("a file");
+        assert!(durable.holds(&paths, "second"));
+    }
+}

@@ -1,0 +1,58 @@
+//! How the bytes of an asset are to be had, what is known of it, and why they may not come.
+
+use quake_model::ports::PortError;
+
+/// Where an asset may be had.
+#[derive(Debug, Clone)]
+pub(crate) struct Mirror {
+    /// Its place in the asset's list.
+    pub(crate) number: usize,
+    pub(crate) url: String,
+    /// Host and port, for the breaker.
+    pub(crate) host: String,
+}
+
+/// How the bytes are to be had.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    /// In the order in which they are asked.
+    pub(crate) mirrors: Vec<Mirror>,
+    /// As one answer, and not in pieces.
+    pub(crate) is_whole: bool,
+}
+
+/// What is known of the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// How many bytes it has.
+    pub(super) total: Option<u64>,
+    /// What tells it from a later one of the same name.
+    pub(super) validator: Option<String>,
+    /// The mirrors whose bytes are in what came so far.
+    pub(crate) givers: Vec<usize>,
+    /// How many answers those bytes came in.
+    pub(crate) answers: u32,
+}
+
+impl Known {
+    /// Nothing, but `received` bytes that an earlier try left.
+    pub(crate) fn after(received: u64) -> Self {
+        Self {
+            answers: u32::from(received > 0),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a flow ended before its bytes did.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// No mirror goes on; what each did is in [`Flow::failed`](super::Flow::failed).
+    Mirrors,
+    /// What came so far is not of the file that the mirrors have now.
+    Anew,
+    /// This machine does not take the bytes: the arrival knows why.
+    Here,
+    /// More bytes came than any asset has, or more than fit here.
+    Limit(PortError),
+}

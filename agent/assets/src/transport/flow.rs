@@ -1,0 +1,379 @@
+//! The bytes of one asset, in order.
+//!
+//! The piece whose turn it is streams through; while permits are to spare, the ones behind it are fetched ahead into
+//! memory. A piece that was cut off is asked for again from where it ended, of the next mirror if there is one.
+
+use super::breaker::Breakers;
+use super::course::{Course, Halt, Known, Mirror};
+use super::piece::{PIECE_BYTES, Piece};
+use super::pool::Pool;
+use super::request::{Answer, Wanted, ask};
+use crate::arrival::Arrival;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use quake_http::shown;
+use quake_model::ports::{Condition, PortError, ReportBytes};
+use reqwest::Client;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// How much is asked for at once while no permit is to spare.
+const STREAM_BYTES: u64 = 8 << 20;
+
+/// How long a mirror may take to answer, or be silent in the middle, before another is asked as well. A guess: tens of
+/// times what a healthy one takes.
+const SLOW_AFTER: Duration = Duration::from_secs(3);
+
+/// A mirror that gives fewer bytes than this a second, for as long as [`SLOW_AFTER`], is left for another.
+const SLOW_BYTES: u64 = 64 << 10;
+
+/// How many failures are too many, beside one for each mebibyte that came.
+const FAILURES: u64 = 16;
+
+/// One asset on its way.
+pub(crate) struct Flow<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) pool: &'a Arc<Pool>,
+    pub(crate) breakers: &'a Breakers,
+    pub(crate) course: Course,
+    pub(crate) known: Known,
+    pub(crate) report: ReportBytes<'a>,
+    /// Says whether a file of this length fits.
+    pub(crate) fits: &'a (dyn Fn(u64) -> Result<(), PortError> + Send + Sync),
+    ahead: VecDeque<Piece>,
+    /// Every failure, with the number of its mirror.
+    pub(crate) failed: Vec<(usize, PortError)>,
+}
+
+impl<'a> Flow<'a> {
+    /// A flow that has not begun.
+    pub(crate) fn new(
+        (client, pool, breakers): (&'a Client, &'a Arc<Pool>, &'a Breakers),
+        course: Course,
+        known: Known,
+        report: ReportBytes<'a>,
+        fits: &'a (dyn Fn(u64) -> Result<(), PortError> + Send + Sync),
+    ) -> Self {
+        Self {
+            client,
+            pool,
+            breakers,
+            course,
+            known,
+            report,
+            fits,
+            ahead: VecDeque::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Moves bytes into `arrival` until there are no more.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it ended before.
+    pub(crate) async fn run(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+        while self
+            .known
+            .total
+            .is_none_or(|total| arrival.received < total)
+        {
+            let mebibytes = arrival.received >> 20;
+            if self.failed.len() as u64 > FAILURES + mebibytes || self.course.mirrors.is_empty() {
+                return Err(Halt::Mirrors);
+            }
+            let next = self.ahead.front().map(|piece| piece.from);
+            if next == Some(arrival.received) {
+                self.take_piece(arrival).await?;
+            } else {
+                self.take_answer(arrival).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the piece that was fetched ahead. One that failed is forgotten, and asked for anew in its turn.
+    async fn take_piece(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+        let Some(mut piece) = self.ahead.pop_front() else {
+            return Ok(());
+        };
+        let number = piece.mirror;
+        let fetched = match self.patience(SLOW_AFTER) {
+            Some(patience) => timeout(patience, piece.bytes()).await,
+            None => Ok(piece.bytes().await),
+        };
+        match fetched {
+            Ok(Ok(bytes)) => {
+                self.gave(number);
+                for bytes in bytes {
+                    self.hand_over(arrival, bytes).await?;
+                }
+                self.fetch_ahead(arrival.received);
+                return Ok(());
+            }
+            Ok(Err(error)) => self.fail(number, error),
+            Err(_) => self.fail(number, silent()),
+        }
+        Ok(())
+    }
+
+    /// Asks for what comes next, and takes it as it comes.
+    async fn take_answer(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+        let left = self
+            .known
+            .total
+            .map_or(u64::MAX, |total| total - arrival.received);
+        let permit = Arc::clone(self.pool).acquire(left).await;
+        let wanted = self.wanted(arrival.received);
+        let (mirror, mut answer) = self.open(&wanted).await?;
+        self.learn(&mirror, &answer, arrival.received)?;
+        self.gave(mirror.number);
+        let mut skip = match answer.is_piece {
+            true => 0,
+            false => arrival.received,
+        };
+        let until = match answer.is_piece {
+            true => wanted.until.or(self.known.total),
+            false => None,
+        };
+        if answer.is_piece {
+            let end = until.unwrap_or(arrival.received);
+            self.fetch_ahead(end.max(arrival.received));
+        } else {
+            // A server that sends whole files has nothing to fetch ahead.
+            self.ahead.clear();
+        }
+        let before = arrival.received;
+        let ended = self.stream(&mut answer, arrival, &mut skip, until).await?;
+        drop(permit);
+        let is_short = until
+            .or(self.known.total)
+            .is_some_and(|end| arrival.received < end);
+        match ended {
+            Some(error) => self.fail(mirror.number, error),
+            None if is_short => {
+                let summary = format!("{} ended its answer early", shown(&mirror.url));
+                self.fail(
+                    mirror.number,
+                    PortError::new(Condition::Unreachable, summary),
+                );
+            }
+            None if until.is_none() => self.known.total = Some(arrival.received),
+            None => {}
+        }
+        if before == arrival.received && self.known.total != Some(before) {
+            self.course.mirrors.retain(|it| it.number != mirror.number);
+        }
+        Ok(())
+    }
+
+    /// Streams an answer; returns how it failed, if it did.
+    async fn stream(
+        &mut self,
+        answer: &mut Answer,
+        arrival: &mut Arrival,
+        skip: &mut u64,
+        until: Option<u64>,
+    ) -> Result<Option<PortError>, Halt> {
+        let (mut began, mut at) = (Instant::now(), arrival.received);
+        loop {
+            if until.is_some_and(|until| arrival.received >= until) {
+                return Ok(None);
+            }
+            let chunk = match self.patience(SLOW_AFTER) {
+                Some(patience) => timeout(patience, answer.chunk()).await,
+                None => Ok(answer.chunk().await),
+            };
+            let mut bytes = match chunk {
+                Ok(Ok(Some(bytes))) => bytes,
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Err(error)) => return Ok(Some(error)),
+                Err(_) => return Ok(Some(silent())),
+            };
+            let skipped = (*skip).min(bytes.len() as u64);
+            *skip -= skipped;
+            let _ = bytes.split_to(usize::try_from(skipped).unwrap_or(bytes.len()));
+            if let Some(until) = until {
+                let most = usize::try_from(until - arrival.received).unwrap_or(usize::MAX);
+                bytes.truncate(most);
+            }
+            self.hand_over(arrival, bytes).await?;
+            if began.elapsed() >= SLOW_AFTER {
+                let rate = (arrival.received - at) / SLOW_AFTER.as_secs();
+                if rate < SLOW_BYTES && *skip == 0 && self.patience(SLOW_AFTER).is_some() {
+                    let summary = format!("it gave {rate} bytes a second");
+                    return Ok(Some(PortError::new(Condition::Unreachable, summary)));
+                }
+                (began, at) = (Instant::now(), arrival.received);
+            }
+        }
+    }
+
+    async fn hand_over(&mut self, arrival: &mut Arrival, bytes: Bytes) -> Result<(), Halt> {
+        if let Err(error) = arrival.take(bytes).await {
+            return Err(match error.condition {
+                Condition::DigestMismatch => Halt::Limit(error),
+                _ => Halt::Here,
+            });
+        }
+        (self.report)(arrival.received, self.known.total);
+        Ok(())
+    }
+
+    /// Asks the mirrors in turn, and the next one as well when one is slow; the first answer counts.
+    async fn open(&mut self, wanted: &Wanted) -> Result<(Mirror, Answer), Halt> {
+        let mut waiting = self.course.mirrors.clone().into_iter();
+        let client = self.client;
+        let ask_it = |mirror: Mirror| async move {
+            let answer = ask(client, &mirror.url, wanted).await;
+            (mirror, answer)
+        };
+        let mut asked = FuturesUnordered::new();
+        loop {
+            if asked.is_empty() {
+                let Some(next) = waiting.next() else {
+                    return Err(Halt::Mirrors);
+                };
+                asked.push(ask_it(next));
+            }
+            let answered = match waiting.len() {
+                0 => Ok(asked.next().await),
+                _ => timeout(SLOW_AFTER, asked.next()).await,
+            };
+            match answered {
+                Ok(Some((mirror, Ok(answer)))) => return Ok((mirror, answer)),
+                Ok(Some((_, Err(error)))) if error.condition == Condition::Conflict => {
+                    return Err(Halt::Anew);
+                }
+                Ok(Some((mirror, Err(error)))) => {
+                    let is_final =
+                        matches!(error.condition, Condition::Missing | Condition::Denied);
+                    self.fail(mirror.number, error);
+                    if is_final {
+                        self.course.mirrors.retain(|it| it.number != mirror.number);
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => asked.extend(waiting.next().map(&ask_it)),
+            }
+        }
+    }
+
+    /// Compares an answer with what is known of the file, and remembers what it adds.
+    fn learn(&mut self, mirror: &Mirror, answer: &Answer, received: u64) -> Result<(), Halt> {
+        let other_length = |total| answer.total.is_some_and(|length| length != total);
+        if self.known.total.is_some_and(other_length) {
+            // Whose length is right, the digest will tell: each mirror is then asked alone.
+            return Err(Halt::Anew);
+        }
+        let is_other = self.known.givers.contains(&mirror.number)
+            && self.known.validator.is_some()
+            && answer.validator != self.known.validator;
+        if received > 0 && is_other {
+            return Err(Halt::Anew);
+        }
+        if self.known.total.is_none() {
+            if let Some(total) = answer.total {
+                (self.fits)(total).map_err(Halt::Limit)?;
+            }
+            self.known.total = answer.total;
+        }
+        self.known.validator.clone_from(&answer.validator);
+        Ok(())
+    }
+
+    fn wanted(&self, received: u64) -> Wanted {
+        if self.course.is_whole && received == 0 {
+            return Wanted::everything();
+        }
+        let most = match self.pool.has_spare() && !self.course.is_whole {
+            true => PIECE_BYTES,
+            false => STREAM_BYTES,
+        };
+        let next = self.ahead.front().map(|piece| piece.from);
+        let end = next.unwrap_or(received + most);
+        let until = self.known.total.map_or(end, |total| end.min(total));
+        let is_same_giver = self
+            .course
+            .mirrors
+            .first()
+            .is_some_and(|first| self.known.givers.contains(&first.number));
+        Wanted {
+            from: received,
+            until: (!self.course.is_whole).then_some(until),
+            validator: self.known.validator.clone().filter(|_| is_same_giver),
+        }
+    }
+
+    /// Fetches the pieces behind the last one, as long as permits are to spare.
+    fn fetch_ahead(&mut self, behind: u64) {
+        let (Some(total), false) = (self.known.total, self.course.is_whole) else {
+            return;
+        };
+        let Some(mirror) = self.course.mirrors.first().cloned() else {
+            return;
+        };
+        let mut from = self.ahead.back().map_or(behind, |piece| piece.until);
+        while from < total {
+            let Some(permit) = self.pool.spare() else {
+                return;
+            };
+            let until = (from + PIECE_BYTES).min(total);
+            let wanted = Wanted {
+                from,
+                until: Some(until),
+                validator: self.known.validator.clone(),
+            };
+            let asked = (mirror.number, mirror.url.clone());
+            let client = self.client.clone();
+            self.ahead
+                .push_back(Piece::begin(client, asked, wanted, permit));
+            from = until;
+        }
+    }
+
+    /// How long to wait for a mirror; `None` where there is no other to turn to.
+    fn patience(&self, patience: Duration) -> Option<Duration> {
+        let now = Instant::now();
+        let others = self.course.mirrors.iter().skip(1);
+        let mut healthy = others.filter(|mirror| !self.breakers.is_open(&mirror.host, now));
+        healthy.next().map(|_| patience)
+    }
+
+    fn gave(&mut self, number: usize) {
+        self.known.answers += 1;
+        if !self.known.givers.contains(&number) {
+            self.known.givers.push(number);
+        }
+        if let Some(host) = self.host_of(number) {
+            self.breakers.note(&host, true, Instant::now());
+        }
+    }
+
+    /// Notes a failure, and lets the other mirrors go first.
+    fn fail(&mut self, number: usize, error: PortError) {
+        self.failed.push((number, error));
+        if let Some(host) = self.host_of(number) {
+            self.breakers.note(&host, false, Instant::now());
+        }
+        let mirrors = &mut self.course.mirrors;
+        if let Some(at) = mirrors.iter().position(|it| it.number == number) {
+            let mirror = mirrors.remove(at);
+            mirrors.push(mirror);
+        }
+    }
+
+    fn host_of(&self, number: usize) -> Option<String> {
+        let mut mirrors = self.course.mirrors.iter();
+        let mirror = mirrors.find(|mirror| mirror.number == number);
+        mirror.map(|mirror| mirror.host.clone())
+    }
+}
+
+fn silent() -> PortError {
+    let summary = format!("it gave nothing for {} s", SLOW_AFTER.as_secs());
+    PortError::new(Condition::Unreachable, summary)
+}

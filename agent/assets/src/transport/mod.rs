@@ -1,0 +1,23 @@
+//! Moves the bytes of assets here: over kept connections, several pieces of a large file at once, from whichever
+//! mirror answers, and on from where it was cut off.
+//!
+//! | part | what it knows |
+//! |---|---|
+//! | [`pool`] | how many requests run at once, and whose turn is next |
+//! | [`breaker`] | which hosts failed lately |
+//! | [`request`] | one request for a piece of a file, and what its answer means |
+//! | [`piece`] | a piece that is fetched ahead of its turn |
+//! | [`course`] | which mirrors are asked, in which order, and what is known of the file |
+//! | [`flow`] | the bytes of one asset, in order |
+
+mod breaker;
+mod course;
+mod flow;
+mod piece;
+mod pool;
+mod request;
+
+pub(crate) use breaker::Breakers;
+pub(crate) use course::{Course, Halt, Known, Mirror};
+pub(crate) use flow::Flow;
+pub(crate) use pool::Pool;

@@ -1,0 +1,89 @@
+//! A piece of a file that is fetched ahead of its turn, and waits in memory for it.
+
+use super::pool::Permit;
+use super::request::{Wanted, ask};
+use bytes::Bytes;
+use quake_model::ports::{Condition, PortError};
+use reqwest::Client;
+use tokio::task::JoinHandle;
+
+/// How large such a piece is: what waits in memory is at most this for each permit.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+
+/// A piece on its way. Dropped, it is given up.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) from: u64,
+    pub(super) until: u64,
+    /// Which mirror it is asked of.
+    pub(super) mirror: usize,
+    task: JoinHandle<Result<Vec<Bytes>, PortError>>,
+    _permit: Permit,
+}
+
+impl Piece {
+    /// Begins to fetch what is `wanted`, whose end is known.
+    pub(super) fn begin(
+        client: Client,
+        (mirror, url): (usize, String),
+        wanted: Wanted,
+        permit: Permit,
+    ) -> Self {
+        let (from, until) = (wanted.from, wanted.until.unwrap_or(wanted.from));
+        Self {
+            from,
+            until,
+            mirror,
+            task: tokio::spawn(async move { fetch(&client, &url, &wanted, until).await }),
+            _permit: permit,
+        }
+    }
+
+    /// Its bytes. It may be asked again if the wait for it is given up.
+    ///
+    /// # Errors
+    ///
+    /// Those of the request; `Unreachable` when fewer or more bytes came.
+    pub(super) async fn bytes(&mut self) -> Result<Vec<Bytes>, PortError> {
+        match (&mut self.task).await {
+            Ok(fetched) => fetched,
+            Err(error) => Err(PortError::new(
+                Condition::Unreachable,
+                "the fetch of a piece ended early",
+            )
+            .because(&error)),
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn fetch(
+    client: &Client,
+    url: &str,
+    wanted: &Wanted,
+    until: u64,
+) -> Result<Vec<Bytes>, PortError> {
+    let mut answer = ask(client, url, wanted).await?;
+    if !answer.is_piece {
+        let summary = "a mirror that sent pieces sends the whole file now";
+        return Err(PortError::new(Condition::Unreachable, summary));
+    }
+    let (mut bytes, mut count) = (Vec::new(), 0);
+    while let Some(chunk) = answer.chunk().await? {
+        count += chunk.len() as u64;
+        bytes.push(chunk);
+        if count > until - wanted.from {
+            break;
+        }
+    }
+    if count == until - wanted.from {
+        return Ok(bytes);
+    }
+    let summary = format!("{count} bytes came of {}", until - wanted.from);
+    Err(PortError::new(Condition::Unreachable, summary))
+}

@@ -1,0 +1,115 @@
+//! The store itself: bits that flip, and two agents at once.
+
+use crate::node::{Node, undisturbed};
+use quake_integration::agent;
+use quake_integration::http::Server;
+use quake_integration::mirror::{self, Manners};
+use quake_integration::node::Mirrored;
+use quake_integration::store::wrong_in_store;
+use quake_integration::tree::Tree;
+use std::fs::{File, FileTimes};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+fn well(files: &Mirrored) -> Server {
+    mirror::start(files.clone(), Box::new(|_| Manners::Right)).expect("a free port")
+}
+
+/// The largest file of the store whose path contains `part`.
+fn largest(root: &Path, part: &str) -> PathBuf {
+    let mut folders = vec![root.join("var/lib/quake-agent/store/sha256")];
+    let mut largest = (0, PathBuf::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("ours").flatten() {
+            let found = entry.metadata().expect("ours");
+            match found.is_dir() {
+                true => folders.push(entry.path()),
+                false if entry.path().to_string_lossy().contains(part) => {
+                    largest = largest.max((found.len(), entry.path()));
+                }
+                false => {}
+            }
+        }
+    }
+    largest.1
+}
+
+fn flip_one_bit(path: &Path, is_hidden: bool) {
+    let before = path.metadata().expect("ours");
+    let file = File::options().read(true).write(true).open(path);
+    let file = file.expect("ours");
+    let mut byte = [0];
+    let middle = before.size() / 2;
+    file.read_exact_at(&mut byte, middle).expect("ours");
+    file.write_all_at(&[byte[0] ^ 4], middle).expect("ours");
+    if is_hidden {
+        let modified = before.modified().expect("ours");
+        let times = FileTimes::new().set_modified(modified);
+        file.set_times(times).expect("ours");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_mended_also_where_the_time_of_writing_was_put_back() {
+    let files = mirror::large(2).expect("memory takes it");
+    let whole = undisturbed(&files);
+    let mirror = well(&files);
+    let node = Node::of(&files, &[mirror.base()]);
+    for is_hidden in [false, true] {
+        // A plain file, and a file of an archive.
+        for part in ["sha256/", "/files/"] {
+            let root = tempfile::tempdir().expect("a temporary directory");
+            node.ready(root.path());
+            let asked = mirror.seen().len();
+            node.ready(root.path());
+            assert_eq!(mirror.seen().len(), asked, "a second boot asks for nothing");
+            flip_one_bit(&largest(root.path(), part), is_hidden);
+            let tree = node.ready(root.path());
+            assert_eq!(whole.differences(&tree), Vec::<String>::new(), "{part}");
+            assert!(mirror.seen().len() > asked, "{part}: it was fetched anew");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_was_copied_is_read_once_and_believed() {
+    let files = mirror::large(2).expect("memory takes it");
+    let mirror = well(&files);
+    let node = Node::of(&files, &[mirror.base()]);
+    let root = tempfile::tempdir().expect("a temporary directory");
+    node.ready(root.path());
+    let asked = mirror.seen().len();
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    let (from, to) = (root.path().join("."), copy.path());
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([from.as_path(), to])
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    node.ready(copy.path());
+    assert_eq!(mirror.seen().len(), asked);
+}
+
+#[test]
+fn two_agents_at_once_on_one_store_are_both_ready() {
+    let files = mirror::large(3).expect("memory takes it");
+    let whole = undisturbed(&files);
+    let mirror = well(&files);
+    let node = Node::of(&files, &[mirror.base()]);
+    for _ in 0..3 {
+        let roots = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory"));
+        let shared = roots[0].path().join("var/lib/quake-agent/store");
+        std::fs::create_dir_all(&shared).expect("ours");
+        let other = roots[1].path().join("var/lib/quake-agent");
+        std::fs::create_dir_all(&other).expect("ours");
+        std::os::unix::fs::symlink(&shared, other.join("store")).expect("ours");
+        let running = [node.start(roots[0].path()), node.start(roots[1].path())];
+        for (running, root) in running.into_iter().zip(&roots) {
+            let ended = running.end(agent::LIMIT);
+            assert_eq!(ended.status, 0, "{}", ended.text());
+            let tree = Tree::of_node(root.path()).expect("the tree can be read");
+            assert_eq!(whole.differences(&tree), Vec::<String>::new());
+            assert_eq!(wrong_in_store(root.path()), Vec::<String>::new());
+        }
+    }
+}
