@@ -7,7 +7,7 @@ use crate::storage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_model::event::Event;
-use quake_model::fault::{Class, Fault};
+use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
@@ -15,12 +15,24 @@ use quake_model::step::{Action, Step};
 use tokio::time::Instant;
 
 impl<H: Host> Context<'_, H> {
-    /// Applies `steps`, as many at once as the phase has lanes; returns how many changed something.
+    /// Applies `steps`, as many at once as the phase has lanes; returns how many changed something. Units that stand
+    /// together are brought up together, after what stands before them and before what stands after them.
     ///
     /// # Errors
     ///
     /// Returns the first fault; steps that run beside it are left where they stand between acts.
     pub(crate) async fn apply(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
+        let mut changed = 0;
+        for run in steps.chunk_by(|one, next| is_unit(one) == is_unit(next)) {
+            changed += match run.first().is_some_and(is_unit) {
+                true => self.apply_together(phase, run).await?,
+                false => self.apply_in_lanes(phase, run).await?,
+            };
+        }
+        Ok(changed)
+    }
+
+    async fn apply_in_lanes(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
         let lanes = phase.row().lanes;
         let mut waiting = steps.iter();
         let mut running = FuturesUnordered::new();
@@ -37,12 +49,45 @@ impl<H: Host> Context<'_, H> {
         }
     }
 
+    /// Brings up units together. Each is seen to its end, so that one that fails hides no other.
+    async fn apply_together(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
+        if let Some(fault) = self.stop_requested() {
+            return Err(fault);
+        }
+        let began = Instant::now();
+        let conclude = |step: &Step, ended| self.conclude(phase, step, began, ended);
+        let ended = ensure::batch::brought_up(self, steps, conclude).await;
+        let mut changed = 0;
+        let mut first = None;
+        for outcome in ended {
+            match outcome {
+                Ok(outcome) => changed += usize::from(outcome == Outcome::Changed),
+                Err(fault) if first.is_none() => first = Some(fault),
+                Err(fault) if fault.code == Code::BootInterrupted => {}
+                Err(fault) => self.emitter.emit(Event::Warning { fault }),
+            }
+        }
+        first.map_or(Ok(changed), Err)
+    }
+
     async fn apply_step(&self, phase: Phase, step: &Step) -> Result<Outcome, Fault> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
         let began = Instant::now();
-        let outcome = match self.ensure(step).await {
+        let ended = self.ensure(step).await;
+        self.conclude(phase, step, began, ended)
+    }
+
+    /// Reports what came of a step that began at `began`.
+    fn conclude(
+        &self,
+        phase: Phase,
+        step: &Step,
+        began: Instant,
+        ended: Result<Outcome, Fault>,
+    ) -> Result<Outcome, Fault> {
+        let outcome = match ended {
             Ok(outcome) => outcome,
             Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {
                 self.emitter.emit(Event::Warning { fault });
@@ -85,7 +130,10 @@ impl<H: Host> Context<'_, H> {
             Action::MountVolume(volume) => {
                 storage::when_free(self, step, || storage::mounted(self, step, volume)).await
             }
-            Action::StartUnit(unit) => ensure::services::started(self, step, unit).await,
+            Action::StartUnit(unit) => {
+                let begun = ensure::services::begun(self, step, unit).await?;
+                ensure::services::held(self, step, unit, begun, None).await
+            }
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
         }
     }
@@ -97,6 +145,10 @@ impl<H: Host> Context<'_, H> {
             step: step.id.clone(),
         });
     }
+}
+
+fn is_unit(step: &Step) -> bool {
+    matches!(step.action, Action::StartUnit(_))
 }
 
 fn is_optional(action: &Action) -> bool {

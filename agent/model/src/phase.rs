@@ -103,7 +103,8 @@ pub const PHASES: &[PhaseRow] = &[
         after: &[Phase::Network, Phase::Files],
         done_when: "each unit is active, verified after its start",
         deadline: Duration::from_secs(20 * MINUTE),
-        lanes: 1,
+        // Units are one batch whatever this says; what is awaited around them is awaited together.
+        lanes: 8,
     },
     PhaseRow {
         phase: Phase::Ready,

@@ -9,31 +9,36 @@ use quake_model::step::{Action, Condition, Need, StartUnit, Step};
 
 /// Plans the services phase.
 ///
-/// Order: hooks that ask to run before the runtime, the runtime, the other hooks, and kubelet once the
-/// instance's own tags are seen; a hook that requires kubelet comes last. After each unit the node cannot do
-/// without, the plan waits for it to stay active, so that one that dies in its first seconds is noticed.
+/// First what must hold before any unit may start: the instance's own tags, without which kubelet must not run.
+/// Then all units, which are started as one batch: hooks that ask to run before the runtime, the runtime, the other
+/// hooks, kubelet, and hooks that require it. Their order here is the order in which systemd is asked; which waits
+/// for which is in the unit files. Last, the plan waits for each unit that the node cannot do without to stay
+/// active, so that one that dies in its first seconds is noticed.
 pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
-    let mut actions = vec![log_rotation()];
     if spec.role == Role::Bastion {
-        let hooks = files::distinct_hooks(spec);
-        actions.extend(hooks.into_iter().map(start_hook));
-        return steps(actions);
+        let hooks = files::distinct_hooks(spec).into_iter().map(start_hook);
+        return steps(std::iter::once(log_rotation()).chain(hooks));
     }
     let (first, rest): (Vec<&Hook>, Vec<&Hook>) = files::distinct_hooks(spec)
         .into_iter()
         .partition(|hook| runs_before_runtime(spec, hook));
     let (last, middle): (Vec<&Hook>, Vec<&Hook>) =
         rest.into_iter().partition(|hook| needs_kubelet(hook));
+    let mut actions = Vec::new();
+    actions.extend(own_tags(spec));
+    actions.push(log_rotation());
     actions.extend(first.into_iter().map(start_hook));
     actions.extend(runtime(spec, known));
     actions.extend(middle.into_iter().map(start_hook));
-    actions.extend(kubelet(spec));
+    actions.push(kubelet(spec));
     actions.extend(last.into_iter().map(start_hook));
+    actions.push(await_active(files::runtime_unit(spec)));
+    actions.push(await_active("kubelet.service"));
     steps(actions)
 }
 
 /// Steps of the phase. A wait for a unit stands beside its start, so its id says that it is the wait.
-fn steps(actions: Vec<Action>) -> Vec<Step> {
+fn steps(actions: impl IntoIterator<Item = Action>) -> Vec<Step> {
     actions
         .into_iter()
         .map(|action| {
@@ -85,26 +90,27 @@ fn runtime(spec: &NodeSpec, known: &Known) -> Vec<Action> {
             ];
             inputs.extend(proxy);
             actions.push(required("docker.service", inputs));
-            actions.push(await_active("docker.service"));
         }
         Runtime::Containerd { .. } => {
             let mut inputs = files::containerd_unit_files(spec);
             inputs.push(layout::CONTAINERD_CONFIG.to_owned());
             inputs.extend(proxy);
             actions.push(required("containerd.service", inputs));
-            actions.push(await_active("containerd.service"));
         }
     }
     actions
 }
 
-fn kubelet(spec: &NodeSpec) -> Vec<Action> {
-    let mut actions = Vec::new();
-    if spec.kubelet.flag("cloud-provider") == Some("aws") {
-        actions.push(Action::Await(Condition::OwnTags {
+/// On AWS kubelet finds its cluster by the instance's tags, and one that starts before they are shown gives up.
+fn own_tags(spec: &NodeSpec) -> Option<Action> {
+    (spec.kubelet.flag("cloud-provider") == Some("aws")).then(|| {
+        Action::Await(Condition::OwnTags {
             any_of: identity::own_tag_keys(&spec.cluster),
-        }));
-    }
+        })
+    })
+}
+
+fn kubelet(spec: &NodeSpec) -> Action {
     let mut inputs = vec![
         layout::unit("kubelet.service"),
         layout::KUBELET_ENVIRONMENT.to_owned(),
@@ -118,14 +124,12 @@ fn kubelet(spec: &NodeSpec) -> Vec<Action> {
         inputs.push(layout::PROXY_ENVIRONMENT.to_owned());
     }
     // Not enabled: at the next boot it must wait for the volumes again, and the agent starts it.
-    actions.push(Action::StartUnit(StartUnit {
+    Action::StartUnit(StartUnit {
         unit: "kubelet.service".to_owned(),
         enable: false,
         inputs,
         need: Need::Required,
-    }));
-    actions.push(await_active("kubelet.service"));
-    actions
+    })
 }
 
 /// Starts a hook. The operator's unit may fail without the node being any worse, so the boot goes on.

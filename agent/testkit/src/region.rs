@@ -119,6 +119,12 @@ impl Region {
             .insert(volume_id.to_owned(), DeviceContents::Blank);
     }
 
+    /// The unit of this name, which systemd finds on disk if nobody named it before.
+    pub(crate) fn unit(&mut self, name: &str) -> &mut UnitFacts {
+        let at_rest = || unit_at_rest(name);
+        self.units.entry(name.to_owned()).or_insert_with(at_rest)
+    }
+
     /// The device path of a volume attached here. It follows from the device name asked for, so that it stays the
     /// same whatever else is attached; on a Nitro instance it would follow the order of attachment.
     pub fn device_of(&self, volume_id: &str) -> Option<String> {

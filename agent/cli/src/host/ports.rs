@@ -11,7 +11,7 @@ use quake_model::facts::{
 use quake_model::location::Location;
 use quake_model::ports::{
     AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, InstanceQuery, Kernel, Metadata,
-    Meter, Object, Objects, PortError, Probes, ReportBytes, Units, VolumeQuery,
+    Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, UnitJob, Units, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
@@ -241,16 +241,12 @@ impl Units for NodeHost {
         route!(self, Units, units.reload_units())
     }
 
-    async fn enable_unit(&self, unit: &str) -> Result<(), PortError> {
-        route!(self, Units, units.enable_unit(unit))
+    async fn enable_units(&self, units: &[String]) -> Result<(), PortError> {
+        route!(self, Units, units.enable_units(units))
     }
 
-    async fn start_unit(&self, unit: &str) -> Result<(), PortError> {
-        route!(self, Units, units.start_unit(unit))
-    }
-
-    async fn restart_unit(&self, unit: &str) -> Result<(), PortError> {
-        route!(self, Units, units.restart_unit(unit))
+    async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
+        route!(self, Units, units.run_jobs(jobs, report));
     }
 
     async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {

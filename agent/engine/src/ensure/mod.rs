@@ -1,6 +1,7 @@
 //! Look, decide, act, look again: one function per action, by the grid's words.
 
 pub(crate) mod assets;
+pub(crate) mod batch;
 pub(crate) mod files;
 pub(crate) mod network;
 pub(crate) mod ready;

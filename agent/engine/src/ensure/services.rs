@@ -1,15 +1,18 @@
 //! Holds units: reload, enable, start or restart, and verified after each.
 
-use crate::context::Context;
+use crate::context::{Context, lock};
 use crate::ensure::files;
 use crate::meaning::{Attempted, fault_of};
+use crate::retry::Wait;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Host, JobKind, PortError, UnitJob};
 use quake_model::step::{StartUnit, Step};
 use quake_plan::hold::{UnitDecision, UnitDone, decide_unit};
+use std::sync::Mutex;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How long a unit may take to come up, failed starts included. A guess; docker on a cold disk takes
 /// the longest, some tens of seconds.
@@ -18,71 +21,167 @@ const START_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// Journal lines shown when a unit fails.
 const JOURNAL_LINES: usize = 20;
 
-pub(crate) async fn started<H: Host>(
+/// How far a unit is on its way to be as wanted.
+pub(crate) struct Begun {
+    /// How long it may take.
+    pub(crate) wait: Wait,
+    /// The last look at it.
+    pub(crate) found: UnitFacts,
+    /// When the newest of its files was written.
+    newest_us: u64,
+    /// What was done about it.
+    pub(crate) done: UnitDone,
+    outcome: Outcome,
+}
+
+/// Where the end of a unit's job is read.
+pub(crate) type JobEnd = oneshot::Receiver<Result<(), PortError>>;
+
+impl Begun {
+    /// What to do next.
+    pub(crate) fn decide(&self, wanted: &StartUnit) -> UnitDecision {
+        decide_unit(wanted, &self.found, self.newest_us, self.done)
+    }
+
+    /// Notes that something is done about the unit, and announces it the first time.
+    pub(crate) fn acts<H: Host>(&mut self, context: &Context<'_, H>, step: &Step) {
+        if self.outcome == Outcome::Held {
+            context.announce(step);
+        }
+        self.outcome = Outcome::Changed;
+    }
+}
+
+/// Looks at a unit and at the files it reads.
+pub(crate) async fn begun<H: Host>(
     context: &Context<'_, H>,
     step: &Step,
-    unit: &StartUnit,
-) -> Result<Outcome, Fault> {
+    wanted: &StartUnit,
+) -> Result<Begun, Fault> {
     let wait = context.wait(step.phase, &step.id, START_DEADLINE);
-    let mut outcome = Outcome::Held;
-    let mut done = UnitDone::default();
+    let found = context.retry(&wait, || look(context, &wanted.unit)).await?;
+    Ok(Begun {
+        found,
+        newest_us: newest_input(context, wanted).await?,
+        done: UnitDone::default(),
+        outcome: Outcome::Held,
+        wait,
+    })
+}
+
+/// Looks at a unit again.
+pub(crate) async fn look_for<H: Host>(
+    context: &Context<'_, H>,
+    begun: &Begun,
+    unit: &str,
+) -> Result<UnitFacts, Fault> {
+    context.retry(&begun.wait, || look(context, unit)).await
+}
+
+/// Brings a unit to where it is wanted, from where it is. If a job is under way, its end counts as the first
+/// attempt.
+pub(crate) async fn held<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    wanted: &StartUnit,
+    mut begun: Begun,
+    job: Option<JobEnd>,
+) -> Result<Outcome, Fault> {
+    let unit = wanted.unit.as_str();
+    let mut failed = None;
+    if let Some(end) = job {
+        begun.acts(context, step);
+        match end.await {
+            Ok(Ok(())) => begun.done.started = true,
+            Ok(Err(error)) => failed = Some(start_fault(context, error, unit).await),
+            // The batch ended before the job did; the next look says how the unit stands, if the boot goes on.
+            Err(_) => {}
+        }
+        begun.found = look_for(context, &begun, unit).await?;
+    }
     loop {
-        let look = || look(context, &unit.unit);
-        let found = context.retry(&wait, look).await?;
-        let newest = newest_input(context, unit).await?;
-        let decision = decide_unit(unit, &found, newest, done);
+        let decision = begun.decide(wanted);
         if decision == UnitDecision::Hold {
-            return Ok(outcome);
+            return Ok(begun.outcome);
         }
         if context.is_planning() {
             return Ok(Outcome::WouldChange);
         }
-        if outcome == Outcome::Held && decision != UnitDecision::Wait {
-            context.announce(step);
-        }
         match decision {
-            UnitDecision::Unknown => return Err(unknown(&unit.unit)),
+            UnitDecision::Unknown => return Err(unknown(unit)),
             UnitDecision::Died => {
-                let fault = not_active(&found, Code::ServicesUnitFailed);
-                return Err(with_journal(context, fault, &unit.unit).await);
+                let fault = not_active(&begun.found, Code::ServicesUnitFailed);
+                return Err(with_journal(context, fault, unit).await);
             }
-            UnitDecision::Wait => {
-                let settled = || settled(context, &unit.unit);
-                context.retry(&wait, settled).await?;
-                continue;
-            }
-            UnitDecision::Hold => return Ok(outcome),
-            UnitDecision::Reload => done.reloaded = true,
-            UnitDecision::Enable => done.enabled = true,
-            UnitDecision::Start | UnitDecision::Restart => done.started = true,
+            UnitDecision::Hold | UnitDecision::Wait => {}
+            UnitDecision::Reload => begun.done.reloaded = true,
+            UnitDecision::Enable => begun.done.enabled = true,
+            UnitDecision::Start | UnitDecision::Restart => begun.done.started = true,
         }
-        let act = || act(context, &unit.unit, decision);
-        context.retry(&wait, act).await?;
-        outcome = Outcome::Changed;
+        if decision == UnitDecision::Wait {
+            let settled = || settled(context, unit);
+            context.retry(&begun.wait, settled).await?;
+        } else {
+            begun.acts(context, step);
+            let act = || act(context, unit, decision, failed.take());
+            context.retry(&begun.wait, act).await?;
+        }
+        begun.found = look_for(context, &begun, unit).await?;
     }
 }
 
+/// Does one thing about a unit. A start that failed in the batch is not made again before it was waited for.
 async fn act<H: Host>(
     context: &Context<'_, H>,
     unit: &str,
     decision: UnitDecision,
+    failed: Option<Fault>,
 ) -> Result<(), Fault> {
-    let (attempted, acted) = match decision {
-        UnitDecision::Reload => (Attempted::UseUnit, context.host.reload_units().await),
-        UnitDecision::Enable => (Attempted::UseUnit, context.host.enable_unit(unit).await),
-        UnitDecision::Start => (Attempted::StartUnit, context.host.start_unit(unit).await),
-        UnitDecision::Restart => (Attempted::StartUnit, context.host.restart_unit(unit).await),
-        UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Hold => {
-            return Ok(());
+    match (decision, failed) {
+        (UnitDecision::Start | UnitDecision::Restart, Some(fault)) => Err(fault),
+        (UnitDecision::Start, None) => run_job(context, unit, JobKind::Start).await,
+        (UnitDecision::Restart, None) => run_job(context, unit, JobKind::Restart).await,
+        (UnitDecision::Enable, _) => enabled(context, unit).await,
+        (UnitDecision::Reload, _) => {
+            let reloaded = context.host.reload_units().await;
+            reloaded.map_err(|error| fault_of(Attempted::UseUnit, error).seen("unit", unit))
         }
-    };
-    match acted {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            let fault = fault_of(attempted, error).seen("unit", unit);
-            Err(with_journal(context, fault, unit).await)
-        }
+        (
+            UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Hold,
+            _,
+        ) => Ok(()),
     }
+}
+
+/// Enables one unit.
+pub(crate) async fn enabled<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
+    let enabled = context.host.enable_units(&[unit.to_owned()]).await;
+    enabled.map_err(|error| fault_of(Attempted::UseUnit, error).seen("unit", unit))
+}
+
+async fn run_job<H: Host>(
+    context: &Context<'_, H>,
+    unit: &str,
+    kind: JobKind,
+) -> Result<(), Fault> {
+    let job = UnitJob {
+        unit: unit.to_owned(),
+        kind,
+    };
+    let ended = Mutex::new(Ok(()));
+    let report = |_, end| *lock(&ended) = end;
+    context.host.run_jobs(&[job], &report).await;
+    let ended = std::mem::replace(&mut *lock(&ended), Ok(()));
+    match ended {
+        Ok(()) => Ok(()),
+        Err(error) => Err(start_fault(context, error, unit).await),
+    }
+}
+
+/// The fault of a job that failed.
+async fn start_fault<H: Host>(context: &Context<'_, H>, error: PortError, unit: &str) -> Fault {
+    let fault = fault_of(Attempted::StartUnit, error).seen("unit", unit);
+    with_journal(context, fault, unit).await
 }
 
 /// Succeeds once the unit is neither coming up nor going down.

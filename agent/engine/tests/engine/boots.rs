@@ -2,6 +2,7 @@
 
 use crate::common::{fault_of, host, request, run, run_with, strike};
 use quake_engine::{Acting, NODE_BUDGET, Request, stop_signal};
+use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Class, Code};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
@@ -151,10 +152,10 @@ async fn a_wait_ends_at_its_deadline_with_the_last_state_seen() {
     );
     assert!(fault.evidence_named("tries").is_some(), "{fault:?}");
     assert_eq!(record.exit_status(), 75);
-    assert!(
-        !host.region().units.contains_key("kubelet.service"),
-        "kubelet is held"
-    );
+    let region = host.region();
+    let kubelet = region.units.get("kubelet.service");
+    let is_up = |unit: &UnitFacts| unit.active == ActiveState::Active;
+    assert!(!kubelet.is_some_and(is_up), "kubelet is held");
 }
 
 #[tokio::test(start_paused = true)]

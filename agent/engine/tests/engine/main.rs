@@ -3,4 +3,5 @@
 mod boots;
 mod common;
 mod gate;
+mod units;
 mod volumes;

@@ -5,8 +5,10 @@ use super::bus::Bus;
 use super::facts::{Read, text, text_of, unit_facts};
 use super::journal::read_journal;
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use quake_model::facts::UnitFacts;
-use quake_model::ports::{Condition, PortError, Units};
+use quake_model::ports::{Condition, JobKind, PortError, ReportJob, UnitJob, Units};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use zbus::{MessageStream, OwnedObjectPath, Variant};
 
@@ -18,6 +20,9 @@ const JOB_DEADLINE: Duration = Duration::from_secs(90);
 
 /// Journal lines shown as evidence of a failed job.
 const EVIDENCE_LINES: usize = 20;
+
+/// Jobs of a batch whose ends were not reported, by their place in it.
+type Open = BTreeSet<usize>;
 
 /// systemd on the system bus. The connection is made at the first call and kept.
 #[derive(Debug, Default)]
@@ -63,22 +68,24 @@ impl Units for Systemd {
         self.bus.manage("Reload", &()).await
     }
 
-    async fn enable_unit(&self, unit: &str) -> Result<(), PortError> {
+    async fn enable_units(&self, units: &[String]) -> Result<(), PortError> {
         // For good, not until the next reboot; and links that an image left to another file of the same
         // name are replaced, as `systemctl enable --force` does.
         let (for_this_boot_only, replace_links) = (false, true);
-        let body = (vec![unit], for_this_boot_only, replace_links);
+        let body = (units, for_this_boot_only, replace_links);
         let _: (bool, Vec<(String, String, String)>) =
             self.bus.manage("EnableUnitFiles", &body).await?;
         Ok(())
     }
 
-    async fn start_unit(&self, unit: &str) -> Result<(), PortError> {
-        self.run_job("StartUnit", unit).await
-    }
-
-    async fn restart_unit(&self, unit: &str) -> Result<(), PortError> {
-        self.run_job("RestartUnit", unit).await
+    async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
+        let mut open: Open = (0..jobs.len()).collect();
+        let Err(error) = self.run(jobs, &mut open, report).await else {
+            return;
+        };
+        for index in open {
+            report(index, Err(error.clone()));
+        }
     }
 
     async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
@@ -119,34 +126,87 @@ impl Systemd {
         }
     }
 
-    /// Makes a job for a unit and waits for its result.
-    async fn run_job(&self, method: &str, unit: &str) -> Result<(), PortError> {
-        let ended = self.bus.ended_jobs().await?;
-        // `replace`: a job that contradicts this one, such as a stop under way, gives way.
-        let job: OwnedObjectPath = self.bus.manage(method, &(unit, "replace")).await?;
-        match tokio::time::timeout(JOB_DEADLINE, result_of(ended, &job)).await {
-            Ok(Some(result)) if is_success(&result) => Ok(()),
-            Ok(Some(result)) => {
-                let condition = match result.as_str() {
-                    "timeout" => Condition::TimedOut,
-                    _ => Condition::Io,
+    /// Makes jobs and waits for their results; takes each that was reported out of `open`.
+    ///
+    /// # Errors
+    ///
+    /// What ended the wait for all that are left.
+    async fn run(
+        &self,
+        jobs: &[UnitJob],
+        open: &mut Open,
+        report: ReportJob<'_>,
+    ) -> Result<(), PortError> {
+        let mut ended = self.bus.ended_jobs().await?;
+        let mut paths: Vec<Option<OwnedObjectPath>> = Vec::new();
+        for (index, queued) in self.queue(jobs).await.into_iter().enumerate() {
+            match queued {
+                Ok(path) => paths.push(Some(path)),
+                Err(error) => {
+                    paths.push(None);
+                    open.remove(&index);
+                    report(index, Err(error));
+                }
+            }
+        }
+        let deadline = tokio::time::Instant::now() + JOB_DEADLINE;
+        while !open.is_empty() {
+            let Ok(next) = tokio::time::timeout_at(deadline, next_end(&mut ended)).await else {
+                self.report_running(jobs, open, report).await;
+                return Ok(());
+            };
+            let Some((path, result)) = next else {
+                let summary = "the system bus was lost while units came up";
+                return Err(PortError::new(Condition::Unreachable, summary));
+            };
+            // Of two jobs for one unit systemd makes one.
+            let ours = |index: &usize| paths.get(*index) == Some(&Some(path.clone()));
+            let done: Vec<usize> = open.iter().copied().filter(ours).collect();
+            for index in done {
+                open.remove(&index);
+                let ended = match jobs.get(index) {
+                    Some(job) if !is_success(&result) => Err(self.failure(job, &result).await),
+                    Some(_) | None => Ok(()),
                 };
-                let summary = format!("the job to bring up {unit} ended as {result}");
-                Err(self
-                    .with_evidence(PortError::new(condition, summary), unit)
-                    .await)
+                report(index, ended);
             }
-            Ok(None) => {
-                let summary = format!("the system bus was lost while {unit} came up");
-                Err(PortError::new(Condition::Unreachable, summary))
-            }
-            Err(_) => {
-                let seconds = JOB_DEADLINE.as_secs();
-                let summary = format!("the job to bring up {unit} still ran after {seconds} s");
-                Err(self
-                    .with_evidence(PortError::new(Condition::TimedOut, summary), unit)
-                    .await)
-            }
+        }
+        Ok(())
+    }
+
+    /// Asks for all jobs before any answer is awaited. The bus keeps the order of what one connection sends, and
+    /// systemd takes what is asked of it before it runs the jobs it has, so that all are queued before one starts.
+    async fn queue(&self, jobs: &[UnitJob]) -> Vec<Result<OwnedObjectPath, PortError>> {
+        let asks = jobs.iter().map(|job| async {
+            let method = match job.kind {
+                JobKind::Start => "StartUnit",
+                JobKind::Restart => "RestartUnit",
+            };
+            // `replace`: a job that contradicts this one, such as a stop under way, gives way.
+            self.bus.manage(method, &(&job.unit, "replace")).await
+        });
+        join_all(asks).await
+    }
+
+    /// The error of a job that ended otherwise than well.
+    async fn failure(&self, job: &UnitJob, result: &str) -> PortError {
+        let condition = match result {
+            "timeout" => Condition::TimedOut,
+            _ => Condition::Io,
+        };
+        let summary = format!("the job to bring up {} ended as {result}", job.unit);
+        self.with_evidence(PortError::new(condition, summary), &job.unit)
+            .await
+    }
+
+    /// Reports the jobs that still run at the deadline.
+    async fn report_running(&self, jobs: &[UnitJob], open: &mut Open, report: ReportJob<'_>) {
+        for index in std::mem::take(open) {
+            let Some(job) = jobs.get(index) else { continue };
+            let (unit, seconds) = (&job.unit, JOB_DEADLINE.as_secs());
+            let summary = format!("the job to bring up {unit} still ran after {seconds} s");
+            let error = PortError::new(Condition::TimedOut, summary);
+            report(index, Err(self.with_evidence(error, unit).await));
         }
     }
 
@@ -182,14 +242,13 @@ impl Systemd {
     }
 }
 
-/// The result of our job, from the signals of all jobs; `None` when the bus is gone.
-async fn result_of(mut ended: MessageStream, job: &OwnedObjectPath) -> Option<String> {
+/// The next job that ended, and its result; `None` when the bus is gone.
+async fn next_end(ended: &mut MessageStream) -> Option<(OwnedObjectPath, String)> {
     while let Some(message) = ended.next().await {
         let message = message.ok()?;
         type JobRemoved = (u32, OwnedObjectPath, String, String);
         match message.body().deserialize::<JobRemoved>() {
-            Ok((_, removed, _, result)) if removed == *job => return Some(result),
-            Ok(_) => {}
+            Ok((_, removed, _, result)) => return Some((removed, result)),
             Err(error) => tracing::debug!(%error, "a signal of systemd could not be read"),
         }
     }

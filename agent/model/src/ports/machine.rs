@@ -148,6 +148,27 @@ pub trait Kernel {
     fn read_network(&self) -> impl Future<Output = Result<NetworkFacts, PortError>> + Send;
 }
 
+/// What systemd is asked to do about a unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitJob {
+    /// The unit's name with its suffix.
+    pub unit: String,
+    /// What to do.
+    pub kind: JobKind,
+}
+
+/// The kind of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// Bring it up.
+    Start,
+    /// Bring it down and up again.
+    Restart,
+}
+
+/// Called with a job's place in the batch and its end.
+pub type ReportJob<'a> = &'a (dyn Fn(usize, Result<(), PortError>) + Send + Sync);
+
 /// systemd, over the system bus.
 pub trait Units {
     /// Looks at a unit.
@@ -164,27 +185,21 @@ pub trait Units {
     /// `Unreachable`, `Denied` or `TimedOut`.
     fn reload_units(&self) -> impl Future<Output = Result<(), PortError>> + Send;
 
-    /// Enables a unit at boot.
+    /// Enables units at boot, all at once; systemd does not read its unit files again for it.
     ///
     /// # Errors
     ///
-    /// `Unknown` when there is no such unit file; else as [`Units::reload_units`].
-    fn enable_unit(&self, unit: &str) -> impl Future<Output = Result<(), PortError>> + Send;
+    /// `Unknown` when there is no unit file for one of them, and then any of the others may be enabled or not; else
+    /// as [`Units::reload_units`].
+    fn enable_units(&self, units: &[String]) -> impl Future<Output = Result<(), PortError>> + Send;
 
-    /// Starts a unit and waits for the result of its job.
+    /// Asks for all jobs at once, in this order, so that systemd orders them by what the units say of each other;
+    /// waits for all of them and reports each as it ends, once.
     ///
-    /// # Errors
-    ///
-    /// `Unknown`, `Io` when the job failed (with the last journal lines as evidence); else as
-    /// [`Units::reload_units`].
-    fn start_unit(&self, unit: &str) -> impl Future<Output = Result<(), PortError>> + Send;
-
-    /// Restarts a unit and waits for the result of its job.
-    ///
-    /// # Errors
-    ///
-    /// As [`Units::start_unit`].
-    fn restart_unit(&self, unit: &str) -> impl Future<Output = Result<(), PortError>> + Send;
+    /// A job ends with `Unknown`, `Io` when it failed (with the last journal lines as evidence), `TimedOut` when it
+    /// runs on; else as [`Units::reload_units`]. One that fails stops no other. Jobs go on in systemd when this is
+    /// dropped.
+    fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) -> impl Future<Output = ()> + Send;
 
     /// Reads the last journal lines of a unit in this boot, oldest first.
     ///

@@ -13,7 +13,7 @@ mod store;
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use error::{Condition, PortError};
 pub use files::Files;
-pub use machine::{Disks, Kernel, Probes, Units};
+pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};
 pub use sink::{Sink, SinkError};
 pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
 

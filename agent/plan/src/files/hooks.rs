@@ -3,7 +3,7 @@
 use super::kubelet::runtime_unit;
 use super::layout;
 use super::unit_text::{UnitText, command_line};
-use quake_model::spec::{Hook, HookKind, NodeSpec, Runtime};
+use quake_model::spec::{Hook, HookKind, NodeSpec, Role, Runtime};
 use quake_model::step::{Action, WriteFile};
 use std::collections::BTreeMap;
 
@@ -40,8 +40,12 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
     for required in &hook.requires {
         unit = unit.set("Requires", required);
     }
-    for later in &hook.before {
+    let order = order(spec, hook);
+    for later in &order.before {
         unit = unit.set("Before", later);
+    }
+    for earlier in &order.after {
+        unit = unit.set("After", earlier);
     }
     match &hook.kind {
         HookKind::Manifest { text, .. } => unit.section("Service").raw(text).finish(),
@@ -57,7 +61,6 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
             };
             let runtime = runtime_unit(spec);
             unit.set("Requires", runtime)
-                .set("After", runtime)
                 .section("Service")
                 .set("Type", "oneshot")
                 // Once it has run it counts as up, and is not run again before the next start of the machine.
@@ -75,6 +78,36 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
                 .finish()
         }
     }
+}
+
+/// Which units a hook is started before and after.
+struct Order<'a> {
+    before: Vec<&'a str>,
+    after: Vec<&'a str>,
+}
+
+/// Orders a hook among the node's units. All are started at once and systemd orders them by their files alone, so
+/// that what the spec implies is written out: a hook is up before kubelet unless it requires kubelet, and it comes
+/// after what it requires and after the runtime. One that runs before another unit is not put after the
+/// runtime, which may itself wait for that unit.
+fn order<'a>(spec: &NodeSpec, hook: &'a Hook) -> Order<'a> {
+    let (runtime, kubelet) = (runtime_unit(spec), "kubelet.service");
+    let mut before: Vec<&str> = hook.before.iter().map(String::as_str).collect();
+    let required = hook.requires.iter().map(String::as_str);
+    let mut after: Vec<&str> = required.filter(|unit| !before.contains(unit)).collect();
+    let is_container = matches!(hook.kind, HookKind::Container { .. });
+    let is_early = before.iter().any(|unit| *unit != kubelet);
+    if spec.role == Role::Bastion {
+        after.extend(is_container.then_some(runtime));
+    } else {
+        let needs_kubelet = hook.requires.iter().any(|unit| unit == kubelet);
+        if !needs_kubelet && !before.contains(&kubelet) {
+            before.push(kubelet);
+        }
+        after.extend((is_container || !is_early).then_some(runtime));
+    }
+    after.dedup();
+    Order { before, after }
 }
 
 /// A container run once, with the host's network and files.

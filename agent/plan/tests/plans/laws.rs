@@ -258,7 +258,7 @@ fn kubelet_waits_for_the_instances_own_tags_only_on_aws() {
         &steps,
         |action| matches!(action, Action::StartUnit(unit) if unit.unit == "docker.service"),
     );
-    assert!(docker < tags && tags < kubelet);
+    assert!(tags < docker && docker < kubelet);
     node.spec
         .kubelet
         .flags
@@ -292,6 +292,47 @@ fn a_hook_before_docker_is_started_before_docker() {
     assert!(start("disk-tuning.service") < start("docker.service"));
     assert!(start("docker.service") < start("kops-hook-0.service"));
     assert!(start("kops-hook-0.service") < start("kubelet.service"));
+}
+
+#[test]
+fn all_units_are_started_as_one_batch_in_between_what_is_awaited() {
+    for (name, node) in nodes::all() {
+        let steps = services::plan(&node.spec, &node.known);
+        let starts = |step: &Step| matches!(step.action, Action::StartUnit(_));
+        let batches: Vec<&[Step]> = steps.chunk_by(|a, b| starts(a) == starts(b)).collect();
+        let batches = batches.iter().filter(|batch| starts(&batch[0]));
+        assert_eq!(batches.count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn what_the_plan_orders_the_unit_files_order() {
+    let mut node = nodes::worker_cni();
+    let unit = |node: &Node, name: &str| text(node, &format!("/etc/systemd/system/{name}.service"));
+    assert!(unit(&node, "kubelet").contains("After=network-online.target docker.service\n"));
+    let early = unit(&node, "disk-tuning");
+    assert!(
+        early.contains("Before=docker.service\nBefore=kubelet.service\n"),
+        "{early}"
+    );
+    assert!(!early.contains("After="), "docker waits for it: {early}");
+    let container = unit(&node, "kops-hook-0");
+    assert!(
+        container.contains("Before=kubelet.service\nAfter=docker.service\n"),
+        "{container}"
+    );
+    node.spec.hooks[0].before.clear();
+    let late = unit(&node, "disk-tuning");
+    assert!(
+        late.contains("Before=kubelet.service\nAfter=docker.service\n"),
+        "{late}"
+    );
+    node.spec.hooks[0].requires = vec!["kubelet.service".to_owned()];
+    let last = unit(&node, "disk-tuning");
+    assert!(
+        last.contains("After=kubelet.service\n") && !last.contains("Before="),
+        "{last}"
+    );
 }
 
 #[test]

@@ -65,6 +65,9 @@ impl Files for SimHost {
                 modified_us: now,
             };
             world.files.insert(file.path.clone(), written);
+            if let Some(unit) = unit_of(&file.path) {
+                world.region.unit(unit).needs_reload = true;
+            }
             Ok(())
         })
         .await
@@ -95,6 +98,15 @@ impl Files for SimHost {
             Ok(())
         })
         .await
+    }
+}
+
+/// The unit whose file or drop-in is at this path.
+fn unit_of(path: &str) -> Option<&str> {
+    let below = path.strip_prefix("/etc/systemd/system/")?;
+    match below.split_once('/') {
+        None => Some(below),
+        Some((directory, _)) => directory.strip_suffix(".d"),
     }
 }
 

@@ -3,7 +3,9 @@
 use super::SimHost;
 use crate::region::unit_at_rest;
 use quake_model::facts::{ActiveState, NetworkFacts, ProbeFacts, UnitFacts};
-use quake_model::ports::{Condition, Kernel, PortError, Probes, Units};
+use quake_model::ports::{
+    Condition, JobKind, Kernel, PortError, Probes, ReportJob, UnitJob, Units,
+};
 
 impl Kernel for SimHost {
     async fn has_module(&self, name: &str) -> Result<bool, PortError> {
@@ -78,35 +80,34 @@ impl Units for SimHost {
         .await
     }
 
-    async fn enable_unit(&self, unit: &str) -> Result<(), PortError> {
-        self.call("enable_unit", |world| {
-            world
-                .region
-                .units
-                .entry(unit.to_owned())
-                .or_insert_with(|| unit_at_rest(unit))
-                .enabled = true;
+    async fn enable_units(&self, units: &[String]) -> Result<(), PortError> {
+        self.call("enable_units", |world| {
+            for unit in units {
+                world.region.unit(unit).enabled = true;
+            }
             Ok(())
         })
         .await
     }
 
-    async fn start_unit(&self, unit: &str) -> Result<(), PortError> {
-        let now = self.micros();
-        self.call("start_unit", |world| {
-            bring_up(&mut world.region, unit, now);
-            Ok(())
-        })
-        .await
-    }
-
-    async fn restart_unit(&self, unit: &str) -> Result<(), PortError> {
-        let now = self.micros();
-        self.call("restart_unit", |world| {
-            bring_up(&mut world.region, unit, now);
-            Ok(())
-        })
-        .await
+    async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
+        if let Err(error) = self.call("run_jobs", |_| Ok(())).await {
+            (0..jobs.len()).for_each(|index| report(index, Err(error.clone())));
+            return;
+        }
+        // Each job is a call of its own, so that an agent may be killed between any two of them.
+        for (index, job) in jobs.iter().enumerate() {
+            let operation = match job.kind {
+                JobKind::Start => "start_unit",
+                JobKind::Restart => "restart_unit",
+            };
+            let now = self.micros();
+            let ended = self.call(operation, |world| {
+                bring_up(&mut world.region, &job.unit, now);
+                Ok(())
+            });
+            report(index, ended.await);
+        }
     }
 
     async fn read_journal(&self, unit: &str, _lines: usize) -> Result<Vec<String>, PortError> {
@@ -118,10 +119,7 @@ impl Units for SimHost {
 }
 
 fn bring_up(region: &mut crate::region::Region, unit: &str, now: u64) {
-    let facts = region
-        .units
-        .entry(unit.to_owned())
-        .or_insert_with(|| unit_at_rest(unit));
+    let facts = region.unit(unit);
     facts.active = ActiveState::Active;
     "running".clone_into(&mut facts.sub_state);
     facts.active_since_us = now;

@@ -161,6 +161,11 @@ impl SimHost {
         self.lock().script.made()
     }
 
+    /// How many calls of one port method were made, such as `reload_units`.
+    pub fn port_calls_of(&self, operation: &str) -> u64 {
+        self.lock().script.made_of(operation)
+    }
+
     /// Begins a new boot on the same machine: counts start again, the script is replaced.
     pub fn next_boot(&self, script: Script) {
         let mut world = self.lock();

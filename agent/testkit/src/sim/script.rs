@@ -55,6 +55,11 @@ impl Script {
         self.made
     }
 
+    pub(crate) fn made_of(&self, operation: &str) -> u64 {
+        let made = self.made_by_operation.get(operation);
+        made.copied().unwrap_or_default()
+    }
+
     /// Counts a call and says whether a fault strikes it.
     pub(crate) fn strike(&mut self, operation: &str) -> Option<(PortError, When)> {
         self.made += 1;

@@ -1,0 +1,156 @@
+//! The units of a node, brought up together: how often systemd is asked for what, and what of one that fails.
+
+use crate::common::{fault_of, host, request, run, strike};
+use quake_model::facts::ActiveState;
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::ports::Condition;
+use quake_model::record::Record;
+use quake_testkit::{Script, SimHost, Timing, example};
+use std::sync::Arc;
+
+/// The hooks that make eight units of a worker's four.
+const HOOKS: &str = "  hooks:
+  - {name: one, manifest: Type=oneshot}
+  - {name: two, manifest: Type=oneshot, before: [docker.service]}
+  - {name: three, manifest: Type=oneshot, requires: [kubelet.service]}
+  - {name: four, manifest: Type=oneshot}
+";
+
+/// Places of units in the batch.
+const TIMER: u64 = 1;
+const DOCKER: u64 = 4;
+const KUBELET: u64 = 7;
+
+fn worker_of_eight_units() -> Arc<SimHost> {
+    let host = host("workers", Timing::default());
+    let objects = example::objects();
+    let group = objects
+        .iter()
+        .find(|(location, _)| location.ends_with("/workers"));
+    let (location, text) = group.expect("the example has workers");
+    host.put_object(location, format!("{}\n{HOOKS}", text.trim_end()));
+    host
+}
+
+/// Reloads, calls that enable, batches of jobs, and jobs.
+fn counts(host: &SimHost) -> [u64; 4] {
+    let jobs = host.port_calls_of("start_unit") + host.port_calls_of("restart_unit");
+    let [reloads, enables, batches] =
+        ["reload_units", "enable_units", "run_jobs"].map(|call| host.port_calls_of(call));
+    [reloads, enables, batches, jobs]
+}
+
+fn outcomes(record: &Record) -> Vec<(&str, Outcome)> {
+    let steps = record.steps.iter();
+    steps
+        .filter(|step| step.phase == Phase::Services)
+        .map(|step| (step.step.as_str(), step.outcome))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_boot_of_eight_units_takes_one_reload_one_enabling_and_one_batch() {
+    let host = worker_of_eight_units();
+    let (verdict, record) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(counts(&host), [1, 1, 1, 8]);
+    let changed = outcomes(&record);
+    let changed = changed
+        .iter()
+        .filter(|(_, outcome)| *outcome == Outcome::Changed);
+    assert_eq!(changed.count(), 8, "each unit has a step of its own");
+    let up = |name: &str| host.region().units[name].active == ActiveState::Active;
+    assert!(up("one.service") && up("docker.service") && up("kubelet.service"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_boot_asks_systemd_for_nothing() {
+    let host = worker_of_eight_units();
+    run(&host, &request("workers")).await;
+    host.next_boot(Script::default());
+    run(&host, &request("workers")).await;
+    assert_eq!(counts(&host), [0, 0, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_changed_unit_file_takes_one_reload_and_one_restart() {
+    let host = worker_of_eight_units();
+    run(&host, &request("workers")).await;
+    host.put_file("/etc/systemd/system/docker.service", "[Service]\n");
+    host.next_boot(Script::default());
+    let (verdict, record) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(counts(&host), [1, 0, 1, 1]);
+    assert!(outcomes(&record).contains(&("services:docker.service", Outcome::Changed)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_fails_names_itself_and_hides_no_other() {
+    let host = worker_of_eight_units();
+    host.next_boot(Script::of(vec![
+        strike("start_unit", TIMER..=TIMER, Condition::Unknown),
+        strike("start_unit", DOCKER..=DOCKER, Condition::Unknown),
+        strike("start_unit", KUBELET..=KUBELET, Condition::Unknown),
+    ]));
+    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let unit = |fault: &Fault| fault.evidence_named("unit").map(str::to_owned);
+    assert_eq!(fault.code, Code::ServicesUnitUnknown);
+    assert_eq!(unit(&fault).as_deref(), Some("docker.service"));
+    assert!(fault.evidence_named("journal").is_some(), "{fault:?}");
+    let warned: Vec<_> = record.warnings.iter().filter_map(unit).collect();
+    assert!(warned.contains(&"kubelet.service".to_owned()), "{warned:?}");
+    assert_eq!(
+        warned.len(),
+        2,
+        "the optional unit and the other required one: {warned:?}"
+    );
+    let outcomes = outcomes(&record);
+    assert!(
+        outcomes.contains(&("services:three.service", Outcome::Changed)),
+        "{outcomes:?}"
+    );
+    assert_eq!(
+        outcomes
+            .iter()
+            .filter(|(_, outcome)| *outcome == Outcome::Skipped)
+            .count(),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_fails_to_start_is_tried_again_alone() {
+    let host = worker_of_eight_units();
+    let fails = strike("start_unit", DOCKER..=DOCKER, Condition::Io);
+    host.next_boot(Script::of(vec![fails]));
+    let (verdict, _) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(counts(&host), [1, 1, 2, 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn units_that_cannot_be_enabled_together_are_enabled_alone() {
+    let host = worker_of_eight_units();
+    let fails = strike("enable_units", 1..=1, Condition::Unknown);
+    host.next_boot(Script::of(vec![fails]));
+    let (verdict, _) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    let region = host.region();
+    let disabled = region.units.values().filter(|unit| !unit.enabled);
+    let disabled: Vec<&str> = disabled.map(|unit| unit.name.as_str()).collect();
+    // The agent starts kubelet, and the timer starts the rotation of logs.
+    assert_eq!(disabled, ["kubelet.service", "logrotate.service"]);
+    assert_eq!(counts(&host), [1, 8, 1, 8], "and all are started together");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_that_hiccups_is_tried_again_and_made_once() {
+    let host = worker_of_eight_units();
+    let hiccup = strike("reload_units", 1..=2, Condition::Unreachable);
+    host.next_boot(Script::of(vec![hiccup]));
+    let (verdict, _) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(counts(&host)[0], 3, "two hiccups and the one reload");
+}
