@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::outcome::Outcome;
 use crate::phase::Phase;
 use crate::time::Timestamp;
+use crate::transfer::Fetched;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -124,6 +125,8 @@ pub enum Event {
         /// Bytes in all, where known.
         total: Option<u64>,
     },
+    /// An asset came in whole and verified.
+    AssetFetched(Fetched),
     /// Something an operator should know that stops nothing.
     Warning {
         /// What.
@@ -180,6 +183,17 @@ mod tests {
         let line = r#"{"seq":9,"at":1,"elapsed_ms":2,"event":"warp-engaged","factor":9}"#;
         let envelope: Envelope = serde_json::from_str(line).expect("it reads");
         assert_eq!((envelope.seq, envelope.event), (9, Event::Unknown));
+    }
+
+    #[test]
+    fn an_asset_that_came_in_is_one_flat_object() {
+        let line = r#"{"seq":3,"at":1,"elapsed_ms":2,"event":"asset-fetched","step":"assets:a","bytes":9,"took_ms":4,"source":"https://example.com/a","mirror":1}"#;
+        let envelope: Envelope = serde_json::from_str(line).expect("it reads");
+        assert!(matches!(&envelope.event, Event::AssetFetched(fetched) if fetched.bytes == 9));
+        assert_eq!(
+            serde_json::to_string(&envelope).expect("it serialises"),
+            line
+        );
     }
 
     #[test]

@@ -19,3 +19,4 @@ pub mod redact;
 pub mod spec;
 pub mod step;
 pub mod time;
+pub mod transfer;

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::outcome::Outcome;
 use crate::phase::{PHASES, Phase};
 use crate::time::Timestamp;
+use crate::transfer::Transfers;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -146,8 +147,9 @@ pub struct Record {
     pub phases: BTreeMap<Phase, PhaseRecord>,
     /// Finished steps, in order.
     pub steps: Vec<StepRecord>,
-    /// Bytes by step: so far, and in all where known.
-    pub progress: BTreeMap<String, (u64, Option<u64>)>,
+    /// Assets on their way and assets that came in.
+    #[serde(default)]
+    pub transfers: Transfers,
     /// Warnings, in order.
     pub warnings: Vec<Fault>,
     /// Cloud calls.
@@ -162,6 +164,7 @@ impl Record {
         self.seq = envelope.seq;
         self.updated = envelope.at;
         self.elapsed_ms = envelope.elapsed_ms;
+        self.transfers.fold(envelope);
         match &envelope.event {
             Event::BootStarted {
                 boot,
@@ -195,9 +198,6 @@ impl Record {
                     digest: digest.clone(),
                 });
             }
-            Event::Progress { step, done, total } => {
-                self.progress.insert(step.clone(), (*done, *total));
-            }
             Event::Warning { fault } => self.warnings.push(fault.clone()),
             Event::CallsCounted { calls } => self.calls.clone_from(calls),
             Event::BootReady { .. } => self.state = BootState::Ready,
@@ -216,7 +216,7 @@ impl Record {
             | Event::StepStarted { .. }
             | Event::StepDone { .. }
             | Event::Waiting { .. } => self.fold_phase(envelope),
-            Event::Unknown => {}
+            Event::Progress { .. } | Event::AssetFetched(_) | Event::Unknown => {}
         }
     }
 
@@ -264,7 +264,6 @@ impl Record {
                 let entry = self.phases.entry(*phase).or_default();
                 entry.steps_done += 1;
                 entry.unmet.remove(step);
-                self.progress.remove(step);
                 self.steps.push(StepRecord {
                     phase: *phase,
                     step: step.clone(),

@@ -11,9 +11,9 @@ use quake_model::step::{Action, Condition, Need, StartUnit, Step};
 ///
 /// First what must hold before any unit may start: the instance's own tags, without which kubelet must not run.
 /// Then all units, which are started as one batch: hooks that ask to run before the runtime, the runtime, the other
-/// hooks, kubelet, and hooks that require it. Their order here is the order in which systemd is asked; which waits
-/// for which is in the unit files. Last, the plan waits for each unit that the node cannot do without to stay
-/// active, so that one that dies in its first seconds is noticed.
+/// hooks, kubelet, and hooks that require it. Which waits for which is in the unit files; here each comes after
+/// what it waits for, because systemd may start a unit before it is asked for the next. Last, the plan waits for
+/// each unit that the node cannot do without to stay active, so that one that dies in its first seconds is noticed.
 pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     if spec.role == Role::Bastion {
         let hooks = files::distinct_hooks(spec).into_iter().map(start_hook);

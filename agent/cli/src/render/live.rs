@@ -1,64 +1,113 @@
-//! The boot while it happens: plain lines, and on a terminal a bar for the bytes that come in.
+//! The boot while it happens: plain lines, and on a terminal a line for each asset that comes in.
 
 use super::fault::fault_text;
+use super::transfer::{fetched_text, left_text, rate_text};
 use crate::args::OutputFormat;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use quake_model::event::{Envelope, Event};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
+use quake_model::transfer::{Transfer, asset_of};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 /// Prints events to standard output as they come.
 pub(crate) struct Live {
     format: OutputFormat,
-    bar: Option<ProgressBar>,
+    screen: Option<Screen>,
 }
 
 impl Live {
-    /// A live view; the bar appears only on a terminal.
+    /// A live view; bars appear only on a terminal.
     pub(crate) fn new(format: OutputFormat) -> Self {
         let terminal = format == OutputFormat::Text && std::io::stdout().is_terminal();
         Self {
             format,
-            bar: terminal.then(bar),
+            screen: terminal.then(|| Screen::new(MultiProgress::new())),
         }
     }
 
     fn print(&self, line: &str) -> std::io::Result<()> {
-        match &self.bar {
-            Some(bar) => bar.println(line.trim_end()),
-            None => writeln!(std::io::stdout(), "{}", line.trim_end())?,
-        }
-        Ok(())
-    }
-
-    fn show_progress(&self, record: &Record) {
-        let Some(bar) = &self.bar else { return };
-        let done: u64 = record.progress.values().map(|(done, _)| done).sum();
-        let total: u64 = record
-            .progress
-            .values()
-            .map(|(done, total)| total.unwrap_or(*done))
-            .sum();
-        bar.set_length(total);
-        bar.set_position(done);
-        bar.set_message(crate::sinks::status_line(record));
-        if record.is_terminal() {
-            bar.finish_and_clear();
+        match &self.screen {
+            Some(screen) => screen.lines.println(line.trim_end()),
+            None => writeln!(std::io::stdout(), "{}", line.trim_end()),
         }
     }
 }
 
-fn bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {msg}")
-        .expect("the template above is well-formed");
-    ProgressBar::new(0).with_style(style)
+/// The lines at the end of a terminal that change: one for each asset on its way, and how the boot stands.
+struct Screen {
+    lines: MultiProgress,
+    assets: BTreeMap<String, ProgressBar>,
+    standing: ProgressBar,
+}
+
+impl Screen {
+    fn new(lines: MultiProgress) -> Self {
+        let standing = ProgressBar::no_length().with_style(style("{msg}"));
+        Self {
+            standing: lines.add(standing),
+            assets: BTreeMap::new(),
+            lines,
+        }
+    }
+
+    /// Shows what the record says; rates are the record's own, so that all views agree.
+    fn show(&mut self, record: &Record) {
+        let under_way = &record.transfers.under_way;
+        let lines = &self.lines;
+        self.assets.retain(|step, bar| {
+            let stays = under_way.contains_key(step);
+            if !stays {
+                bar.finish_and_clear();
+                lines.remove(bar);
+            }
+            stays
+        });
+        for (step, transfer) in under_way {
+            let bar = self.assets.entry(step.clone()).or_insert_with(|| {
+                let name = asset_of(step).to_owned();
+                let bar = ProgressBar::no_length().with_prefix(name);
+                lines.insert_before(&self.standing, bar)
+            });
+            advance(bar, transfer);
+        }
+        self.standing.set_message(crate::sinks::status_line(record));
+        if record.is_terminal() {
+            self.standing.finish_and_clear();
+        }
+    }
+}
+
+fn advance(bar: &ProgressBar, transfer: &Transfer) {
+    match transfer.total {
+        Some(total) => {
+            bar.set_style(style(
+                "  {prefix:24!} {bar:24} {decimal_bytes:>10} of {decimal_total_bytes:>10}  {msg}",
+            ));
+            bar.set_length(total);
+        }
+        None => bar.set_style(style("  {prefix:24!} {decimal_bytes:>10}  {msg}")),
+    }
+    bar.set_message(format!(
+        "{:>12}  {}",
+        rate_text(transfer.rate),
+        left_text(transfer)
+    ));
+    bar.set_position(transfer.done);
+}
+
+/// A style of a template that is written here.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates in this file are well-formed")
 }
 
 impl Sink for Live {
     fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
-        self.show_progress(record);
+        if let Some(screen) = &mut self.screen {
+            screen.show(record);
+        }
         let printed = match self.format {
             OutputFormat::Json => match serde_json::to_string(envelope) {
                 Ok(line) => self.print(&line),
@@ -119,7 +168,84 @@ fn line_of(envelope: &Envelope) -> Option<String> {
         }
         Event::Warning { fault } => fault_text("warning", fault),
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
+        Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
         _ => return None,
     };
     Some(format!("{seconds:>8.3}  {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::ProgressDrawTarget;
+    use quake_model::time::Timestamp;
+    use quake_model::transfer::Fetched;
+
+    fn fold(record: &mut Record, elapsed_ms: u64, event: Event) {
+        record.fold(&Envelope {
+            seq: record.seq + 1,
+            at: Timestamp(elapsed_ms),
+            elapsed_ms,
+            event,
+        });
+    }
+
+    fn progress(step: &str, done: u64) -> Event {
+        Event::Progress {
+            step: step.to_owned(),
+            done,
+            total: Some(8_000_000),
+        }
+    }
+
+    fn fetched() -> Event {
+        Event::AssetFetched(Fetched {
+            step: "assets:a".into(),
+            bytes: 8_000_000,
+            took_ms: 2_000,
+            source: "https://two.example.com/a".into(),
+            mirror: 2,
+        })
+    }
+
+    #[test]
+    fn each_asset_has_a_line_of_its_own_until_it_came_in() {
+        let hidden = ProgressDrawTarget::hidden();
+        let mut screen = Screen::new(MultiProgress::with_draw_target(hidden));
+        let mut record = Record::default();
+        for step in ["assets:a", "assets:b"] {
+            fold(&mut record, 0, progress(step, 0));
+            fold(&mut record, 1_000, progress(step, 2_000_000));
+        }
+        screen.show(&record);
+        let lines: Vec<(String, u64, String)> = screen
+            .assets
+            .values()
+            .map(|bar| (bar.prefix(), bar.position(), bar.message()))
+            .collect();
+        let rest = |name: &str| {
+            (
+                name.to_owned(),
+                2_000_000,
+                "   2.00 MB/s  3s left".to_owned(),
+            )
+        };
+        assert_eq!(lines, [rest("a"), rest("b")]);
+        fold(&mut record, 2_000, fetched());
+        screen.show(&record);
+        assert_eq!(screen.assets.keys().collect::<Vec<_>>(), ["assets:b"]);
+    }
+
+    #[test]
+    fn an_asset_that_came_in_is_a_plain_line_with_its_numbers() {
+        let envelope = Envelope {
+            seq: 1,
+            at: Timestamp(0),
+            elapsed_ms: 2_500,
+            event: fetched(),
+        };
+        let wanted =
+            "   2.500    < a 8.00 MB in 2.00s, 4.00 MB/s, from mirror 2, https://two.example.com/a";
+        assert_eq!(line_of(&envelope).as_deref(), Some(wanted));
+    }
 }

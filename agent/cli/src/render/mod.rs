@@ -5,6 +5,7 @@ mod live;
 mod plan;
 mod status;
 mod summary;
+mod transfer;
 pub(crate) mod volumes;
 
 pub(crate) use fault::{fault_json, fault_text};

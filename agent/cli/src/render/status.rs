@@ -1,21 +1,18 @@
 //! How a boot stands: what is served at `/v1/status`, and what `status` prints.
 
 use super::fault::{fault_json, fault_text};
+use super::transfer::transfer_text;
 use crate::serve::{Condition, condition_of};
 use quake_model::boot::BootId;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{PhaseRecord, PhaseStatus, Record};
+use quake_model::transfer::{Fetched, Transfer, asset_of};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// The status for programs.
 pub(crate) fn status_json(record: &Record) -> Value {
-    let (done, total) = record
-        .progress
-        .values()
-        .fold((0, 0), |(done, total), (d, t)| {
-            (done + d, total + t.unwrap_or(*d))
-        });
+    let (done, total) = record.transfers.sum();
     json!({
         "schemaVersion": "quake-agent/status/v1",
         "seq": record.seq,
@@ -31,12 +28,48 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "conditions": conditions(record),
         "unmet": unmet(record),
         "progress": { "bytesDone": done, "bytesTotal": total },
+        "assets": { "underWay": under_way(record), "fetched": fetched(record) },
         "writes": record.writes(),
         "calls": record.calls,
         "warnings": record.warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "fault": record.fault.as_ref().map(fault_json),
         "agent": { "version": record.version },
     })
+}
+
+/// Assets on their way; rates are as of the last report of bytes.
+fn under_way(record: &Record) -> Vec<Value> {
+    let transfers = record.transfers.under_way.iter();
+    let one = |(step, transfer): (&String, &Transfer)| {
+        json!({
+            "name": asset_of(step),
+            "bytesDone": transfer.done,
+            "bytesTotal": transfer.total,
+            "bytesPerSecond": transfer.rate.map(f64::round),
+            "remainingSeconds": transfer.remaining_seconds().map(tenths),
+        })
+    };
+    transfers.map(one).collect()
+}
+
+/// Assets that came in.
+fn fetched(record: &Record) -> Vec<Value> {
+    let fetched = record.transfers.fetched.iter();
+    let one = |fetched: &Fetched| {
+        json!({
+            "name": asset_of(&fetched.step),
+            "bytes": fetched.bytes,
+            "seconds": fetched.took_ms as f64 / 1000.0,
+            "bytesPerSecond": fetched.rate().map(f64::round),
+            "source": fetched.source,
+            "mirror": fetched.mirror,
+        })
+    };
+    fetched.map(one).collect()
+}
+
+fn tenths(seconds: f64) -> f64 {
+    (seconds * 10.0).round() / 10.0
 }
 
 fn conditions(record: &Record) -> Vec<Value> {
@@ -118,6 +151,9 @@ pub(crate) fn status_text(record: &Record) -> String {
         };
         let _ = writeln!(text, "  {mark} {:<12} {why}", row.phase.name());
     }
+    for (step, found) in &record.transfers.under_way {
+        let _ = writeln!(text, "fetching {} {}", asset_of(step), transfer_text(found));
+    }
     for warning in &record.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
@@ -125,4 +161,43 @@ pub(crate) fn status_text(record: &Record) -> String {
         text.push_str(&fault_text("error", fault));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_asset_is_shown_with_its_rate_until_it_came_in_and_with_its_source_then() {
+        let mut record = Record::default();
+        let step = "assets:kubelet";
+        record.transfers.report(step, 0, 0, Some(9_000));
+        record.transfers.report(step, 1_000, 4_000, Some(9_000));
+        let assets = status_json(&record)["assets"].clone();
+        let wanted = json!({
+            "name": "kubelet", "bytesDone": 4_000, "bytesTotal": 9_000,
+            "bytesPerSecond": 4_000.0, "remainingSeconds": 1.3,
+        });
+        assert_eq!(assets, json!({ "underWay": [wanted], "fetched": [] }));
+        record.transfers.finish(Fetched {
+            step: step.into(),
+            bytes: 9_000,
+            took_ms: 2_000,
+            source: "https://example.com/kubelet".into(),
+            mirror: 2,
+        });
+        let status = status_json(&record);
+        let wanted = json!({
+            "name": "kubelet", "bytes": 9_000, "seconds": 2.0, "bytesPerSecond": 4_500.0,
+            "source": "https://example.com/kubelet", "mirror": 2,
+        });
+        assert_eq!(
+            status["assets"],
+            json!({ "underWay": [], "fetched": [wanted] })
+        );
+        assert_eq!(
+            status["progress"],
+            json!({ "bytesDone": 9_000, "bytesTotal": 9_000 })
+        );
+    }
 }

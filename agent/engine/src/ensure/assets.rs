@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::meaning::{Attempted, fault_of};
+use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::facts::Placed;
 use quake_model::fault::{Code, Fault};
@@ -9,6 +10,7 @@ use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, Step};
+use quake_model::transfer::Fetched;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -32,6 +34,7 @@ pub(crate) async fn fetched<H: Host>(
         return Ok(Outcome::WouldChange);
     }
     context.announce(step);
+    let began = Instant::now();
     let wait = context.wait(step.phase, &step.id, FETCH_DEADLINE);
     let reported = Mutex::new(None);
     let report = |done: u64, total: Option<u64>| {
@@ -63,11 +66,14 @@ pub(crate) async fn fetched<H: Host>(
             fault: fault.seen("fetched from", &got.url),
         });
     }
-    context.emitter.emit(Event::Progress {
+    let mirror = asset.mirror_of(&got.url);
+    context.emitter.emit(Event::AssetFetched(Fetched {
         step: step.id.clone(),
-        done: got.bytes,
-        total: Some(got.bytes),
-    });
+        bytes: got.bytes,
+        took_ms: millis(began.elapsed()),
+        mirror: mirror.unwrap_or(got.failed_mirrors.len() + 1),
+        source: got.url,
+    }));
     if context.host.has_asset(asset).await.map_err(store)? {
         return Ok(Outcome::Changed);
     }

@@ -125,6 +125,7 @@ fn kind_of(event: &Event) -> Kind {
         Event::StepDone { .. } => ("step-done", "16c52cd9ee554af1bbbbc0be2c1376dc", "7"),
         Event::Waiting { .. } => ("waiting", "51c11efd39854404a8edcf1f18079e9e", "6"),
         Event::Progress { .. } => ("progress", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
+        Event::AssetFetched(_) => ("asset-fetched", "1a23efbe0f7c4ded9c7f33279aa31b6b", "6"),
         Event::Warning { .. } => ("warning", "f53b69fa17a54bcda85cc82d9936c984", "4"),
         Event::CallsCounted { .. } => ("calls-counted", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::BootReady { .. } => ("boot-ready", "d7b18986e3294f71ab8f86f519da8a94", "5"),
@@ -159,6 +160,7 @@ fn step_of(event: &Event) -> Option<&str> {
         | Event::StepDone { step, .. }
         | Event::Waiting { step, .. }
         | Event::Progress { step, .. } => Some(step),
+        Event::AssetFetched(fetched) => Some(&fetched.step),
         _ => None,
     }
 }

@@ -104,6 +104,7 @@ fn is_important(event: &Event) -> bool {
         | Event::StepDone { .. }
         | Event::Waiting { .. }
         | Event::Progress { .. }
+        | Event::AssetFetched(_)
         | Event::CallsCounted { .. }
         | Event::Unknown => false,
     }

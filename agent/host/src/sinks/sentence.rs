@@ -62,6 +62,11 @@ pub(super) fn sentence(event: &Event) -> String {
             )
         }
         Event::Progress { step, done, .. } => format!("{step} has {done} bytes"),
+        Event::AssetFetched(fetched) => {
+            let (step, bytes, took) = (&fetched.step, fetched.bytes, seconds(fetched.took_ms));
+            let source = &fetched.source;
+            format!("{step} came in whole from {source}, {bytes} bytes in {took}")
+        }
         Event::Warning { fault } => format!("warning: {fault}"),
         Event::CallsCounted { calls } => {
             format!(

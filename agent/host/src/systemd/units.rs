@@ -174,8 +174,8 @@ impl Systemd {
         Ok(())
     }
 
-    /// Asks for all jobs before any answer is awaited. The bus keeps the order of what one connection sends, and
-    /// systemd takes what is asked of it before it runs the jobs it has, so that all are queued before one starts.
+    /// Asks for all jobs before any answer is awaited. The bus keeps the order of what one connection sends; systemd
+    /// may still start the first before it is asked for the last.
     async fn queue(&self, jobs: &[UnitJob]) -> Vec<Result<OwnedObjectPath, PortError>> {
         let asks = jobs.iter().map(|job| async {
             let method = match job.kind {

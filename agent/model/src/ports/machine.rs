@@ -194,7 +194,8 @@ pub trait Units {
     fn enable_units(&self, units: &[String]) -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Asks for all jobs at once, in this order, so that systemd orders them by what the units say of each other;
-    /// waits for all of them and reports each as it ends, once.
+    /// waits for all of them and reports each as it ends, once. A unit that is to wait for another must be asked for
+    /// after it: systemd may start the one before it is asked for the next.
     ///
     /// A job ends with `Unknown`, `Io` when it failed (with the last journal lines as evidence), `TimedOut` when it
     /// runs on; else as [`Units::reload_units`]. One that fails stops no other. Jobs go on in systemd when this is
