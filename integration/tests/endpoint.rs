@@ -250,6 +250,20 @@ fn timeline_events_and_metrics_tell_the_same_boot() {
             .is_some_and(|kind| kind.starts_with("text/plain; version=0.0.4"))
     );
     check_metrics(&metrics.text());
+    let status = get(&boot.tcp, "/v1/status").unwrap().json();
+    let fetched = status["assets"]["fetched"].as_array().cloned();
+    let fetched = fetched.expect("a list of assets that came in");
+    assert!(
+        !fetched.is_empty()
+            && fetched
+                .iter()
+                .all(|one| one["bytes"].is_u64() && one["source"].is_string()),
+        "{status}"
+    );
+    let told = events.matches("\"asset-fetched\"").count();
+    let counted = format!("quake_agent_assets_fetched_total {told}\n");
+    assert_eq!(told, fetched.len());
+    assert!(metrics.text().contains(&counted), "{counted}");
 }
 
 /// Every line is a comment or a sample of a family that was declared, with a number.
