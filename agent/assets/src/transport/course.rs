@@ -1,6 +1,7 @@
 //! How the bytes of an asset are to be had, what is known of it, and why they may not come.
 
 use quake_model::ports::PortError;
+use std::collections::BTreeMap;
 
 /// Where an asset may be had.
 #[derive(Debug, Clone)]
@@ -26,8 +27,8 @@ pub(crate) struct Course {
 pub(crate) struct Known {
     /// How many bytes it has.
     pub(super) total: Option<u64>,
-    /// What tells it from a later one of the same name.
-    pub(super) validator: Option<String>,
+    /// What tells it, on each mirror, from a later one of the same name.
+    pub(super) validators: BTreeMap<usize, String>,
     /// The mirrors whose bytes are in what came so far.
     pub(crate) givers: Vec<usize>,
     /// How many answers those bytes came in.

@@ -136,7 +136,7 @@ impl<'a> Flow<'a> {
             false => arrival.received,
         };
         let until = match answer.is_piece {
-            true => wanted.until.or(self.known.total),
+            true => wanted.until.into_iter().chain(self.known.total).min(),
             false => None,
         };
         if answer.is_piece {
@@ -226,10 +226,16 @@ impl<'a> Flow<'a> {
     /// Asks the mirrors in turn, and the next one as well when one is slow; the first answer counts.
     async fn open(&mut self, wanted: &Wanted) -> Result<(Mirror, Answer), Halt> {
         let mut waiting = self.course.mirrors.clone().into_iter();
-        let client = self.client;
-        let ask_it = |mirror: Mirror| async move {
-            let answer = ask(client, &mirror.url, wanted).await;
-            (mirror, answer)
+        let (client, validators) = (self.client, self.known.validators.clone());
+        let ask_it = |mirror: Mirror| {
+            let wanted = Wanted {
+                validator: validators.get(&mirror.number).cloned(),
+                ..wanted.clone()
+            };
+            async move {
+                let answer = ask(client, &mirror.url, &wanted).await;
+                (mirror, answer)
+            }
         };
         let mut asked = FuturesUnordered::new();
         loop {
@@ -269,9 +275,8 @@ impl<'a> Flow<'a> {
             // Whose length is right, the digest will tell: each mirror is then asked alone.
             return Err(Halt::Anew);
         }
-        let is_other = self.known.givers.contains(&mirror.number)
-            && self.known.validator.is_some()
-            && answer.validator != self.known.validator;
+        let earlier = self.known.validators.get(&mirror.number);
+        let is_other = earlier.is_some() && answer.validator.as_ref() != earlier;
         if received > 0 && is_other {
             return Err(Halt::Anew);
         }
@@ -281,7 +286,9 @@ impl<'a> Flow<'a> {
             }
             self.known.total = answer.total;
         }
-        self.known.validator.clone_from(&answer.validator);
+        if let Some(validator) = answer.validator.clone() {
+            self.known.validators.insert(mirror.number, validator);
+        }
         Ok(())
     }
 
@@ -296,15 +303,10 @@ impl<'a> Flow<'a> {
         let next = self.ahead.front().map(|piece| piece.from);
         let end = next.unwrap_or(received + most);
         let until = self.known.total.map_or(end, |total| end.min(total));
-        let is_same_giver = self
-            .course
-            .mirrors
-            .first()
-            .is_some_and(|first| self.known.givers.contains(&first.number));
         Wanted {
             from: received,
             until: (!self.course.is_whole).then_some(until),
-            validator: self.known.validator.clone().filter(|_| is_same_giver),
+            validator: None,
         }
     }
 
@@ -325,7 +327,7 @@ impl<'a> Flow<'a> {
             let wanted = Wanted {
                 from,
                 until: Some(until),
-                validator: self.known.validator.clone(),
+                validator: self.known.validators.get(&mirror.number).cloned(),
             };
             let asked = (mirror.number, mirror.url.clone());
             let client = self.client.clone();

@@ -76,10 +76,15 @@ pub(crate) async fn ask(client: &Client, url: &str, wanted: &Wanted) -> Result<A
     }
     let sent = request.send().await;
     let response = sent.map_err(|error| describe_failure(url, error))?;
-    check_status(url, response.status())?;
     let headers = response.headers();
     let validator = validator(headers);
+    let nothing_follows = response.status() == StatusCode::RANGE_NOT_SATISFIABLE
+        && length_of(headers) == Some(wanted.from);
+    if !nothing_follows {
+        check_status(url, response.status())?;
+    }
     let (total, is_piece) = match response.status() {
+        StatusCode::RANGE_NOT_SATISFIABLE => (Some(wanted.from), true),
         StatusCode::PARTIAL_CONTENT => {
             let (from, total) = piece_of(headers, url)?;
             if from != wanted.from {
@@ -119,6 +124,12 @@ fn piece_of(headers: &HeaderMap, url: &str) -> Result<(u64, Option<u64>), PortEr
         PortError::new(Condition::Unreachable, summary)
             .seen("content-range", text.unwrap_or("none"))
     })
+}
+
+/// The file's length as a refused range has it: `bytes */7`.
+fn length_of(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    text.strip_prefix("bytes */")?.parse().ok()
 }
 
 /// RFC 9110, section 14.4: `bytes 0-6/7`, or `*` for a length that is not known.

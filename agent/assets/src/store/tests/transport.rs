@@ -41,7 +41,9 @@ fn piece(seen: &Seen, bytes: &[u8], tag: &str) -> Reply {
                 &format!("bytes {from}-{}/{total}", until - 1),
             )
         }
-        Some((_, _)) if !is_other => Reply::text(416, ""),
+        Some((_, _)) if !is_other => {
+            Reply::text(416, "").with("content-range", &format!("bytes */{}", bytes.len()))
+        }
         _ => Reply::bytes(200, bytes),
     };
     reply.with("etag", tag)
@@ -157,6 +159,22 @@ async fn what_a_killed_agent_got_is_not_fetched_again_unless_it_is_wrong() {
         assert_eq!(asked.contains(&None), is_wrong, "{asked:?}");
         assert!(!partial.exists());
     }
+}
+
+#[tokio::test]
+async fn a_file_that_was_whole_when_the_agent_was_killed_costs_one_question() {
+    let bytes = varied(2 << 20);
+    let served = bytes.clone();
+    let server = Server::start(move |seen| piece(seen, &served, "\"1\"")).await;
+    let asset = plain(&bytes, vec![server.url("/kubelet")]);
+    let scene = Scene::new();
+    let store = scene.store(AssetSource::Fetch);
+    let partial = store.layout.partial(&asset.digest);
+    std::fs::create_dir_all(partial.parent().expect("it has one")).expect("ours");
+    std::fs::write(&partial, &bytes).expect("ours");
+    fetch(&store, &asset).await.expect("nothing is lacking");
+    assert_eq!(server.lines().len(), 1);
+    assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
 }
 
 #[tokio::test]
