@@ -18,8 +18,6 @@ mod entries;
 mod failed;
 mod failure;
 mod fetch;
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
 mod hasher;
 mod incoming;
 mod keep;

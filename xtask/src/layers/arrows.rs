@@ -223,9 +223,9 @@ fn is_ours(name: &str) -> bool {
     ROWS.iter().any(|row| row.package == name)
 }
 
-/// Whether a crate brings an AWS SDK with it, whose compilation takes minutes.
+/// Whether a crate brings an AWS SDK with it, whose compilation takes minutes. TLS comes with aws-lc-rs anyway.
 fn is_effect(name: &str) -> bool {
-    name.starts_with("aws-") || matches!(name, "quake-host" | "quake-agent")
+    (name.starts_with("aws-") && name != "aws-lc-rs") || matches!(name, "quake-host" | "quake-agent")
 }
 
 #[cfg(test)]

@@ -179,6 +179,31 @@ fn a_zstd_window_of_more_than_128_mebibytes_is_refused() {
     assert_refused("window", &with_window(28), "cannot be unpacked by zstd");
 }
 
+/// The CRC-32 of an xz header.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
+    })
+}
+
+#[test]
+fn an_xz_window_of_more_than_128_mebibytes_is_refused() {
+    // The header of the first block: its size, flags, the filter with the size of its properties, the window.
+    let with_window = |code: u8| {
+        let mut bytes = xz(&Tar::new().file("a", b"x").end());
+        bytes[16] = code;
+        let end = 12 + usize::from(bytes[12]) * 4;
+        let sum = crc32(&bytes[12..end]);
+        bytes[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    };
+    let members = Yard::new().unpack(&with_window(30));
+    assert_eq!(paths(&members.expect("128 MiB is the most")), ["a"]);
+    assert_refused("192 MiB", &with_window(31), "cannot be unpacked by xz");
+}
+
 /// A stream that breaks off as a connection does.
 struct Broken(Vec<u8>);
 
