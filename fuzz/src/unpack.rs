@@ -1,0 +1,1 @@
+../../agent/assets/src/unpack.rs
