@@ -3,6 +3,7 @@
 //! It stays light on purpose: it is compiled before anything else on a fresh machine, so it depends on
 //! the model and on JSON, and on nothing that talks to a network.
 
+mod bench;
 mod demo;
 mod dist;
 mod error;
@@ -50,6 +51,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
         Task::Test(extent) => return suite::run(&workspace, *extent),
         Task::Demo(ending) => demo::run_example(&workspace, *ending)?,
         Task::Dist { target } => dist::build(&workspace, target)?,
+        Task::Bench { agent, words } => bench::measure(&workspace, agent.as_deref(), words)?,
     }
     Ok(ExitCode::SUCCESS)
 }

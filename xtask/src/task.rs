@@ -1,5 +1,7 @@
 //! The command line, read into one value.
 
+use std::path::PathBuf;
+
 /// What `--help` prints.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask <task>
@@ -8,7 +10,10 @@ usage: cargo xtask <task>
   faults [--check]    write docs/reference/faults.md from the catalogue, or check that it is current
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
   demo [--once]       rehearse the bundled example cluster; --once does not stay up at the end
-  dist [--target T]   build the static binary, checksums and SBOM into dist/";
+  dist [--target T]   build the static binary, checksums and SBOM into dist/
+  bench [--agent PATH] [SCENARIO...]
+                      measure the built agent beside other ways and write bench/REPORT.md; bench/README.md
+                      has the scenarios and the options";
 
 /// The target that `dist` builds for when none is named.
 pub(crate) const DEFAULT_TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -44,7 +49,14 @@ pub(crate) enum Task {
     Faults(FaultsMode),
     Test(Extent),
     Demo(Ending),
-    Dist { target: String },
+    Dist {
+        target: String,
+    },
+    /// The agent where one is built already, and what the harness is told.
+    Bench {
+        agent: Option<PathBuf>,
+        words: Vec<String>,
+    },
 }
 
 /// Why a command line is not a task.
@@ -78,6 +90,8 @@ impl Task {
             ["demo", "--once"] => Ok(Self::Demo(Ending::Leave)),
             ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
             ["dist", "--target", target] => Ok(Self::dist(target)),
+            ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
+            ["bench", words @ ..] => Ok(Self::bench(None, words)),
             [
                 task @ ("layers" | "faults" | "test" | "demo" | "dist"),
                 rest @ ..,
@@ -92,6 +106,14 @@ impl Task {
     fn dist(target: &str) -> Self {
         Self::Dist {
             target: target.to_owned(),
+        }
+    }
+
+    /// The harness reads its own words, so that they are said in one place.
+    fn bench(agent: Option<&str>, words: &[&str]) -> Self {
+        Self::Bench {
+            agent: agent.map(PathBuf::from),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
         }
     }
 }
@@ -119,6 +141,13 @@ mod tests {
             argument: "--quick".to_owned(),
         };
         assert_eq!(parse("layers --quick"), Err(refused));
+    }
+
+    #[test]
+    fn the_words_of_a_bench_are_the_harness_own() {
+        let with = parse("bench --agent a/b w1 --rounds 3");
+        assert_eq!(with, Ok(Task::bench(Some("a/b"), &["w1", "--rounds", "3"])));
+        assert_eq!(parse("bench w1@ec2"), Ok(Task::bench(None, &["w1@ec2"])));
     }
 
     #[test]

@@ -16,14 +16,23 @@ const BUDGET_BYTES: u64 = 13 * 1024 * 1024;
 
 const PACKAGE: &str = "quake-agent";
 
+/// Builds the binary that would be published, and leaves it where cargo does; its path.
+///
+/// # Errors
+///
+/// Fails when the target is not installed, or the build fails.
+pub(crate) fn compile_for(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
+    require_target(target)?;
+    compile(workspace, target)
+}
+
 /// Builds for one target and leaves everything to publish in `dist/`.
 ///
 /// # Errors
 ///
 /// Fails when the target is not installed, the build fails, or the binary is not static or too large.
 pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError> {
-    require_target(target)?;
-    let built = compile(workspace, target)?;
+    let built = compile_for(workspace, target)?;
     let bytes = std::fs::read(&built).map_err(TaskError::path(&built))?;
     prove_static(&built, &bytes)?;
     require_budget(&built, bytes.len() as u64)?;

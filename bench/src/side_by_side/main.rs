@@ -1,0 +1,140 @@
+//! Measures quake-agent beside other ways of getting a node's files, on this machine and in one sitting.
+//!
+//! It uses the built agent and public tools only, talks to nothing but loopback, and writes down what it
+//! measured. `bench/README.md` says how to run it and what favours whom.
+
+mod arguments;
+mod curves;
+mod failure;
+mod floor;
+mod report;
+mod results;
+mod scenario;
+mod server;
+mod session;
+mod sitting;
+mod statistics;
+mod subject;
+mod supervise;
+mod surroundings;
+mod verify;
+mod waiting;
+mod workload;
+
+use arguments::Arguments;
+use failure::BenchError;
+use report::{Machine, Report};
+use results::{Kept, Results, Scaling, StartUp};
+use server::{authority, flaky::Flaky, nginx::Nginx};
+use session::Bench;
+use std::error::Error;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.split_first() {
+        Some((word, rest)) if word == supervise::WORD => supervise::supervise(rest),
+        _ => match Arguments::parse(&words) {
+            Ok(arguments) => measure(&arguments),
+            Err(wrong) => {
+                eprintln!("error: {wrong}\n\n{}", arguments::USAGE);
+                return ExitCode::from(64);
+            }
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(arguments: &Arguments) -> Result<(), BenchError> {
+    let network = match surroundings::enter_loopback_only() {
+        Ok(()) => "loopback, in a network namespace of its own".to_owned(),
+        Err(why) => format!("loopback of the machine itself ({why})"),
+    };
+    let bench = prepare(arguments)?;
+    let kept = Kept(arguments.work.join("results"));
+    let start_up = sitting::start_up(&bench)?;
+    kept.keep("start-up", &start_up)?;
+    let binary = &start_up.binary;
+    // After each scenario, so that a sitting that is broken off has its report.
+    let tell = || tell(&bench, &kept, &start_up, &network);
+    tell()?;
+    for scenario in &arguments.scenarios {
+        let results = sitting::run(&bench, scenario, binary)?;
+        print!("{}", report::section(&results));
+        kept.keep(&scenario.name, &results)?;
+        tell()?;
+    }
+    if arguments.curves {
+        let scaling = Scaling {
+            binary: binary.clone(),
+            curves: curves::measure(&bench)?,
+        };
+        kept.keep("scaling", &scaling)?;
+        tell()?;
+    }
+    Ok(())
+}
+
+/// Writes the report of everything that was measured of this binary, now and before.
+fn tell(
+    bench: &Bench<'_>,
+    kept: &Kept,
+    start_up: &StartUp,
+    network: &str,
+) -> Result<(), BenchError> {
+    let Some(path) = &bench.arguments.report else {
+        return Ok(());
+    };
+    let binary = &start_up.binary;
+    let results: Vec<Results> = scenario::USUAL
+        .iter()
+        .filter_map(|name| kept.find(name))
+        .filter(|results: &Results| results.binary == *binary)
+        .collect();
+    let scaling: Option<Scaling> = kept.find("scaling");
+    let report = Report {
+        machine: &Machine::look(&bench.arguments.work, &bench.nginx.version, network),
+        binary,
+        start_up,
+        results: &results,
+        scaling: scaling.as_ref().filter(|scaling| scaling.binary == *binary),
+    };
+    std::fs::write(path, report.render()).map_err(BenchError::path(path))
+}
+
+fn prepare(arguments: &Arguments) -> Result<Bench<'_>, BenchError> {
+    let absolute = |name: &str| {
+        let folder = arguments.work.join(name);
+        std::fs::create_dir_all(&folder).map_err(BenchError::path(&folder))?;
+        std::fs::canonicalize(&folder).map_err(BenchError::path(&folder))
+    };
+    let served = absolute("served")?;
+    let authority = authority::make(&absolute("authority")?)?;
+    let nginx = Nginx::start(&absolute("nginx")?, &served, &authority)?;
+    let flaky = Flaky::start(&served).map_err(BenchError::path("127.0.0.1"))?;
+    Ok(Bench {
+        arguments,
+        nginx,
+        flaky,
+        authority,
+        served,
+    })
+}
+
+/// An error and its causes in one line, outermost first.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

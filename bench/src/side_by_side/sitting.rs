@@ -1,0 +1,123 @@
+//! One sitting: a scenario's rounds with the floor measured beside them, and the start of the program.
+
+use crate::failure::{BenchError, find_program};
+use crate::floor;
+use crate::results::{Amount, Binary, Results, StartUp};
+use crate::scenario::{Scenario, Start};
+use crate::server::Profile;
+use crate::session::Bench;
+use crate::subject::Subject;
+use crate::supervise;
+use crate::surroundings::{self, LatePackets};
+use crate::verify::fingerprint;
+use crate::workload::build;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How often the version is asked for.
+const STARTS: usize = 20;
+
+/// Saying the version takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Measures a scenario.
+///
+/// # Errors
+///
+/// Fails when the server does, or a file cannot be used.
+pub(crate) fn run(
+    bench: &Bench<'_>,
+    scenario: &Scenario,
+    binary: &Binary,
+) -> Result<Results, BenchError> {
+    let workload = build::prepare(&bench.served, &scenario.workload, bench.arguments.seed)?;
+    let mut results = Results {
+        scenario: scenario.clone(),
+        amount: Amount::of(&workload),
+        binary: binary.clone(),
+        runs: Vec::new(),
+        skipped: Vec::new(),
+        load: [surroundings::load(), String::new()],
+        floor: None,
+        unavailable: unavailable(scenario),
+    };
+    if let Some(why) = &results.unavailable {
+        println!("{}: not available: {why}", scenario.name);
+        return Ok(results);
+    }
+    let mut subjects = Vec::new();
+    for subject in Subject::ALL {
+        let asked = bench.arguments.only.contains(subject.letter());
+        let unasked = (!asked).then(|| "not asked for".to_owned());
+        match unasked.or_else(|| subject.missing()) {
+            Some(why) => {
+                println!("{} skipped: {why}", subject.letter());
+                results.skipped.push((subject, why));
+            }
+            None => subjects.push(subject),
+        }
+    }
+    results.runs = bench.rounds(scenario, &workload, &subjects)?;
+    if scenario.start == Start::Empty && scenario.profile == Profile::Loop {
+        results.floor = Some(floor::measure(bench, &workload)?);
+    }
+    results.load[1] = surroundings::load();
+    Ok(results)
+}
+
+/// Why a scenario cannot be measured here.
+fn unavailable(scenario: &Scenario) -> Option<String> {
+    if scenario.profile != Profile::Rtt {
+        return None;
+    }
+    LatePackets::begin()
+        .err()
+        .map(|_| "packets cannot be delayed here (the kernel has no netem)".to_owned())
+}
+
+/// Measures the start of the program, and its size.
+///
+/// # Errors
+///
+/// Fails when it does not run.
+pub(crate) fn start_up(bench: &Bench<'_>) -> Result<StartUp, BenchError> {
+    let agent = &bench.arguments.agent;
+    let (size, sha256) = fingerprint(agent)?;
+    let notes = bench.folder("notes")?;
+    let mut command = Command::new(agent);
+    command.arg("version");
+    let mut measured = StartUp {
+        binary: Binary {
+            size,
+            packed: packed_size(bench),
+            sha256,
+        },
+        wall: Vec::new(),
+        cpu: Vec::new(),
+        rss_kib: 0,
+    };
+    for _ in 0..STARTS {
+        let usage = supervise::start(&command, &notes, "version")?.finish(LIMIT)?;
+        if usage.status != 0 {
+            let text = format!("quake-agent version ended with {}", usage.status);
+            return Err(BenchError::Unfit(text));
+        }
+        measured.wall.push(usage.wall);
+        measured.cpu.push(usage.user + usage.system);
+        measured.rss_kib = measured.rss_kib.max(usage.rss_kib);
+    }
+    Ok(measured)
+}
+
+fn packed_size(bench: &Bench<'_>) -> Option<u64> {
+    find_program("xz")?;
+    let mut command = Command::new("xz");
+    command
+        .args(["-6", "-T1", "--stdout", "--keep"])
+        .arg(&bench.arguments.agent);
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    output
+        .status
+        .success()
+        .then_some(output.stdout.len() as u64)
+}
