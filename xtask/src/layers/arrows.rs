@@ -225,7 +225,8 @@ fn is_ours(name: &str) -> bool {
 
 /// Whether a crate brings an AWS SDK with it, whose compilation takes minutes. TLS comes with aws-lc-rs anyway.
 fn is_effect(name: &str) -> bool {
-    (name.starts_with("aws-") && name != "aws-lc-rs") || matches!(name, "quake-host" | "quake-agent")
+    (name.starts_with("aws-") && name != "aws-lc-rs")
+        || matches!(name, "quake-host" | "quake-agent")
 }
 
 #[cfg(test)]

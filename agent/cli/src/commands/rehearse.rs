@@ -62,10 +62,9 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         None => example_instance(&zone_of(&group)),
     };
     let cluster = cluster_of(&configuration);
-    let keep = if acting == Acting::Act {
-        Keep::Yes
-    } else {
-        Keep::No
+    let keep = match acting {
+        Acting::Act => Keep::Yes,
+        _ => Keep::No,
     };
     let sim = scratch::region(&root, instance.clone(), &cluster, keep)?;
     scratch::same_instance(&root, &sim.region(), &instance)?;

@@ -84,7 +84,23 @@ pub(crate) async fn look<H: Host>(
     context: &Context<'_, H>,
     path: &str,
 ) -> Result<Option<FileFacts>, Fault> {
-    let looked = context.host.look_file(path, COMPARE_LIMIT).await;
+    look_at(context, path, COMPARE_LIMIT).await
+}
+
+/// Looks at a file without reading it: programs have tens of megabytes.
+pub(crate) async fn glance<H: Host>(
+    context: &Context<'_, H>,
+    path: &str,
+) -> Result<Option<FileFacts>, Fault> {
+    look_at(context, path, 0).await
+}
+
+async fn look_at<H: Host>(
+    context: &Context<'_, H>,
+    path: &str,
+    limit: u64,
+) -> Result<Option<FileFacts>, Fault> {
+    let looked = context.host.look_file(path, limit).await;
     looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))
 }
 

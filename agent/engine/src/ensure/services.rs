@@ -232,7 +232,7 @@ pub(crate) async fn with_journal<H: Host>(
 async fn newest_input<H: Host>(context: &Context<'_, H>, unit: &StartUnit) -> Result<u64, Fault> {
     let mut newest = 0;
     for input in &unit.inputs {
-        let found = files::look(context, input).await?;
+        let found = files::glance(context, input).await?;
         newest = newest.max(found.map_or(0, |found| found.modified_us));
     }
     Ok(newest)

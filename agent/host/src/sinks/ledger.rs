@@ -85,18 +85,18 @@ fn open(directory: &Path, boot: &BootId) -> io::Result<Ledger> {
     Ok(Ledger { file, path })
 }
 
-/// Whether an event must be on the disk before the boot goes on: what an operator would miss most after
-/// a power cut. The others follow with it, for the file is one.
+/// Whether an event must be on the disk before the boot goes on: what went wrong, which an operator would miss most
+/// after a power cut. A boot that goes well waits for no disk; the kernel writes its lines within seconds.
 fn is_important(event: &Event) -> bool {
     match event {
-        Event::BootStarted { .. }
-        | Event::PhaseDone { .. }
-        | Event::PhaseFailed { .. }
+        Event::PhaseFailed { .. }
         | Event::Warning { .. }
-        | Event::BootReady { .. }
         | Event::BootFailed { .. }
         | Event::BootStopped { .. } => true,
-        Event::InstanceKnown { .. }
+        Event::BootStarted { .. }
+        | Event::PhaseDone { .. }
+        | Event::BootReady { .. }
+        | Event::InstanceKnown { .. }
         | Event::SpecKnown { .. }
         | Event::PhaseStarted { .. }
         | Event::PhasePlanned { .. }

@@ -1,7 +1,7 @@
-//! The status file: the record as JSON, for readers without a socket. It is replaced whole after every
-//! event but progress, and is gone after a reboot, as `/run` is.
+//! The status file: the record as JSON, for readers without a socket. It is replaced whole, at once after whatever
+//! ends or holds up something, and at most ten times a second else; it is gone after a reboot, as `/run` is.
 
-use quake_model::event::Envelope;
+use quake_model::event::{Envelope, Event};
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
 use std::fs::{File, Permissions};
@@ -13,7 +13,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct StatusFile {
     path: PathBuf,
+    /// When it was replaced last, in milliseconds of the boot.
+    replaced_ms: Option<u64>,
 }
+
+/// A boot that holds everything has some hundred events in a moment, and nobody reads them one by one.
+const AT_MOST_EVERY_MS: u64 = 100;
 
 impl StatusFile {
     /// Keeps the file at `path`; its directory is made if it is missing.
@@ -26,6 +31,7 @@ impl StatusFile {
         std::fs::create_dir_all(directory).map_err(refuse)?;
         Ok(Self {
             path: path.to_owned(),
+            replaced_ms: None,
         })
     }
 
@@ -44,9 +50,18 @@ impl StatusFile {
 
 impl Sink for StatusFile {
     fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
-        if envelope.event.is_progress() {
+        let is_small = matches!(
+            envelope.event,
+            Event::StepStarted { .. } | Event::StepDone { .. } | Event::PhasePlanned { .. }
+        );
+        let since = self
+            .replaced_ms
+            .map(|last| envelope.elapsed_ms.saturating_sub(last));
+        let is_soon = is_small && since.is_some_and(|since| since < AT_MOST_EVERY_MS);
+        if envelope.event.is_progress() || is_soon {
             return Ok(());
         }
+        self.replaced_ms = Some(envelope.elapsed_ms);
         self.replace(record).map_err(refuse)
     }
 }
@@ -61,7 +76,6 @@ fn refuse(source: io::Error) -> SinkError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::event::Event;
     use quake_model::phase::Phase;
     use quake_model::time::Timestamp;
 
