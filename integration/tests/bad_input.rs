@@ -331,6 +331,7 @@ fn a_full_disk_is_named_and_nothing_half_written_stays() {
             "./var/lib/quake-agent/boots/",
             "./run/",
             "./var/lib/quake-agent/rehearsal/",
+            "./var/lib/quake-agent/store/sets/",
         ];
         !own.iter().any(|folder| line.starts_with(folder)) && !line.ends_with("/staging.lock")
     };

@@ -238,6 +238,26 @@ impl Entries {
     /// `Io` when the store cannot be read.
     pub(crate) fn list(&self) -> Result<Vec<Entry>, PortError> {
         let mut entries = Vec::new();
+        for key in self.keys()? {
+            if let Some(manifest) = self.manifest(&key) {
+                let (digest, kind) = key;
+                entries.push(Entry {
+                    digest,
+                    kind,
+                    manifest,
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Every asset of which something is in the store, be it half of it, in their order.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read.
+    pub(crate) fn keys(&self) -> Result<BTreeSet<Key>, PortError> {
+        let mut keys = BTreeSet::new();
         for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512] {
             let folder = self.layout.folder().join(algorithm.name());
             let listed = match std::fs::read_dir(&folder) {
@@ -246,27 +266,18 @@ impl Entries {
                 Err(error) => return Err(store_failure(&folder, "read", &error)),
             };
             for name in listed.flatten().map(|entry| entry.file_name()) {
-                let name = name.to_string_lossy().into_owned();
-                let (hex, kind) = match name.strip_suffix(".d") {
-                    Some(hex) => (hex, AssetKind::Archive),
-                    None => (name.as_str(), AssetKind::Plain),
+                let name = name.to_string_lossy();
+                let (hex, rest) = name.split_once('.').unwrap_or((&name, ""));
+                let kind = match rest {
+                    "d" | "d.stamp" => AssetKind::Archive,
+                    _ => AssetKind::Plain,
                 };
-                let Ok(digest) = Digest::new(algorithm, hex) else {
-                    continue;
-                };
-                let key = (digest, kind);
-                if let Some(manifest) = self.manifest(&key) {
-                    let (digest, kind) = key;
-                    entries.push(Entry {
-                        digest,
-                        kind,
-                        manifest,
-                    });
+                if let Ok(digest) = Digest::new(algorithm, hex) {
+                    keys.insert((digest, kind));
                 }
             }
         }
-        entries.sort_by(|a, b| (&a.digest, a.kind).cmp(&(&b.digest, b.kind)));
-        Ok(entries)
+        Ok(keys)
     }
 
     /// Removes an asset.

@@ -59,7 +59,22 @@ impl Layout {
     /// What has come of a plain asset so far.
     pub(super) fn partial(&self, digest: &Digest) -> PathBuf {
         let name = format!("{}-{}", digest.algorithm().name(), digest.hex());
-        self.folder.join("partial").join(name)
+        self.partials().join(name)
+    }
+
+    /// The folder of plain assets that came in part.
+    pub(super) fn partials(&self) -> PathBuf {
+        self.folder.join("partial")
+    }
+
+    /// The folder of the sets.
+    pub(super) fn sets(&self) -> PathBuf {
+        self.folder.join("sets")
+    }
+
+    /// A set.
+    pub(super) fn set(&self, name: &str) -> PathBuf {
+        self.sets().join(format!("{name}.json"))
     }
 
     /// An unpacked archive with its manifest.

@@ -8,12 +8,15 @@
 //! <store>/sha256/<hex>.d/manifest.json    and the BLAKE3 of each of its files
 //! <store>/sha256/<hex>.d.stamp
 //! <store>/partial/sha256-<hex>      what came of a file so far; locked by the agent that fetches it
+//! <store>/sets/…                    what boots and seeds want; the rest may be collected
 //! <store>/staging/…                 what is on its way; empty unless an agent is fetching
 //! <store>/staging.lock              held, shared, by every agent that stages something
 //! ```
 //! The archive itself is not kept. docs/assets.md tells the story of one asset.
 
 mod arrival;
+mod bundle;
+mod collect;
 mod entries;
 mod failed;
 mod failure;
@@ -26,6 +29,7 @@ mod layout;
 mod looks;
 mod manifest;
 mod place;
+mod sets;
 mod source;
 mod staging;
 mod stamp;
@@ -34,8 +38,11 @@ mod stub;
 mod transport;
 mod unpack;
 
+pub use bundle::{Bundled, Loaded, write_bundle};
+pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use entries::{Entry, Key, Standing};
 pub use manifest::Manifest;
+pub use sets::{Earlier, SetName};
 pub use source::AssetSource;
 pub use store::{AssetSettings, AssetStore};
 pub use unpack::Member;

@@ -163,7 +163,12 @@ pub(super) fn remove_stale(layout: &Layout) {
     }
 }
 
-fn open_lock(path: &Path) -> std::io::Result<File> {
+/// Opens the file whose lock says that someone stages.
+///
+/// # Errors
+///
+/// Those of the filesystem.
+pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
     OpenOptions::new()
         .create(true)
         .truncate(false)

@@ -1,6 +1,7 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
 use super::arrival::take_in;
+use super::collect::{Collect, Collection, collect};
 use super::entries::{Entries, Entry, Key, Standing};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_space, free_bytes, on_blocking_thread};
@@ -11,6 +12,7 @@ use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::place;
+use super::sets::{Earlier, SetName, Sets};
 use super::source::AssetSource;
 use super::staging::{Staging, remove_stale};
 use super::unpack::Member;
@@ -210,6 +212,26 @@ impl AssetStore {
         on_blocking_thread(move || entries.list()).await
     }
 
+    /// Every asset of which something is in the store, be it half of it, by digest.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read.
+    pub async fn keys(&self) -> Result<BTreeSet<Key>, PortError> {
+        let entries = Arc::clone(&self.entries);
+        on_blocking_thread(move || entries.keys()).await
+    }
+
+    /// A set; `None` when there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when it cannot be read, `Malformed` when it is none.
+    pub async fn set(&self, name: SetName) -> Result<Option<BTreeSet<Key>>, PortError> {
+        let layout = self.layout.clone();
+        on_blocking_thread(move || Sets::new(&layout).read(name)).await
+    }
+
     /// Reads every byte of an asset of the store.
     ///
     /// # Errors
@@ -234,6 +256,35 @@ impl AssetStore {
         .await
     }
 
+    /// Notes what a seed brings, so that no collection takes it.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    pub async fn record_seed(
+        &self,
+        wanted: BTreeSet<Key>,
+        earlier: Earlier,
+    ) -> Result<(), PortError> {
+        let layout = self.layout.clone();
+        on_blocking_thread(move || Sets::new(&layout).seed(&wanted, earlier)).await
+    }
+
+    /// Finds, and removes where that is asked for, what no set wants and what interrupted fetches left.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the store cannot be read, `Malformed` when a set cannot: nothing is removed then.
+    pub async fn collect(&self, act: Collect) -> Result<Collection, PortError> {
+        let (layout, entries) = (self.layout.clone(), Arc::clone(&self.entries));
+        on_blocking_thread(move || collect(&layout, &entries, act)).await
+    }
+
+    /// Where the bytes of a plain asset are, if it is there.
+    pub fn file(&self, digest: &Digest) -> PathBuf {
+        self.layout.file(digest)
+    }
+
     /// The folder of the store.
     pub fn folder(&self) -> &Path {
         self.layout.folder()
@@ -256,6 +307,13 @@ impl AssetStore {
 }
 
 impl Assets for AssetStore {
+    async fn record_assets(&self, assets: &[AssetSpec]) -> Result<(), PortError> {
+        let layout = self.layout.clone();
+        let keys = assets.iter().map(|it| (it.digest.clone(), it.kind));
+        let wanted: BTreeSet<Key> = keys.collect();
+        on_blocking_thread(move || Sets::new(&layout).record(&wanted)).await
+    }
+
     async fn has_asset(&self, asset: &AssetSpec) -> Result<bool, PortError> {
         let entries = Arc::clone(&self.entries);
         let key = (asset.digest.clone(), asset.kind);

@@ -1,6 +1,8 @@
 //! The command line.
 
 pub(crate) mod iam;
+pub(crate) mod seed;
+pub(crate) mod store;
 mod volumes;
 
 pub(crate) use volumes::{
@@ -43,6 +45,10 @@ pub(crate) enum Command {
     /// Explain and resolve which volumes back etcd's members
     #[command(visible_alias = "volume")]
     Volumes(Box<VolumesArguments>),
+    /// Put assets into an image, or into a bundle, before any node boots
+    Seed(Box<seed::SeedArguments>),
+    /// Look after the store of assets
+    Store(store::StoreArguments),
     /// Print the version
     Version(VersionArguments),
 }

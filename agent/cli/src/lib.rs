@@ -62,6 +62,8 @@ async fn dispatch(command: Command) -> u8 {
         Command::Wait(arguments) => commands::wait::run(&arguments).await,
         Command::Iam(arguments) => commands::iam::run(arguments),
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
+        Command::Seed(arguments) => commands::seed::run(*arguments).await,
+        Command::Store(arguments) => commands::store::run(arguments).await,
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }

@@ -18,4 +18,5 @@ pub use boot::{Verdict, boot};
 pub use budget::{Budget, NODE_BUDGET};
 pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;
+pub use meaning::asset_fault;
 pub use request::{Acting, Configuration, CredentialSource, Patience, Request};

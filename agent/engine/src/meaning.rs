@@ -36,6 +36,11 @@ pub(crate) fn fault_of(attempted: Attempted, error: PortError) -> Fault {
     error.into_fault(code)
 }
 
+/// The fault that the failure of an asset's fetch, or of the store, is.
+pub fn asset_fault(error: PortError) -> Fault {
+    fault_of(Attempted::FetchAsset, error)
+}
+
 fn code_of(attempted: Attempted, condition: Condition) -> Code {
     if condition == Condition::ClockSkew {
         return Code::IdentityClockSkew;

@@ -3,6 +3,7 @@
 
 pub mod aws;
 pub mod clock;
+pub mod hygiene;
 pub mod imds;
 pub mod linux;
 pub mod objects;

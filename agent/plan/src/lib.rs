@@ -13,6 +13,7 @@ pub mod known;
 pub mod lint;
 pub mod network;
 pub mod ready;
+pub mod release;
 pub mod services;
 pub mod storage;
 pub mod user_data;

@@ -206,7 +206,13 @@ type Place = (usize, usize);
 /// The longest summary of a fault; a message may quote the document, which may be anything.
 const LONGEST_SUMMARY: usize = 400;
 
-fn fault_at(source: &str, place: Place, code: Code, summary: impl Into<String>) -> Fault {
+/// A fault about a place in the document `source`.
+pub(crate) fn fault_at(
+    source: &str,
+    place: Place,
+    code: Code,
+    summary: impl Into<String>,
+) -> Fault {
     Fault::new(code, shorten(&summary.into(), LONGEST_SUMMARY))
         .seen("source", source)
         .seen("line", place.0)

@@ -6,7 +6,9 @@ pub(crate) mod explain;
 pub(crate) mod iam;
 pub(crate) mod plan;
 pub(crate) mod rehearse;
+pub(crate) mod seed;
 pub(crate) mod status;
+pub(crate) mod store;
 pub(crate) mod version;
 pub(crate) mod volumes;
 pub(crate) mod wait;
@@ -14,3 +16,5 @@ pub(crate) mod wait;
 mod running;
 mod scratch;
 mod state_store;
+
+pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered};

@@ -57,7 +57,7 @@ pub(crate) struct Wiring {
 }
 
 /// Where the asset store is, below the root.
-const STORE: &str = "var/lib/quake-agent/store";
+pub(crate) const STORE: &str = "var/lib/quake-agent/store";
 
 impl NodeHost {
     /// Wires a host; nothing is contacted yet.

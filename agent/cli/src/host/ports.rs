@@ -98,6 +98,10 @@ impl Objects for NodeHost {
 }
 
 impl Assets for NodeHost {
+    async fn record_assets(&self, assets: &[AssetSpec]) -> Result<(), PortError> {
+        self.assets.record_assets(assets).await
+    }
+
     async fn has_asset(&self, asset: &AssetSpec) -> Result<bool, PortError> {
         self.assets.has_asset(asset).await
     }

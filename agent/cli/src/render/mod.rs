@@ -3,8 +3,11 @@
 mod fault;
 mod live;
 mod plan;
+pub(crate) mod seed;
 mod status;
+pub(crate) mod store;
 mod summary;
+mod table;
 mod transfer;
 pub(crate) mod volumes;
 

@@ -9,7 +9,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::spec::AssetSpec;
-use quake_model::step::{Place, Step};
+use quake_model::step::{Action, Place, Step};
 use quake_model::transfer::Fetched;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -20,6 +20,23 @@ const FETCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// Progress is an event at most this often, so that a fast link does not flood the readers.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Notes which assets this boot names. A store that cannot take the note may still have all of them, so this stops
+/// nothing.
+pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) {
+    if context.is_planning() {
+        return;
+    }
+    let asset = |step: &Step| match &step.action {
+        Action::FetchAsset(asset) => Some(asset.clone()),
+        _ => None,
+    };
+    let assets: Vec<AssetSpec> = steps.iter().filter_map(asset).collect();
+    if let Err(error) = context.host.record_assets(&assets).await {
+        let fault = fault_of(Attempted::UseStore, error);
+        context.emitter.emit(Event::Warning { fault });
+    }
+}
 
 pub(crate) async fn fetched<H: Host>(
     context: &Context<'_, H>,

@@ -5,6 +5,7 @@ mod credentials;
 mod members;
 
 use crate::context::Context;
+use crate::ensure;
 use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -36,7 +37,11 @@ impl<H: Host> Context<'_, H> {
                 self.plan_from_known(network::plan)
             }
             Phase::Storage => self.plan_storage().await,
-            Phase::Assets => self.plan_from_known(assets::plan),
+            Phase::Assets => {
+                let steps = self.plan_from_known(assets::plan)?;
+                ensure::assets::record(self, &steps).await;
+                Ok(steps)
+            }
             Phase::Credentials => self.observe_credentials().await.map(|()| Vec::new()),
             Phase::Files => {
                 self.observe_files().await?;

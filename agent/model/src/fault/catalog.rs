@@ -201,6 +201,10 @@ pub enum Code {
     AssetsNoSpace,
     /// `assets.store-failed`
     AssetsStoreFailed,
+    /// `assets.bundle-damaged`
+    AssetsBundleDamaged,
+    /// `assets.release-unknown`
+    AssetsReleaseUnknown,
     /// `credentials.missing`
     CredentialsMissing,
     /// `credentials.malformed`
@@ -330,6 +334,8 @@ impl Code {
         Self::AssetsMemberMissing,
         Self::AssetsNoSpace,
         Self::AssetsStoreFailed,
+        Self::AssetsBundleDamaged,
+        Self::AssetsReleaseUnknown,
         Self::CredentialsMissing,
         Self::CredentialsMalformed,
         Self::CredentialsDenied,
@@ -894,6 +900,18 @@ impl Code {
                 class: Class::Denied,
                 why: "the asset store could not be written or read",
                 remedy: "check the filesystem of /var/lib/quake-agent: mount options, errors in dmesg",
+            },
+            Self::AssetsBundleDamaged => Entry {
+                code: "assets.bundle-damaged",
+                class: Class::Invalid,
+                why: "a bundle that is not byte for byte as it was written was cut off, or someone had a hand in it",
+                remedy: "copy it once more, or write it anew: quake-agent seed bundle --out FILE",
+            },
+            Self::AssetsReleaseUnknown => Entry {
+                code: "assets.release-unknown",
+                class: Class::Invalid,
+                why: "what a release gives its nodes is known from its source, and not guessed",
+                remedy: "take the assets from a node's user data (--kube-env FILE) or from a list (--list FILE)",
             },
             Self::CredentialsMissing => Entry {
                 code: "credentials.missing",

@@ -59,6 +59,17 @@ pub struct AssetFetched {
 
 /// The content-addressed store of assets.
 pub trait Assets {
+    /// Notes which assets this boot names, so that what no boot names any more can be told apart. Nothing is
+    /// written where the last boot named the same.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io`.
+    fn record_assets(
+        &self,
+        assets: &[AssetSpec],
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
     /// Looks whether the asset is in the store, verified, and unpacked if it is an archive.
     ///
     /// # Errors

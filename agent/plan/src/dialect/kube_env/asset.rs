@@ -1,6 +1,6 @@
 //! Entries of `Assets`: `digest@url[,url]`.
 
-use crate::yaml::Yaml;
+use crate::yaml::{Yaml, fault_at};
 use quake_model::digest::{Algorithm, Digest, DigestError};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{AssetKind, AssetSpec};
@@ -13,20 +13,35 @@ use quake_model::spec::{AssetKind, AssetSpec};
 /// anything else than a digest and one or more http or https URLs; both with line and column.
 pub(super) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
     let text = entry.text().unwrap_or_default();
-    let malformed = |what: &str| {
-        entry.fault(
-            source,
-            Code::ConfigAssetMalformed,
-            format!("{text:?} {what}"),
-        )
-    };
-    let refused = |what: &str| {
-        entry.fault(
-            source,
-            Code::ConfigDigestRefused,
-            format!("{text:?} {what}"),
-        )
-    };
+    read_pin(text, |code, summary| entry.fault(source, code, summary))
+}
+
+/// Reads a list of assets: one `digest@url[,url]` a line, without what follows a `#`; blank lines are nothing.
+///
+/// # Errors
+///
+/// `config.digest-refused` and `config.asset-malformed` as in `kube_env.yaml`, with line and column.
+pub fn read_asset_list(source: &str, text: &str) -> Result<Vec<AssetSpec>, Fault> {
+    let mut assets = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        // A `#` within a URL begins its fragment, which no server sees.
+        let entry = line.split('#').next().unwrap_or_default();
+        let indented = entry.len() - entry.trim_start().len();
+        let entry = entry.trim();
+        if entry.is_empty() {
+            continue;
+        }
+        let column = line[..indented].chars().count() + 1;
+        let fault = |code, summary| fault_at(source, (index + 1, column), code, summary);
+        assets.push(read_pin(entry, fault)?);
+    }
+    Ok(assets)
+}
+
+/// Reads `digest@url[,url]`.
+fn read_pin(text: &str, fault: impl Fn(Code, String) -> Fault) -> Result<AssetSpec, Fault> {
+    let malformed = |what: &str| fault(Code::ConfigAssetMalformed, format!("{text:?} {what}"));
+    let refused = |what: &str| fault(Code::ConfigDigestRefused, format!("{text:?} {what}"));
     let (digest, urls) = match text.split_once('@') {
         // An `@` may also stand in a URL, which starts with its scheme.
         Some((digest, _)) if digest.contains("://") => return Err(refused("has no digest")),
@@ -174,6 +189,19 @@ mod tests {
             let fault = read(text).expect_err(text);
             assert_eq!(fault.code, Code::ConfigAssetMalformed, "{text}");
         }
+    }
+
+    #[test]
+    fn a_list_has_comments_blank_lines_and_faults_with_their_place() {
+        let text =
+            format!("# ours\n\n  {SHA1}@https://a/kubelet # the first\n{SHA1}@https://a/x.tgz\n");
+        let assets = read_asset_list("list", &text).expect("a good list");
+        let names: Vec<&str> = assets.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["kubelet", "x.tgz"]);
+        let fault = read_asset_list("list", "\n  kubelet\n").expect_err("no digest and no URL");
+        assert_eq!(fault.evidence_named("line"), Some("2"));
+        assert_eq!(fault.evidence_named("column"), Some("3"));
+        assert_eq!(fault.evidence_named("source"), Some("list"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod recognise;
 mod schema;
 mod validate;
 
+pub use asset::read_asset_list;
 pub use documents::{
     ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
 };

@@ -1,0 +1,58 @@
+//! `seed build`: fills the store of an image.
+
+use super::fetching::{Brought, bring};
+use super::sources::gather_some;
+use super::{open_store, store_failed, verify};
+use crate::args::OutputFormat;
+use crate::args::seed::BuildArguments;
+use crate::commands::running::usage;
+use crate::exit;
+use crate::output;
+use crate::render::fault_text;
+use crate::render::seed::{built_json, built_text, checked_text};
+use quake_assets::{Earlier, find_leftovers};
+
+/// Builds; the exit status.
+///
+/// # Errors
+///
+/// Prints what is wrong and returns the exit status.
+pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
+    let assets = gather_some(&arguments.sources).await?;
+    let root = &arguments.at.root;
+    std::fs::create_dir_all(root)
+        .map_err(|error| usage(&format!("{} cannot be made: {error}", root.display())))?;
+    let store = open_store(root)?;
+    let earlier = match arguments.forget_earlier {
+        true => Earlier::Forgotten,
+        false => Earlier::Kept,
+    };
+    // Noted first, so that no collection takes what is being brought.
+    let keys = assets.iter().map(|it| (it.digest.clone(), it.kind));
+    let noted = store.record_seed(keys.collect(), earlier).await;
+    noted.map_err(store_failed)?;
+    let brought = bring(&store, &assets).await;
+    store.settle().await.map_err(store_failed)?;
+    let leftovers = find_leftovers(store.folder());
+    let checked = verify::check(&store, root, &leftovers, &arguments.allow.allow).await?;
+    match arguments.at.output {
+        OutputFormat::Json => output::line(built_json(&brought, &checked)),
+        OutputFormat::Text => {
+            output::text(built_text(&brought, &checked));
+            output::text(checked_text(&checked));
+        }
+    }
+    let mut status = exit::DONE;
+    for (_, outcome) in &brought {
+        if let Brought::Failed(fault) = outcome {
+            output::error_text(fault_text("error", fault));
+            status = status.max(fault.class().exit_status());
+        }
+    }
+    // What else the image carries is told here and judged by `seed verify`: the machine that an image is made on has
+    // host keys for as long as someone works on it.
+    match status == exit::DONE && checked.has_broken() {
+        true => Ok(exit::NO),
+        false => Ok(status),
+    }
+}

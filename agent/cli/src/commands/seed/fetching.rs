@@ -1,0 +1,78 @@
+//! Brings assets into a store, side by side.
+
+use crate::output;
+use quake_assets::AssetStore;
+use quake_engine::asset_fault;
+use quake_http::shown;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Assets;
+use quake_model::spec::AssetSpec;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// What became of an asset.
+#[derive(Debug, Clone)]
+pub(crate) enum Brought {
+    /// The store had it.
+    Held,
+    /// It was fetched from this URL.
+    Fetched(String),
+    /// It could not be had.
+    Failed(Box<Fault>),
+}
+
+/// Brings each asset into the store; the store bounds how many requests run at once. In the order of `assets`.
+pub(super) async fn bring(
+    store: &Arc<AssetStore>,
+    assets: &[AssetSpec],
+) -> Vec<(AssetSpec, Brought)> {
+    let mut running = JoinSet::new();
+    for (index, asset) in assets.iter().cloned().enumerate() {
+        let store = Arc::clone(store);
+        running.spawn(async move { (index, bring_one(&store, &asset).await) });
+    }
+    let mut brought: Vec<Option<Brought>> = vec![None; assets.len()];
+    let mut done = 0;
+    while let Some(joined) = running.join_next().await {
+        let Ok((index, outcome)) = joined else {
+            continue;
+        };
+        done += 1;
+        tell(&assets[index], &outcome, (done, assets.len()));
+        brought[index] = Some(outcome);
+    }
+    let lost = || {
+        let fault = Fault::new(Code::BootInternal, "a fetch ended without a result");
+        Brought::Failed(Box::new(fault))
+    };
+    let brought = brought.into_iter().map(|it| it.unwrap_or_else(lost));
+    assets.iter().cloned().zip(brought).collect()
+}
+
+async fn bring_one(store: &AssetStore, asset: &AssetSpec) -> Brought {
+    let failed = |error| {
+        let fault = asset_fault(error).seen("asset", &asset.name);
+        Brought::Failed(Box::new(fault))
+    };
+    match store.has_asset(asset).await {
+        Ok(true) => return Brought::Held,
+        Ok(false) => {}
+        Err(error) => return failed(error),
+    }
+    match store.fetch_asset(asset, &|_, _| {}).await {
+        Ok(fetched) => Brought::Fetched(shown(&fetched.url)),
+        Err(error) => failed(error),
+    }
+}
+
+/// A line as it happens; the table comes when all is done.
+fn tell(asset: &AssetSpec, outcome: &Brought, (done, all): (usize, usize)) {
+    let name = &asset.name;
+    match outcome {
+        Brought::Held => {}
+        Brought::Fetched(_) => output::error_line(format_args!("fetched {name} ({done}/{all})")),
+        Brought::Failed(fault) => {
+            output::error_line(format_args!("failed {name} ({done}/{all}): {}", fault.code));
+        }
+    }
+}

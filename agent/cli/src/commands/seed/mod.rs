@@ -1,0 +1,63 @@
+//! `seed`: assets are put into an image, or into a bundle, before any node boots.
+
+mod build;
+mod bundle;
+mod fetching;
+mod release;
+mod show;
+mod sources;
+pub(super) mod verify;
+
+pub(crate) use fetching::Brought;
+pub(crate) use show::Covered;
+pub(crate) use verify::{Checked, CheckedAsset};
+
+use super::running::{fail, usage};
+use crate::args::seed::{SeedArguments, SeedVerb};
+use crate::host::STORE;
+use quake_assets::{AssetSettings, AssetSource, AssetStore};
+use quake_engine::asset_fault;
+use quake_http::HttpSettings;
+use quake_model::ports::PortError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs one of the verbs; the exit status.
+pub(crate) async fn run(arguments: SeedArguments) -> u8 {
+    let done = match arguments.verb {
+        SeedVerb::Build(arguments) => build::run(&arguments).await,
+        SeedVerb::Bundle(arguments) => bundle::write(&arguments).await,
+        SeedVerb::Load(arguments) => bundle::load(&arguments).await,
+        SeedVerb::Verify(arguments) => verify::run(&arguments).await,
+        SeedVerb::Show(arguments) => show::run(&arguments).await,
+    };
+    done.unwrap_or_else(|status| status)
+}
+
+/// Opens the store of the image or machine at `root`.
+///
+/// # Errors
+///
+/// Prints that there is no such folder and returns the exit status.
+pub(super) fn open_store(root: &Path) -> Result<Arc<AssetStore>, u8> {
+    if !root.is_dir() {
+        return Err(usage(&format!("{} is not a folder", root.display())));
+    }
+    Ok(Arc::new(store_at(root.to_owned(), PathBuf::from(STORE))))
+}
+
+/// The store at a folder below `root`.
+fn store_at(root: PathBuf, store: PathBuf) -> AssetStore {
+    AssetStore::open(AssetSettings {
+        root,
+        store,
+        source: AssetSource::Fetch,
+        verify: false,
+        http: HttpSettings::from_environment(),
+    })
+}
+
+/// Prints what the store could not do; the exit status for it.
+pub(super) fn store_failed(error: PortError) -> u8 {
+    fail(&asset_fault(error))
+}

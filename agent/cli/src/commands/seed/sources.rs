@@ -1,0 +1,118 @@
+//! Which assets are wanted: those of instance groups, of nodes' own documents, of lists, or of a release.
+
+use super::release;
+use crate::args::seed::SeedSources;
+use crate::commands::running::{document, fail, usage};
+use crate::commands::state_store::{Asked, find};
+use crate::output;
+use crate::render::fault_text;
+use quake_model::spec::AssetSpec;
+use quake_plan::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
+use quake_plan::user_data::find_documents;
+use std::path::Path;
+
+/// Gathers the assets, each once: what several sources name has the URLs of all of them.
+///
+/// # Errors
+///
+/// Prints what is wrong and returns the exit status.
+pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
+    let mut named = Vec::new();
+    for group in &sources.instance_group {
+        named.extend(of_group(sources, group)?);
+    }
+    for file in &sources.kube_env {
+        named.extend(read(&node_document(file)?)?.assets);
+    }
+    for file in &sources.list {
+        let list = document(file)?;
+        let assets = read_asset_list(&list.source, &list.text);
+        named.extend(assets.map_err(|fault| fail(&fault))?);
+    }
+    named.extend(release::assets(sources).await?);
+    let mut assets: Vec<AssetSpec> = Vec::new();
+    for asset in named {
+        let same = |it: &&mut AssetSpec| it.digest == asset.digest && it.kind == asset.kind;
+        match assets.iter_mut().find(same) {
+            Some(known) => {
+                for url in asset.urls {
+                    if !known.urls.contains(&url) {
+                        known.urls.push(url);
+                    }
+                }
+            }
+            None => assets.push(asset),
+        }
+    }
+    Ok(assets)
+}
+
+/// The same, where there must be some.
+///
+/// # Errors
+///
+/// As [`gather`].
+pub(super) async fn gather_some(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
+    let assets = gather(sources).await?;
+    match assets.is_empty() {
+        true => Err(usage(
+            "nothing says which assets: name --kube-env, --list, --kops-version, or --state-store and --instance-group",
+        )),
+        false => Ok(assets),
+    }
+}
+
+fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, u8> {
+    let store = sources.state_store.as_deref();
+    let found = find(Asked {
+        store,
+        instance_group: Some(group),
+        cluster: sources.cluster.as_deref(),
+        has_kube_env: false,
+    })?;
+    let shown = store.unwrap_or_default();
+    let Some(document) = found.kube_env else {
+        return Err(unpinned(shown, group));
+    };
+    let read = read(&document)?;
+    if read.instance_group != group {
+        let (source, other) = (&document.source, &read.instance_group);
+        return Err(usage(&format!(
+            "{source} is of the instance group {other}, not {group}"
+        )));
+    }
+    match read.assets.is_empty() {
+        true => Err(unpinned(shown, group)),
+        false => Ok(read.assets),
+    }
+}
+
+/// kops 1.8 to 1.15 put the pins of a group's assets into its user data and nowhere else.
+fn unpinned(store: &str, group: &str) -> u8 {
+    usage(&format!(
+        "{store} pins no assets for the instance group {group}: its launch template's user data does; name that with --kube-env FILE"
+    ))
+}
+
+/// A node's `kube_env.yaml`, out of its user data if the file is that.
+fn node_document(file: &Path) -> Result<Document, u8> {
+    let given = document(file)?;
+    let is_user_data = given.text.starts_with("#!") || given.text.contains("\nContent-Type: ");
+    if !is_user_data {
+        return Ok(given);
+    }
+    let found = find_documents(given.text.as_bytes()).map_err(|fault| fail(&fault))?;
+    Ok(Document {
+        source: given.source,
+        text: found.kube_env,
+    })
+}
+
+fn read(document: &Document) -> Result<KubeEnv, u8> {
+    let read = read_kube_env(&document.source, &document.text);
+    let (kube_env, findings) = read.map_err(|fault| fail(&fault))?;
+    for finding in &findings {
+        output::error_text(fault_text("warning", finding));
+    }
+    Ok(kube_env)
+}

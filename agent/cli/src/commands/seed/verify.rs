@@ -1,0 +1,117 @@
+//! `seed verify`: every byte of the store, and what an image must not carry.
+
+use super::{open_store, store_failed};
+use crate::args::OutputFormat;
+use crate::args::seed::VerifyArguments;
+use crate::exit;
+use crate::host::STORE;
+use crate::output;
+use crate::render::seed::{checked_json, checked_text};
+use quake_assets::{AssetStore, Key, Leftover, Manifest, Standing, find_leftovers};
+use quake_host::hygiene::{Finding, look_image};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a check came to.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// Where the image is.
+    pub(crate) root: PathBuf,
+    /// Every asset of the store.
+    pub(crate) assets: Vec<CheckedAsset>,
+    /// What an image must not carry.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// An asset of which every byte was read.
+#[derive(Debug)]
+pub(crate) struct CheckedAsset {
+    /// Which asset.
+    pub(crate) key: Key,
+    /// What it is, where that can be read.
+    pub(crate) manifest: Option<Manifest>,
+    /// What was found.
+    pub(crate) standing: Standing,
+}
+
+impl Checked {
+    /// Whether an asset of the store is not what it was.
+    pub(crate) fn has_broken(&self) -> bool {
+        self.assets.iter().any(|it| !it.standing.is_good())
+    }
+}
+
+/// Verifies; the exit status.
+///
+/// # Errors
+///
+/// Prints what is wrong and returns the exit status.
+pub(super) async fn run(arguments: &VerifyArguments) -> Result<u8, u8> {
+    let root = &arguments.at.root;
+    // Opening the store clears some of them away, and whoever verifies wants to know.
+    let leftovers = find_leftovers(&root.join(STORE));
+    let store = open_store(root)?;
+    let checked = check(&store, root, &leftovers, &arguments.allow.allow).await?;
+    match arguments.at.output {
+        OutputFormat::Json => output::line(checked_json(&checked)),
+        OutputFormat::Text => output::text(checked_text(&checked)),
+    }
+    match checked.has_broken() || !checked.findings.is_empty() {
+        true => Ok(exit::NO),
+        false => Ok(exit::DONE),
+    }
+}
+
+/// Reads every byte of the store, and looks at the image around it.
+///
+/// # Errors
+///
+/// Prints why the store cannot be read and returns the exit status.
+pub(super) async fn check(
+    store: &AssetStore,
+    root: &Path,
+    leftovers: &[Leftover],
+    allowed: &[String],
+) -> Result<Checked, u8> {
+    let assets = check_store(store, |_| true).await?;
+    let mut findings = look_image(root, allowed);
+    findings.extend(leftovers.iter().map(|leftover| Finding {
+        rule: "store-leftover",
+        path: leftover.path.clone(),
+        what: format!("{} bytes of an interrupted fetch", leftover.bytes),
+        mend: format!("quake-agent store gc --yes --root {}", root.display()),
+    }));
+    Ok(Checked {
+        root: root.to_owned(),
+        assets,
+        findings,
+    })
+}
+
+/// Reads every byte of the assets that are wanted, and stamps those that are right.
+///
+/// # Errors
+///
+/// As [`check`].
+pub(crate) async fn check_store(
+    store: &AssetStore,
+    is_wanted: impl Fn(&Key) -> bool,
+) -> Result<Vec<CheckedAsset>, u8> {
+    let entries = store.list().await.map_err(store_failed)?;
+    let mut manifests: BTreeMap<Key, Manifest> = BTreeMap::new();
+    for entry in entries {
+        manifests.insert((entry.digest, entry.kind), entry.manifest);
+    }
+    let mut assets = Vec::new();
+    for key in store.keys().await.map_err(store_failed)? {
+        if is_wanted(&key) {
+            assets.push(CheckedAsset {
+                standing: store.prove(&key).await.map_err(store_failed)?,
+                manifest: manifests.remove(&key),
+                key,
+            });
+        }
+    }
+    store.settle().await.map_err(store_failed)?;
+    Ok(assets)
+}
