@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How many bytes are handed over at once: few wake-ups, and little memory.
-const PORTION_BYTES: usize = 128 << 10;
+const PORTION_BYTES: usize = 64 << 10;
 
-/// How many portions may wait for the worker; with two, an arrival holds under half a mebibyte.
+/// How many portions may wait for the worker; with two, an arrival holds a quarter of a mebibyte.
 const PORTIONS_WAITING: usize = 2;
 
 /// The largest asset that is taken in.

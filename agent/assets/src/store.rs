@@ -30,7 +30,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 /// How many requests run at once: enough to fill a link of which each connection gets a part, and few enough to be
-/// polite to one server. What waits in memory is at most a mebibyte for each.
+/// polite to one server. What waits in memory is at most half a mebibyte for each.
 const REQUESTS: usize = 6;
 
 /// How a store is opened.

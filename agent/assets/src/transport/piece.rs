@@ -8,7 +8,7 @@ use reqwest::Client;
 use tokio::task::JoinHandle;
 
 /// How large such a piece is: what waits in memory is at most this for each permit.
-pub(super) const PIECE_BYTES: u64 = 1 << 20;
+pub(super) const PIECE_BYTES: u64 = 512 << 10;
 
 /// A piece on its way. Dropped, it is given up.
 #[derive(Debug)]
