@@ -9,6 +9,7 @@
 //! <store>/sha256/<hex>.d.stamp
 //! <store>/partial/sha256-<hex>      what came of a file so far; locked by the agent that fetches it
 //! <store>/sets/…                    what boots and seeds want; the rest may be collected
+//! <store>/images.json               which archives are container images, and what is in each
 //! <store>/staging/…                 what is on its way; empty unless an agent is fetching
 //! <store>/staging.lock              held, shared, by every agent that stages something
 //! ```
@@ -22,6 +23,7 @@ mod failed;
 mod failure;
 mod fetch;
 mod hasher;
+mod images;
 mod incoming;
 mod keep;
 mod landing;
@@ -41,6 +43,7 @@ mod unpack;
 pub use bundle::{Bundled, Loaded, write_bundle};
 pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use entries::{Entry, Key, Standing};
+pub use images::{ImageFeed, ListedImage};
 pub use manifest::Manifest;
 pub use sets::{Earlier, SetName};
 pub use source::AssetSource;

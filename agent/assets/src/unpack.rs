@@ -15,7 +15,7 @@
 //! Nothing is made durable here; that is done once, by the caller, for all that it keeps.
 
 mod bytes;
-mod compression;
+pub(crate) mod compression;
 mod extension;
 mod headers;
 mod land;

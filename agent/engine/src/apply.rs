@@ -113,7 +113,13 @@ impl<H: Host> Context<'_, H> {
 
     async fn ensure(&self, step: &Step) -> Result<Outcome, Fault> {
         match &step.action {
-            Action::FetchAsset(asset) => ensure::assets::fetched(self, step, asset).await,
+            Action::FetchAsset(asset) => {
+                ensure::assets::fetched(self, step, asset, ensure::assets::FETCH_DEADLINE).await
+            }
+            Action::FetchImage(image) => ensure::images::fetched(self, step, image).await,
+            Action::ImportImage { image, runtime } => {
+                ensure::images::imported(self, step, image, *runtime).await
+            }
             Action::Place(place) => ensure::assets::placed(self, step, place).await,
             Action::MakeDirectory { path, mode } => {
                 ensure::files::directory(self, step, path, *mode).await
@@ -156,6 +162,7 @@ fn is_optional(action: &Action) -> bool {
     match action {
         Action::LoadModule { need, .. } | Action::SetSysctl { need, .. } => *need == Optional,
         Action::StartUnit(unit) => unit.need == Optional,
+        Action::FetchImage(image) | Action::ImportImage { image, .. } => image.need == Optional,
         _ => false,
     }
 }

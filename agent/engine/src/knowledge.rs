@@ -4,7 +4,7 @@ use crate::storage::StorageState;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
-use quake_model::spec::NodeSpec;
+use quake_model::spec::{ImageSpec, NodeSpec};
 use quake_plan::known::{Credentials, Known, MountedSlot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub(crate) struct Knowledge {
     pub(crate) network: NetworkFacts,
     pub(crate) filesystems: Vec<String>,
     pub(crate) members: BTreeMap<Digest, Vec<String>>,
+    /// Archives of images that a seed left.
+    pub(crate) images: Vec<ImageSpec>,
     pub(crate) slots: Vec<MountedSlot>,
     pub(crate) storage: StorageState,
     pub(crate) credentials: Credentials,
@@ -46,6 +48,7 @@ impl Knowledge {
             network: self.network.clone(),
             filesystems: self.filesystems.clone(),
             members: self.members.clone(),
+            images: self.images.clone(),
             slots: self.slots.clone(),
             credentials: self.credentials.clone(),
         })

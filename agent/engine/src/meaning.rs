@@ -28,6 +28,7 @@ pub(crate) enum Attempted {
     TagVolume,
     UseUnit,
     StartUnit,
+    UseImage,
 }
 
 /// Turns the error of one attempt into a fault.
@@ -76,6 +77,10 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             _ => configuration(condition),
         },
         Attempted::FetchAsset | Attempted::UseStore => asset(condition),
+        Attempted::UseImage => match condition {
+            Condition::Malformed | Condition::Unsafe => Code::ServicesImageUnusable,
+            _ => Code::ServicesImageFailed,
+        },
         Attempted::UseFile => match condition {
             Condition::NoSpace => Code::FilesNoSpace,
             Condition::Occupied => Code::FilesOccupied,

@@ -4,6 +4,7 @@
 pub mod aws;
 pub mod clock;
 pub mod hygiene;
+pub mod images;
 pub mod imds;
 pub mod linux;
 pub mod objects;

@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::facts::Owner;
 use crate::phase::Phase;
-use crate::spec::AssetSpec;
+use crate::spec::{AssetSpec, ImageRuntime, ImageSpec};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -32,6 +32,8 @@ impl Step {
 pub enum Action {
     /// The asset is in the store, verified, and unpacked if it is an archive.
     FetchAsset(AssetSpec),
+    /// The archive of a container image is in the store, verified.
+    FetchImage(ImageSpec),
     /// A file of the store is at a path.
     Place(Place),
     /// A directory is there.
@@ -65,6 +67,13 @@ pub enum Action {
     MakeFilesystem(VolumeStep),
     /// The filesystem is mounted.
     MountVolume(VolumeStep),
+    /// The runtime has the images of an archive.
+    ImportImage {
+        /// The archive.
+        image: ImageSpec,
+        /// The runtime.
+        runtime: ImageRuntime,
+    },
     /// A unit is as wanted.
     StartUnit(StartUnit),
     /// A condition is awaited.
@@ -76,6 +85,9 @@ impl Action {
     pub fn subject(&self) -> String {
         match self {
             Self::FetchAsset(asset) => asset.name.clone(),
+            Self::FetchImage(image) | Self::ImportImage { image, .. } => {
+                format!("image/{}", image.name)
+            }
             Self::Place(place) => place.path.clone(),
             Self::MakeDirectory { path, .. } => path.clone(),
             Self::WriteFile(file) => file.path.clone(),

@@ -1,15 +1,16 @@
 //! Which pinned files the node fetches. Where their contents go is the files phase's.
 
+use crate::images;
 use crate::known::Known;
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step};
 use std::collections::BTreeSet;
 
-/// Plans the assets phase: one fetch for each digest of the spec, in the spec's order.
+/// Plans the assets phase: one fetch for each digest of the spec, in the spec's order, then the archives of images.
 ///
 /// The spec may name the same bytes twice, under two URLs; the store keeps them once, so the first wins.
-pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
+pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     let mut digests = BTreeSet::new();
     let mut steps: Vec<Step> = Vec::new();
     for asset in &spec.assets {
@@ -23,5 +24,6 @@ pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
         }
         steps.push(step);
     }
+    steps.extend(images::fetches(spec, known));
     steps
 }

@@ -3,6 +3,7 @@
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::redact::Secret;
+use quake_model::spec::ImageSpec;
 use std::collections::BTreeMap;
 
 /// A certificate and its key, PEM.
@@ -51,6 +52,8 @@ pub struct Known {
     pub filesystems: Vec<String>,
     /// Base names of the files in each archive of the store.
     pub members: BTreeMap<Digest, Vec<String>>,
+    /// Archives of container images that a seed left in the store.
+    pub images: Vec<ImageSpec>,
     /// etcd members this node runs.
     pub slots: Vec<MountedSlot>,
     /// Keys, certificates and tokens.

@@ -8,6 +8,7 @@ pub mod files;
 pub mod hold;
 pub mod iam;
 pub mod identity;
+mod images;
 pub mod keyset;
 pub mod known;
 pub mod lint;

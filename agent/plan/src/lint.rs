@@ -51,6 +51,8 @@ fn written(action: &Action) -> Option<(&str, u32)> {
         Action::WriteFile(file) => Some((&file.path, file.mode)),
         Action::MountVolume(volume) => Some((&volume.mount_point, 0)),
         Action::FetchAsset(_)
+        | Action::FetchImage(_)
+        | Action::ImportImage { .. }
         | Action::LoadModule { .. }
         | Action::SetSysctl { .. }
         | Action::AttachVolume(_)

@@ -2,6 +2,7 @@
 
 use crate::files::{self, layout};
 use crate::identity;
+use crate::images;
 use crate::known::Known;
 use quake_model::phase::Phase;
 use quake_model::spec::{Hook, NodeSpec, Role, Runtime};
@@ -10,7 +11,8 @@ use quake_model::step::{Action, Condition, Need, StartUnit, Step};
 /// Plans the services phase.
 ///
 /// First what must hold before any unit may start: the instance's own tags, without which kubelet must not run.
-/// Then all units, which are started as one batch: hooks that ask to run before the runtime, the runtime, the other
+/// Then all units, which are started as one batch unless there are images to import, for which the runtime must run and
+/// kubelet must not: hooks that ask to run before the runtime, the runtime, the other
 /// hooks, kubelet, and hooks that require it. Which waits for which is in the unit files; here each comes after
 /// what it waits for, because systemd may start a unit before it is asked for the next. Last, the plan waits for
 /// each unit that the node cannot do without to stay active, so that one that dies in its first seconds is noticed.
@@ -30,11 +32,14 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     actions.extend(first.into_iter().map(start_hook));
     actions.extend(runtime(spec, known));
     actions.extend(middle.into_iter().map(start_hook));
-    actions.push(kubelet(spec));
+    let mut planned = steps(actions);
+    planned.extend(images::imports(spec, known));
+    let mut actions = vec![kubelet(spec)];
     actions.extend(last.into_iter().map(start_hook));
     actions.push(await_active(files::runtime_unit(spec)));
     actions.push(await_active("kubelet.service"));
-    steps(actions)
+    planned.extend(steps(actions));
+    planned
 }
 
 /// Steps of the phase. A wait for a unit stands beside its start, so its id says that it is the wait.

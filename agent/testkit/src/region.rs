@@ -1,5 +1,6 @@
 //! The state of the simulated machine and region, as plain data that can be saved and compared.
 
+use quake_model::digest::Digest;
 use quake_model::facts::{ActiveState, AddressFacts, OsFacts};
 use quake_model::facts::{
     Attachment, AttachmentState, DeviceContents, InsideFacts, InstanceFacts, InstanceState,
@@ -38,6 +39,9 @@ pub struct Region {
     pub network: NetworkFacts,
     /// Units by name; a name that is not here has no file.
     pub units: BTreeMap<String, UnitFacts>,
+    /// What the container runtime knows images by.
+    #[serde(default)]
+    pub images: BTreeSet<Digest>,
     /// The operating system.
     pub os: OsFacts,
 }
@@ -72,6 +76,7 @@ impl Region {
             modules: BTreeSet::new(),
             sysctls: BTreeMap::new(),
             units: BTreeMap::new(),
+            images: BTreeSet::new(),
             os: OsFacts {
                 id: "debian".to_owned(),
                 version: "12".to_owned(),

@@ -14,7 +14,7 @@ const XZ_OVERHEAD_BYTES: u64 = 1 << 20;
 
 /// How an archive is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
+pub(crate) enum Compression {
     None,
     Gzip,
     Xz,
@@ -23,7 +23,7 @@ pub(super) enum Compression {
 
 impl Compression {
     /// Tells it from the first bytes; what is none of the others passes as plain.
-    pub(super) fn of(head: &[u8]) -> Self {
+    pub(crate) fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
@@ -49,7 +49,7 @@ impl Compression {
 /// # Errors
 ///
 /// Returns the library's error when it cannot start, which is one of memory.
-pub(super) fn decoder<'a>(
+pub(crate) fn decoder<'a>(
     compression: Compression,
     input: impl BufRead + 'a,
 ) -> std::io::Result<Box<dyn Read + 'a>> {

@@ -10,6 +10,7 @@ use crate::args::AssetMode;
 use crate::parts::Part;
 use quake_assets::{AssetSettings, AssetSource, AssetStore};
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
 use quake_host::objects::StateStore;
@@ -28,6 +29,7 @@ pub(crate) struct NodeHost {
     ec2: Ec2,
     objects: StateStore,
     assets: AssetStore,
+    images: RuntimeImages,
     files: NodeFiles,
     disks: LinuxDisks,
     kernel: LinuxKernel,
@@ -101,6 +103,7 @@ impl NodeHost {
             ec2: Ec2::new(aws),
             objects,
             assets: AssetStore::open(settings),
+            images: RuntimeImages::new(),
             files: NodeFiles::new(wiring.root, OwnerPolicy::of_this_process()),
             disks: LinuxDisks::new(),
             kernel: LinuxKernel::new(),

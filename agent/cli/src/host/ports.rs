@@ -2,6 +2,7 @@
 
 use super::NodeHost;
 use crate::parts::Part;
+use quake_assets::ListedImage;
 use quake_model::digest::Digest;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FileFacts, FilesystemCheck, InsideFacts, InstanceFacts,
@@ -10,10 +11,11 @@ use quake_model::facts::{
 };
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, InstanceQuery, Kernel, Metadata,
-    Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, UnitJob, Units, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, Images, InstanceQuery, Kernel,
+    Metadata, Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, UnitJob, Units,
+    VolumeQuery,
 };
-use quake_model::spec::AssetSpec;
+use quake_model::spec::{ArchivedImage, AssetSpec, ImageRuntime, ImageSpec};
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
@@ -124,6 +126,47 @@ impl Assets for NodeHost {
 
     async fn place(&self, place: &Place) -> Result<(), PortError> {
         self.assets.place(place).await
+    }
+}
+
+impl Images for NodeHost {
+    async fn list_seeded(&self) -> Result<Vec<ImageSpec>, PortError> {
+        let listed = self.assets.list_images().await?;
+        let seeded = listed.iter().filter(|image| image.seeded);
+        Ok(seeded.map(ListedImage::spec).collect())
+    }
+
+    async fn look_archive(&self, archive: &Digest) -> Result<Vec<ArchivedImage>, PortError> {
+        // A simulated runtime may come with placeholders for archives, in which there is no image.
+        match self.simulates(Part::Units) {
+            Some(simulated) => simulated.look_archive(archive).await,
+            None => self.assets.look_image(archive).await,
+        }
+    }
+
+    async fn has_image(
+        &self,
+        runtime: ImageRuntime,
+        image: &ArchivedImage,
+    ) -> Result<bool, PortError> {
+        match self.simulates(Part::Units) {
+            Some(simulated) => simulated.has_image(runtime, image).await,
+            None => self.images.has_image(runtime, image).await,
+        }
+    }
+
+    async fn import_images(
+        &self,
+        runtime: ImageRuntime,
+        archive: &Digest,
+    ) -> Result<(), PortError> {
+        match self.simulates(Part::Units) {
+            Some(simulated) => simulated.import_images(runtime, archive).await,
+            None => {
+                let feed = self.assets.feed_image(archive).await?;
+                self.images.import(runtime, feed).await
+            }
+        }
     }
 }
 

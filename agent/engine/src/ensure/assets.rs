@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long one asset may take, tries and mirrors included. A guess: 200 MB at 1 MB/s and some retries.
-const FETCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+pub(crate) const FETCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// Progress is an event at most this often, so that a fast link does not flood the readers.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
@@ -42,6 +42,7 @@ pub(crate) async fn fetched<H: Host>(
     context: &Context<'_, H>,
     step: &Step,
     asset: &AssetSpec,
+    longest: Duration,
 ) -> Result<Outcome, Fault> {
     let store = |error| fault_of(Attempted::UseStore, error);
     if context.host.has_asset(asset).await.map_err(store)? {
@@ -52,7 +53,7 @@ pub(crate) async fn fetched<H: Host>(
     }
     context.announce(step);
     let began = Instant::now();
-    let wait = context.wait(step.phase, &step.id, FETCH_DEADLINE);
+    let wait = context.wait(step.phase, &step.id, longest);
     let reported = Mutex::new(None);
     let report = |done: u64, total: Option<u64>| {
         let now = Instant::now();

@@ -3,6 +3,7 @@
 pub(crate) mod assets;
 pub(crate) mod batch;
 pub(crate) mod files;
+pub(crate) mod images;
 pub(crate) mod network;
 pub(crate) mod ready;
 pub(crate) mod services;

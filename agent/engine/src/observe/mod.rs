@@ -2,6 +2,7 @@
 
 mod config;
 mod credentials;
+mod images;
 mod members;
 
 use crate::context::Context;
@@ -38,6 +39,7 @@ impl<H: Host> Context<'_, H> {
             }
             Phase::Storage => self.plan_storage().await,
             Phase::Assets => {
+                self.observe_images().await;
                 let steps = self.plan_from_known(assets::plan)?;
                 ensure::assets::record(self, &steps).await;
                 Ok(steps)

@@ -3,5 +3,6 @@
 mod boots;
 mod common;
 mod gate;
+mod images;
 mod units;
 mod volumes;

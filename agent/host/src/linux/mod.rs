@@ -33,6 +33,8 @@ pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
 pub use tree::OwnerPolicy;
 
+pub use program::Feed;
+
 pub(crate) use program::{Abandon, Program, complaint};
 
 #[cfg(test)]

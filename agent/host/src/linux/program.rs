@@ -1,11 +1,14 @@
 //! Runs a program of the node for the few effects that have no other interface: `modprobe`, `mkfs.ext4`
-//! and `journalctl`. Its output is captured, its input is empty, and the wait for it has a deadline.
+//! and `journalctl`, or a runtime's client. Its output is captured, its input is empty unless it is fed, and the wait for
+//! it has a deadline.
 
 use quake_model::ports::{Condition, PortError};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
-use tokio::process::Command;
+use tokio::process::{Child, ChildStdin, Command};
 
 /// Where programs of the node are, whatever this process was started with.
 const DIRECTORIES: [&str; 6] = [
@@ -26,6 +29,9 @@ pub(crate) enum Abandon {
     Leave,
 }
 
+/// Writes what a program is to read; blocks. Ends early when the program does.
+pub type Feed = Box<dyn FnOnce(&mut dyn Write) -> std::io::Result<u64> + Send>;
+
 /// A program, and how long it may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
@@ -41,19 +47,68 @@ impl Program {
     ///
     /// Fails with `Missing` when it is not installed, `TimedOut` or `Io`.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Result<Output, PortError> {
+        let child = self.start(arguments, Stdio::null())?;
+        self.wait(child).await
+    }
+
+    /// Runs the program once on what `feed` writes to its input, and returns its output and exit status.
+    ///
+    /// Fails as [`Program::run`]; with `Malformed` when the feed fails, and then the program is killed before it could
+    /// take the end of its input for the end of what it was to read.
+    pub(crate) async fn run_fed(
+        &self,
+        arguments: &[&str],
+        feed: Feed,
+    ) -> Result<Output, PortError> {
+        let mut child = self.start(arguments, Stdio::piped())?;
+        let input = child.stdin.take().map(ChildStdin::into_owned_fd);
+        let input = input.transpose().map_err(|error| self.unusable(&error))?;
+        let feeding = tokio::task::spawn_blocking(move || {
+            let Some(input) = input else { return Ok(()) };
+            let mut input = File::from(input);
+            match feed(&mut input) {
+                // A program that ended early says why by itself.
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => Err((error, input)),
+                Ok(_) | Err(_) => Ok(()),
+            }
+        });
+        let fed = async {
+            match feeding.await {
+                Ok(Err((error, input))) => Err((error, Some(input))),
+                Ok(Ok(())) => Ok(()),
+                Err(ended) => Err((std::io::Error::other(ended), None)),
+            }
+        };
+        let mut waited = Box::pin(self.wait(child));
+        let broken = tokio::select! {
+            output = &mut waited => return output,
+            fed = fed => fed.err(),
+        };
+        let Some((error, input)) = broken else {
+            return waited.await;
+        };
+        // Killed first, and then its input ends.
+        drop(waited);
+        drop(input);
+        let summary = format!("what {} was to read is broken", self.name);
+        Err(PortError::new(Condition::Malformed, summary).because(&error))
+    }
+
+    fn start(&self, arguments: &[&str], input: Stdio) -> Result<Child, PortError> {
         let path = find(self.name).ok_or_else(|| self.missing())?;
-        let child = Command::new(path)
+        Command::new(path)
             .args(arguments)
             // Messages are read, by us and by operators; they must not depend on the node's language.
             .env("LC_ALL", "C")
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(self.abandon == Abandon::Kill)
             .spawn()
-            .map_err(|error| {
-                PortError::new(Condition::Io, format!("start {}", self.name)).because(&error)
-            })?;
+            .map_err(|error| self.unusable(&error))
+    }
+
+    async fn wait(&self, child: Child) -> Result<Output, PortError> {
         let ended = match self.abandon {
             Abandon::Kill => tokio::time::timeout(self.deadline, child.wait_with_output()).await,
             Abandon::Leave => {
@@ -72,6 +127,10 @@ impl Program {
             .map_err(|error| {
                 PortError::new(Condition::Io, format!("wait for {name}")).because(&error)
             })
+    }
+
+    fn unusable(&self, error: &std::io::Error) -> PortError {
+        PortError::new(Condition::Io, format!("start {}", self.name)).because(error)
     }
 
     fn missing(&self) -> PortError {
@@ -142,6 +201,45 @@ mod tests {
             "{}",
             complaint(&output)
         );
+    }
+
+    #[tokio::test]
+    async fn a_program_reads_what_it_is_fed_to_the_end() {
+        let cat = program("cat", Duration::from_secs(20));
+        let text = "line\n".repeat(100_000);
+        let fed = text.clone();
+        let feed: Feed = Box::new(move |input| {
+            input.write_all(fed.as_bytes())?;
+            Ok(fed.len() as u64)
+        });
+        let output = cat.run_fed(&[], feed).await.expect("cat runs");
+        assert!(output.status.success() && output.stdout == text.as_bytes());
+    }
+
+    #[tokio::test]
+    async fn a_program_whose_feed_breaks_never_sees_the_end_of_its_input() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let end = folder.path().join("end");
+        let sh = program("sh", Duration::from_secs(20));
+        let feed: Feed = Box::new(|input| {
+            input.write_all(b"half")?;
+            Err(std::io::Error::other("the other half is lost"))
+        });
+        let script = format!("cat >/dev/null; touch {}", end.display());
+        let error = sh.run_fed(&["-c", &script], feed).await.unwrap_err();
+        assert_eq!(error.condition, Condition::Malformed);
+        assert!(!end.exists());
+    }
+
+    #[tokio::test]
+    async fn a_program_that_ends_before_its_input_does_says_why_itself() {
+        let ls = program("ls", Duration::from_secs(20));
+        let feed: Feed = Box::new(|input| {
+            (0..1_000).try_for_each(|_| input.write_all(&[0; 4096]))?;
+            Ok(0)
+        });
+        let output = ls.run_fed(&["/no/such/path"], feed).await.expect("ls runs");
+        assert!(complaint(&output).contains("No such file"));
     }
 
     #[tokio::test]

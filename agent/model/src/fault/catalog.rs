@@ -225,6 +225,10 @@ pub enum Code {
     ServicesUnitFailed,
     /// `services.unit-starting`
     ServicesUnitStarting,
+    /// `services.image-failed`
+    ServicesImageFailed,
+    /// `services.image-unusable`
+    ServicesImageUnusable,
     /// `ready.cni-missing`
     ReadyCniMissing,
     /// `ready.probe-failing`
@@ -346,6 +350,8 @@ impl Code {
         Self::ServicesUnitUnknown,
         Self::ServicesUnitFailed,
         Self::ServicesUnitStarting,
+        Self::ServicesImageFailed,
+        Self::ServicesImageUnusable,
         Self::ReadyCniMissing,
         Self::ReadyProbeFailing,
         Self::BootBudgetExceeded,
@@ -972,6 +978,18 @@ impl Code {
                 class: Class::NotYet,
                 why: "the unit has not reached its active state",
                 remedy: "wait; then: systemctl status <unit>",
+            },
+            Self::ServicesImageFailed => Entry {
+                code: "services.image-failed",
+                class: Class::Transient,
+                why: "the runtime lacks an image that the node has an archive of; kubelet will have to pull it",
+                remedy: "ask the runtime: ctr --namespace k8s.io images ls, or docker image ls; then start the agent again",
+            },
+            Self::ServicesImageUnusable => Entry {
+                code: "services.image-unusable",
+                class: Class::Invalid,
+                why: "the archive holds no image that can be imported; kubelet will have to pull it",
+                remedy: "make the archive anew: an OCI image layout or what docker save writes, in a tar, that names its image",
             },
             Self::ReadyCniMissing => Entry {
                 code: "ready.cni-missing",

@@ -6,6 +6,7 @@
 mod cloud;
 mod error;
 mod files;
+mod images;
 mod machine;
 mod sink;
 mod store;
@@ -13,13 +14,26 @@ mod store;
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use error::{Condition, PortError};
 pub use files::Files;
+pub use images::Images;
 pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};
 pub use sink::{Sink, SinkError};
 pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
 
 /// Everything a boot needs of its surroundings.
 pub trait Host:
-    Metadata + Cloud + Objects + Assets + Files + Disks + Kernel + Units + Probes + Clock + Meter + Sync
+    Metadata
+    + Cloud
+    + Objects
+    + Assets
+    + Images
+    + Files
+    + Disks
+    + Kernel
+    + Units
+    + Probes
+    + Clock
+    + Meter
+    + Sync
 {
 }
 
@@ -28,6 +42,7 @@ impl<T> Host for T where
         + Cloud
         + Objects
         + Assets
+        + Images
         + Files
         + Disks
         + Kernel

@@ -3,6 +3,7 @@
 mod assets;
 mod cluster;
 mod components;
+mod images;
 mod node;
 
 pub use assets::{AssetKind, AssetSpec};
@@ -11,4 +12,5 @@ pub use components::{
     Component, ControlPlane, DockerRuntime, FileAsset, Flag, Hook, HookKind, Kubelet, Probe,
     Runtime,
 };
+pub use images::{ArchivedImage, ImageRuntime, ImageSpec};
 pub use node::{Dialect, KubernetesVersion, NodeSpec, Role};

@@ -1,7 +1,8 @@
 //! The node in one normal form.
 
 use super::{
-    AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, Kubelet, Networking, Runtime,
+    AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, ImageSpec, Kubelet,
+    Networking, Runtime,
 };
 use crate::location::Location;
 use serde::Serialize;
@@ -120,6 +121,9 @@ pub struct NodeSpec {
     pub config_base: Location,
     /// Pinned files, in the order of the spec.
     pub assets: Vec<AssetSpec>,
+    /// Container images as archives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageSpec>,
     /// Add-on channels in the state store.
     pub channels: Vec<String>,
     /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.

@@ -38,6 +38,10 @@ fn render(steps: &[Step]) -> String {
 fn render_step(text: &mut String, step: &Step) {
     let line = match &step.action {
         Action::FetchAsset(asset) => format!("fetch {}", asset.digest),
+        Action::FetchImage(image) => format!("fetch {}", image.archive.digest),
+        Action::ImportImage { image, runtime } => {
+            format!("import {} into {}", image.archive.digest, runtime.name())
+        }
         Action::Place(place) => match &place.member {
             Some(member) => format!("place {:04o} {member} of {}", place.mode, place.asset),
             None => format!("place {:04o} {}", place.mode, place.asset),

@@ -36,6 +36,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         kubernetes: "1.12.10".parse().expect("a version"),
         config_base: "s3://state/c".parse().expect("a location"),
         assets: Vec::new(),
+        images: Vec::new(),
         channels: Vec::new(),
         etcd_manifests: Vec::new(),
         runtime: Runtime::Containerd { version: None },

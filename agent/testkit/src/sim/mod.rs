@@ -3,6 +3,7 @@
 mod cloud;
 mod disks;
 mod files;
+mod images;
 mod machine;
 mod script;
 mod store;
@@ -12,6 +13,7 @@ pub use script::{Script, ScriptedFault, When};
 use crate::region::Region;
 use quake_model::digest::Digest;
 use quake_model::ports::{Clock, Meter, PortError};
+use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -50,6 +52,8 @@ pub(crate) struct World {
     /// What mirrors serve, by URL; archives are lists of base names, one a line.
     pub(crate) upstream: BTreeMap<String, Vec<u8>>,
     pub(crate) store: BTreeMap<Digest, Vec<u8>>,
+    /// Archives of images that a seed left.
+    pub(crate) seeded: Vec<ImageSpec>,
     pub(crate) missing_modules: BTreeSet<String>,
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) looks: BTreeMap<String, u32>,
@@ -77,6 +81,7 @@ impl SimHost {
             objects: BTreeMap::new(),
             upstream: BTreeMap::new(),
             store: BTreeMap::new(),
+            seeded: Vec::new(),
             missing_modules: BTreeSet::new(),
             calls: BTreeMap::new(),
             looks: BTreeMap::new(),
@@ -126,6 +131,19 @@ impl SimHost {
     /// Serves bytes at a URL.
     pub fn serve(&self, url: &str, bytes: impl Into<Vec<u8>>) {
         self.lock().upstream.insert(url.to_owned(), bytes.into());
+    }
+
+    /// Leaves an archive of images in the store, as a seed does.
+    pub fn seed_image(&self, image: ImageSpec, bytes: impl Into<Vec<u8>>) {
+        let mut world = self.lock();
+        let digest = image.archive.digest.clone();
+        world.store.insert(digest, bytes.into());
+        world.seeded.push(image);
+    }
+
+    /// Takes an asset out of the store, as a disk may.
+    pub fn lose_asset(&self, asset: &Digest) {
+        self.lock().store.remove(asset);
     }
 
     /// Makes the kernel lack a module.

@@ -186,6 +186,8 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         kubernetes: node.version,
         config_base: environment.config_base.clone(),
         assets: environment.assets.clone(),
+        // This dialect knows of none; its nodes may have some by a seed.
+        images: Vec::new(),
         channels: environment.channels.clone(),
         etcd_manifests: environment.etcd_manifests.clone(),
         runtime: lower_runtime(node),

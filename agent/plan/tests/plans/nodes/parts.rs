@@ -98,6 +98,7 @@ pub(crate) fn known(spec: &NodeSpec) -> Known {
         network: network(),
         filesystems: vec!["ext4".to_owned(), "overlay".to_owned()],
         members: BTreeMap::new(),
+        images: Vec::new(),
         slots: Vec::new(),
         credentials: Credentials::default(),
     };
@@ -165,6 +166,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
             .parse::<Location>()
             .expect("a location"),
         assets: assets(version),
+        images: Vec::new(),
         channels: Vec::new(),
         etcd_manifests: Vec::new(),
         runtime: Runtime::Docker(DockerRuntime {

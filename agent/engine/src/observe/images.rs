@@ -1,0 +1,19 @@
+//! Reads which archives of images a seed left.
+
+use crate::context::Context;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::ports::Host;
+
+impl<H: Host> Context<'_, H> {
+    /// Reads the seed's list. A list that cannot be read is a warning: kubelet pulls what the runtime lacks.
+    pub(crate) async fn observe_images(&self) {
+        match self.host.list_seeded().await {
+            Ok(images) => self.learn(|knowledge| knowledge.images = images),
+            Err(error) => {
+                let fault = fault_of(Attempted::UseImage, error);
+                self.emitter.emit(Event::Warning { fault });
+            }
+        }
+    }
+}
