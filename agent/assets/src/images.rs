@@ -130,7 +130,9 @@ impl AssetStore {
         on_blocking_thread(move || {
             // A list that cannot be read is reported where it is listed; here the archive itself tells.
             let listed = read(&folder).unwrap_or_default();
-            if let Some(known) = listed.into_iter().find(|image| image.digest == archive) {
+            let known = listed.into_iter().find(|image| image.digest == archive);
+            // Nothing to look for would be there at once.
+            if let Some(known) = known.filter(|image| !image.images.is_empty()) {
                 return Ok(known.images);
             }
             let found = describe(&folder, &archive)?;
