@@ -10,6 +10,8 @@
 //! <store>/partial/sha256-<hex>      what came of a file so far; locked by the agent that fetches it
 //! <store>/sets/…                    what boots and seeds want; the rest may be collected
 //! <store>/images.json               which archives are container images, and what is in each
+//! <store>/readahead.json            what boots from this store touch, for later ones to read ahead
+//! <store>/record                    asks the next boot for it
 //! <store>/staging/…                 what is on its way; empty unless an agent is fetching
 //! <store>/staging.lock              held, shared, by every agent that stages something
 //! ```
@@ -32,6 +34,7 @@ mod looks;
 mod manifest;
 mod place;
 mod sets;
+pub mod readahead;
 mod source;
 mod staging;
 mod stamp;

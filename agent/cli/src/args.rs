@@ -123,6 +123,9 @@ pub(crate) struct RunArguments {
     /// Read every byte of the store's assets again instead of trusting their stamps
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Once the node is ready, note what the boot touched of the store, for later boots to read ahead
+    #[arg(long)]
+    pub(crate) record: bool,
     /// End the process when the node is ready instead of staying to report
     #[arg(long)]
     pub(crate) exit_when_ready: bool,

@@ -127,6 +127,17 @@ pub enum Event {
     },
     /// An asset came in whole and verified.
     AssetFetched(Fetched),
+    /// What boots from this store touch was read ahead.
+    ReadAhead {
+        /// Extents that were read.
+        extents: usize,
+        /// Bytes in them.
+        bytes: u64,
+        /// Files that are gone, or not those that were noted.
+        skipped: usize,
+        /// How long it took.
+        took_ms: u64,
+    },
     /// Something an operator should know that stops nothing.
     Warning {
         /// What.

@@ -216,7 +216,10 @@ impl Record {
             | Event::StepStarted { .. }
             | Event::StepDone { .. }
             | Event::Waiting { .. } => self.fold_phase(envelope),
-            Event::Progress { .. } | Event::AssetFetched(_) | Event::Unknown => {}
+            Event::Progress { .. }
+            | Event::AssetFetched(_)
+            | Event::ReadAhead { .. }
+            | Event::Unknown => {}
         }
     }
 

@@ -67,6 +67,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         any_port: false,
         socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
         root,
+        record: arguments.run.record,
         exit_when_ready: arguments.run.exit_when_ready,
         output: arguments.run.output,
         is_machine,

@@ -62,11 +62,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         None => example_instance(&zone_of(&group)),
     };
     let cluster = cluster_of(&configuration);
-    let keep = match acting {
-        Acting::Act => Keep::Yes,
-        _ => Keep::No,
-    };
-    let sim = scratch::region(&root, instance.clone(), &cluster, keep)?;
+    let sim = scratch::region(&root, instance.clone(), &cluster, keep(acting))?;
     scratch::same_instance(&root, &sim.region(), &instance)?;
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
@@ -99,10 +95,19 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         any_port: run.listen.is_none(),
         socket,
         root,
+        record: run.record,
         exit_when_ready: run.exit_when_ready,
         output: run.output,
         is_machine: false,
     })
+}
+
+/// A plan leaves nothing for the next run.
+fn keep(acting: Acting) -> Keep {
+    match acting {
+        Acting::Act => Keep::Yes,
+        Acting::Plan => Keep::No,
+    }
 }
 
 fn request(

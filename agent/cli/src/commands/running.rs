@@ -7,11 +7,13 @@ use crate::render::{Live, closing_text, summary_json};
 use crate::serve::{Served, serve};
 use crate::sinks::{NotifySystemd, published};
 use crate::{exit, render};
-use quake_engine::{Configuration, Emitter, Request, StopHandle, boot, stop_signal};
+use quake_engine::{Configuration, Emitter, Request, Stop, StopHandle, boot, stop_signal};
 use quake_host::clock::SystemClock;
 use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
 use quake_model::boot::BootId;
+use quake_model::event::Event;
 use quake_model::fault::Class;
+use quake_model::phase::Phase;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
 use quake_plan::dialect::kube_env::Document;
@@ -32,6 +34,8 @@ pub(crate) struct Run {
     /// Whether another port is taken when the usual one is not free, as beside a running agent.
     pub(crate) any_port: bool,
     pub(crate) socket: Option<PathBuf>,
+    /// Whether what the boot touched is noted.
+    pub(crate) record: bool,
     pub(crate) exit_when_ready: bool,
     pub(crate) output: OutputFormat,
     /// Whether this is the machine's own boot, which reports to journal, console and systemd.
@@ -59,9 +63,12 @@ pub(crate) async fn run(run: Run) -> u8 {
     let (handle, stop) = stop_signal();
     let signals = tokio::spawn(stop_on_signals(handle));
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
-    boot(&run.host, &emitter, &run.request, stop).await;
+    boot_reading_ahead(&run, &emitter, stop).await;
     signals.abort();
     let record = emitter.record();
+    if record.is_ready() && (run.record || run.host.is_note_wanted()) {
+        note_touched(&run, &record).await;
+    }
     if !prints_to_journal() {
         close(&record, &run.root, run.output);
     }
@@ -76,6 +83,49 @@ pub(crate) async fn run(run: Run) -> u8 {
         watchdog.abort();
     }
     record.exit_status()
+}
+
+/// Boots, and meanwhile reads ahead what earlier boots touched; what is not read by the end of the boot is not read.
+async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) {
+    let reading = run.host.begin_reading_ahead(&run.root);
+    let booting = boot(&run.host, emitter, &run.request, stop);
+    tokio::pin!(booting);
+    if let Some(mut reading) = reading {
+        tokio::select! {
+            _ = &mut booting => return,
+            warmed = reading.ended() => emitter.emit(Event::ReadAhead {
+                extents: warmed.extents,
+                bytes: warmed.bytes,
+                skipped: warmed.skipped,
+                took_ms: u64::try_from(warmed.took.as_millis()).unwrap_or(u64::MAX),
+            }),
+        }
+    }
+    booting.await;
+}
+
+/// Notes what the boot touched, and says what came of it.
+async fn note_touched(run: &Run, record: &Record) {
+    let steps = record.steps.iter();
+    let placed = steps
+        .filter(|step| step.phase == Phase::Files)
+        .filter_map(|step| step.step.split_once(":/"))
+        .map(|(_, path)| run.root.join(path));
+    match run.host.note_touched(&run.root, placed.collect()).await {
+        Ok(noted) => {
+            output::error_line(format_args!(
+                "noted for read-ahead: {} bytes in {} extents of {} files",
+                noted.bytes, noted.extents, noted.files
+            ));
+            if !record.transfers.fetched.is_empty() {
+                output::error_line(format_args!(
+                    "warning: this boot fetched assets itself, so all of them count as touched; \
+                     note a boot from a sealed image instead"
+                ));
+            }
+        }
+        Err(error) => output::error_line(format_args!("warning: nothing was noted: {error}")),
+    }
 }
 
 /// Takes the root for this process alone.

@@ -8,6 +8,7 @@ pub(crate) use observer::Observer;
 
 use crate::args::AssetMode;
 use crate::parts::Part;
+use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore};
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
 use quake_host::images::RuntimeImages;
@@ -20,7 +21,7 @@ use quake_http::HttpSettings;
 use quake_model::ports::PortError;
 use quake_testkit::SimHost;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A node's surroundings: real, but for the parts that are simulated.
@@ -124,6 +125,29 @@ impl NodeHost {
         self.assets.settle().await
     }
 
+    /// Begins to read ahead what boots from this store touch, if that was noted.
+    pub(crate) fn begin_reading_ahead(&self, root: &Path) -> Option<ReadingAhead> {
+        ReadingAhead::begin(root, self.assets.folder())
+    }
+
+    /// Whether the store asks for a note of what this boot touches.
+    pub(crate) fn is_note_wanted(&self) -> bool {
+        readahead::is_note_wanted(self.assets.folder())
+    }
+
+    /// Notes which parts of the store's files, and of those placed, are in memory.
+    ///
+    /// # Errors
+    ///
+    /// `Impossible` when the filesystem cannot tell, `NoSpace` or `Io`.
+    pub(crate) async fn note_touched(
+        &self,
+        root: &Path,
+        placed: Vec<PathBuf>,
+    ) -> Result<Noted, PortError> {
+        self.assets.note_touched(root, placed).await
+    }
+
     /// The simulated region, if it stands for this part.
     fn simulates(&self, part: Part) -> Option<&SimHost> {
         self.sim
@@ -139,7 +163,6 @@ mod tests {
     use quake_model::location::Location;
     use quake_model::spec::{AssetKind, AssetSpec};
     use quake_testkit::contract;
-    use std::path::Path;
 
     fn host(root: &Path, folder: &Path) -> NodeHost {
         NodeHost::wire(Wiring {

@@ -126,6 +126,7 @@ fn kind_of(event: &Event) -> Kind {
         Event::Waiting { .. } => ("waiting", "51c11efd39854404a8edcf1f18079e9e", "6"),
         Event::Progress { .. } => ("progress", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::AssetFetched(_) => ("asset-fetched", "1a23efbe0f7c4ded9c7f33279aa31b6b", "6"),
+        Event::ReadAhead { .. } => ("read-ahead", "b26ca70d31604049b6231989b6049db4", "6"),
         Event::Warning { .. } => ("warning", "f53b69fa17a54bcda85cc82d9936c984", "4"),
         Event::CallsCounted { .. } => ("calls-counted", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::BootReady { .. } => ("boot-ready", "d7b18986e3294f71ab8f86f519da8a94", "5"),

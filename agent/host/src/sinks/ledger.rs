@@ -105,6 +105,7 @@ fn is_important(event: &Event) -> bool {
         | Event::Waiting { .. }
         | Event::Progress { .. }
         | Event::AssetFetched(_)
+        | Event::ReadAhead { .. }
         | Event::CallsCounted { .. }
         | Event::Unknown => false,
     }

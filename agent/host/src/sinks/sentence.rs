@@ -67,6 +67,17 @@ pub(super) fn sentence(event: &Event) -> String {
             let source = &fetched.source;
             format!("{step} came in whole from {source}, {bytes} bytes in {took}")
         }
+        Event::ReadAhead {
+            extents,
+            bytes,
+            skipped,
+            took_ms,
+        } => {
+            let took = seconds(*took_ms);
+            format!(
+                "{bytes} bytes in {extents} extents read ahead in {took}, {skipped} files skipped"
+            )
+        }
         Event::Warning { fault } => format!("warning: {fault}"),
         Event::CallsCounted { calls } => {
             format!(
