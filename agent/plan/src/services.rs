@@ -11,11 +11,11 @@ use quake_model::step::{Action, Condition, Need, StartUnit, Step};
 /// Plans the services phase.
 ///
 /// First what must hold before any unit may start: the instance's own tags, without which kubelet must not run.
-/// Then all units, which are started as one batch unless there are images to import, for which the runtime must run and
-/// kubelet must not: hooks that ask to run before the runtime, the runtime, the other
-/// hooks, kubelet, and hooks that require it. Which waits for which is in the unit files; here each comes after
-/// what it waits for, because systemd may start a unit before it is asked for the next. Last, the plan waits for
-/// each unit that the node cannot do without to stay active, so that one that dies in its first seconds is noticed.
+/// Then all units, which are started as one batch: hooks that ask to run before the runtime, the runtime, the other
+/// hooks, kubelet, and hooks that require it. Images to import part the batch behind the runtime, which must run for
+/// them. Which unit waits for which is in the unit files; here each comes after what it waits for, because systemd may
+/// start a unit before it is asked for the next. Last, the plan waits for each unit that the node cannot do without to
+/// stay active, so that one that dies in its first seconds is noticed.
 pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     if spec.role == Role::Bastion {
         let hooks = files::distinct_hooks(spec).into_iter().map(start_hook);
@@ -31,10 +31,11 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     actions.push(log_rotation());
     actions.extend(first.into_iter().map(start_hook));
     actions.extend(runtime(spec, known));
-    actions.extend(middle.into_iter().map(start_hook));
     let mut planned = steps(actions);
     planned.extend(images::imports(spec, known));
-    let mut actions = vec![kubelet(spec)];
+    // Together with kubelet, so that systemd orders them by what they say of it.
+    let mut actions: Vec<Action> = middle.into_iter().map(start_hook).collect();
+    actions.push(kubelet(spec));
     actions.extend(last.into_iter().map(start_hook));
     actions.push(await_active(files::runtime_unit(spec)));
     actions.push(await_active("kubelet.service"));
