@@ -1,6 +1,7 @@
 //! Seeds: a boot from a full one asks no mirror for anything, a partial one fetches the rest, and one that lies is
 //! found out.
 
+mod containers;
 mod images;
 mod scene;
 

@@ -53,6 +53,9 @@ pub(crate) struct SeedSources {
     /// A list with one digest@url[,url] a line; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) list: Vec<PathBuf>,
+    /// A container image's archive, digest@url[,url], which nodes give their runtime before kubelet starts; may be repeated
+    #[arg(long, value_name = "DIGEST@URL")]
+    pub(crate) image: Vec<String>,
     /// What this release of kops gives a node
     #[arg(long, value_name = "VERSION", requires = "kubernetes_version")]
     pub(crate) kops_version: Option<String>,
@@ -98,6 +101,9 @@ pub(crate) struct BuildArguments {
     /// Forget what earlier seeds brought: `store gc` may then take it
     #[arg(long)]
     pub(crate) forget_earlier: bool,
+    /// Have the first boot from this store note what it touches, for later ones to read ahead
+    #[arg(long)]
+    pub(crate) record: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,7 +1,7 @@
 //! `seed build`: fills the store of an image.
 
 use super::fetching::{Brought, bring};
-use super::sources::gather_some;
+use super::sources::{gather_some, images};
 use super::{open_store, store_failed, verify};
 use crate::args::OutputFormat;
 use crate::args::seed::BuildArguments;
@@ -10,7 +10,9 @@ use crate::exit;
 use crate::output;
 use crate::render::fault_text;
 use crate::render::seed::{built_json, built_text, checked_text};
-use quake_assets::{Earlier, find_leftovers};
+use quake_assets::{AssetStore, Earlier, find_leftovers, readahead};
+use quake_model::spec::{AssetSpec, ImageSpec};
+use quake_model::step::Need;
 
 /// Builds; the exit status.
 ///
@@ -32,6 +34,11 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
     let noted = store.record_seed(keys.collect(), earlier).await;
     noted.map_err(store_failed)?;
     let brought = bring(&store, &assets).await;
+    list_images(&store, &images(&arguments.sources)?, &brought).await?;
+    if arguments.record {
+        let asked = readahead::want_note(store.folder());
+        asked.map_err(|error| usage(&format!("a note cannot be asked for: {error}")))?;
+    }
     store.settle().await.map_err(store_failed)?;
     let leftovers = find_leftovers(store.folder());
     let checked = verify::check(&store, root, &leftovers, &arguments.allow.allow).await?;
@@ -55,4 +62,30 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
         true => Ok(exit::NO),
         false => Ok(status),
     }
+}
+
+/// Notes which of the assets are container images, so that boots give them to the runtime.
+///
+/// # Errors
+///
+/// Prints what is wrong, as with an archive that holds no image, and returns the exit status.
+async fn list_images(
+    store: &AssetStore,
+    images: &[AssetSpec],
+    brought: &[(AssetSpec, Brought)],
+) -> Result<(), u8> {
+    for archive in images {
+        let has_failed = brought.iter().any(|(asset, outcome)| {
+            asset.digest == archive.digest && matches!(outcome, Brought::Failed(_))
+        });
+        if !has_failed {
+            let image = ImageSpec {
+                name: archive.name.clone(),
+                archive: archive.clone(),
+                need: Need::Optional,
+            };
+            store.seed_image(&image).await.map_err(store_failed)?;
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use crate::commands::running::{document, fail, usage};
 use crate::commands::state_store::{Asked, find};
 use crate::output;
 use crate::render::fault_text;
-use quake_model::spec::AssetSpec;
+use quake_model::spec::{AssetKind, AssetSpec};
 use quake_plan::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
 use quake_plan::user_data::find_documents;
 use std::path::Path;
@@ -30,6 +30,7 @@ pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> 
         named.extend(assets.map_err(|fault| fail(&fault))?);
     }
     named.extend(release::assets(sources).await?);
+    named.extend(images(sources)?);
     let mut assets: Vec<AssetSpec> = Vec::new();
     for asset in named {
         let same = |it: &&mut AssetSpec| it.digest == asset.digest && it.kind == asset.kind;
@@ -56,10 +57,26 @@ pub(super) async fn gather_some(sources: &SeedSources) -> Result<Vec<AssetSpec>,
     let assets = gather(sources).await?;
     match assets.is_empty() {
         true => Err(usage(
-            "nothing says which assets: name --kube-env, --list, --kops-version, or --state-store and --instance-group",
+            "nothing says which assets: name --kube-env, --list, --image, --kops-version, or --state-store and --instance-group",
         )),
         false => Ok(assets),
     }
+}
+
+/// The archives of the container images that are asked for: kept as they come, whatever their names say.
+///
+/// # Errors
+///
+/// As [`gather`].
+pub(super) fn images(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
+    let mut images = Vec::new();
+    for pin in &sources.image {
+        images.extend(read_asset_list("--image", pin).map_err(|fault| fail(&fault))?);
+    }
+    for image in &mut images {
+        image.kind = AssetKind::Plain;
+    }
+    Ok(images)
 }
 
 fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, u8> {
