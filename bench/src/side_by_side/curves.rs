@@ -1,9 +1,9 @@
 //! How the agent scales: more files, larger files, more small files of its own, and many agents at once.
 
 use crate::failure::BenchError;
+use crate::run::{Bench, Run, ready_ms};
 use crate::scenario::{Scenario, Start};
 use crate::server::Profile;
-use crate::session::{Bench, Run, ready_ms};
 use crate::statistics::{Spread, percentile};
 use crate::subject::{Assignment, Subject};
 use crate::supervise::{self, Supervised};

@@ -1,12 +1,12 @@
 //! The floor: what the bytes of a workload cost this machine when nothing else is done with them.
 //!
-//! Each part is measured alone, in the session that it is compared with: receiving over TLS, hashing,
+//! Each part is measured alone, in the sitting that it is compared with: receiving over TLS, hashing,
 //! inflating, and writing into the page cache. No program that does all four can be faster than the slowest
 //! resource they need.
 
 use crate::failure::BenchError;
+use crate::run::Bench;
 use crate::server::Profile;
-use crate::session::Bench;
 use crate::supervise;
 use crate::workload::{Kind, Workload};
 use flate2::read::GzDecoder;

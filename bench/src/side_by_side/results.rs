@@ -4,8 +4,8 @@
 use crate::curves::Curves;
 use crate::failure::BenchError;
 use crate::floor::Floor;
+use crate::run::Run;
 use crate::scenario::Scenario;
-use crate::session::Run;
 use crate::statistics::to_float;
 use crate::subject::Subject;
 use crate::workload::Workload;

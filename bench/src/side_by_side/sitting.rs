@@ -3,9 +3,9 @@
 use crate::failure::{BenchError, find_program};
 use crate::floor;
 use crate::results::{Amount, Binary, Results, StartUp};
+use crate::run::Bench;
 use crate::scenario::{Scenario, Start};
 use crate::server::Profile;
-use crate::session::Bench;
 use crate::subject::Subject;
 use crate::supervise;
 use crate::surroundings::{self, LatePackets};

@@ -3,8 +3,8 @@
 use crate::results::{
     CONNECTIONS, CPU, READ, READ_CALLS, REQUESTS, RSS, Results, SERVED, WALL, WRITTEN,
 };
+use crate::run::Run;
 use crate::scenario::Start;
-use crate::session::Run;
 use crate::statistics::{Comparison, Spread, compare, to_float};
 use crate::subject::Subject;
 use std::fmt::Write;

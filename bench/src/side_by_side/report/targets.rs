@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::results::{CPU, READ_CALLS, RSS, Results, WALL, WRITTEN};
-use crate::session::Run;
+use crate::run::Run;
 use crate::statistics::{Spread, to_float};
 use crate::subject::Subject;
 use std::fmt::Write;
