@@ -8,7 +8,7 @@ use super::unpack::unpack;
 use bytes::Bytes;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::ports::{Condition, PortError};
-use std::io::{IoSlice, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -44,11 +44,10 @@ pub(super) struct Tally {
 /// An arrival under way. Dropped, it leaves nothing behind but a file worth resuming.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    portion: Vec<Bytes>,
-    in_portion: usize,
+    portion: Vec<u8>,
     /// How many bytes came in so far, those of an earlier try included.
     pub(super) received: u64,
-    sender: mpsc::Sender<Vec<Bytes>>,
+    sender: mpsc::Sender<Bytes>,
     worker: JoinHandle<Result<Arrived, PortError>>,
 }
 
@@ -59,11 +58,12 @@ impl Arrival {
             Landing::File(landed) => landed.file.metadata().map_or(0, |found| found.len()),
             Landing::Folder(_) => 0,
         };
+        // Copied once: the client's own buffers are half a megabyte each, and a piece of sixteen kilobytes would keep
+        // one of them alive until it is written.
         let (sender, receiver) = mpsc::channel(PORTIONS_WAITING);
         let incoming = Incoming::new(Origin::Network(receiver), algorithm);
         Self {
-            portion: Vec::new(),
-            in_portion: 0,
+            portion: Vec::with_capacity(PORTION_BYTES),
             received,
             sender,
             worker: tokio::task::spawn_blocking(move || take_in(landing, incoming)),
@@ -76,27 +76,31 @@ impl Arrival {
     ///
     /// `DigestMismatch` beyond the limit, for nothing pinned is that large; `Io` once the worker has ended, which
     /// [`Arrival::finish`] knows the reason of.
-    pub(super) async fn take(&mut self, bytes: Bytes) -> Result<(), PortError> {
+    pub(super) async fn take(&mut self, mut bytes: &[u8]) -> Result<(), PortError> {
         self.received += bytes.len() as u64;
         if self.received > MAX_ASSET_BYTES {
             let summary = format!("more than {MAX_ASSET_BYTES} bytes came, as of no asset");
             return Err(PortError::new(Condition::DigestMismatch, summary));
         }
-        self.in_portion += bytes.len();
-        self.portion.push(bytes);
-        if self.in_portion >= PORTION_BYTES {
-            self.flush().await?;
+        while !bytes.is_empty() {
+            let room = PORTION_BYTES - self.portion.len();
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.portion.extend_from_slice(now);
+            bytes = later;
+            if self.portion.len() == PORTION_BYTES {
+                self.flush().await?;
+            }
         }
         Ok(())
     }
 
     async fn flush(&mut self) -> Result<(), PortError> {
-        if self.in_portion == 0 {
+        if self.portion.is_empty() {
             return Ok(());
         }
-        self.in_portion = 0;
-        let portion = std::mem::take(&mut self.portion);
-        self.sender.send(portion).await.map_err(|_| ended_early())
+        let portion = std::mem::replace(&mut self.portion, Vec::with_capacity(PORTION_BYTES));
+        let sent = self.sender.send(portion.into()).await;
+        sent.map_err(|_| ended_early())
     }
 
     /// Waits until everything is hashed and written, or for the reason why it could not be.
@@ -147,35 +151,11 @@ pub(super) fn take_in(landing: Landing, mut incoming: Incoming) -> Result<Arrive
 fn write_all(mut landed: Landed, incoming: &mut Incoming) -> Result<Landed, PortError> {
     let resumed = resume(&mut landed, incoming);
     resumed.map_err(|error| store_failure(landed.path(), "read", &error))?;
-    let mut batch = Vec::new();
-    loop {
-        let next = incoming.next().map_err(|error| unreadable(&error))?;
-        let is_last = next.is_none();
-        batch.extend(next);
-        if is_last || !incoming.has_more() {
-            let written = write_batch(&mut landed.file, &batch);
-            written.map_err(|error| store_failure(landed.path(), "written", &error))?;
-            batch.clear();
-        }
-        if is_last {
-            return Ok(landed);
-        }
+    while let Some(bytes) = incoming.next().map_err(|error| unreadable(&error))? {
+        let written = landed.file.write_all(&bytes);
+        written.map_err(|error| store_failure(landed.path(), "written", &error))?;
     }
-}
-
-/// Writes a portion with as few calls as the kernel takes.
-fn write_batch(file: &mut impl Write, batch: &[Bytes]) -> std::io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = batch.iter().map(|bytes| IoSlice::new(bytes)).collect();
-    let mut left = slices.as_mut_slice();
-    while !left.is_empty() {
-        match file.write_vectored(left) {
-            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
-            Ok(count) => IoSlice::advance_slices(&mut left, count),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    Ok(landed)
 }
 
 /// Takes what an earlier try left into the digest, and goes on behind it.

@@ -15,7 +15,7 @@ const READ_BYTES: usize = 128 << 10;
 /// Where the bytes come from.
 pub(super) enum Origin {
     /// From the network, by another thread. Its end is the end of the bytes, or that they were given up.
-    Network(mpsc::Receiver<Vec<Bytes>>),
+    Network(mpsc::Receiver<Bytes>),
     /// From this machine.
     Machine(Box<dyn Read + Send>),
 }
@@ -51,9 +51,7 @@ impl Incoming {
         }
         match &mut self.origin {
             Origin::Network(portions) => {
-                if let Some(portion) = portions.blocking_recv() {
-                    self.ready.extend(portion);
-                }
+                self.ready.extend(portions.blocking_recv());
             }
             Origin::Machine(reader) => {
                 let mut buffer = vec![0; READ_BYTES];
@@ -72,11 +70,6 @@ impl Incoming {
             self.size += bytes.len() as u64;
         }
         Ok(self.ready.pop_front())
-    }
-
-    /// Whether bytes are at hand without waiting.
-    pub(super) fn has_more(&self) -> bool {
-        !self.ready.is_empty()
     }
 
     /// Takes bytes that are already where they belong into the digest.

@@ -9,7 +9,6 @@ use super::piece::{PIECE_BYTES, Piece};
 use super::pool::Pool;
 use super::request::{Answer, Wanted, ask};
 use crate::arrival::Arrival;
-use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_http::shown;
@@ -108,9 +107,7 @@ impl<'a> Flow<'a> {
         match fetched {
             Ok(Ok(bytes)) => {
                 self.gave(number);
-                for bytes in bytes {
-                    self.hand_over(arrival, bytes).await?;
-                }
+                self.hand_over(arrival, &bytes).await?;
                 self.fetch_ahead(arrival.received);
                 return Ok(());
             }
@@ -200,7 +197,7 @@ impl<'a> Flow<'a> {
                 let most = usize::try_from(until - arrival.received).unwrap_or(usize::MAX);
                 bytes.truncate(most);
             }
-            self.hand_over(arrival, bytes).await?;
+            self.hand_over(arrival, &bytes).await?;
             if began.elapsed() >= SLOW_AFTER {
                 let rate = (arrival.received - at) / SLOW_AFTER.as_secs();
                 if rate < SLOW_BYTES && *skip == 0 && self.patience(SLOW_AFTER).is_some() {
@@ -212,7 +209,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    async fn hand_over(&mut self, arrival: &mut Arrival, bytes: Bytes) -> Result<(), Halt> {
+    async fn hand_over(&mut self, arrival: &mut Arrival, bytes: &[u8]) -> Result<(), Halt> {
         if let Err(error) = arrival.take(bytes).await {
             return Err(match error.condition {
                 Condition::DigestMismatch => Halt::Limit(error),

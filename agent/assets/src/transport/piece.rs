@@ -2,7 +2,6 @@
 
 use super::pool::Permit;
 use super::request::{Wanted, ask};
-use bytes::Bytes;
 use quake_model::ports::{Condition, PortError};
 use reqwest::Client;
 use tokio::task::JoinHandle;
@@ -17,7 +16,7 @@ pub(super) struct Piece {
     pub(super) until: u64,
     /// Which mirror it is asked of.
     pub(super) mirror: usize,
-    task: JoinHandle<Result<Vec<Bytes>, PortError>>,
+    task: JoinHandle<Result<Vec<u8>, PortError>>,
     _permit: Permit,
 }
 
@@ -44,7 +43,7 @@ impl Piece {
     /// # Errors
     ///
     /// Those of the request; `Unreachable` when fewer or more bytes came.
-    pub(super) async fn bytes(&mut self) -> Result<Vec<Bytes>, PortError> {
+    pub(super) async fn bytes(&mut self) -> Result<Vec<u8>, PortError> {
         match (&mut self.task).await {
             Ok(fetched) => fetched,
             Err(error) => Err(PortError::new(
@@ -67,23 +66,24 @@ async fn fetch(
     url: &str,
     wanted: &Wanted,
     until: u64,
-) -> Result<Vec<Bytes>, PortError> {
+) -> Result<Vec<u8>, PortError> {
     let mut answer = ask(client, url, wanted).await?;
     if !answer.is_piece {
         let summary = "a mirror that sent pieces sends the whole file now";
         return Err(PortError::new(Condition::Unreachable, summary));
     }
-    let (mut bytes, mut count) = (Vec::new(), 0);
+    let length = usize::try_from(until - wanted.from).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(length);
     while let Some(chunk) = answer.chunk().await? {
-        count += chunk.len() as u64;
-        bytes.push(chunk);
-        if count > until - wanted.from {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > length {
             break;
         }
     }
-    if count == until - wanted.from {
+    let count = bytes.len();
+    if count == length {
         return Ok(bytes);
     }
-    let summary = format!("{count} bytes came of {}", until - wanted.from);
+    let summary = format!("{count} bytes came of {length}");
     Err(PortError::new(Condition::Unreachable, summary))
 }
