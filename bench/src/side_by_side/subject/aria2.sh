@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # A download manager: six files at once on up to four connections each, then unpacked one after another.
 # usage: aria2.sh LIST AUTHORITY, in the target folder; LIST has a line "kind sha256 url name" for each file.
 set -euo pipefail

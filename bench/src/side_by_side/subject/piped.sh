@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # The careful script: four files at once, each hashed and unpacked while it arrives, moved when it is right.
 # usage: piped.sh LIST AUTHORITY, in the target folder; LIST has a line "kind sha256 url name" for each file.
 set -euo pipefail

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # The way of a script: each file is downloaded, hashed and unpacked before the next.
 # usage: serial.sh LIST AUTHORITY, in the target folder; LIST has a line "kind sha256 url name" for each file.
 set -euo pipefail
