@@ -26,12 +26,21 @@ pub(super) fn store_failure(path: &Path, what: &str, error: &std::io::Error) -> 
     }
 }
 
+/// Whether `needed` bytes fit on the filesystem of `folder`; where it does not say how many are left, the write will.
+///
+/// # Errors
+///
+/// As [`check_space`].
+pub(super) fn check_room(folder: &Path, needed: u64) -> Result<(), PortError> {
+    free_bytes(folder).map_or(Ok(()), |free| check_space(folder, needed, free))
+}
+
 /// Whether `needed` bytes fit where `free` are left.
 ///
 /// # Errors
 ///
 /// `NoSpace` with both figures when they do not.
-pub(super) fn check_space(folder: &Path, needed: u64, free: u64) -> Result<(), PortError> {
+fn check_space(folder: &Path, needed: u64, free: u64) -> Result<(), PortError> {
     if needed <= free {
         return Ok(());
     }
@@ -43,7 +52,7 @@ pub(super) fn check_space(folder: &Path, needed: u64, free: u64) -> Result<(), P
 
 /// Bytes that an ordinary process may still write on the filesystem of `path` or of its nearest
 /// ancestor that exists.
-pub(super) fn free_bytes(path: &Path) -> Option<u64> {
+fn free_bytes(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
     let figures = statvfs(existing).ok()?;
     Some(figures.blocks_available() * figures.fragment_size())

@@ -3,7 +3,7 @@
 
 use super::arrival::{Arrival, Arrived, Tally};
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
-use super::failure::{check_space, free_bytes, on_blocking_thread};
+use super::failure::{check_room, on_blocking_thread};
 use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::transport::{Breakers, Course, Flow, Halt, Known, Mirror, Pool};
@@ -196,10 +196,7 @@ impl<'a> Fetch<'a> {
             }
         };
         let folder = self.keeper.layout.folder().to_owned();
-        let fits = move |total: u64| match free_bytes(&folder) {
-            Some(free) => check_space(&folder, total, free),
-            None => Ok(()),
-        };
+        let fits = move |total: u64| check_room(&folder, total);
         let network = (self.client, &self.shared.pool, &self.shared.breakers);
         let mut flow = Flow::new(network, course, known, self.report, &fits);
         let moved = flow.run(&mut arrival).await;

@@ -4,7 +4,7 @@ use super::arrival::take_in;
 use super::collect::{Collect, Collection, collect};
 use super::entries::{Entries, Entry, Key, Standing};
 use super::failed::{FailedMirror, mismatch, sum_up};
-use super::failure::{check_space, free_bytes, on_blocking_thread};
+use super::failure::{check_room, on_blocking_thread};
 use super::fetch::{Fetch, Shared};
 use super::incoming::{Incoming, Origin};
 use super::keep::Keeper;
@@ -145,7 +145,7 @@ impl AssetStore {
                 continue;
             };
             let taken = match super::source::open(url, &paths) {
-                Ok((file, size)) => match self.has_room(size) {
+                Ok((file, size)) => match check_room(self.layout.folder(), size) {
                     Ok(()) => self.ingest(asset, url, file).await,
                     Err(error) => Err(error),
                 },
@@ -164,11 +164,6 @@ impl AssetStore {
             }
         }
         Err(failed)
-    }
-
-    fn has_room(&self, bytes: u64) -> Result<(), PortError> {
-        let folder = self.layout.folder();
-        free_bytes(folder).map_or(Ok(()), |free| check_space(folder, bytes, free))
     }
 
     async fn fetch(
