@@ -175,8 +175,11 @@ impl Entries {
         if self.is_stub {
             return;
         }
-        let paths = self.paths(key).unwrap_or_default();
-        if let Some(stamp) = Stamp::of(&paths, &self.boot, false) {
+        // Another agent may be replacing it at this moment; then the stamp is that agent's to write.
+        let stamp = self
+            .paths(key)
+            .and_then(|paths| Stamp::of(&paths, &self.boot, false));
+        if let Some(stamp) = stamp {
             self.stamp(key, &stamp);
         }
     }

@@ -35,6 +35,12 @@ impl Scene {
         })
     }
 
+    /// How many files are on their way.
+    fn staged(&self) -> usize {
+        let files = self.files();
+        files.iter().filter(|path| path.contains("staging")).count()
+    }
+
     /// Every file below the root, without the lock, which always stays.
     fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
