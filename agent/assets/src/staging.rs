@@ -113,10 +113,12 @@ impl Staged {
     /// # Errors
     ///
     /// `NoSpace` or `Io`; it is removed then.
-    pub(super) fn keep(self, target: &Path) -> Result<(), PortError> {
+    pub(super) fn keep(mut self, target: &Path) -> Result<(), PortError> {
         let moved = std::fs::rename(&self.path, target);
-        // After the move nothing stands at the old path, so the drop that follows removes nothing.
-        moved.map_err(|error| store_failure(target, "written", &error))
+        moved.map_err(|error| store_failure(target, "written", &error))?;
+        // The old name is free: what stands there from now on may be another agent's.
+        self.path.clear();
+        Ok(())
     }
 
     /// Takes whatever stands at `target` out of the way; it is removed with this.
@@ -136,7 +138,9 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        remove(&self.path);
+        if !self.path.as_os_str().is_empty() {
+            remove(&self.path);
+        }
     }
 }
 
@@ -217,6 +221,23 @@ mod tests {
         assert_eq!(staged_names(&layout), 2);
         drop((file, folder));
         assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn agents_that_choose_the_same_names_leave_each_others_files_alone() {
+        let (folder, layout) = layout();
+        std::thread::scope(|scope| {
+            for agent in ["a", "b"] {
+                let staging = Staging::open(&layout).expect("ours");
+                let target = folder.path().join(agent);
+                scope.spawn(move || {
+                    for _ in 0..5000 {
+                        let (staged, _) = staging.make_file().expect("ours");
+                        staged.keep(&target).expect("nobody else removes it");
+                    }
+                });
+            }
+        });
     }
 
     #[test]
