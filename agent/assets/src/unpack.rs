@@ -36,7 +36,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The most an archive may unpack to, whatever its own size; the holes of sparse files count.
-const MAX_UNPACKED_BYTES: u64 = 4 << 30;
+const MAX_UNPACKED_BYTES: u64 = 16 << 30;
 
 /// How many times its own size an archive may unpack to. Archives of programs reach four; runs of one
 /// byte reach a thousand.

@@ -135,9 +135,14 @@ fn sizes_that_lie_are_refused() {
             "no number",
         ),
         (
-            "eight gigabytes in octal",
+            "the most that octal holds",
             Tar::new().entry(huge(b"77777777777\0"), b"x"),
-            "holds a, a file of 8589934591 bytes",
+            "ends early",
+        ),
+        (
+            "a byte more than sixteen gibibytes",
+            Tar::new().entry(huge(&[0x80, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]), b"x"),
+            "holds a, a file of 17179869185 bytes",
         ),
         (
             "pax size without end",
