@@ -32,7 +32,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     start_tracing();
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build();
     match runtime {
