@@ -1,9 +1,8 @@
 //! Where bytes of assets come from besides the network.
 
 use super::failure::store_failure;
-use quake_http::shown;
+use quake_http::{Url, shown};
 use quake_model::ports::{Condition, PortError};
-use reqwest::Url;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};

@@ -1,10 +1,11 @@
 //! Health checks of components on the node itself, over loopback only.
 
+use quake_http::{Client, HttpFailure, Response, Url, build_loopback_client};
 use quake_model::facts::ProbeFacts;
-use quake_model::ports::{Condition, PortError, Probes};
+use quake_model::ports::Probes;
 use quake_model::redact::scrub;
-use reqwest::{Client, Response, Url};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::error::Error;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long a component may take to answer, its body included; kubelet's own probes allow one second.
@@ -23,29 +24,17 @@ pub struct HttpProbes {
 }
 
 impl HttpProbes {
-    /// Makes the client.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when TLS cannot be set up.
-    pub fn new() -> Result<Self, PortError> {
-        let client = Client::builder()
-            .tls_danger_accept_invalid_certs(true)
-            // A proxy of the node's must not see, or answer, what is asked of loopback.
-            .no_proxy()
-            // A redirect could lead off the node.
-            .redirect(reqwest::redirect::Policy::none())
-            // The name is not looked up: a resolver may give it another address.
-            .resolve("localhost", SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
-            .timeout(DEADLINE)
-            .build();
-        match client {
-            Ok(client) => Ok(Self { client }),
-            Err(error) => {
-                let summary = "set up the client for health checks";
-                Err(PortError::new(Condition::Io, summary).because(&error))
-            }
-        }
+    /// Makes the client. No proxy sees, or answers, what is asked of loopback; no redirect leads off the node; and no
+    /// resolver gives `localhost` another address.
+    pub fn new() -> Self {
+        let client = build_loopback_client(DEADLINE);
+        Self { client }
+    }
+}
+
+impl Default for HttpProbes {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -70,10 +59,10 @@ impl HttpProbes {
         }
         let mut response = self
             .client
-            .get(url)
+            .get(url.as_str())
             .send()
             .await
-            .map_err(|error| reason_of(&error))?;
+            .map_err(|failure| reason_of(&failure))?;
         let status = response.status().as_u16();
         let body = start_of_body(&mut response).await;
         Ok(ProbeFacts::Answered { status, body })
@@ -104,12 +93,12 @@ async fn start_of_body(response: &mut Response) -> String {
     scrub(&String::from_utf8_lossy(&start))
 }
 
-/// The innermost cause: reqwest's own words repeat the URL and say only that it failed.
-fn reason_of(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
+/// The innermost cause, which alone says something of the component.
+fn reason_of(failure: &HttpFailure) -> String {
+    if failure.is_timeout() {
         return format!("no answer within {} s", DEADLINE.as_secs());
     }
-    let mut cause: &dyn std::error::Error = error;
+    let mut cause: &dyn Error = failure;
     while let Some(next) = cause.source() {
         cause = next;
     }
@@ -137,7 +126,7 @@ mod tests {
     }
 
     async fn probe(url: &str) -> ProbeFacts {
-        HttpProbes::new().expect("a client").probe(url).await
+        HttpProbes::new().probe(url).await
     }
 
     #[tokio::test]

@@ -1,13 +1,19 @@
-//! Makes the clients: one for mirrors and stores, one for the metadata service.
+//! The client: a pool of connections, and the limits of what they may cost in time and memory.
 
-use super::proxy::ProxySettings;
-use super::resolver::Resolver;
-use quake_model::ports::{Condition, PortError};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use super::body::{AnswerBody, earliest};
+use super::connector::Connector;
+use super::failure::{BoxError, HttpFailure};
+use super::request::RequestBuilder;
+use bytes::Bytes;
+use http::header::PROXY_AUTHORIZATION;
+use http::{Method, Request};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::fmt;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// How long a connection may take to open.
 ///
@@ -19,179 +25,167 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A limit on silence and not on the whole: a total limit kills large files on slow links.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the metadata service may take for one answer; it is on the same host.
-const METADATA_TIMEOUT: Duration = Duration::from_secs(3);
+/// How many bytes a connection reads at once, and so the size of its buffers; also the longest head of an answer.
+///
+/// Without it the client's library takes up to 400 KiB for each buffer of a fast peer, several at a time: docs/adr/0015
+/// has the figures.
+const READ_BUFFER: usize = 64 << 10;
 
-/// How many redirects are followed; release hosts use two.
-const MAX_REDIRECTS: usize = 5;
+/// How long a connection is kept that nothing uses.
+const KEEP_IDLE: Duration = Duration::from_secs(90);
 
 /// How the agent names itself to servers.
-const USER_AGENT: &str = concat!("quake-agent/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("quake-agent/", env!("CARGO_PKG_VERSION"));
 
-/// What every client of the agent shares.
-#[derive(Debug, Clone, Default)]
-pub struct HttpSettings {
-    /// The proxies.
-    pub proxy: ProxySettings,
-    /// A PEM file of certificate authorities trusted beside the system's, for a private mirror.
-    pub ca_bundle: Option<PathBuf>,
+/// A body that is sent.
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// A connection, from its name to its TLS.
+    pub connect: Duration,
+    /// Without any byte of the answer, its first included.
+    pub silence: Option<Duration>,
+    /// All of it, redirects and body included.
+    pub whole: Option<Duration>,
 }
 
-impl HttpSettings {
-    /// Proxies from the environment, and `AWS_CA_BUNDLE` if it is set.
-    pub fn from_environment() -> Self {
+impl Limits {
+    /// When a request that begins now must have ended.
+    pub(crate) fn ends(&self) -> Option<Instant> {
+        self.whole.map(|whole| Instant::now() + whole)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
         Self {
-            proxy: ProxySettings::from_environment(),
-            ca_bundle: std::env::var_os("AWS_CA_BUNDLE").map(PathBuf::from),
+            connect: CONNECT_TIMEOUT,
+            silence: Some(READ_TIMEOUT),
+            whole: None,
+        }
+    }
+}
+
+/// A client. Clones share its connections.
+///
+/// HTTP/1.1 only, a connection for each request under way: hosts limit the rate of each, and one lost packet holds up
+/// one. A request is made once, except that one which a kept connection closed under, unread, goes to another.
+#[derive(Clone)]
+pub struct Client {
+    pool: legacy::Client<Connector, RequestBody>,
+    connector: Connector,
+    limits: Limits,
+    redirects: usize,
+}
+
+impl Client {
+    /// A client without a connection.
+    pub(crate) fn new(connector: Connector, limits: Limits, redirects: usize) -> Self {
+        Self {
+            pool: pool_of(connector.clone()),
+            connector,
+            limits,
+            redirects,
         }
     }
 
-    /// Makes the client for mirrors and stores; it reads the trusted authorities, which takes milliseconds.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the bundle cannot be read, `Malformed` when it or a proxy's URL cannot be used.
-    pub fn build_client(&self) -> Result<Client, PortError> {
-        let extra = self.read_bundle()?;
-        let trusting = || self.base().map(|base| base.tls_certs_merge(extra.clone()));
-        match trusting()?.build() {
-            Ok(client) => Ok(client),
-            // A machine without any trusted authority can still use mirrors of plain http, whose bytes
-            // are pinned by digest all the same; https then fails on the certificate, with its name.
-            Err(_) => self
-                .base()?
-                .tls_certs_only(extra)
-                .build()
-                .map_err(|error| unusable("the http client cannot be made", &error)),
-        }
+    /// A request for what is at `url`.
+    pub fn get(&self, url: &str) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), Method::GET, url)
     }
 
-    /// The bytes of the extra bundle, proven to hold certificates that can be used.
+    /// A request to put nothing at `url`.
+    pub fn put(&self, url: &str) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), Method::PUT, url)
+    }
+
+    /// The same client under other limits. Its connections are shared where they may take as long to open.
+    #[must_use]
+    pub fn limited(&self, limits: Limits) -> Self {
+        if limits.connect == self.limits.connect {
+            return Self {
+                limits,
+                ..self.clone()
+            };
+        }
+        let connector = self.connector.limited(limits.connect);
+        Self::new(connector, limits, self.redirects)
+    }
+
+    /// The limits of each request.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How many redirects are followed.
+    pub(crate) fn redirects(&self) -> usize {
+        self.redirects
+    }
+
+    /// Sends a request as it is, once; no redirect is followed.
     ///
     /// # Errors
     ///
-    /// As [`HttpSettings::build_client`].
-    pub fn read_bundle_pem(&self) -> Result<Option<Vec<u8>>, PortError> {
-        let Some(path) = &self.ca_bundle else {
-            return Ok(None);
+    /// Returns why no answer came.
+    pub async fn dispatch(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<http::Response<AnswerBody>, HttpFailure> {
+        self.dispatch_until(request, self.limits.ends()).await
+    }
+
+    pub(crate) async fn dispatch_until(
+        &self,
+        mut request: Request<RequestBody>,
+        ends: Option<Instant>,
+    ) -> Result<http::Response<AnswerBody>, HttpFailure> {
+        if let Some(authorization) = self.connector.proxy_authorization(request.uri()) {
+            let headers = request.headers_mut();
+            headers.entry(PROXY_AUTHORIZATION).or_insert(authorization);
+        }
+        let silence = self.limits.silence;
+        let sent = self.pool.request(request);
+        let answered = match earliest(silence, ends) {
+            Some(end) => timeout_at(end, sent)
+                .await
+                .map_err(|_| HttpFailure::silent())?,
+            None => sent.await,
         };
-        let pem = read_file(path)?;
-        // The SDK's connector panics on a certificate it cannot parse, so it is tried here first.
-        let certificates = parse_bundle(path, &pem)?;
-        let trial = Client::builder().tls_certs_only(certificates).build();
-        trial.map_err(|error| {
-            unusable(
-                &format!("the bundle {} is unusable", path.display()),
-                &error,
-            )
-        })?;
-        Ok(Some(pem))
-    }
-
-    fn read_bundle(&self) -> Result<Vec<Certificate>, PortError> {
-        match (&self.ca_bundle, self.read_bundle_pem()?) {
-            (Some(path), Some(pem)) => parse_bundle(path, &pem),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    fn base(&self) -> Result<ClientBuilder, PortError> {
-        let builder = Client::builder()
-            .user_agent(USER_AGENT)
-            .dns_resolver(Arc::new(Resolver))
-            // A connection for each request under way: hosts limit the rate of each, and one lost packet holds up one.
-            .http1_only()
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .redirect(Policy::limited(MAX_REDIRECTS))
-            .retry(reqwest::retry::never());
-        let proxied = self.proxy.apply(builder);
-        // The URL of a proxy can hold a password, so the error's own text, which quotes it, is left out.
-        proxied.map_err(|_| {
-            PortError::new(Condition::Malformed, "a proxy's url cannot be used").remedied_by(
-                "correct http_proxy, https_proxy or all_proxy in the agent's environment",
-            )
-        })
+        let answer = answered.map_err(HttpFailure::head)?;
+        Ok(answer.map(|incoming| AnswerBody::new(incoming, silence, ends)))
     }
 }
 
-/// Makes the client for the metadata service: no proxy, no redirect, no TLS, no name to resolve.
-///
-/// # Errors
-///
-/// `Malformed` when the client cannot be made, which would be a defect of the build.
-pub fn build_metadata_client() -> Result<Client, PortError> {
-    Client::builder()
-        .user_agent(USER_AGENT)
-        .dns_resolver(Arc::new(Resolver))
-        .tls_certs_only([])
-        .no_proxy()
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .connect_timeout(METADATA_TIMEOUT)
-        .timeout(METADATA_TIMEOUT)
-        .build()
-        .map_err(|error| unusable("the metadata client cannot be made", &error))
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, PortError> {
-    std::fs::read(path).map_err(|error| {
-        let summary = format!("the certificate bundle {} cannot be read", path.display());
-        PortError::new(Condition::Io, summary).because(&error)
-    })
-}
-
-fn parse_bundle(path: &Path, pem: &[u8]) -> Result<Vec<Certificate>, PortError> {
-    let summary = format!("{} holds no usable certificate", path.display());
-    match Certificate::from_pem_bundle(pem) {
-        Ok(certificates) if certificates.is_empty() => {
-            Err(PortError::new(Condition::Malformed, summary))
-        }
-        Ok(certificates) => Ok(certificates),
-        Err(error) => Err(unusable(&summary, &error)),
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown.field("limits", &self.limits).finish_non_exhaustive()
     }
 }
 
-fn unusable(summary: &str, error: &reqwest::Error) -> PortError {
-    PortError::new(Condition::Malformed, summary).because(error)
+/// A body that another library made, to be sent.
+pub fn into_body<B>(body: B) -> RequestBody
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+/// A body of nothing.
+pub(crate) fn no_body() -> RequestBody {
+    into_body(Empty::new())
+}
+
+fn pool_of(connector: Connector) -> legacy::Client<Connector, RequestBody> {
+    legacy::Client::builder(TokioExecutor::new())
+        .http1_read_buf_exact_size(READ_BUFFER)
+        .pool_idle_timeout(KEEP_IDLE)
+        .pool_timer(TokioTimer::new())
+        .build(connector)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bundle_of(contents: &str) -> (tempfile::TempDir, HttpSettings) {
-        let folder = tempfile::tempdir().expect("a scratch folder");
-        let path = folder.path().join("bundle.pem");
-        std::fs::write(&path, contents).expect("it is ours");
-        let settings = HttpSettings {
-            ca_bundle: Some(path),
-            ..HttpSettings::default()
-        };
-        (folder, settings)
-    }
-
-    #[test]
-    fn a_bundle_that_holds_no_usable_certificate_is_refused_by_name() {
-        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        for contents in ["", "not pem at all", broken] {
-            let (_folder, settings) = bundle_of(contents);
-            let error = settings.build_client().expect_err("nothing can be trusted");
-            assert_eq!(error.condition, Condition::Malformed, "{contents}");
-            assert!(error.summary.contains("bundle.pem"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_proxy_url_that_cannot_be_used_is_refused_without_quoting_it() {
-        let settings = HttpSettings {
-            proxy: ProxySettings::from_lookup(|name| {
-                (name == "https_proxy").then(|| "http://user:hunter2@:bad:".to_owned())
-            }),
-            ca_bundle: None,
-        };
-        let error = settings.build_client().expect_err("the url is no url");
-        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
-    }
-}
+mod tests;

@@ -1,8 +1,152 @@
 //! Says what happened to a request that got no answer.
 
+use hyper_util::client::legacy;
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::scrub;
-use reqwest::{Error, Url};
+use std::error::Error;
+use std::fmt;
+use std::io;
+use url::Url;
+
+/// What a library reports, whatever its type.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why there is no answer, or no whole one. It never quotes the URL, which may sign the request.
+#[derive(Debug)]
+pub struct HttpFailure {
+    kind: Kind,
+    cause: Option<BoxError>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The request cannot be made at all.
+    Request,
+    /// No connection in time.
+    ConnectLate,
+    /// No connection.
+    Connect,
+    /// Nothing came for as long as the limit says.
+    Silent,
+    /// The head of the answer did not come.
+    Head,
+    /// The answer's body broke off.
+    Body,
+    /// More redirects than are followed.
+    Redirects,
+    /// The answer is longer than what asked for it can take.
+    TooLong,
+}
+
+impl HttpFailure {
+    /// The request cannot be made, because of `cause`.
+    pub(crate) fn request(cause: impl Into<BoxError>) -> Self {
+        Self::of(Kind::Request, Some(cause.into()))
+    }
+
+    /// Nothing came in time.
+    pub(crate) fn silent() -> Self {
+        Self::of(Kind::Silent, None)
+    }
+
+    /// More redirects came than are followed.
+    pub(crate) fn redirects() -> Self {
+        Self::of(Kind::Redirects, None)
+    }
+
+    /// The answer is too long.
+    pub(crate) fn too_long() -> Self {
+        Self::of(Kind::TooLong, None)
+    }
+
+    /// The head of the answer did not come.
+    pub(crate) fn head(cause: legacy::Error) -> Self {
+        let kind = match (cause.is_connect(), is_late(&cause)) {
+            (true, true) => Kind::ConnectLate,
+            (true, false) => Kind::Connect,
+            (false, true) => Kind::Silent,
+            (false, false) => Kind::Head,
+        };
+        Self::of(kind, Some(cause.into()))
+    }
+
+    /// The body broke off.
+    pub(crate) fn body(cause: hyper::Error) -> Self {
+        let kind = match is_late(&cause) {
+            true => Kind::Silent,
+            false => Kind::Body,
+        };
+        Self::of(kind, Some(cause.into()))
+    }
+
+    /// Whether a limit of time ended the wait.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind, Kind::ConnectLate | Kind::Silent)
+    }
+
+    /// Whether no connection was made.
+    pub fn is_connect(&self) -> bool {
+        matches!(self.kind, Kind::ConnectLate | Kind::Connect)
+    }
+
+    /// Whether the request could not even be made, which is its maker's mistake.
+    pub fn is_request(&self) -> bool {
+        self.kind == Kind::Request
+    }
+
+    fn of(kind: Kind, cause: Option<BoxError>) -> Self {
+        Self { kind, cause }
+    }
+}
+
+impl fmt::Display for HttpFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            Kind::Request => "the request cannot be made",
+            Kind::ConnectLate => "no connection was opened in time",
+            Kind::Connect => "no connection could be opened",
+            Kind::Silent => "nothing came in time",
+            Kind::Head => "no answer came",
+            Kind::Body => "the answer ended early",
+            Kind::Redirects => "too many redirects",
+            Kind::TooLong => "the answer is too long",
+        })
+    }
+}
+
+impl Error for HttpFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let cause = self.cause.as_deref()?;
+        Some(cause)
+    }
+}
+
+/// What ends a try to connect.
+#[derive(Debug)]
+pub(crate) struct TimedOut;
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("operation timed out")
+    }
+}
+
+impl Error for TimedOut {}
+
+/// Whether time ran out: ours, or the kernel's for a connection whose peer is gone.
+fn is_late(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let by_kernel = error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if error.is::<TimedOut>() || by_kernel {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
 
 /// The URL without its user information and query, which may sign it.
 pub fn shown(url: &str) -> String {
@@ -18,22 +162,24 @@ pub fn shown(url: &str) -> String {
 }
 
 /// Whether the peer accepted the connection and then stayed silent.
-pub fn is_after_connecting(error: &Error) -> bool {
-    error.is_timeout() && !error.is_connect()
+pub fn is_after_connecting(failure: &HttpFailure) -> bool {
+    failure.is_timeout() && !failure.is_connect()
 }
 
 /// The error of a request to `url` that was never answered, or whose answer ended early.
-pub fn describe_failure(url: &str, error: Error) -> PortError {
+pub fn describe_failure(url: &str, failure: &HttpFailure) -> PortError {
     let place = shown(url);
-    let what = match &error {
-        error if error.is_connect() && error.is_timeout() => "did not open a connection in time",
-        error if error.is_connect() => "could not be connected to",
-        error if error.is_timeout() => "stopped answering",
-        error if error.is_body() || error.is_decode() => "ended its answer early",
-        error if error.is_redirect() => "redirects without an end",
-        _ => "did not answer",
+    let what = match failure.kind {
+        Kind::ConnectLate => "did not open a connection in time",
+        Kind::Connect => "could not be connected to",
+        Kind::Silent => "stopped answering",
+        Kind::Body => "ended its answer early",
+        Kind::Redirects => "redirects without an end",
+        Kind::TooLong => "answered more than it should",
+        Kind::Request | Kind::Head => "did not answer",
     };
-    PortError::new(Condition::Unreachable, format!("{place} {what}")).because(&error.without_url())
+    let error = PortError::new(Condition::Unreachable, format!("{place} {what}"));
+    error.because(failure.source().unwrap_or(failure))
 }
 
 #[cfg(test)]
@@ -44,5 +190,13 @@ mod tests {
     fn a_shown_url_carries_no_credential() {
         let url = "https://user:pa55@mirror/x/kubelet?X-Amz-Signature=abc#part";
         assert_eq!(shown(url), "https://mirror/x/kubelet");
+    }
+
+    #[test]
+    fn a_connection_that_the_kernel_gave_up_is_late() {
+        let gone = io::Error::from_raw_os_error(110);
+        assert!(is_late(&gone) && is_late(&TimedOut));
+        let refused = io::Error::from_raw_os_error(111);
+        assert!(!is_late(&refused));
     }
 }

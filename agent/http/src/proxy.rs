@@ -3,8 +3,11 @@
 //! The instance's own services (metadata, time, loopback) never do: a proxy that answers for
 //! 169.254.169.254 would hand out another machine's identity, or an error page.
 
+use http::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use quake_model::ports::{Condition, PortError};
 use quake_model::redact::Secret;
-use reqwest::{ClientBuilder, NoProxy, Proxy};
+use url::Url;
 
 /// Hosts that never go through a proxy, whatever `no_proxy` says.
 const ALWAYS_DIRECT: &str = "169.254.0.0/16,fe80::/10,fd00:ec2::/32,127.0.0.0/8,::1,localhost";
@@ -46,41 +49,60 @@ impl ProxySettings {
         Self::default()
     }
 
-    /// Gives these proxies to a client in the making, in place of its own reading of the environment.
-    pub(crate) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, reqwest::Error> {
-        let mut builder = builder.no_proxy();
+    /// Reads the URLs.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` when one is not that of an http or https proxy.
+    pub(crate) fn read(&self) -> Result<Proxies, PortError> {
+        let mut rules = Matcher::builder().no(self.direct.clone());
         if let Some(url) = &self.http {
-            builder = builder.proxy(Proxy::http(url.expose())?.no_proxy(self.exceptions()));
+            rules = rules.http(usable(url.expose())?);
         }
         if let Some(url) = &self.https {
-            builder = builder.proxy(Proxy::https(url.expose())?.no_proxy(self.exceptions()));
+            rules = rules.https(usable(url.expose())?);
         }
-        Ok(builder)
+        Ok(Proxies(rules.build()))
+    }
+}
+
+/// The URL in full, as the rules need it: they leave out one that they cannot read, and the request would go direct.
+fn usable(text: &str) -> Result<String, PortError> {
+    // A bare `proxy:3128` is usual, and parses as a URL of the scheme `proxy`.
+    let full = match text.contains("://") {
+        true => text.to_owned(),
+        false => format!("http://{text}"),
+    };
+    let parsed = Url::parse(&full).ok();
+    let url = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = url.filter(|url| url.as_str().parse::<Uri>().is_ok());
+    // The URL of a proxy can hold a password, so no error quotes it.
+    url.map(String::from).ok_or_else(|| {
+        PortError::new(Condition::Malformed, "a proxy's url cannot be used")
+            .remedied_by("correct http_proxy, https_proxy or all_proxy in the agent's environment")
+    })
+}
+
+/// The rules of which request goes through which proxy.
+#[derive(Debug)]
+pub(crate) struct Proxies(Matcher);
+
+impl Proxies {
+    /// No proxy at all.
+    pub(crate) fn none() -> Self {
+        Self(Matcher::builder().build())
     }
 
-    /// The proxy for plain http, if there is one.
-    pub fn http(&self) -> Option<&Secret<String>> {
-        self.http.as_ref()
-    }
-
-    /// The proxy for https, if there is one.
-    pub fn https(&self) -> Option<&Secret<String>> {
-        self.https.as_ref()
-    }
-
-    /// Hosts that are reached directly, in the form of `no_proxy`.
-    pub fn direct(&self) -> &str {
-        &self.direct
-    }
-
-    fn exceptions(&self) -> Option<NoProxy> {
-        NoProxy::from_string(&self.direct)
+    /// The proxy for a request to `uri`, if it goes through one.
+    pub(crate) fn of(&self, uri: &Uri) -> Option<Intercept> {
+        self.0.intercept(uri)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HttpSettings;
     use crate::testing::{Reply, Server};
 
     fn settings(pairs: &[(&str, &str)]) -> ProxySettings {
@@ -91,11 +113,13 @@ mod tests {
     }
 
     async fn body_through(proxy: &ProxySettings, url: &str) -> String {
-        let builder = reqwest::Client::builder().tls_certs_only([]);
-        let client = proxy.apply(builder).expect("the settings are valid");
-        let client = client.build().expect("no file is read");
+        let settings = HttpSettings {
+            proxy: proxy.clone(),
+            ca_bundle: None,
+        };
+        let client = settings.build_client().expect("the settings are valid");
         let response = client.get(url).send().await.expect("a server answers");
-        response.text().await.expect("it has a body")
+        response.text(1024).await.expect("it has a body")
     }
 
     #[tokio::test]

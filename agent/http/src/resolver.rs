@@ -8,8 +8,12 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use std::net::{IpAddr, SocketAddr};
+use hyper_util::client::legacy::connect::dns::Name;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tower_service::Service;
 
 /// The one resolver of every client of the agent.
 ///
@@ -39,13 +43,34 @@ impl Resolver {
     }
 }
 
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let resolver = *self;
+/// How a client makes addresses of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// By asking [`Resolver`].
+    Resolved,
+    /// Every name is 127.0.0.1: a resolver might have another address for `localhost`.
+    Loopback,
+}
+
+impl Service<Name> for Names {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = NetError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, NetError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NetError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let names = *self;
         Box::pin(async move {
-            let found = resolver.lookup(name.as_str()).await?;
+            let found = match names {
+                Self::Resolved => Resolver.lookup(name.as_str()).await?,
+                Self::Loopback => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+            };
+            // The connector puts the URL's port, or the scheme's, in the place of port 0.
             let addresses = found.into_iter().map(|address| SocketAddr::new(address, 0));
-            Ok(Box::new(addresses) as Addrs)
+            Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }

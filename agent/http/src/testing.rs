@@ -1,8 +1,8 @@
 //! A small HTTP server for tests: one closure answers, and every request is remembered.
 
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 /// One request as the server read it.
 #[derive(Debug, Clone)]
@@ -161,7 +161,11 @@ pub async fn closed_port() -> String {
     format!("http://{address}")
 }
 
-async fn serve<F: Fn(&Seen) -> Reply>(mut stream: TcpStream, answer: &F, log: &Mutex<Vec<Seen>>) {
+async fn serve<S, F>(mut stream: S, answer: &F, log: &Mutex<Vec<Seen>>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    F: Fn(&Seen) -> Reply,
+{
     let Some(seen) = read_request(&mut stream).await else {
         return;
     };
@@ -178,7 +182,7 @@ async fn serve<F: Fn(&Seen) -> Reply>(mut stream: TcpStream, answer: &F, log: &M
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
+pub(crate) async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> Option<Seen> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -205,7 +209,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
     Some(seen)
 }
 
-async fn read_body(stream: &mut TcpStream, seen: &Seen, mut body: Vec<u8>) -> String {
+async fn read_body<S: AsyncRead + Unpin>(stream: &mut S, seen: &Seen, mut body: Vec<u8>) -> String {
     let length = seen
         .header("content-length")
         .and_then(|text| text.parse().ok());

@@ -2,8 +2,8 @@
 
 use super::pool::Permit;
 use super::request::{Wanted, ask};
+use quake_http::Client;
 use quake_model::ports::{Condition, PortError};
-use reqwest::Client;
 use tokio::task::JoinHandle;
 
 /// How large such a piece is: what waits in memory is at most this for each permit.

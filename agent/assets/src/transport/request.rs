@@ -1,10 +1,9 @@
 //! One request for a file or a piece of it, and what its answer means.
 
 use bytes::Bytes;
-use quake_http::{describe_failure, shown};
+use quake_http::header::{ACCEPT_ENCODING, CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use quake_http::{Client, HeaderMap, Response, StatusCode, describe_failure, shown};
 use quake_model::ports::{Condition, PortError};
-use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, LAST_MODIFIED, RANGE};
-use reqwest::{Client, Response, StatusCode};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl Answer {
     /// `Unreachable` when the mirror stops.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, PortError> {
         let chunk = self.response.chunk().await;
-        chunk.map_err(|error| describe_failure(&self.url, error))
+        chunk.map_err(|failure| describe_failure(&self.url, &failure))
     }
 }
 
@@ -67,15 +66,15 @@ impl Answer {
 ///
 /// `Missing` for 404, `Denied` when the mirror refuses, else `Unreachable`.
 pub(crate) async fn ask(client: &Client, url: &str, wanted: &Wanted) -> Result<Answer, PortError> {
-    let mut request = client.get(url).header("accept-encoding", "identity");
+    let mut request = client.get(url).header(ACCEPT_ENCODING, "identity");
     if let Some(range) = wanted.range() {
-        request = request.header(RANGE, range);
+        request = request.header(RANGE, &range);
         if let Some(validator) = &wanted.validator {
             request = request.header(IF_RANGE, validator);
         }
     }
     let sent = request.send().await;
-    let response = sent.map_err(|error| describe_failure(url, error))?;
+    let response = sent.map_err(|failure| describe_failure(url, &failure))?;
     let headers = response.headers();
     let validator = validator(headers);
     let nothing_follows = response.status() == StatusCode::RANGE_NOT_SATISFIABLE

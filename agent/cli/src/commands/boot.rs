@@ -57,7 +57,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         sim,
         simulated,
     };
-    let host = NodeHost::wire(wiring).map_err(|error| running::usage(&error.to_string()))?;
+    let host = NodeHost::wire(wiring);
     let request = request(arguments, needs_role)?;
     let socket = arguments.run.socket.clone();
     Ok(Run {

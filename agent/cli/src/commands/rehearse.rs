@@ -80,7 +80,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         sim: Some(sim.clone()),
         simulated,
     };
-    let host = NodeHost::wire(wiring).map_err(|error| running::usage(&error.to_string()))?;
+    let host = NodeHost::wire(wiring);
     // What cannot be lowered yet is for the boot itself to report, with its phase and its record.
     if let Ok(spec) = foresee(&host, &configuration, &instance).await {
         sim.change(|region| add_volumes(region, &spec));

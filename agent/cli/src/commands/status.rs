@@ -5,9 +5,13 @@ use crate::exit;
 use crate::output;
 use crate::render::{status_json, status_text};
 use quake_host::sinks::{latest, read_ledger};
+use quake_http::{HttpFailure, build_endpoint_client};
 use quake_model::record::Record;
 use std::path::Path;
 use std::time::Duration;
+
+/// The longest answer that is read: events of a boot are some hundred bytes each, and there are some hundreds.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Prints the status; 0 when ready, 1 when not, and the class's status when the boot failed.
 pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
@@ -73,16 +77,16 @@ pub(crate) async fn ask(
     endpoint: &EndpointArguments,
     path: &str,
     timeout: Duration,
-) -> Result<(u16, String), reqwest::Error> {
-    let builder = reqwest::Client::builder().no_proxy().timeout(timeout);
-    let (client, base) = match endpoint.address {
-        Some(address) => (builder.build()?, format!("http://{address}")),
+) -> Result<(u16, String), HttpFailure> {
+    let (socket, base) = match endpoint.address {
+        Some(address) => (None, format!("http://{address}")),
         None => (
-            builder.unix_socket(endpoint.socket.as_path()).build()?,
+            Some(endpoint.socket.as_path()),
             "http://localhost".to_owned(),
         ),
     };
-    let answer = client.get(format!("{base}{path}")).send().await?;
+    let client = build_endpoint_client(socket, timeout);
+    let answer = client.get(&format!("{base}{path}")).send().await?;
     let status = answer.status().as_u16();
-    Ok((status, answer.text().await?))
+    Ok((status, answer.text(MOST_BYTES).await?))
 }

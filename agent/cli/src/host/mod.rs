@@ -63,14 +63,10 @@ pub(crate) struct Wiring {
 pub(crate) const STORE: &str = "var/lib/quake-agent/store";
 
 impl NodeHost {
-    /// Wires a host; nothing is contacted yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns the port's error when an HTTP client cannot be made, as with an unreadable CA bundle.
-    pub(crate) fn wire(wiring: Wiring) -> Result<Self, PortError> {
+    /// Wires a host; nothing is contacted or read yet.
+    pub(crate) fn wire(wiring: Wiring) -> Self {
         let calls = Calls::new();
-        let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone())?;
+        let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let on_node = !wiring.simulated.contains(&Part::Metadata);
         let surroundings = if on_node {
             Surroundings::Node
@@ -99,7 +95,7 @@ impl NodeHost {
             verify: wiring.verify_assets,
             http: HttpSettings::from_environment(),
         };
-        Ok(Self {
+        Self {
             imds,
             ec2: Ec2::new(aws),
             objects,
@@ -109,11 +105,11 @@ impl NodeHost {
             disks: LinuxDisks::new(),
             kernel: LinuxKernel::new(),
             units: Systemd::new(),
-            probes: HttpProbes::new()?,
+            probes: HttpProbes::new(),
             calls,
             sim: wiring.sim,
             simulated: wiring.simulated,
-        })
+        }
     }
 
     /// Marks assets that were fetched by this run as being on the disk, once they are.
@@ -174,7 +170,6 @@ mod tests {
             sim: None,
             simulated: BTreeSet::new(),
         })
-        .expect("nothing is contacted")
     }
 
     #[tokio::test]

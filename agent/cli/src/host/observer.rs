@@ -4,7 +4,6 @@
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::objects::StateStore;
-use quake_model::ports::PortError;
 use std::path::PathBuf;
 
 /// The services that know about a cluster.
@@ -18,18 +17,14 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Wires the services; nothing is contacted yet. A folder stands for every bucket.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of HTTP settings that cannot be used.
+    /// Wires the services; nothing is contacted or read yet. A folder stands for every bucket.
     pub(crate) fn wire(
         surroundings: Surroundings,
         region: Option<String>,
         folder: Option<PathBuf>,
-    ) -> Result<Self, PortError> {
+    ) -> Self {
         let calls = Calls::new();
-        let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone())?;
+        let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let mut settings = AwsSettings::from_environment(surroundings);
         settings.region = region.or(settings.region);
         let aws = Aws::new(settings, imds.clone(), calls);
@@ -37,10 +32,10 @@ impl Observer {
             Some(folder) => StateStore::with_folder(folder),
             None => StateStore::with_s3(S3::new(aws.clone())),
         };
-        Ok(Self {
+        Self {
             imds,
             ec2: Ec2::new(aws),
             objects,
-        })
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! The SDK's clients: our resolver, our proxies, one TLS provider, no retries, made when first needed.
+//! The SDK's clients: our HTTP client, no retries, made when first needed.
 
-use super::connector::{SdkResolver, proxy_config};
+use super::connector::SdkClient;
 use super::meter::Calls;
 use super::settings::{AwsSettings, CredentialSource, Surroundings};
 use crate::imds::{Imds, ImdsCredentials};
@@ -10,13 +10,8 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
-use aws_sdk_ec2::config::RuntimeComponents;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
-use aws_smithy_http_client::{Builder, Connector};
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use quake_http::{CONNECT_TIMEOUT, HttpSettings, READ_TIMEOUT};
-use quake_model::ports::{Condition, PortError};
+use quake_http::{CONNECT_TIMEOUT, READ_TIMEOUT};
+use quake_model::ports::PortError;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +25,7 @@ const GLOBAL_REGION: &str = "us-east-1";
 
 /// AWS as this process reaches it. Clones share clients, credentials and counters.
 ///
-/// Nothing is read and no connection opened until a request needs it: making a TLS connector takes
-/// milliseconds, and a worker may never call EC2.
+/// Nothing is read and no connection opened until a request needs it: a worker may never call EC2.
 #[derive(Debug, Clone)]
 pub struct Aws(Arc<Shared>);
 
@@ -141,7 +135,7 @@ impl Aws {
     async fn load(&self) -> Result<SdkConfig, PortError> {
         let settings = &self.0.settings;
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(build_http_client(&settings.http)?)
+            .http_client(SdkClient::new(settings.http.build_client()?))
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts());
         if let Ok(name) = AppName::new("quake-agent") {
@@ -186,28 +180,4 @@ fn timeouts() -> TimeoutConfig {
         .read_timeout(READ_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
         .build()
-}
-
-fn build_http_client(http: &HttpSettings) -> Result<SharedHttpClient, PortError> {
-    let mut trust = TrustStore::default();
-    if let Some(pem) = http.read_bundle_pem()? {
-        trust = trust.with_pem_certificate(pem);
-    }
-    let context = TlsContext::builder().with_trust_store(trust).build();
-    let context = context.map_err(|error| {
-        PortError::new(Condition::Malformed, "the TLS settings cannot be used").because(&error)
-    })?;
-    let proxy = proxy_config(&http.proxy);
-    Ok(
-        Builder::new().build_with_connector_fn(move |settings, components| {
-            let mut connector = Connector::builder();
-            connector.set_connector_settings(settings.cloned());
-            connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
-            connector
-                .proxy_config(proxy.clone())
-                .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-                .tls_context(context.clone())
-                .build_with_resolver(SdkResolver)
-        }),
-    )
 }

@@ -16,7 +16,7 @@ where
     let server = Server::start(move |seen| metadata(seen).unwrap_or_else(|| answer(seen))).await;
     let calls = Calls::new();
     let endpoint = MetadataEndpoint::At(server.url(""));
-    let imds = Imds::new(&endpoint, calls.clone()).expect("a client");
+    let imds = Imds::new(&endpoint, calls.clone());
     let url = server.url("");
     let lookup = |name: &str| match name {
         "AWS_ENDPOINT_URL" => Some(url.clone()),

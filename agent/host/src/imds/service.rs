@@ -3,10 +3,9 @@
 use super::token::{Session, open_session};
 use super::{instance, user_data};
 use crate::aws::Calls;
-use quake_http::{build_metadata_client, describe_failure};
+use quake_http::{Client, Response, StatusCode, build_metadata_client, describe_failure};
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::{Condition, Metadata, PortError};
-use reqwest::{Client, Response, StatusCode};
 use std::sync::{Arc, PoisonError};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -68,23 +67,19 @@ pub(super) enum Answer {
 
 impl Imds {
     /// A client for the service at `endpoint`; nothing is asked yet.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed` when the HTTP client cannot be made.
-    pub fn new(endpoint: &MetadataEndpoint, calls: Calls) -> Result<Self, PortError> {
+    pub fn new(endpoint: &MetadataEndpoint, calls: Calls) -> Self {
         Self::with_endpoints(endpoint.urls(), calls)
     }
 
-    pub(super) fn with_endpoints(endpoints: Vec<String>, calls: Calls) -> Result<Self, PortError> {
-        Ok(Self(Arc::new(Service {
-            client: build_metadata_client()?,
+    pub(super) fn with_endpoints(endpoints: Vec<String>, calls: Calls) -> Self {
+        Self(Arc::new(Service {
+            client: build_metadata_client(),
             endpoints,
             session: Mutex::new(None),
             region: OnceCell::new(),
             role: std::sync::Mutex::default(),
             calls,
-        })))
+        }))
     }
 
     /// The region of this instance; asked for once per process.
@@ -147,7 +142,7 @@ impl Imds {
             .header("x-aws-ec2-metadata-token", session.token.expose())
             .send()
             .await;
-        let response = sent.map_err(|error| describe_failure(&url, error))?;
+        let response = sent.map_err(|failure| describe_failure(&url, &failure))?;
         match response.status() {
             StatusCode::OK => read_body(&url, response).await.map(Answer::Found),
             StatusCode::NOT_FOUND => Ok(Answer::NotFound),
@@ -240,7 +235,7 @@ async fn read_body(url: &str, mut response: Response) -> Result<Vec<u8>, PortErr
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| describe_failure(url, error))?
+        .map_err(|failure| describe_failure(url, &failure))?
     {
         if body.len() + chunk.len() > MAX_ANSWER_BYTES {
             let summary = format!("{url} answered more than {MAX_ANSWER_BYTES} bytes");

@@ -2,10 +2,11 @@
 
 use crate::aws::Calls;
 use futures_util::future::{Either, select};
-use quake_http::{describe_failure, is_after_connecting};
+use quake_http::{
+    Client, HttpFailure, Response, StatusCode, describe_failure, is_after_connecting,
+};
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::Secret;
-use reqwest::{Client, Response, StatusCode};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -81,14 +82,20 @@ async fn request_token(
     calls.count("imds:Token");
     let sent = client
         .put(&url)
-        .header("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)
+        .header(
+            "x-aws-ec2-metadata-token-ttl-seconds",
+            &TOKEN_SECONDS.to_string(),
+        )
         .send()
         .await;
-    let response = sent.map_err(|error| silent(&url, error))?;
+    let response = sent.map_err(|failure| silent(&url, &failure))?;
     let asked = Instant::now();
     check_token_status(&url, response.status())?;
     let granted = granted_seconds(&response);
-    let token = response.text().await.map_err(|error| silent(&url, error))?;
+    // A byte more than is believed tells an answer that is too long.
+    let token = response.start(MAX_TOKEN_BYTES + 1).await;
+    let token = token.map_err(|failure| silent(&url, &failure))?;
+    let token = String::from_utf8_lossy(&token).into_owned();
     if !is_plausible(&token) {
         let summary = format!("{url} answered something that is not a token");
         return Err(PortError::new(Condition::Malformed, summary).seen("bytes", token.len()));
@@ -101,9 +108,9 @@ async fn request_token(
 }
 
 /// The error of a token request that was not answered; it names the usual reason for silence after connecting.
-fn silent(url: &str, error: reqwest::Error) -> PortError {
-    let swallowed = is_after_connecting(&error);
-    let described = describe_failure(url, error);
+fn silent(url: &str, failure: &HttpFailure) -> PortError {
+    let swallowed = is_after_connecting(failure);
+    let described = describe_failure(url, failure);
     if swallowed {
         let remedy = "run the agent in the host's network namespace, or raise --http-put-response-hop-limit of the instance: a token answer does not cross more hops than that";
         return described.remedied_by(remedy);

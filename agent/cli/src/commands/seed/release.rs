@@ -2,13 +2,12 @@
 
 use crate::args::seed::{Arch, SeedSources};
 use crate::commands::running::{fail, usage};
-use quake_http::{HttpSettings, describe_failure, shown};
+use quake_http::{Client, HttpSettings, StatusCode, Url, describe_failure, shown};
 use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::PortError;
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_plan::release::{Pin, ReleaseFile, read_published, release_files};
-use reqwest::{Client, StatusCode, Url};
 
 /// The longest file that may hold a digest and the name of what it is of.
 const MOST_BYTES: usize = 4 << 10;
@@ -97,7 +96,7 @@ async fn published(client: &Client, urls: &[String], endings: &[&str]) -> Result
 
 async fn read(client: &Client, url: &str) -> Result<String, PortError> {
     let answered = client.get(url).send().await;
-    let mut response = answered.map_err(|error| describe_failure(url, error))?;
+    let response = answered.map_err(|failure| describe_failure(url, &failure))?;
     let status = response.status();
     if status != StatusCode::OK {
         let summary = format!("{} answered {}", shown(url), status.as_u16());
@@ -106,17 +105,7 @@ async fn read(client: &Client, url: &str) -> Result<String, PortError> {
             summary,
         ));
     }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|error| describe_failure(url, error))?
-    {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > MOST_BYTES {
-            break;
-        }
-    }
-    bytes.truncate(MOST_BYTES);
+    let bytes = response.start(MOST_BYTES).await;
+    let bytes = bytes.map_err(|failure| describe_failure(url, &failure))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -108,7 +108,7 @@ fn named(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
     else {
         return Err(usage("name the cluster: --cluster NAME"));
     };
-    let observer = wire(Surroundings::Elsewhere, arguments, found.folder)?;
+    let observer = wire(Surroundings::Elsewhere, arguments, found.folder);
     Ok(Place {
         observer,
         cluster,
@@ -141,7 +141,7 @@ fn last_part(base: &Location) -> String {
 
 /// This node: its user data says where everything is, and the decision is its own.
 async fn own(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
-    let observer = wire(Surroundings::Node, arguments, None)?;
+    let observer = wire(Surroundings::Node, arguments, None);
     let failed = |error: PortError| {
         let code = match error.condition {
             Condition::Denied => Code::IdentityImdsDisabled,
@@ -173,9 +173,8 @@ fn wire(
     surroundings: Surroundings,
     arguments: &SourceArguments,
     folder: Option<std::path::PathBuf>,
-) -> Result<Observer, u8> {
-    let region = arguments.region.clone();
-    Observer::wire(surroundings, region, folder).map_err(|error| usage(&error.to_string()))
+) -> Observer {
+    Observer::wire(surroundings, arguments.region.clone(), folder)
 }
 
 async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
@@ -298,7 +297,7 @@ async fn recorded(arguments: &SourceArguments, file: &Path, asked: Asked) -> Res
     facts.volumes = recorded.volumes;
     facts.instances = recorded.instances;
     if let Some(base) = &stored.config_base {
-        let observer = wire(Surroundings::Elsewhere, arguments, stored.folder)?;
+        let observer = wire(Surroundings::Elsewhere, arguments, stored.folder);
         let learned = learn(&mut facts, &observer, base).await;
         learned.map_err(|fault| fail(&fault))?;
     }

@@ -337,7 +337,7 @@ async fn an_answer_that_is_no_answer_can_heal() {
 async fn ec2_at(endpoint: String, answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Ec2 {
     let server = Server::start(answer).await;
     let at = MetadataEndpoint::At(server.url(""));
-    let imds = Imds::new(&at, Calls::new()).expect("a client");
+    let imds = Imds::new(&at, Calls::new());
     let settings =
         AwsSettings::from_lookup(
             Surroundings::Node,

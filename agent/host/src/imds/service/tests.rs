@@ -39,10 +39,7 @@ fn imds(server: &Server) -> (Imds, Calls) {
     let calls = Calls::new();
     // The trailing slash is how some tools set it.
     let endpoint = MetadataEndpoint::At(server.url("/"));
-    (
-        Imds::new(&endpoint, calls.clone()).expect("a client"),
-        calls,
-    )
+    (Imds::new(&endpoint, calls.clone()), calls)
 }
 
 async fn fails(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> PortError {
@@ -112,7 +109,7 @@ async fn a_server_failure_can_heal() {
 #[tokio::test]
 async fn a_refused_connection_is_unreachable() {
     let endpoint = MetadataEndpoint::At(closed_port().await);
-    let imds = Imds::new(&endpoint, Calls::new()).expect("a client");
+    let imds = Imds::new(&endpoint, Calls::new());
     let error = imds.read_instance().await.expect_err("nobody listens");
     assert_eq!(error.condition, Condition::Unreachable);
 }
@@ -132,7 +129,7 @@ async fn silence_after_connecting_is_unreachable_and_names_the_hop_limit() {
 async fn the_second_endpoint_is_used_when_the_first_is_closed() {
     let server = Server::start(service).await;
     let endpoints = vec![closed_port().await, server.url("")];
-    let imds = Imds::with_endpoints(endpoints, Calls::new()).expect("a client");
+    let imds = Imds::with_endpoints(endpoints, Calls::new());
     assert!(imds.read_instance().await.is_ok());
 }
 
@@ -141,7 +138,7 @@ async fn the_second_endpoint_is_used_while_the_first_is_silent() {
     let silent = Server::start(|_| Reply::text(200, "").declaring(9).hanging()).await;
     let server = Server::start(service).await;
     let endpoints = vec![silent.url(""), server.url("")];
-    let imds = Imds::with_endpoints(endpoints, Calls::new()).expect("a client");
+    let imds = Imds::with_endpoints(endpoints, Calls::new());
     assert!(imds.read_instance().await.is_ok());
 }
 
@@ -149,7 +146,7 @@ async fn the_second_endpoint_is_used_while_the_first_is_silent() {
 async fn a_prompt_first_endpoint_is_the_only_one_asked() {
     let (first, second) = (Server::start(service).await, Server::start(service).await);
     let endpoints = vec![first.url(""), second.url("")];
-    let imds = Imds::with_endpoints(endpoints, Calls::new()).expect("a client");
+    let imds = Imds::with_endpoints(endpoints, Calls::new());
     imds.read_role().await.expect("the first is well");
     assert_eq!(second.lines(), Vec::<String>::new());
 }
@@ -161,7 +158,7 @@ async fn of_two_failures_a_refusal_is_told_before_silence() {
         vec![closed_port().await, off.url("")],
         vec![off.url(""), closed_port().await],
     ] {
-        let imds = Imds::with_endpoints(endpoints, Calls::new()).expect("a client");
+        let imds = Imds::with_endpoints(endpoints, Calls::new());
         let error = imds.read_role().await.expect_err("neither is well");
         assert_eq!(error.condition, Condition::Denied);
     }

@@ -1,0 +1,127 @@
+//! TLS: who is believed, and the way through a proxy. The certificate, its key and their authority, in `testdata`, are
+//! of these tests alone.
+
+use super::{keep_answering, proxied, text};
+use crate::testing::read_request;
+use crate::{Client, HttpSettings, build_loopback_client, describe_failure};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+const CERTIFICATE: &[u8] = include_bytes!("../../../testdata/mirror.der");
+const KEY: &[u8] = include_bytes!("../../../testdata/mirror-key.der");
+
+/// A mirror that speaks HTTP/1.1 over TLS, for `mirror.test`, `localhost` and 127.0.0.1; its port.
+async fn mirror() -> u16 {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has them")
+        .with_no_client_auth();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
+    let chain = vec![CertificateDer::from(CERTIFICATE)];
+    let mut config = config.with_single_cert(chain, key).expect("they match");
+    // A client that offered HTTP/2 would be given it, and not understand the answer.
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("it is bound").port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                tokio::spawn(keep_answering(stream, "over tls"));
+            }
+        }
+    });
+    port
+}
+
+/// A proxy that connects every client to `port`, whatever it asks for; its port, and the heads it saw.
+async fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let own = listener.local_addr().expect("it is bound").port();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let Some(request) = read_request(&mut stream).await else {
+                continue;
+            };
+            let told = request.header("proxy-authorization").unwrap_or("nothing");
+            let line = format!("{} {} {told}", request.method, request.path);
+            log.lock().expect("nobody panics with it").push(line);
+            let mut upstream = TcpStream::connect(("127.0.0.1", port)).await;
+            let opened = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+            if let (Ok(upstream), Ok(())) = (&mut upstream, opened) {
+                let _ = copy_bidirectional(&mut stream, upstream).await;
+            }
+        }
+    });
+    (own, seen)
+}
+
+fn believing(settings: HttpSettings) -> Client {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let settings = HttpSettings {
+        ca_bundle: Some(folder.join("authority.pem")),
+        ..settings
+    };
+    settings.build_client().expect("the bundle is good")
+}
+
+#[tokio::test]
+async fn an_authority_of_the_bundle_is_believed_for_its_names() {
+    let port = mirror().await;
+    let client = believing(HttpSettings::default());
+    for host in ["localhost", "127.0.0.1"] {
+        let found = text(&client, &format!("https://{host}:{port}/")).await;
+        assert_eq!(found, "over tls");
+    }
+    let url = format!("https://127.0.0.2:{port}/");
+    let failure = client.get(&url).send().await.expect_err("not its name");
+    assert!(failure.is_connect(), "{failure}");
+}
+
+#[tokio::test]
+async fn without_an_authority_https_fails_on_the_certificate_by_name() {
+    let port = mirror().await;
+    let url = format!("https://localhost:{port}/kubelet");
+    let client = HttpSettings::default()
+        .build_client()
+        .expect("nothing is read");
+    // The second has not a single authority, as a system without the package of them.
+    for client in [client, crate::build_metadata_client()] {
+        let failure = client.get(&url).send().await.expect_err("nobody knows it");
+        let told = describe_failure(&url, &failure);
+        assert_eq!(told.summary, format!("{url} could not be connected to"));
+        let names_it = |cause: &String| cause.contains("certificate");
+        assert!(told.causes.iter().any(names_it), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn on_loopback_any_certificate_does_and_every_name_is_this_machine() {
+    let port = mirror().await;
+    let client = build_loopback_client(Duration::from_secs(5));
+    let found = text(&client, &format!("https://node.test:{port}/healthz")).await;
+    assert_eq!(found, "over tls");
+}
+
+#[tokio::test]
+async fn https_goes_through_a_tunnel_and_the_proxy_resolves_the_name() {
+    let (proxy, seen) = proxy(mirror().await).await;
+    let url = format!("http://user:pa55@127.0.0.1:{proxy}");
+    let client = believing(proxied(&[("https_proxy", &url)]));
+    for path in ["kubelet", "kubectl"] {
+        let found = text(&client, &format!("https://mirror.test/{path}")).await;
+        assert_eq!(found, "over tls");
+        tokio::task::yield_now().await;
+    }
+    // One tunnel for both; what goes through it is not the proxy's to see.
+    let told = seen.lock().expect("nobody panics with it").clone();
+    assert_eq!(told, ["CONNECT mirror.test:443 Basic dXNlcjpwYTU1"]);
+}

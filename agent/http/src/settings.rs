@@ -1,0 +1,141 @@
+//! Makes the clients: for mirrors and stores, for the metadata service, and for peers on this machine.
+
+use super::client::{Client, Limits};
+use super::connector::Connector;
+use super::proxy::{Proxies, ProxySettings};
+use super::resolver::Names;
+use super::tls::{Tls, Trust, read_bundle};
+use quake_model::ports::PortError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the metadata service may take for one answer; it is on the same host.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How much of that its connection may take: less, so that a service that cannot be connected to is told apart from
+/// one that does not answer.
+const METADATA_CONNECT: Duration = Duration::from_secs(2);
+
+/// How many redirects are followed; release hosts use two.
+const MAX_REDIRECTS: usize = 5;
+
+/// What every client of the agent shares.
+#[derive(Debug, Clone, Default)]
+pub struct HttpSettings {
+    /// The proxies.
+    pub proxy: ProxySettings,
+    /// A PEM file of certificate authorities trusted beside the system's, for a private mirror.
+    pub ca_bundle: Option<PathBuf>,
+}
+
+impl HttpSettings {
+    /// Proxies from the environment, and `AWS_CA_BUNDLE` if it is set.
+    pub fn from_environment() -> Self {
+        Self {
+            proxy: ProxySettings::from_environment(),
+            ca_bundle: std::env::var_os("AWS_CA_BUNDLE").map(PathBuf::from),
+        }
+    }
+
+    /// Makes the client for mirrors, stores and AWS. It reads the bundle; the system's authorities are read when the
+    /// first https connection is opened.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when the bundle cannot be read, `Malformed` when it or a proxy's URL cannot be used.
+    pub fn build_client(&self) -> Result<Client, PortError> {
+        let extra = self.ca_bundle.as_deref().map(read_bundle).transpose()?;
+        self.client_trusting(Trust::SystemAnd(extra.unwrap_or_default()))
+    }
+
+    fn client_trusting(&self, trust: Trust) -> Result<Client, PortError> {
+        let proxies = Arc::new(self.proxy.read()?);
+        let limits = Limits::default();
+        let connector =
+            Connector::network(Names::Resolved, Tls::new(trust), proxies, limits.connect);
+        Ok(Client::new(connector, limits, MAX_REDIRECTS))
+    }
+}
+
+/// Makes the client for the metadata service: no proxy, no redirect, no authority that would make a TLS peer believed.
+pub fn build_metadata_client() -> Client {
+    let limits = Limits {
+        connect: METADATA_CONNECT,
+        silence: None,
+        whole: Some(METADATA_TIMEOUT),
+    };
+    direct_client(Names::Resolved, Trust::Only(Vec::new()), limits)
+}
+
+/// Makes the client for components on this machine, each request and its answer within `limit`: no proxy, no redirect,
+/// any certificate, and every name is 127.0.0.1.
+pub fn build_loopback_client(limit: Duration) -> Client {
+    direct_client(Names::Loopback, Trust::Anyone, limits_of(limit))
+}
+
+/// Makes the client for the agent itself, at its socket or, without one, at the address in the URL; each request and
+/// its answer within `limit`.
+pub fn build_endpoint_client(socket: Option<&Path>, limit: Duration) -> Client {
+    let limits = limits_of(limit);
+    match socket {
+        Some(path) => Client::new(Connector::socket(path.to_owned(), limit), limits, 0),
+        None => direct_client(Names::Resolved, Trust::Only(Vec::new()), limits),
+    }
+}
+
+fn limits_of(limit: Duration) -> Limits {
+    Limits {
+        connect: limit,
+        silence: None,
+        whole: Some(limit),
+    }
+}
+
+fn direct_client(names: Names, trust: Trust, limits: Limits) -> Client {
+    let proxies = Arc::new(Proxies::none());
+    let connector = Connector::network(names, Tls::new(trust), proxies, limits.connect);
+    Client::new(connector, limits, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::ports::Condition;
+
+    fn bundle_of(contents: &str) -> (tempfile::TempDir, HttpSettings) {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("bundle.pem");
+        std::fs::write(&path, contents).expect("it is ours");
+        let settings = HttpSettings {
+            ca_bundle: Some(path),
+            ..HttpSettings::default()
+        };
+        (folder, settings)
+    }
+
+    #[test]
+    fn a_bundle_that_holds_no_usable_certificate_is_refused_by_name() {
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for contents in ["", "not pem at all", broken] {
+            let (_folder, settings) = bundle_of(contents);
+            let error = settings.build_client().expect_err("nothing can be trusted");
+            assert_eq!(error.condition, Condition::Malformed, "{contents}");
+            assert!(error.summary.contains("bundle.pem"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_url_that_cannot_be_used_is_refused_without_quoting_it() {
+        for url in ["http://user:hunter2@:bad:", "socks5://user:hunter2@proxy"] {
+            let settings = HttpSettings {
+                proxy: ProxySettings::from_lookup(|name| {
+                    (name == "https_proxy").then(|| url.to_owned())
+                }),
+                ca_bundle: None,
+            };
+            let error = settings.build_client().expect_err("no proxy of ours");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Whose certificates are trusted. The system's authorities are read when the first https connection is opened, and
+//! once: that takes milliseconds, which a client that never speaks https does not pay.
+
+use quake_model::ports::{Condition, PortError};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// Whom a client believes.
+#[derive(Debug, Clone)]
+pub(crate) enum Trust {
+    /// The system's authorities, and these beside them.
+    SystemAnd(Vec<CertificateDer<'static>>),
+    /// These alone.
+    Only(Vec<CertificateDer<'static>>),
+    /// Anyone, which is for peers on loopback only.
+    Anyone,
+}
+
+/// The TLS side of a client; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls(Arc<Settings>);
+
+#[derive(Debug)]
+struct Settings {
+    trust: Trust,
+    config: OnceLock<Result<Arc<ClientConfig>, rustls::Error>>,
+}
+
+impl Tls {
+    /// Nothing is read yet.
+    pub(crate) fn new(trust: Trust) -> Self {
+        let config = OnceLock::new();
+        Self(Arc::new(Settings { trust, config }))
+    }
+
+    /// The configuration of every connection; the first call makes it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the library's error when the provider lacks what TLS needs, which would be a defect of the build.
+    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
+        let made = self.0.config.get_or_init(|| make_config(&self.0.trust));
+        made.clone()
+    }
+}
+
+fn make_config(trust: &Trust) -> Result<Arc<ClientConfig>, rustls::Error> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()?;
+    let builder = match trust {
+        // Without any authority, plain http still works, and https fails on the certificate, with its name.
+        Trust::SystemAnd(extra) if extra.is_empty() => {
+            builder.with_root_certificates(Arc::clone(system_roots()))
+        }
+        Trust::SystemAnd(extra) => {
+            let system = RootCertStore::clone(system_roots());
+            builder.with_root_certificates(roots_with(system, extra))
+        }
+        Trust::Only(authorities) => {
+            builder.with_root_certificates(roots_with(RootCertStore::empty(), authorities))
+        }
+        Trust::Anyone => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(BelieveAnyone)),
+    };
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn roots_with(mut roots: RootCertStore, extra: &[CertificateDer<'static>]) -> RootCertStore {
+    roots.add_parsable_certificates(extra.iter().cloned());
+    roots
+}
+
+/// The system's authorities, read once in a process. What cannot be read is left out: a distribution's bundle may hold
+/// an odd one.
+fn system_roots() -> &'static Arc<RootCertStore> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    ROOTS.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Arc::new(roots)
+    })
+}
+
+/// Reads a bundle of authorities, each proven to be one that can be used.
+///
+/// # Errors
+///
+/// `Io` when it cannot be read, `Malformed` when it holds none, or one that cannot be used.
+pub(crate) fn read_bundle(path: &Path) -> Result<Vec<CertificateDer<'static>>, PortError> {
+    let pem = std::fs::read(path).map_err(|error| {
+        let summary = format!("the certificate bundle {} cannot be read", path.display());
+        PortError::new(Condition::Io, summary).because(&error)
+    })?;
+    let malformed = || {
+        let summary = format!("{} holds no usable certificate", path.display());
+        PortError::new(Condition::Malformed, summary)
+    };
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let certificates = read.map_err(|error| malformed().because(&error))?;
+    if certificates.is_empty() {
+        return Err(malformed());
+    }
+    let mut trial = RootCertStore::empty();
+    for certificate in &certificates {
+        let added = trial.add(certificate.clone());
+        added.map_err(|error| malformed().because(&error))?;
+    }
+    Ok(certificates)
+}
+
+/// Takes every certificate for good: whoever can answer on loopback is on this machine already.
+#[derive(Debug)]
+struct BelieveAnyone;
+
+impl ServerCertVerifier for BelieveAnyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let provider = default_provider();
+        provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
