@@ -61,10 +61,10 @@ pub(crate) async fn run(run: Run) -> u8 {
     sinks.push(Box::new(publish));
     let emitter = Emitter::new(Box::new(|| SystemClock.now()), sinks);
     let (handle, stop) = stop_signal();
+    // One listener for the whole run: a signal between the boot and the wait after it must not be lost.
     let signals = tokio::spawn(stop_on_signals(handle));
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
     boot_reading_ahead(&run, &emitter, stop).await;
-    signals.abort();
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -73,11 +73,11 @@ pub(crate) async fn run(run: Run) -> u8 {
         close(&record, &run.root, run.output);
     }
     if record.is_ready() && !run.exit_when_ready {
-        // Nobody waits for this: what is fetched is used from memory long before it is on the disk.
-        if let Err(error) = run.host.settle_assets().await {
-            output::error_line(format_args!("warning: {error}"));
+        say_that_it_stays(&served, run.output);
+        tokio::select! {
+            _ = signals => {}
+            () = settle_and_stay(&run.host) => {}
         }
-        stay(&served, run.output).await;
     }
     if let Some(watchdog) = watchdog {
         watchdog.abort();
@@ -239,8 +239,16 @@ async fn wait_for_signal() -> &'static str {
     }
 }
 
-/// Stays after a boot that became ready, to report until told to stop.
-async fn stay(served: &Served, output: OutputFormat) {
+/// Brings what was fetched onto the disk, which nobody waits for: it is used from memory long before. Never ends.
+async fn settle_and_stay(host: &NodeHost) {
+    if let Err(error) = host.settle_assets().await {
+        output::error_line(format_args!("warning: {error}"));
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Says where a boot that became ready is told of from now on.
+fn say_that_it_stays(served: &Served, output: OutputFormat) {
     if output == OutputFormat::Text {
         match served.address {
             Some(address) => {
@@ -251,7 +259,6 @@ async fn stay(served: &Served, output: OutputFormat) {
             None => output::line(format_args!("staying until told to stop (Ctrl-C)")),
         }
     }
-    wait_for_signal().await;
 }
 
 /// Tells systemd, as often as its watchdog wants, that the process lives.
