@@ -143,7 +143,8 @@ impl<'a> Fetch<'a> {
         };
         let failed: Vec<FailedMirror> = self.failed.values().cloned().collect();
         let mut doubtful: Vec<Mirror> = self.mirrors();
-        doubtful.retain(|it| self.failed.get(&it.number).is_some_and(is_doubtful));
+        // One that was not asked yet, because the one before it gave wrong bytes, may have the right ones.
+        doubtful.retain(|it| self.failed.get(&it.number).is_none_or(is_doubtful));
         if same_digest(&failed).is_some() {
             return Err(sum_up(self.asset, &failed));
         }

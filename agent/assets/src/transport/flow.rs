@@ -99,7 +99,7 @@ impl<'a> Flow<'a> {
             return Ok(());
         };
         let number = piece.mirror;
-        let fetched = match self.patience(SLOW_AFTER) {
+        let fetched = match self.patience_with(number) {
             Some(patience) => timeout(patience, piece.bytes()).await,
             None => Ok(piece.bytes().await),
         };
@@ -143,7 +143,9 @@ impl<'a> Flow<'a> {
             self.ahead.clear();
         }
         let before = arrival.received;
-        let ended = self.stream(&mut answer, arrival, &mut skip, until).await?;
+        let ended = self
+            .stream((mirror.number, &mut answer), arrival, &mut skip, until)
+            .await?;
         drop(permit);
         let is_short = until
             .or(self.known.total)
@@ -169,7 +171,7 @@ impl<'a> Flow<'a> {
     /// Streams an answer; returns how it failed, if it did.
     async fn stream(
         &mut self,
-        answer: &mut Answer,
+        (number, answer): (usize, &mut Answer),
         arrival: &mut Arrival,
         skip: &mut u64,
         until: Option<u64>,
@@ -179,7 +181,7 @@ impl<'a> Flow<'a> {
             if until.is_some_and(|until| arrival.received >= until) {
                 return Ok(None);
             }
-            let chunk = match self.patience(SLOW_AFTER) {
+            let chunk = match self.patience_with(number) {
                 Some(patience) => timeout(patience, answer.chunk()).await,
                 None => Ok(answer.chunk().await),
             };
@@ -199,7 +201,7 @@ impl<'a> Flow<'a> {
             self.hand_over(arrival, &bytes).await?;
             if began.elapsed() >= SLOW_AFTER {
                 let rate = (arrival.received - at) / SLOW_AFTER.as_secs();
-                if rate < SLOW_BYTES && *skip == 0 && self.patience(SLOW_AFTER).is_some() {
+                if rate < SLOW_BYTES && *skip == 0 && self.patience_with(number).is_some() {
                     let summary = format!("it gave {rate} bytes a second");
                     return Ok(Some(PortError::new(Condition::Unreachable, summary)));
                 }
@@ -333,12 +335,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// How long to wait for a mirror; `None` where there is no other to turn to.
-    fn patience(&self, patience: Duration) -> Option<Duration> {
+    /// How long to wait for this mirror; `None` where there is no other to turn to. The one that is waited for need not
+    /// be the first: a piece fetched ahead may be of one that has failed since.
+    fn patience_with(&self, number: usize) -> Option<Duration> {
         let now = Instant::now();
-        let others = self.course.mirrors.iter().skip(1);
-        let mut healthy = others.filter(|mirror| !self.breakers.is_open(&mirror.host, now));
-        healthy.next().map(|_| patience)
+        let mut others = self.course.mirrors.iter().filter(|it| it.number != number);
+        let has_other = others.any(|mirror| !self.breakers.is_open(&mirror.host, now));
+        has_other.then_some(SLOW_AFTER)
     }
 
     fn gave(&mut self, number: usize) {
