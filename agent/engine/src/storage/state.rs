@@ -105,7 +105,8 @@ impl Waiting {
     }
 }
 
-/// Volumes in an order that means nothing, so that two answers can be compared.
+/// Volumes in an order that means nothing, each once, so that two answers can be compared: where an answer has several
+/// pages, a volume may stand on two of them. One that they show differently stays twice.
 pub(crate) fn sorted(mut volumes: Vec<VolumeFacts>) -> Vec<VolumeFacts> {
     for volume in &mut volumes {
         volume
@@ -113,5 +114,54 @@ pub(crate) fn sorted(mut volumes: Vec<VolumeFacts>) -> Vec<VolumeFacts> {
             .sort_by(|a, b| a.instance_id.cmp(&b.instance_id));
     }
     volumes.sort_by(|a, b| a.volume_id.cmp(&b.volume_id));
-    volumes
+    let mut once: Vec<VolumeFacts> = Vec::with_capacity(volumes.len());
+    for volume in volumes {
+        let same = once.iter().rev();
+        let mut same = same.take_while(|it| it.volume_id == volume.volume_id);
+        if !same.any(|it| *it == volume) {
+            once.push(volume);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::facts::VolumeState;
+    use quake_model::time::Timestamp;
+    use std::collections::BTreeMap;
+
+    fn volume(id: &str, state: VolumeState) -> VolumeFacts {
+        VolumeFacts {
+            volume_id: id.to_owned(),
+            zone: "us-east-1a".to_owned(),
+            state,
+            size_gib: 20,
+            created: Timestamp(0),
+            encrypted: true,
+            multi_attach: false,
+            snapshot_id: None,
+            tags: BTreeMap::new(),
+            attachments: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_volume_on_two_pages_of_an_answer_does_not_make_the_world_another() {
+        let [a, b] = ["vol-a", "vol-b"].map(|id| volume(id, VolumeState::Available));
+        let mut settling = Settling::default();
+        for pages in [[&a, &b, &a], [&b, &b, &a], [&b, &a, &b]] {
+            settling.see(&sorted(pages.map(Clone::clone).to_vec()));
+        }
+        assert!(settling.is_confirmed());
+    }
+
+    #[test]
+    fn what_two_pages_show_differently_stays() {
+        let [before, after] =
+            [VolumeState::Available, VolumeState::InUse].map(|state| volume("vol-a", state));
+        let shown = vec![before.clone(), after.clone(), before];
+        assert_eq!(sorted(shown).len(), 2);
+    }
 }
