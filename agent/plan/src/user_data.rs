@@ -2,9 +2,13 @@
 //!
 //! kops wraps the three documents as here-documents of a shell script, and that script, where the operator
 //! adds user data of their own, as a part of a MIME message; tools around it may encode either in base64.
-//! A gzip layer is taken off before, by whoever fetched the user data.
+//! What [`render`] makes is the same script with a delivery of the agent, and may also be a file that a cloud-config
+//! writes. A gzip layer is taken off before, by whoever fetched the user data.
 
+mod cloud_config;
+pub mod explain;
 mod mime;
+pub mod render;
 
 use crate::yaml::as_text;
 use base64::Engine as _;
@@ -15,6 +19,11 @@ use quake_model::fault::{Code, Fault};
 const MOST_BYTES: usize = 4 << 20;
 /// How many layers are taken off; kops makes two.
 const MOST_LAYERS: usize = 4;
+
+/// The most bytes of user data that EC2 takes, before base64 (EC2 API reference, `RunInstances`, `UserData`).
+pub const LIMIT_BYTES: usize = 16_384;
+/// From this size on there is little room left below [`LIMIT_BYTES`]: nine tenths of it.
+pub const NEAR_LIMIT_BYTES: usize = LIMIT_BYTES / 10 * 9;
 
 /// What user data holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +49,7 @@ pub fn find_documents(bytes: &[u8]) -> Result<UserDataDocuments, Fault> {
     if bytes.len() > MOST_BYTES {
         return Err(search.unusable(bytes, "the user data is too large"));
     }
-    search.look(bytes, &mut Vec::new())?;
+    search.look(bytes, None, &mut Vec::new())?;
     let Some((kube_env, form)) = search.kube_env.take() else {
         let summary = if bytes.is_empty() {
             "there is no user data"
@@ -77,7 +86,13 @@ impl Search {
         fault
     }
 
-    fn look(&mut self, bytes: &[u8], layers: &mut Vec<&'static str>) -> Result<(), Fault> {
+    /// Looks into bytes; `kind` is the media type that a message gives them.
+    fn look(
+        &mut self,
+        bytes: &[u8],
+        kind: Option<&str>,
+        layers: &mut Vec<&'static str>,
+    ) -> Result<(), Fault> {
         if layers.len() >= MOST_LAYERS {
             return Ok(());
         }
@@ -86,8 +101,14 @@ impl Search {
             for part in message.parts {
                 let summary = format!("{}, {} bytes", part.kind, part.body.len());
                 self.seen.push(summary);
-                self.look(&part.body, layers)?;
+                self.look(&part.body, Some(&part.kind), layers)?;
             }
+            layers.pop();
+            return Ok(());
+        }
+        if cloud_config::is_one(bytes, kind) {
+            layers.push("cloud-config");
+            self.cloud_config(bytes, layers)?;
             layers.pop();
             return Ok(());
         }
@@ -97,8 +118,32 @@ impl Search {
         if let Some(decoded) = decode(bytes) {
             layers.push("base64");
             self.seen.push(format!("base64 of {}", describe(&decoded)));
-            self.look(&decoded, layers)?;
+            self.look(&decoded, None, layers)?;
             layers.pop();
+        }
+        Ok(())
+    }
+
+    /// Takes the documents out of the files that a cloud-config writes. One that cannot be read may be the operator's
+    /// own, beside a script that holds everything, and so stops nothing.
+    fn cloud_config(&mut self, bytes: &[u8], layers: &mut Vec<&'static str>) -> Result<(), Fault> {
+        let files = match cloud_config::written_files(bytes) {
+            Ok(written) => written.files,
+            Err(fault) => {
+                self.seen
+                    .push(format!("cloud-config, {}", place_of(&fault)));
+                return Ok(());
+            }
+        };
+        for file in files {
+            let Some(content) = file.content else {
+                self.seen.push(format!("file {}, compressed", file.path));
+                continue;
+            };
+            match document_named(&file.path) {
+                Some(name) => self.keep(name, as_text(name, &content)?, layers, bytes)?,
+                None => self.look(&content, None, layers)?,
+            }
         }
         Ok(())
     }
@@ -133,7 +178,9 @@ impl Search {
                 return Err(self.unusable(bytes, &summary));
             }
             any = true;
-            self.keep(name, as_text(name, &content)?, layers, bytes)?;
+            let mut layers = layers.to_vec();
+            layers.push("shell script");
+            self.keep(name, as_text(name, &content)?, &layers, bytes)?;
         }
         Ok(any)
     }
@@ -157,9 +204,7 @@ impl Search {
         let text = text.to_owned();
         match name {
             "kube_env.yaml" => {
-                let mut form = layers.to_vec();
-                form.push("shell script");
-                self.kube_env = Some((text, form.join(", ")));
+                self.kube_env = Some((text, layers.join(", ")));
             }
             "cluster_spec.yaml" => self.cluster_spec = Some(text),
             _ => self.ig_spec = Some(text),
@@ -176,7 +221,7 @@ struct Start<'a> {
     dashed: bool,
 }
 
-/// Reads `cat > <name> << 'MARKER'`, in any order of its parts.
+/// Reads `cat > <name> << 'MARKER'`, in any order of its parts, and `: <name> << 'MARKER'`, which writes nothing.
 fn read_start(line: &str) -> Option<Start<'_>> {
     let (before, after) = line.split_once("<<")?;
     if before.trim_start().starts_with('#') {
@@ -195,10 +240,9 @@ fn read_start(line: &str) -> Option<Start<'_>> {
             after.split_at(end)
         }
     };
-    let target = target(before).or_else(|| target(rest))?;
-    let name = target.rsplit('/').next().unwrap_or_default();
-    let names = ["kube_env.yaml", "cluster_spec.yaml", "ig_spec.yaml"];
-    let name = names.into_iter().find(|known| *known == name)?;
+    let noted = before.trim_start().strip_prefix(": ").map(str::trim);
+    let target = target(before).or_else(|| target(rest)).or(noted)?;
+    let name = document_named(target)?;
     let literal = quote.is_some() || marker.starts_with('\\');
     let marker = marker.trim_start_matches('\\');
     (!marker.is_empty()).then_some(Start {
@@ -207,6 +251,22 @@ fn read_start(line: &str) -> Option<Start<'_>> {
         literal,
         dashed,
     })
+}
+
+/// The document that a file of this path is.
+fn document_named(path: &str) -> Option<&'static str> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let names = ["kube_env.yaml", "cluster_spec.yaml", "ig_spec.yaml"];
+    names.into_iter().find(|known| *known == name)
+}
+
+/// What is wrong with a document and where, in words.
+fn place_of(fault: &Fault) -> String {
+    let summary = &fault.summary;
+    match (fault.evidence_named("line"), fault.evidence_named("column")) {
+        (Some(line), Some(column)) => format!("{summary} (line {line}, column {column})"),
+        _ => summary.clone(),
+    }
 }
 
 /// The file a command writes to.

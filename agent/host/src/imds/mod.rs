@@ -8,3 +8,4 @@ mod user_data;
 
 pub use credentials::ImdsCredentials;
 pub use service::{Imds, MetadataEndpoint};
+pub use user_data::{compress, decompress};

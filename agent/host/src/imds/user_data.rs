@@ -1,6 +1,7 @@
-//! Unpacks user data that a tool compressed to fit EC2's 16 KiB.
+//! Unpacks user data that a tool compressed to fit EC2's 16 KiB, and compresses what is made here.
 
-use flate2::read::MultiGzDecoder;
+use flate2::Compression;
+use flate2::read::{GzEncoder, MultiGzDecoder};
 use quake_model::ports::{Condition, PortError};
 use std::io::Read;
 
@@ -15,7 +16,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// # Errors
 ///
 /// `Malformed` when it begins like gzip and is not, or unpacks to more than a mebibyte.
-pub(super) fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, PortError> {
+pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, PortError> {
     if !bytes.starts_with(&GZIP_MAGIC) {
         return Ok(bytes);
     }
@@ -38,17 +39,38 @@ pub(super) fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, PortError> {
     Ok(unpacked)
 }
 
+/// User data as gzip, without a time in it, so that the same text is the same bytes.
+///
+/// # Errors
+///
+/// `Io`, which memory never has.
+pub fn compress(text: &str) -> Result<Vec<u8>, PortError> {
+    let mut packed = Vec::new();
+    let mut encoder = GzEncoder::new(text.as_bytes(), Compression::best());
+    let read = encoder.read_to_end(&mut packed);
+    read.map_err(|error| {
+        PortError::new(Condition::Io, "the user data cannot be compressed").because(&error)
+    })?;
+    Ok(packed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use flate2::write;
     use std::io::Write;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let mut encoder = write::GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(bytes).expect("memory takes it");
         encoder.finish().expect("memory takes it")
+    }
+
+    #[test]
+    fn what_is_compressed_here_unpacks_to_itself_and_is_the_same_each_time() {
+        let packed = compress("#!/bin/sh\n").expect("memory takes it");
+        assert_eq!(compress("#!/bin/sh\n"), Ok(packed.clone()));
+        assert_eq!(decompress(packed), Ok(b"#!/bin/sh\n".to_vec()));
     }
 
     #[test]

@@ -12,6 +12,8 @@ const MOST_HEADERS: usize = 64 << 10;
 pub(super) struct Message {
     /// Its parts, in order.
     pub(super) parts: Vec<Part>,
+    /// Whether the line that ends it is there.
+    pub(super) is_whole: bool,
 }
 
 /// A part of a message.
@@ -20,6 +22,8 @@ pub(super) struct Part {
     pub(super) kind: String,
     /// Its content, decoded; empty where the encoding is not known or does not decode.
     pub(super) body: Vec<u8>,
+    /// The encoding, where it is not known or the content does not decode.
+    pub(super) undecodable: Option<String>,
 }
 
 /// Reads a multipart message; `None` for bytes that are none.
@@ -32,9 +36,10 @@ pub(super) fn read(bytes: &[u8]) -> Option<Message> {
         return None;
     }
     let boundary = parameter(content_type, "boundary")?;
-    let parts = split_parts(body, &boundary).into_iter().map(read_part);
+    let (parts, is_whole) = split_parts(body, &boundary);
     Some(Message {
-        parts: parts.collect(),
+        parts: parts.into_iter().map(read_part).collect(),
+        is_whole,
     })
 }
 
@@ -88,7 +93,8 @@ fn parameter(value: &str, name: &str) -> Option<String> {
     })
 }
 
-fn split_parts<'a>(body: &'a [u8], boundary: &str) -> Vec<&'a [u8]> {
+/// The parts, and whether the line that ends the message is there.
+fn split_parts<'a>(body: &'a [u8], boundary: &str) -> (Vec<&'a [u8]>, bool) {
     let delimiter = format!("--{boundary}");
     let last = format!("{delimiter}--");
     let mut parts = Vec::new();
@@ -103,14 +109,14 @@ fn split_parts<'a>(body: &'a [u8], boundary: &str) -> Vec<&'a [u8]> {
             }
             start = (!ends).then_some(at + line.len());
             if ends || parts.len() >= MOST_PARTS {
-                return parts;
+                return (parts, ends);
             }
         }
         at += line.len();
     }
     // A message that lost its end still has its last part.
     parts.extend(start.map(|start| &body[start..]));
-    parts
+    (parts, false)
 }
 
 fn read_part(bytes: &[u8]) -> Part {
@@ -122,20 +128,21 @@ fn read_part(bytes: &[u8]) -> Part {
     let kind = header(&headers, "content-type").unwrap_or("text/plain");
     let encoding = header(&headers, "content-transfer-encoding").unwrap_or("7bit");
     let multipart = kind.to_ascii_lowercase().starts_with("multipart/");
-    let body = if multipart {
+    let decoded = if multipart {
         // The part is a message itself; its headers belong to it.
-        bytes.to_vec()
+        Some(bytes.to_vec())
     } else {
         decode(body, encoding)
     };
     let kind = kind.split(';').next().unwrap_or_default().trim();
     Part {
         kind: kind.to_owned(),
-        body,
+        undecodable: decoded.is_none().then(|| encoding.to_owned()),
+        body: decoded.unwrap_or_default(),
     }
 }
 
-fn decode(body: &[u8], encoding: &str) -> Vec<u8> {
+fn decode(body: &[u8], encoding: &str) -> Option<Vec<u8>> {
     match encoding.to_ascii_lowercase().as_str() {
         "base64" => {
             let digits: Vec<u8> = body
@@ -143,11 +150,11 @@ fn decode(body: &[u8], encoding: &str) -> Vec<u8> {
                 .copied()
                 .filter(|byte| !byte.is_ascii_whitespace())
                 .collect();
-            STANDARD.decode(digits).unwrap_or_default()
+            STANDARD.decode(digits).ok()
         }
-        "quoted-printable" => decode_quoted_printable(body),
-        "7bit" | "8bit" | "binary" => body.to_vec(),
-        _ => Vec::new(),
+        "quoted-printable" => Some(decode_quoted_printable(body)),
+        "7bit" | "8bit" | "binary" => Some(body.to_vec()),
+        _ => None,
     }
 }
 

@@ -26,4 +26,4 @@ pub use documents::{
 pub use environment::{KubeEnv, read_kube_env};
 pub use lower::{Lowered, Sources, lower};
 pub use members::{EtcdMembers, read_etcd_members};
-pub(in crate::dialect) use recognise::{check, check_named};
+pub(crate) use recognise::{check, check_named};

@@ -7,7 +7,7 @@ use crate::yaml::Yaml;
 use quake_model::fault::Fault;
 
 /// Everything wrong with a document of this dialect; `None` for a document that is none.
-pub(in crate::dialect) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
+pub(crate) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
     let ours = |version: &str| version.starts_with("kops/") || version.starts_with("kops.k8s.io/");
     let object = root.text_of("apiVersion").is_none_or(ours);
     match root.text_of("kind") {
@@ -36,7 +36,7 @@ pub(in crate::dialect) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>>
 }
 
 /// Everything wrong with the document that user data calls `name`.
-pub(in crate::dialect) fn check_named(source: &str, name: &str, root: &Yaml) -> Vec<Fault> {
+pub(crate) fn check_named(source: &str, name: &str, root: &Yaml) -> Vec<Fault> {
     match name {
         "kube_env.yaml" => environment::survey(source, root),
         "cluster_spec.yaml" => documents::survey(source, root, Form::Inline, "Cluster"),
