@@ -1,8 +1,10 @@
 //! The command line.
 
 pub(crate) mod iam;
+pub(crate) mod install;
 pub(crate) mod seed;
 pub(crate) mod store;
+pub(crate) mod user_data;
 mod volumes;
 
 pub(crate) use volumes::{
@@ -49,6 +51,12 @@ pub(crate) enum Command {
     Seed(Box<seed::SeedArguments>),
     /// Look after the store of assets
     Store(store::StoreArguments),
+    /// Make the user data that brings the agent to an instance, and explain user data
+    #[command(after_help = user_data::EXAMPLES)]
+    UserData(Box<user_data::UserDataArguments>),
+    /// Install this binary and its units on a machine, or into an image
+    #[command(after_help = install::EXAMPLES)]
+    Install(install::InstallArguments),
     /// Print the version
     Version(VersionArguments),
 }

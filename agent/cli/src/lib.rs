@@ -64,6 +64,8 @@ async fn dispatch(command: Command) -> u8 {
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
         Command::Seed(arguments) => commands::seed::run(*arguments).await,
         Command::Store(arguments) => commands::store::run(arguments).await,
+        Command::UserData(arguments) => commands::user_data::run(*arguments),
+        Command::Install(arguments) => commands::install::run(&arguments).await,
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }

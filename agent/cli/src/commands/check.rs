@@ -21,6 +21,13 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
                 continue;
             }
         };
+        let bytes = match quake_host::imds::decompress(bytes) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                status = status.max(usage(&format!("{source} cannot be read: {error}")));
+                continue;
+            }
+        };
         let findings = dialect::check(&source, &bytes);
         // A weak digest is what old clusters have; it is said, and it is no mistake in the file.
         let is_error = |code| code != Code::ConfigWeakDigest;

@@ -297,15 +297,17 @@ pub(crate) fn configuration(arguments: &ConfigurationArguments) -> Result<Config
     })
 }
 
-/// Reads one document of the configuration.
+/// Reads one document of the configuration, or user data, which may be compressed.
 ///
 /// # Errors
 ///
 /// As [`configuration`]; a file that is not text is a fault of the configuration.
 pub(crate) fn document(path: &Path) -> Result<Document, u8> {
     let source = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| usage(&format!("{source} cannot be read: {error}")))?;
+    let cannot =
+        |error: &dyn std::fmt::Display| usage(&format!("{source} cannot be read: {error}"));
+    let bytes = std::fs::read(path).map_err(|error| cannot(&error))?;
+    let bytes = quake_host::imds::decompress(bytes).map_err(|error| cannot(&error))?;
     match quake_plan::yaml::as_text(&source, &bytes) {
         Ok(text) => Ok(Document {
             source,

@@ -9,6 +9,7 @@ pub(crate) mod store;
 mod summary;
 mod table;
 mod transfer;
+pub(crate) mod user_data;
 pub(crate) mod volumes;
 
 pub(crate) use fault::{fault_json, fault_text};

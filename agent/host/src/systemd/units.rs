@@ -36,6 +36,16 @@ impl Systemd {
         Self::default()
     }
 
+    /// Asks for a start and does not wait for its end, as `systemctl start --no-block` does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Units::reload_units`]; and systemd's refusal, as of a unit that is masked.
+    pub async fn queue_start(&self, unit: &str) -> Result<(), PortError> {
+        let _: OwnedObjectPath = self.bus.manage("StartUnit", &(unit, "replace")).await?;
+        Ok(())
+    }
+
     /// systemd on the bus at a D-Bus address, such as `unix:path=/run/dbus/system_bus_socket`.
     pub fn at(address: &str) -> Self {
         Self {

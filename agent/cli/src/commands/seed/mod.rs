@@ -10,6 +10,7 @@ pub(super) mod verify;
 
 pub(crate) use fetching::Brought;
 pub(crate) use show::Covered;
+pub(crate) use sources::node_document_in;
 pub(crate) use verify::{Checked, CheckedAsset};
 
 use super::running::{fail, usage};

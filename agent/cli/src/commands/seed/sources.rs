@@ -114,7 +114,18 @@ fn unpinned(store: &str, group: &str) -> u8 {
 /// A node's `kube_env.yaml`, out of its user data if the file is that.
 fn node_document(file: &Path) -> Result<Document, u8> {
     let given = document(file)?;
-    let is_user_data = given.text.starts_with("#!") || given.text.contains("\nContent-Type: ");
+    node_document_in(given)
+}
+
+/// The `kube_env.yaml` that a document is, or holds if it is user data.
+///
+/// # Errors
+///
+/// Prints why user data holds none, and returns the exit status.
+pub(crate) fn node_document_in(given: Document) -> Result<Document, u8> {
+    let is_user_data = given.text.starts_with("#!")
+        || given.text.starts_with("#cloud-config")
+        || given.text.contains("\nContent-Type: ");
     if !is_user_data {
         return Ok(given);
     }

@@ -1,0 +1,229 @@
+//! `install`: this binary and its units, on a machine or into an image. One file is then all that has to be delivered.
+
+use crate::args::install::InstallArguments;
+use crate::exit;
+use crate::output;
+use quake_host::systemd::Systemd;
+use quake_model::fault::Class;
+use quake_model::ports::{PortError, Units};
+use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// Where the unit expects the binary.
+const BINARY: &str = "usr/local/bin/quake-agent";
+/// Where locally installed units are (systemd.unit(5)); /etc is left to the administrator, whose files win.
+const UNITS: &str = "usr/local/lib/systemd/system";
+/// The unit whose start brings everything up.
+const READY: &str = "quake-ready.target";
+
+/// The files, and what is in them.
+const FILES: &[(&str, &str)] = &[
+    (
+        "usr/local/lib/systemd/system/quake-agent.service",
+        include_str!("../../../../systemd/quake-agent.service"),
+    ),
+    (
+        "usr/local/lib/systemd/system/quake-ready.target",
+        include_str!("../../../../systemd/quake-ready.target"),
+    ),
+    (
+        "usr/local/lib/systemd/system-preset/90-quake-agent.preset",
+        include_str!("../../../../systemd/90-quake-agent.preset"),
+    ),
+    (
+        "usr/local/lib/tmpfiles.d/quake-agent.conf",
+        include_str!("../../../../systemd/quake-agent.conf"),
+    ),
+];
+
+/// What `[Install]` of both units asks for.
+const ENABLED: &[&str] = &["quake-agent.service", READY];
+const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    New,
+    Same,
+}
+
+/// Installs; the exit status.
+pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
+    let is_machine = arguments.root == Path::new("/");
+    if arguments.start && !is_machine {
+        output::error_line("error: an image cannot be started: leave out --start or --root");
+        return exit::USAGE;
+    }
+    let changed = match install(&arguments.root) {
+        Ok(changed) => changed,
+        Err((path, error)) => return cannot(&path, &error),
+    };
+    warn_of_others(&arguments.root);
+    // As sd_booted(3): an image is also installed into from inside, where no systemd runs.
+    let is_booted = is_machine && Path::new("/run/systemd/system").is_dir();
+    if !is_booted {
+        return exit::DONE;
+    }
+    match bring_up(changed, arguments.start).await {
+        Ok(()) => exit::DONE,
+        Err(error) => {
+            output::error_line(format_args!(
+                "error: the files are installed, and systemd could not be told: {error}\n  fix: systemctl daemon-reload; systemctl start --no-block {READY}"
+            ));
+            Class::Transient.exit_status()
+        }
+    }
+}
+
+/// Writes what is not there yet; whether there was anything.
+fn install(root: &Path) -> Result<bool, (PathBuf, io::Error)> {
+    let mut changed = false;
+    let mut note = |path: &Path, written: io::Result<Written>| {
+        let written = written.map_err(|error| (path.to_owned(), error))?;
+        let word = match written {
+            Written::New => "written",
+            Written::Same => "unchanged",
+        };
+        output::line(format_args!("{word}  {}", path.display()));
+        changed |= written == Written::New;
+        Ok(())
+    };
+    let binary = root.join(BINARY);
+    note(&binary, install_binary(&binary))?;
+    for (path, text) in FILES {
+        let path = root.join(path);
+        note(&path, write_file(&path, text.as_bytes(), 0o644))?;
+    }
+    for unit in ENABLED {
+        let link = root.join(WANTS).join(unit);
+        note(
+            &link,
+            link_to(&link, &Path::new("/").join(UNITS).join(unit)),
+        )?;
+    }
+    Ok(changed)
+}
+
+/// Copies this program, unless it is the one that is there.
+fn install_binary(target: &Path) -> io::Result<Written> {
+    let own = std::fs::canonicalize("/proc/self/exe")?;
+    if std::fs::canonicalize(target).is_ok_and(|there| there == own) {
+        return Ok(Written::Same);
+    }
+    write_file(target, &std::fs::read(own)?, 0o755)
+}
+
+/// Writes a file whole or not at all: beside its place, then moved there.
+fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<Written> {
+    if std::fs::read(path).is_ok_and(|there| there == content) {
+        return Ok(Written::Same);
+    }
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder.join(format!(".{name}.{}", std::process::id()));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(content)?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| std::fs::rename(&beside, path))
+        .inspect_err(|_| {
+            // What could not be finished is no use to anyone.
+            let _ = std::fs::remove_file(&beside);
+        })?;
+    Ok(Written::New)
+}
+
+/// Links as `systemctl enable` does. A link that is there stays, wherever it leads: it is as good to systemd, and may be
+/// the administrator's.
+fn link_to(link: &Path, target: &Path) -> io::Result<Written> {
+    std::fs::create_dir_all(link.parent().unwrap_or(link))?;
+    match symlink(target, link) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Written::Same),
+        made => made.map(|()| Written::New),
+    }
+}
+
+/// Units of the same name in /etc win, be they older copies or meant so.
+fn warn_of_others(root: &Path) {
+    for unit in ENABLED {
+        let other = root.join("etc/systemd/system").join(unit);
+        if std::fs::symlink_metadata(&other).is_ok() {
+            output::error_line(format_args!(
+                "warning: {} is there and wins over the unit that was installed",
+                other.display()
+            ));
+        }
+    }
+}
+
+async fn bring_up(changed: bool, start: bool) -> Result<(), PortError> {
+    let systemd = Systemd::new();
+    if changed {
+        systemd.reload_units().await?;
+    }
+    if start {
+        systemd.queue_start(READY).await?;
+        output::line("started; `quake-agent wait --for=ready` waits for the node");
+    }
+    Ok(())
+}
+
+fn cannot(path: &Path, error: &io::Error) -> u8 {
+    output::error_line(format_args!(
+        "error: {} cannot be written: {error}",
+        path.display()
+    ));
+    match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Class::Denied.exit_status(),
+        _ => Class::Transient.exit_status(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a/b");
+        assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::New));
+        assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::Same));
+        let mode = std::fs::metadata(&path)
+            .expect("a file")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("a"))
+                .expect("a folder")
+                .count(),
+            1
+        );
+    }
+
+    #[test]
+    fn an_image_gets_the_binary_its_units_and_their_links_and_the_second_time_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        assert_eq!(install(root).ok(), Some(true));
+        assert!(root.join(BINARY).is_file());
+        for unit in ENABLED {
+            let link = std::fs::read_link(root.join(WANTS).join(unit)).expect("a link");
+            assert_eq!(link, Path::new("/usr/local/lib/systemd/system").join(unit));
+            assert!(root.join(UNITS).join(unit).is_file());
+        }
+        assert_eq!(install(root).ok(), Some(false));
+    }
+
+    #[test]
+    fn the_unit_starts_the_binary_where_it_is_installed() {
+        let (_, unit) = FILES[0];
+        assert!(unit.contains(&format!("\nExecStart=/{BINARY} boot\n")));
+    }
+}
