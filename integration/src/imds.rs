@@ -2,7 +2,7 @@
 
 use crate::http::{Reply, Request};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The longest a token may be asked for, in seconds (EC2 user guide, "Use IMDSv2").
@@ -23,7 +23,7 @@ pub const ROLE: &str = "nodes.demo.quake.example";
 /// What the service knows of its instance.
 #[derive(Debug)]
 pub struct Metadata {
-    paths: BTreeMap<String, String>,
+    paths: BTreeMap<String, Vec<u8>>,
     tokens: AtomicU64,
 }
 
@@ -50,9 +50,14 @@ impl Metadata {
             (role.as_str(), credentials.to_string()),
             ("user-data", user_data.to_owned()),
         ];
-        let paths = paths.map(|(path, text)| (path.to_owned(), text));
+        Self::with(paths.map(|(path, text)| (path, text.into_bytes())))
+    }
+
+    /// A service with these values at their paths, such as `meta-data/mac`.
+    pub fn with<P: Into<String>>(paths: impl IntoIterator<Item = (P, Vec<u8>)>) -> Self {
+        let paths = paths.into_iter();
         Self {
-            paths: paths.into(),
+            paths: paths.map(|(path, value)| (path.into(), value)).collect(),
             tokens: AtomicU64::new(0),
         }
     }
@@ -73,11 +78,26 @@ impl Metadata {
         {
             return Reply::new(401, "");
         }
-        let path = request.path().strip_prefix("/latest/").unwrap_or_default();
-        match self.paths.get(path) {
-            Some(text) => Reply::new(200, text.as_str()).with("content-type", "text/plain"),
+        // Each version of the service is a tree of its own; here they are all the same.
+        let path = request.path().trim_start_matches('/');
+        let path = path.split_once('/').map_or("", |(_version, path)| path);
+        match self.paths.get(path).cloned().or_else(|| self.list(path)) {
+            Some(value) => Reply::new(200, value).with("content-type", "text/plain"),
             None => Reply::new(404, ""),
         }
+    }
+
+    /// The names in a folder, a line each; those of folders end with a slash.
+    fn list(&self, path: &str) -> Option<Vec<u8>> {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let below = |at: &String| {
+            let rest = at.strip_prefix(&folder)?;
+            let name = rest.split_inclusive('/').next()?;
+            (!name.is_empty()).then(|| name.to_owned())
+        };
+        let names: BTreeSet<String> = self.paths.keys().filter_map(below).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        (!names.is_empty()).then(|| names.join("\n").into_bytes())
     }
 
     fn grant(&self, request: &Request) -> Reply {
@@ -156,6 +176,30 @@ mod tests {
                 .answer(&request("PUT", "/latest/api/token", &[]))
                 .status,
             400
+        );
+    }
+
+    #[test]
+    fn a_folder_lists_its_names_in_every_version() {
+        let at = |path: &str| (path.to_owned(), Vec::new());
+        let service = Metadata::with([
+            at("meta-data/mac"),
+            at("meta-data/iam/info"),
+            at("user-data"),
+        ]);
+        let asked = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
+        let granted = service.answer(&request("PUT", "/latest/api/token", &[asked]));
+        let token = String::from_utf8(granted.body).unwrap();
+        let good = ("x-aws-ec2-metadata-token", token.as_str());
+        for folder in ["/latest/meta-data/", "/2021-03-23/meta-data"] {
+            let listed = service.answer(&request("GET", folder, &[good]));
+            assert_eq!(listed.body, b"iam/\nmac", "{folder}");
+        }
+        assert_eq!(
+            service
+                .answer(&request("GET", "/latest/nothing", &[good]))
+                .status,
+            404
         );
     }
 }

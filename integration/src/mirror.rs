@@ -33,14 +33,19 @@ pub enum Manners {
 ///
 /// Returns the error of the listener.
 pub fn start(files: Mirrored, manner: Manner) -> io::Result<Server> {
+    Server::start(answering(files, manner))
+}
+
+/// How a mirror of `files` answers, each request in its manner.
+pub fn answering(files: Mirrored, manner: Manner) -> impl Fn(&Request) -> Reply + Send + Sync {
     let asked = AtomicU64::new(0);
-    Server::start(move |request| {
+    move |request| {
         let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
         match files.at(request.path()) {
             Some(bytes) => with_manners(piece(request, bytes), manner(number)),
             None => Reply::new(404, ""),
         }
-    })
+    }
 }
 
 /// Every seventh request fails, each time in the next of all ways.
@@ -92,7 +97,8 @@ pub fn large(mebibytes: usize) -> io::Result<Mirrored> {
     Ok(files.into_iter().collect())
 }
 
-fn piece(request: &Request, bytes: &[u8]) -> Reply {
+/// The whole of a file, or the piece of it that a request asks for.
+pub fn piece(request: &Request, bytes: &[u8]) -> Reply {
     let tag = "\"1\"";
     let reply = match range_of(request) {
         Some((from, until)) if from < bytes.len() => {

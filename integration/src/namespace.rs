@@ -4,13 +4,17 @@ use crate::skip::is_root;
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The metadata service's address on every instance.
 pub const METADATA: &str = "169.254.169.254:80";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+
+static SWEPT: Once = Once::new();
 
 /// A network namespace of its own name.
 #[derive(Debug)]
@@ -25,15 +29,26 @@ impl Namespace {
     ///
     /// Says what is missing here: root, `ip`, or the right to make namespaces.
     pub fn make() -> Result<Self, String> {
+        let made = Self::bare()?;
+        made.ip(&["address", "add", "169.254.169.254/32", "dev", "lo"])?;
+        Ok(made)
+    }
+
+    /// Makes a namespace with nothing but its loopback, which is up.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespace::make`].
+    pub fn bare() -> Result<Self, String> {
         if !is_root() {
             return Err("network namespaces can be made by root alone".to_owned());
         }
+        SWEPT.call_once(sweep);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("quake-{}-{number}", std::process::id());
         ip(&["netns", "add", &name])?;
         let made = Self { name };
         made.ip(&["link", "set", "lo", "up"])?;
-        made.ip(&["address", "add", "169.254.169.254/32", "dev", "lo"])?;
         Ok(made)
     }
 
@@ -42,7 +57,12 @@ impl Namespace {
         &self.name
     }
 
-    fn ip(&self, arguments: &[&str]) -> Result<(), String> {
+    /// Runs `ip` on what is in it.
+    ///
+    /// # Errors
+    ///
+    /// Returns what `ip` says.
+    pub fn ip(&self, arguments: &[&str]) -> Result<(), String> {
         let mut all = vec!["-n", self.name.as_str()];
         all.extend(arguments);
         ip(&all)
@@ -87,6 +107,24 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         // Nothing can be done about one that stays, and the next run takes another name.
         let _ = ip(&["netns", "delete", &self.name]);
+    }
+}
+
+/// Deletes the namespaces of processes that were killed before they could.
+fn sweep() {
+    let names = std::fs::read_dir("/var/run/netns")
+        .into_iter()
+        .flatten()
+        .flatten();
+    for name in names.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+        let process = name
+            .strip_prefix("quake-")
+            .and_then(|rest| rest.split('-').next());
+        let is_over = |process: &str| !Path::new("/proc").join(process).exists();
+        if process.is_some_and(|process| process.parse::<u32>().is_ok() && is_over(process)) {
+            // Another test may have deleted it by now.
+            let _ = ip(&["netns", "delete", &name]);
+        }
     }
 }
 

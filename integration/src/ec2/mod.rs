@@ -5,20 +5,24 @@
 
 mod form;
 mod pages;
+mod plugs;
 mod state;
 
 use crate::ec2::form::Form;
 use crate::ec2::pages::Pages;
+use crate::ec2::plugs::Machines;
 use crate::ec2::state::State;
 use crate::http::{Reply, Request};
 use crate::moto::Moto;
 use crate::proxy::{Service, forward, refusal, slow_down};
 use crate::random::Random;
+use crate::waiting::pause;
 use crate::xml::Element;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use plugs::Plugs;
 pub use state::Attached;
 
 /// How unlike moto EC2 is.
@@ -77,6 +81,7 @@ struct Inner {
     calls: BTreeMap<String, BTreeMap<String, u64>>,
     /// Calls of `AttachVolume` that were throttled, refused or done, and when.
     asks: Vec<(Instant, String)>,
+    machines: Machines,
 }
 
 impl Ec2 {
@@ -88,6 +93,7 @@ impl Ec2 {
             pages: Pages::default(),
             calls: BTreeMap::new(),
             asks: Vec::new(),
+            machines: Machines::default(),
         };
         Self {
             moto,
@@ -99,6 +105,11 @@ impl Ec2 {
     /// The server behind, for what a test arranges.
     pub fn moto(&self) -> &Moto {
         &self.moto
+    }
+
+    /// Has devices appear in these machines when volumes are attached, and go when they are detached.
+    pub fn plug_into(&self, machines: Arc<dyn Plugs>) {
+        self.inner().machines.become_those_of(machines);
     }
 
     /// Launches an instance with these tags; its id.
@@ -143,6 +154,28 @@ impl Ec2 {
         let now = Instant::now();
         inner.state.end(instance, now, self.rules.ending_takes);
         self.observe(&mut inner, true);
+    }
+
+    /// Detaches a volume, as an operator would: its device goes, then it is free.
+    pub fn detach(&self, volume: &str) {
+        let (held, machines) = {
+            let mut inner = self.inner();
+            self.observe(&mut inner, false);
+            (inner.state.held(volume), inner.machines.told())
+        };
+        if let (Some(held), Some(machines)) = (held, machines) {
+            machines.unplug(&held);
+        }
+        self.call("DetachVolume", &[("VolumeId".to_owned(), volume)]);
+    }
+
+    /// The volumes of an instance now, with their device names.
+    pub fn volumes_of(&self, instance: &str) -> Vec<Attached> {
+        let mut inner = self.inner();
+        self.observe(&mut inner, false);
+        let state = &inner.state;
+        let held = state.holders().into_iter().filter(|(_, by)| by == instance);
+        held.filter_map(|(volume, _)| state.held(&volume)).collect()
     }
 
     /// Who holds each volume now, whatever readers are shown: those that are attaching and detaching too.
@@ -261,6 +294,13 @@ impl Ec2 {
         }
         let reply = forward(self.moto.address(), request);
         let shown = Instant::now() + self.rules.attach_takes;
+        if let Some(machines) = inner.machines.told() {
+            let (attached, takes) = (asked.clone(), self.rules.attach_takes);
+            std::thread::spawn(move || {
+                pause(takes);
+                machines.plug(&attached);
+            });
+        }
         inner.state.attach(asked, shown);
         self.observe(inner, true);
         if inner.random.below(100) < self.rules.lost {

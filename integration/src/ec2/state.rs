@@ -107,6 +107,16 @@ impl State {
         held.collect()
     }
 
+    /// The attachment of a volume that has one.
+    pub(super) fn held(&self, volume: &str) -> Option<Attached> {
+        let attachment = self.volumes.get(volume)?.set("attachmentSet").first()?;
+        Some(Attached {
+            volume: volume.to_owned(),
+            instance: attachment.text_of("instanceId").to_owned(),
+            device: attachment.text_of("device").to_owned(),
+        })
+    }
+
     /// Every attach that was carried out.
     pub(super) fn attached(&self) -> &[Attached] {
         &self.attached

@@ -1,7 +1,7 @@
 //! A server on loopback, or on any listener, that answers as a test tells it to. It ends with its value.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,6 +102,18 @@ impl Server {
         listener: TcpListener,
         answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::by_client(listener, move |_, request| answer(request))
+    }
+
+    /// Serves on this listener; what is answered depends on the client's address too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub fn by_client(
+        listener: TcpListener,
+        answer: impl Fn(IpAddr, &Request) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::default();
@@ -109,13 +121,16 @@ impl Server {
             (listener.try_clone()?, Arc::clone(&ended), Arc::clone(&seen));
         let answer = Arc::new(answer);
         let accepting = std::thread::spawn(move || {
-            while let Ok((stream, _)) = accepting.accept() {
+            while let Ok((stream, client)) = accepting.accept() {
                 if flag.load(Ordering::SeqCst) {
                     return;
                 }
                 let (answer, list) = (Arc::clone(&answer), Arc::clone(&list));
                 // A client that goes away in the middle is no failure of the server.
-                std::thread::spawn(move || drop(serve(stream, answer.as_ref(), &list)));
+                std::thread::spawn(move || {
+                    let answer = |request: &Request| answer(client.ip(), request);
+                    drop(serve(stream, &answer, &list));
+                });
             }
         });
         Ok(Self {
