@@ -6,6 +6,7 @@ pub mod agent;
 pub mod ec2;
 pub mod http;
 pub mod imds;
+pub mod machine;
 pub mod mirror;
 pub mod moto;
 pub mod namespace;

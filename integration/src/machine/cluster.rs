@@ -1,0 +1,249 @@
+//! The example cluster in a region: its state store, its assets and its volumes. Its programs are Debian's, but for
+//! kubelet, which a script stands in for.
+
+use super::base::Base;
+use super::metadata::{Facts, ZONE};
+use super::vpc::{AWS, MIRROR, Vpc};
+use crate::imds::user_data;
+use crate::node::{CLUSTER, EXAMPLE, archive, kube_env};
+use crate::tree::sha256;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The bucket of the example's state store.
+pub const BUCKET: &str = "quake-example-state";
+
+/// The range of the pods of every node.
+pub const POD_RANGE: &str = "10.244.1.0/24";
+
+/// What stands in for kubelet.
+const KUBELET: &str = include_str!("../../guest/kubelet.py");
+
+/// Keypairs of the state store.
+const KEYPAIRS: [&str; 9] = [
+    "ca",
+    "kubelet",
+    "kube-proxy",
+    "kubecfg",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "master",
+    "kubelet-api",
+    "apiserver-aggregator",
+];
+
+/// The fields of specs that user data carries (kops 1.15, `pkg/model/bootstrapscript.go`), as far as the example has them.
+const CARRIED: [&str; 8] = [
+    "docker",
+    "kubeAPIServer",
+    "kubeControllerManager",
+    "kubeProxy",
+    "kubeScheduler",
+    "kubelet",
+    "masterKubelet",
+    "nodeLabels",
+];
+
+/// A certificate of the cluster's authority; its key is nowhere. The agent tells the cluster's lives apart by it.
+const CERTIFICATE: &str = include_str!("../../guest/ca.crt");
+
+/// The network plugins a node needs, where Debian has them.
+const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
+
+/// The cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    vpc: Arc<Vpc>,
+    spec: String,
+    pins: Vec<String>,
+}
+
+impl Cluster {
+    /// Publishes the example cluster, its spec first changed by `change`, with one member of each of etcd's clusters.
+    ///
+    /// # Errors
+    ///
+    /// Says what cannot be read or published.
+    pub fn publish(
+        vpc: &Arc<Vpc>,
+        base: &Base,
+        change: impl FnOnce(String) -> String,
+    ) -> Result<Self, String> {
+        let spec = change(with_pod_range(&example("cluster.spec")?));
+        let mut cluster = Self {
+            vpc: Arc::clone(vpc),
+            spec,
+            pins: Vec::new(),
+        };
+        cluster.put("cluster.spec", cluster.spec.as_bytes())?;
+        for group in ["control-plane", "workers"] {
+            let name = format!("instancegroup/{group}");
+            cluster.put(&name, example(&name)?.as_bytes())?;
+        }
+        for name in KEYPAIRS {
+            let keyset = keyset(name);
+            cluster.put(
+                &format!("pki/private/{name}/keyset.yaml"),
+                keyset.as_bytes(),
+            )?;
+            cluster.put(&format!("pki/issued/{name}/keyset.yaml"), keyset.as_bytes())?;
+        }
+        // The token that the API server's file of passwords cannot do without.
+        let secret = format!("{{\"Data\":\"{}\"}}", STANDARD.encode("password"));
+        cluster.put("secrets/kube", secret.as_bytes())?;
+        cluster.add_asset("/bin/linux/amd64/kubelet", KUBELET.into());
+        cluster.add_asset("/bin/linux/amd64/kubectl", b"#!/bin/sh\n".to_vec());
+        cluster.add_asset(
+            "/network-plugins/cni-plugins-amd64-v0.7.5.tgz",
+            plugins(base)?,
+        );
+        Ok(cluster)
+    }
+
+    /// Puts an object into the cluster's folder of the state store.
+    ///
+    /// # Errors
+    ///
+    /// Says why it is refused.
+    pub fn put(&self, name: &str, contents: &[u8]) -> Result<(), String> {
+        let put = self
+            .vpc
+            .ec2()
+            .moto()
+            .put_object(BUCKET, &format!("{CLUSTER}/{name}"), contents);
+        put.map_err(|error| format!("{name}: {error}"))
+    }
+
+    /// Has the mirror serve an asset and the nodes pin it.
+    pub fn add_asset(&mut self, path: &str, contents: Vec<u8>) {
+        self.pins
+            .push(format!("{}@{MIRROR}{path}", sha256(&contents)));
+        self.vpc.serve(path, contents);
+    }
+
+    /// The pins of all assets, `digest@url`.
+    pub fn pins(&self) -> &[String] {
+        &self.pins
+    }
+
+    /// The `kube_env.yaml` of a node of this group.
+    pub fn kube_env(&self, group: &str) -> String {
+        kube_env(group, &self.pins)
+    }
+
+    /// The user data of a node of this group: the documents, and then these commands.
+    pub fn user_data(&self, group: &str, commands: &str) -> String {
+        let group_spec = example(&format!("instancegroup/{group}")).unwrap_or_default();
+        let script = user_data(
+            &self.kube_env(group),
+            fields(&self.spec).trim_end(),
+            fields(&group_spec).trim_end(),
+        );
+        script.replace("download-release\n", commands)
+    }
+
+    /// Launches an instance of this group.
+    pub fn launch(&self, group: &str) -> Facts {
+        self.launch_with(group, self.user_data(group, "").as_bytes())
+    }
+
+    /// Launches an instance of this group with other user data.
+    pub fn launch_with(&self, group: &str, user_data: &[u8]) -> Facts {
+        let owned = format!("kubernetes.io/cluster/{CLUSTER}");
+        let name = format!("{group}.{CLUSTER}");
+        let role = match group {
+            "workers" => "k8s.io/role/node",
+            _ => "k8s.io/role/master",
+        };
+        let tags = [
+            ("Name", name.as_str()),
+            ("KubernetesCluster", CLUSTER),
+            (owned.as_str(), "owned"),
+            (role, "1"),
+            ("kops.k8s.io/instancegroup", group),
+            ("aws:autoscaling:groupName", name.as_str()),
+        ];
+        self.vpc.launch(&tags, user_data)
+    }
+
+    /// Makes a free volume for the member `a` of each of etcd's clusters; their ids by cluster.
+    pub fn add_volumes(&self) -> BTreeMap<&'static str, String> {
+        ["main", "events"]
+            .map(|etcd| (etcd, self.add_volume(etcd, "a", &["a"])))
+            .into()
+    }
+
+    /// Makes a free volume for a member; its id.
+    pub fn add_volume(&self, etcd: &str, member: &str, members: &[&str]) -> String {
+        let owned = format!("kubernetes.io/cluster/{CLUSTER}");
+        let (name, tag) = (
+            format!("{member}.etcd-{etcd}.{CLUSTER}"),
+            format!("k8s.io/etcd/{etcd}"),
+        );
+        let members = format!("{member}/{}", members.join(","));
+        let tags = [
+            ("Name", name.as_str()),
+            ("KubernetesCluster", CLUSTER),
+            (owned.as_str(), "owned"),
+            ("k8s.io/role/master", "1"),
+            (tag.as_str(), members.as_str()),
+        ];
+        self.vpc.ec2().create_volume(ZONE, &tags)
+    }
+}
+
+/// How a unit of a machine reaches AWS.
+pub(super) fn endpoint_drop_in() -> String {
+    format!("[Service]\nEnvironment=AWS_ENDPOINT_URL={AWS}\n")
+}
+
+fn example(name: &str) -> Result<String, String> {
+    let path = Path::new(EXAMPLE).join(name);
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What user data has of a spec: these of its fields, without the object around them.
+fn fields(object: &str) -> String {
+    let below = object.lines().skip_while(|line| *line != "spec:").skip(1);
+    let mut text = String::new();
+    let mut is_carried = false;
+    for line in below.map(|line| line.strip_prefix("  ").unwrap_or(line)) {
+        if !line.starts_with([' ', '-']) {
+            is_carried = CARRIED.contains(&line.split(':').next().unwrap_or_default());
+        }
+        if is_carried {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    text
+}
+
+/// Fixes the range of pods: no controller is there to give nodes theirs.
+fn with_pod_range(spec: &str) -> String {
+    let flag = "    podManifestPath: /etc/kubernetes/manifests\n";
+    spec.replace(flag, &format!("{flag}    podCIDR: {POD_RANGE}\n"))
+}
+
+/// Debian's plugins as the archive that a node expects; of a name and times that are always the same.
+fn plugins(base: &Base) -> Result<Vec<u8>, String> {
+    let folder = base.root().join("usr/lib/cni");
+    let mut members = Vec::new();
+    for name in PLUGINS {
+        let bytes = std::fs::read(folder.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        members.push((name, bytes));
+    }
+    archive(&members).map_err(|error| error.to_string())
+}
+
+/// A keypair: the certificate is always the same, and nothing verifies the key.
+fn keyset(name: &str) -> String {
+    let key =
+        format!("-----BEGIN RSA PRIVATE KEY-----\nMIIC{name}\n-----END RSA PRIVATE KEY-----\n");
+    let (certificate, key) = (STANDARD.encode(CERTIFICATE), STANDARD.encode(key));
+    format!(
+        "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
+    )
+}

@@ -1,0 +1,34 @@
+//! Machines that really boot, each an EC2 instance as far as it can tell: containers with an init of their own, and
+//! emulated machines with a kernel of their own. docs/testing.md says how a case is written.
+
+mod base;
+mod body;
+mod cluster;
+mod control_groups;
+mod evidence;
+mod hardware;
+mod lab;
+mod layer;
+mod loops;
+mod metadata;
+mod nspawn;
+mod port;
+mod probe;
+mod qemu;
+mod qmp;
+mod slots;
+mod spark;
+mod vpc;
+
+pub use base::Base;
+pub use body::{Body, Ran};
+pub use cluster::{BUCKET, Cluster, POD_RANGE};
+pub use evidence::Evidence;
+pub use hardware::Hardware;
+pub use lab::{Kind, Lab};
+pub use layer::Layer;
+pub use metadata::{Facts, ZONE};
+pub use nspawn::Container;
+pub use probe::{Accelerator, containers, emulator, program};
+pub use qemu::Emulated;
+pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

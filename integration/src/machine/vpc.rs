@@ -1,0 +1,396 @@
+//! A network of a test's own, and what instances find in it: the metadata service at its address, AWS, a mirror of
+//! assets, DHCP and DNS. No route leaves it. Everything ends with its value.
+
+use super::metadata::Facts;
+use super::probe::program;
+use crate::agent::{Running, clean};
+use crate::ec2::{Attached, Ec2, Plugs, Rules};
+use crate::http::{Reply, Request, Server};
+use crate::imds::Metadata;
+use crate::moto::Moto;
+use crate::namespace::Namespace;
+use crate::random::Random;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tempfile::TempDir;
+
+/// The router of the network, which is also its name server.
+pub const ROUTER: &str = "172.20.0.1";
+
+/// AWS, as instances reach it: EC2 and S3.
+pub const AWS: &str = "http://172.20.0.1";
+
+/// The mirror of assets, as instances reach it.
+pub const MIRROR: &str = "http://172.20.0.1:8000";
+
+/// The bridge in the namespace.
+const BRIDGE: &str = "br0";
+
+/// The first and the last number of an instance: `172.20.1.N`.
+const NUMBERS: std::ops::RangeInclusive<u8> = 10..=60;
+
+/// The size of every volume, in bytes.
+const VOLUME_BYTES: u64 = 20 << 30;
+
+/// What instances ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The metadata service.
+    Metadata,
+    /// EC2 and S3.
+    Aws,
+    /// The mirror of assets.
+    Mirror,
+}
+
+/// What a test does to a request instead of what would come of it; `None` lets it pass.
+pub type Interposed = Arc<dyn Fn(IpAddr, &Request) -> Option<Reply> + Send + Sync>;
+
+/// Where a machine takes devices.
+pub(super) trait Bay: Send + Sync {
+    /// The device of this volume appears; its bytes are those of this file.
+    fn plug(&self, attached: &Attached, backing: &Path) -> Result<(), String>;
+
+    /// It goes.
+    fn unplug(&self, attached: &Attached) -> Result<(), String>;
+}
+
+/// The network.
+pub struct Vpc {
+    // Dropped in this order: nothing listens in a namespace that is gone.
+    _servers: Vec<Server>,
+    _names: Running,
+    region: Arc<Region>,
+    namespace: Namespace,
+    scratch: TempDir,
+}
+
+impl std::fmt::Debug for Vpc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vpc")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the services know.
+struct Region {
+    ec2: Arc<Ec2>,
+    volumes: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    instances: BTreeMap<IpAddr, (Facts, Arc<Metadata>)>,
+    bays: BTreeMap<String, Weak<dyn Bay>>,
+    interposed: BTreeMap<Place, Interposed>,
+    files: BTreeMap<String, Arc<Vec<u8>>>,
+    /// Everything asked of the services, a line each.
+    asked: Vec<String>,
+}
+
+impl Vpc {
+    /// A network with nothing in it but its services; EC2 keeps these rules.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing here.
+    pub fn make(rules: Rules) -> Result<Self, String> {
+        let namespace = Namespace::bare()?;
+        namespace.ip(&[
+            "link",
+            "add",
+            BRIDGE,
+            "type",
+            "bridge",
+            "forward_delay",
+            "0",
+            "mcast_snooping",
+            "0",
+        ])?;
+        for address in ["172.20.0.1/16", "169.254.169.254/32"] {
+            namespace.ip(&["address", "add", address, "dev", BRIDGE])?;
+        }
+        namespace.ip(&["link", "set", BRIDGE, "up"])?;
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let names = name_service(&namespace, scratch.path())?;
+        let ec2 = Arc::new(Ec2::before(
+            Moto::start()?,
+            rules,
+            Random::from_environment(),
+        ));
+        let volumes = scratch.path().join("volumes");
+        std::fs::create_dir(&volumes).map_err(|error| error.to_string())?;
+        let region = Arc::new(Region {
+            ec2: Arc::clone(&ec2),
+            volumes,
+            inner: Mutex::default(),
+        });
+        ec2.plug_into(Arc::new(Hypervisor(Arc::downgrade(&region))));
+        let mut servers = Vec::new();
+        for (place, address) in [
+            (Place::Metadata, "169.254.169.254:80"),
+            (Place::Aws, "172.20.0.1:80"),
+            (Place::Mirror, "172.20.0.1:8000"),
+        ] {
+            let wrong = |error: std::io::Error| format!("nothing can listen at {address}: {error}");
+            let region = Arc::clone(&region);
+            let listener = namespace.listen(address).map_err(wrong)?;
+            let answer =
+                move |client: IpAddr, request: &Request| region.answer(place, client, request);
+            servers.push(Server::by_client(listener, answer).map_err(wrong)?);
+        }
+        Ok(Self {
+            _servers: servers,
+            _names: names,
+            region,
+            namespace,
+            scratch,
+        })
+    }
+
+    /// EC2, and what is behind it.
+    pub fn ec2(&self) -> &Arc<Ec2> {
+        &self.region.ec2
+    }
+
+    /// Its namespace, in which it is the bridge.
+    pub(super) fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// Where machines keep what ends with the network.
+    pub(super) fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Joins an interface of the namespace to the network.
+    pub(super) fn join(&self, interface: &str) -> Result<(), String> {
+        self.namespace
+            .ip(&["link", "set", interface, "master", BRIDGE, "up"])
+    }
+
+    /// Launches an instance with these tags and user data; EC2 shows it running, but nothing boots yet.
+    ///
+    /// # Panics
+    ///
+    /// When there are more than fifty.
+    pub fn launch(&self, tags: &[(&str, &str)], user_data: &[u8]) -> Facts {
+        let instance = self.ec2().launch(tags);
+        let mut inner = self.region.inner();
+        let taken = u8::try_from(inner.instances.len()).expect("a few instances");
+        let number = NUMBERS.start() + taken;
+        assert!(
+            NUMBERS.contains(&number),
+            "there are addresses for fifty instances"
+        );
+        let address = Ipv4Addr::new(172, 20, 1, number);
+        let facts = Facts { instance, address };
+        let service = Arc::new(facts.service(user_data));
+        inner
+            .instances
+            .insert(address.into(), (facts.clone(), service));
+        facts
+    }
+
+    /// Gives an instance other user data.
+    pub fn set_user_data(&self, facts: &Facts, user_data: &[u8]) {
+        let service = Arc::new(facts.service(user_data));
+        let known = (facts.clone(), service);
+        self.region
+            .inner()
+            .instances
+            .insert(facts.address.into(), known);
+    }
+
+    /// Has the mirror serve a file at this path, such as `/quake-agent`.
+    pub fn serve(&self, path: &str, contents: Vec<u8>) {
+        let files = &mut self.region.inner().files;
+        files.insert(path.to_owned(), Arc::new(contents));
+    }
+
+    /// Asks this before anything else is done with a request, from now on.
+    pub fn interpose(
+        &self,
+        place: Place,
+        with: impl Fn(IpAddr, &Request) -> Option<Reply> + Send + Sync + 'static,
+    ) {
+        self.region.inner().interposed.insert(place, Arc::new(with));
+    }
+
+    /// Lets requests pass again.
+    pub fn pass(&self, place: Place) {
+        self.region.inner().interposed.remove(&place);
+    }
+
+    /// Everything that was asked of the services so far, a line each: place, client, method, target, status.
+    pub fn asked(&self) -> Vec<String> {
+        self.region.inner().asked.clone()
+    }
+
+    /// The bytes of a volume, which outlive the instances that it was attached to.
+    pub fn backing(&self, volume: &str) -> PathBuf {
+        self.region.backing(volume)
+    }
+
+    /// Has the devices of an instance's volumes appear here: those that it has already, and any that come.
+    pub(super) fn dock(&self, instance: &str, bay: &Arc<dyn Bay>) {
+        self.region
+            .inner()
+            .bays
+            .insert(instance.to_owned(), Arc::downgrade(bay));
+        for attached in self.ec2().volumes_of(instance) {
+            // An instance's root is none of the volumes that were made.
+            if self.region.backing(&attached.volume).is_file() {
+                self.region.plug(&attached);
+            }
+        }
+    }
+
+    /// An instance has no machine any more.
+    pub(super) fn undock(&self, instance: &str) {
+        self.region.inner().bays.remove(instance);
+    }
+}
+
+impl Region {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn backing(&self, volume: &str) -> PathBuf {
+        self.volumes.join(volume)
+    }
+
+    fn bay(&self, instance: &str) -> Option<Arc<dyn Bay>> {
+        self.inner().bays.get(instance).and_then(Weak::upgrade)
+    }
+
+    fn answer(&self, place: Place, client: IpAddr, request: &Request) -> Reply {
+        let reply = self.decide(place, client, request);
+        let line = format!(
+            "{place:?} {client} {} {} {}",
+            request.method, request.target, reply.status
+        );
+        self.inner().asked.push(line);
+        reply
+    }
+
+    fn decide(&self, place: Place, client: IpAddr, request: &Request) -> Reply {
+        let interposed = self.inner().interposed.get(&place).cloned();
+        if let Some(reply) = interposed.and_then(|with| with(client, request)) {
+            return reply;
+        }
+        let known = self.inner().instances.get(&client).cloned();
+        let Some((facts, metadata)) = known else {
+            return Reply::new(403, "no instance has this address");
+        };
+        match place {
+            Place::Metadata => metadata.answer(request),
+            Place::Aws => self.ec2.answer(&facts.instance, request),
+            Place::Mirror => {
+                let file = self.inner().files.get(request.path()).cloned();
+                file.map_or_else(
+                    || Reply::new(404, ""),
+                    |file| crate::mirror::piece(request, &file),
+                )
+            }
+        }
+    }
+}
+
+/// What EC2 tells of attachments. EC2 ends with the region, so it does not hold it.
+struct Hypervisor(Weak<Region>);
+
+impl Plugs for Hypervisor {
+    fn plug(&self, attached: &Attached) {
+        if let Some(region) = self.0.upgrade() {
+            region.plug(attached);
+        }
+    }
+
+    fn unplug(&self, attached: &Attached) {
+        if let Some(region) = self.0.upgrade() {
+            region.unplug(attached);
+        }
+    }
+}
+
+impl Region {
+    fn plug(&self, attached: &Attached) {
+        let backing = self.backing(&attached.volume);
+        if !backing.exists() {
+            let made = std::fs::File::create(&backing).and_then(|file| file.set_len(VOLUME_BYTES));
+            made.expect("the folder is ours");
+        }
+        if let Some(bay) = self.bay(&attached.instance) {
+            self.note("plugged", attached, bay.plug(attached, &backing));
+        }
+    }
+
+    fn unplug(&self, attached: &Attached) {
+        if let Some(bay) = self.bay(&attached.instance) {
+            self.note("unplugged", attached, bay.unplug(attached));
+        }
+    }
+
+    fn note(&self, what: &str, attached: &Attached, done: Result<(), String>) {
+        let told = done.map_or_else(|error| format!(": {error}"), |()| String::new());
+        let line = format!("{what} {} in {}{told}", attached.volume, attached.instance);
+        self.inner().asked.push(line);
+    }
+}
+
+/// DHCP for every address an instance may have, and DNS that knows nothing and says so at once: cloud-init asks for
+/// names that do not exist, and waits for the answers.
+fn name_service(namespace: &Namespace, scratch: &Path) -> Result<Running, String> {
+    let Some(dnsmasq) = program("dnsmasq") else {
+        return Err("missing here: dnsmasq".to_owned());
+    };
+    let hosts = scratch.join("dhcp-hosts");
+    let mut file = std::fs::File::create(&hosts).map_err(|error| error.to_string())?;
+    for number in NUMBERS {
+        let address = Ipv4Addr::new(172, 20, 1, number);
+        let instance = String::new();
+        let mac = Facts { instance, address }.mac();
+        writeln!(file, "{mac},{address}").map_err(|error| error.to_string())?;
+    }
+    let mut command = Command::new("setpriv");
+    clean(&mut command);
+    command.args(["--pdeathsig", "KILL"]).arg(dnsmasq);
+    command.args([
+        "--keep-in-foreground",
+        "--conf-file=/dev/null",
+        "--log-facility=-",
+        "--user=root",
+        "--pid-file",
+    ]);
+    command.args([
+        "--port=53",
+        "--no-resolv",
+        "--no-hosts",
+        "--address=/#/",
+        "--no-ping",
+    ]);
+    command.args([
+        &format!("--interface={BRIDGE}"),
+        "--bind-interfaces",
+        "--dhcp-authoritative",
+    ]);
+    command.args(["--dhcp-range=172.20.0.0,static,255.255.0.0,1h"]);
+    command.arg(format!("--dhcp-option=option:router,{ROUTER}"));
+    command.arg(format!("--dhcp-option=option:dns-server,{ROUTER}"));
+    command.arg(format!("--dhcp-hostsfile={}", hosts.display()));
+    command.arg(format!(
+        "--dhcp-leasefile={}",
+        scratch.join("leases").display()
+    ));
+    let mut running = Running::start(namespace.inside(&command));
+    running.wait_for_error("DHCP, ")?;
+    Ok(running)
+}
