@@ -1,0 +1,7 @@
+//! Machines that really boot, with real units, a real runtime and a real etcd. Each case is a file; what it leaves is in
+//! `target/integration/machine/<case>/`.
+
+mod control_plane_volumes;
+mod first_boot_cloud_init;
+mod first_boot_worker;
+mod image;
