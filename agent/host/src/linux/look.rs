@@ -125,7 +125,10 @@ fn refusal_of(said: &str) -> Condition {
     let said = said.to_lowercase();
     if said.contains("loop") && !said.contains("superblock") {
         Condition::Io
-    } else if said.contains("permission denied") || said.contains("superuser") {
+    } else if ["permission denied", "not permitted", "superuser"]
+        .iter()
+        .any(|refusal| said.contains(refusal))
+    {
         Condition::Denied
     } else {
         Condition::Malformed
@@ -154,9 +157,12 @@ mod tests {
         assert_eq!(refusal_of(refused), Condition::Malformed);
         let no_loop = "mount: /x: failed to setup loop device for /dev/nvme1n1.";
         assert_eq!(refusal_of(no_loop), Condition::Io);
-        assert_eq!(
-            refusal_of("mount: /x: must be superuser to use mount."),
-            Condition::Denied
-        );
+        for denied in [
+            "mount: /x: must be superuser to use mount.",
+            // Of a container without the nodes of loop devices: nothing is wrong with the bytes.
+            "mount: /x: mount failed: Operation not permitted.",
+        ] {
+            assert_eq!(refusal_of(denied), Condition::Denied, "{denied}");
+        }
     }
 }
