@@ -81,7 +81,7 @@ impl Bay for Shelf {
         };
         let link = link_of(attached);
         let script = format!(
-            "mkdir -p /dev/disk/by-id && mknod -m 660 {device} b 7 {number} && ln -sfn ../../loop{number} {link}"
+            "mkdir -p /dev/disk/by-id; [ -b {device} ] || mknod -m 660 {device} b 7 {number}; ln -sfn ../../loop{number} {link}"
         );
         shelved
             .loops
@@ -99,7 +99,7 @@ impl Bay for Shelf {
             return Ok(());
         };
         let link = link_of(attached);
-        run_inside(shelved.init, &format!("rm -f {link} {device}"), LONGEST);
+        run_inside(shelved.init, &format!("rm -f {link}"), LONGEST);
         ran(Command::new("losetup").args(["--detach", &device]))
     }
 }

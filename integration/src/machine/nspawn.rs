@@ -41,6 +41,12 @@ const WRITABLE_GROUPS: &str = "[Unit]\nDefaultDependencies=no\nBefore=sysinit.ta
     [Service]\nType=oneshot\nRemainAfterExit=yes\n\
     ExecStart=/bin/sh -c 'for it in /sys/fs/cgroup/*; do mount -o remount,bind,rw \"$it\" || :; done'\n";
 
+/// No udev makes the nodes of loop devices, which a look inside a filesystem takes one of.
+const LOOP_NODES: &str = "[Unit]\nDefaultDependencies=no\nBefore=sysinit.target\n\
+    [Service]\nType=oneshot\nRemainAfterExit=yes\n\
+    ExecStart=/bin/sh -c 'mknod /dev/loop-control c 10 237; \
+    for it in $$(seq 0 63); do mknod -m 660 /dev/loop$$it b 7 $$it; done'\n";
+
 /// A machine of this kind.
 #[derive(Debug)]
 pub struct Container {
@@ -80,6 +86,7 @@ impl Container {
         }
         let mut layer = layer
             .file("/etc/cloud/cloud-init.disabled", 0o644, "")
+            .unit("loop-nodes.service", LOOP_NODES, "sysinit.target")
             .unit("writable-groups.service", WRITABLE_GROUPS, "sysinit.target");
         for unit in MASKED {
             layer = layer.mask(unit);

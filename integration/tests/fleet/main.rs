@@ -1,0 +1,3 @@
+//! Several machines in one region. Each case is a file; what it leaves is in `target/integration/fleet/<case>/`.
+
+mod volume_race;
