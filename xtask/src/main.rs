@@ -49,6 +49,9 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
         Task::Layers => println!("{}", layers::check(&workspace)?),
         Task::Faults(mode) => println!("{}", faults::generate(&workspace, *mode)?),
         Task::Test(extent) => return suite::run(&workspace, *extent),
+        Task::Integration { tier, case } => {
+            return suite::integrate(&workspace, *tier, case.as_deref());
+        }
         Task::Demo(ending) => demo::run_example(&workspace, *ending)?,
         Task::Dist { target } => dist::build(&workspace, target)?,
         Task::Bench { agent, words } => bench::measure(&workspace, agent.as_deref(), words)?,

@@ -9,6 +9,8 @@ usage: cargo xtask <task>
   layers              check who uses whom, each crate's bans, and file lengths
   faults [--check]    write docs/reference/faults.md from the catalogue, or check that it is current
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
+  integration [TIER] [CASE]
+                      drive the built agent: the tiers namespace, machine and fleet, or one of them, or one case of it
   demo [--once]       rehearse the bundled example cluster; --once does not stay up at the end
   dist [--target T]   build the static binary, checksums and SBOM into dist/
   bench [--agent PATH] [SCENARIO...]
@@ -32,6 +34,35 @@ pub(crate) enum Extent {
     Full,
 }
 
+/// How much surrounds the agent in integration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Namespaces, loop devices and servers; seconds.
+    Namespace,
+    /// One machine that boots.
+    Machine,
+    /// Several machines in one region.
+    Fleet,
+}
+
+impl Tier {
+    /// Every tier, the quickest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Namespace, Self::Machine, Self::Fleet];
+
+    /// Its name on the command line; the tests of the later ones are in the test binary of this name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Machine => "machine",
+            Self::Fleet => "fleet",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tier| tier.name() == word)
+    }
+}
+
 /// What the demo does once the nodes are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -48,6 +79,11 @@ pub(crate) enum Task {
     Layers,
     Faults(FaultsMode),
     Test(Extent),
+    /// All tiers or one, and what the names of its cases hold.
+    Integration {
+        tier: Option<Tier>,
+        case: Option<String>,
+    },
     Demo(Ending),
     Dist {
         target: String,
@@ -86,6 +122,13 @@ impl Task {
             ["faults", "--check"] => Ok(Self::Faults(FaultsMode::Check)),
             ["test"] => Ok(Self::Test(Extent::Full)),
             ["test", "--quick"] => Ok(Self::Test(Extent::Quick)),
+            ["integration"] => Ok(Self::integration(None, None)),
+            ["integration", tier] if Tier::of(tier).is_some() => {
+                Ok(Self::integration(Tier::of(tier), None))
+            }
+            ["integration", tier, case] if Tier::of(tier).is_some() && !case.starts_with('-') => {
+                Ok(Self::integration(Tier::of(tier), Some(case)))
+            }
             ["demo"] => Ok(Self::Demo(Ending::Stay)),
             ["demo", "--once"] => Ok(Self::Demo(Ending::Leave)),
             ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
@@ -93,7 +136,7 @@ impl Task {
             ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
             ["bench", words @ ..] => Ok(Self::bench(None, words)),
             [
-                task @ ("layers" | "faults" | "test" | "demo" | "dist"),
+                task @ ("layers" | "faults" | "test" | "integration" | "demo" | "dist"),
                 rest @ ..,
             ] => Err(UsageError::UnknownArgument {
                 task: (*task).to_owned(),
@@ -106,6 +149,13 @@ impl Task {
     fn dist(target: &str) -> Self {
         Self::Dist {
             target: target.to_owned(),
+        }
+    }
+
+    fn integration(tier: Option<Tier>, case: Option<&str>) -> Self {
+        Self::Integration {
+            tier,
+            case: case.map(str::to_owned),
         }
     }
 
@@ -148,6 +198,21 @@ mod tests {
         let with = parse("bench --agent a/b w1 --rounds 3");
         assert_eq!(with, Ok(Task::bench(Some("a/b"), &["w1", "--rounds", "3"])));
         assert_eq!(parse("bench w1@ec2"), Ok(Task::bench(None, &["w1@ec2"])));
+    }
+
+    #[test]
+    fn integration_takes_a_tier_and_a_case_of_it() {
+        let machine = Some(Tier::Machine);
+        assert_eq!(parse("integration"), Ok(Task::integration(None, None)));
+        assert_eq!(
+            parse("integration machine"),
+            Ok(Task::integration(machine, None))
+        );
+        assert_eq!(
+            parse("integration machine reboot"),
+            Ok(Task::integration(machine, Some("reboot")))
+        );
+        assert!(parse("integration reboot").is_err());
     }
 
     #[test]

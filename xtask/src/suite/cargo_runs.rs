@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// The package whose tests drive the built binary; they come last and need more of the machine.
-const INTEGRATION: &str = "quake-integration";
+pub(super) const INTEGRATION: &str = "quake-integration";
 
 /// Checks that every file is as rustfmt would write it.
 pub(super) fn check_format(workspace: &Workspace) -> Result<String, TaskError> {
@@ -31,17 +31,7 @@ pub(super) fn test(workspace: &Workspace, tally: &mut Tally) -> Result<String, T
     count(&mut command, tally)
 }
 
-/// Builds the binary, then runs the tests that drive it.
-pub(super) fn integrate(workspace: &Workspace, tally: &mut Tally) -> Result<String, TaskError> {
-    run(cargo_in(workspace).args(["build", "--locked", "--package", "quake-agent"]))?;
-    let mut command = cargo_in(workspace);
-    command
-        .args(["test", "--package", INTEGRATION])
-        .env("QUAKE_AGENT", workspace.target.join("debug/quake-agent"));
-    count(&mut command, tally)
-}
-
-fn cargo_in(workspace: &Workspace) -> Command {
+pub(super) fn cargo_in(workspace: &Workspace) -> Command {
     let mut command = cargo();
     command.current_dir(&workspace.root);
     command
@@ -49,7 +39,17 @@ fn cargo_in(workspace: &Workspace) -> Command {
 
 /// Runs a `cargo test`, shows it while it runs, and adds what it says to the tally.
 fn count(command: &mut Command, tally: &mut Tally) -> Result<String, TaskError> {
+    count_named(command, None, tally)
+}
+
+/// The same with the tests alone whose names hold `name`.
+pub(super) fn count_named(
+    command: &mut Command,
+    name: Option<&str>,
+    tally: &mut Tally,
+) -> Result<String, TaskError> {
     command.args(["--locked", "--no-fail-fast", "--", "--show-output"]);
+    command.args(name);
     let failed_before = tally.failed.len();
     let status = follow(command, tally).map_err(|source| TaskError::Start {
         command: spell(command),

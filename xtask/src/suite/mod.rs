@@ -4,6 +4,7 @@
 //! listed by name above that line: nothing is left out in silence.
 
 mod cargo_runs;
+mod integration;
 mod results;
 mod scripts;
 mod stages;
@@ -11,7 +12,7 @@ mod supply;
 mod tools;
 
 use crate::error::TaskError;
-use crate::task::{Extent, FaultsMode};
+use crate::task::{Extent, FaultsMode, Tier};
 use crate::workspace::Workspace;
 use crate::{chain, faults, layers};
 use results::Tally;
@@ -26,7 +27,11 @@ use std::process::ExitCode;
 pub(crate) fn run(workspace: &Workspace, extent: Extent) -> Result<ExitCode, TaskError> {
     let mut stages = Stages::default();
     let mut tally = Tally::default();
-    stages.run("tools", || tools::ensure(extent));
+    let needs = match extent {
+        Extent::Quick => &[tools::Need::Checks][..],
+        Extent::Full => &tools::Need::ALL,
+    };
+    stages.run("tools", || tools::ensure(needs));
     stages.run("format", || cargo_runs::check_format(workspace));
     stages.run("layers", || layers::check(workspace));
     stages.run("faults", || faults::generate(workspace, FaultsMode::Check));
@@ -37,11 +42,50 @@ pub(crate) fn run(workspace: &Workspace, extent: Extent) -> Result<ExitCode, Tas
     }
     stages.run("tests", || cargo_runs::test(workspace, &mut tally));
     if extent == Extent::Full {
-        stages.run("integration", || {
-            cargo_runs::integrate(workspace, &mut tally)
-        });
+        // The fleet's machines are many, and no part of what a change has to pass.
+        run_tiers(
+            &mut stages,
+            &mut tally,
+            &[Tier::Namespace, Tier::Machine],
+            |tier, tally| integration::run(workspace, tier, None, tally),
+        );
     }
     Ok(close(&stages, &tally))
+}
+
+/// Runs one tier of integration or all, each a stage; `case` is what the names of tests must hold.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn integrate(
+    workspace: &Workspace,
+    tier: Option<Tier>,
+    case: Option<&str>,
+) -> Result<ExitCode, TaskError> {
+    let mut stages = Stages::default();
+    let mut tally = Tally::default();
+    let tiers = tier.map_or_else(|| Tier::ALL.to_vec(), |tier| vec![tier]);
+    let needs = match tiers.contains(&Tier::Machine) || tiers.contains(&Tier::Fleet) {
+        true => &[tools::Need::Integration, tools::Need::Machines][..],
+        false => &[tools::Need::Integration],
+    };
+    stages.run("tools", || tools::ensure(needs));
+    run_tiers(&mut stages, &mut tally, &tiers, |tier, tally| {
+        integration::run(workspace, tier, case, tally)
+    });
+    Ok(close(&stages, &tally))
+}
+
+fn run_tiers(
+    stages: &mut Stages,
+    tally: &mut Tally,
+    tiers: &[Tier],
+    mut work: impl FnMut(Tier, &mut Tally) -> Result<String, TaskError>,
+) {
+    for tier in tiers {
+        stages.run(tier.name(), || work(*tier, tally));
+    }
 }
 
 fn close(stages: &Stages, tally: &Tally) -> ExitCode {

@@ -1,8 +1,8 @@
 //! Installs what the checks and tests need and this machine lacks, through apt where that is allowed.
 
+use crate::chain;
 use crate::error::TaskError;
 use crate::program::{find_program, run, succeeds};
-use crate::task::Extent;
 use std::process::Command;
 
 /// How to tell that a tool is there.
@@ -13,48 +13,65 @@ enum Probe {
     PythonVenv,
 }
 
+/// What tools are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// The checks of sources, and the tests of each crate.
+    Checks,
+    /// The licences and advisories of dependencies.
+    Supply,
+    /// The tests that drive the built binary.
+    Integration,
+    /// Those that boot machines.
+    Machines,
+}
+
+impl Need {
+    /// What a full run needs.
+    pub(super) const ALL: [Self; 4] = [
+        Self::Checks,
+        Self::Supply,
+        Self::Integration,
+        Self::Machines,
+    ];
+}
+
 /// A tool, what it is for, and the Debian package that brings it.
 struct Tool {
     probe: Probe,
     package: &'static str,
-    /// Only the full run needs it.
-    only_full: bool,
+    need: Need,
+}
+
+impl Tool {
+    const fn program(name: &'static str, package: &'static str, need: Need) -> Self {
+        Self {
+            probe: Probe::Program(name),
+            package,
+            need,
+        }
+    }
 }
 
 const TOOLS: &[Tool] = &[
-    Tool {
-        probe: Probe::Program("shellcheck"),
-        package: "shellcheck",
-        only_full: false,
-    },
+    Tool::program("shellcheck", "shellcheck", Need::Checks),
+    // cargo-deny reads the advisory database with it.
+    Tool::program("git", "git", Need::Supply),
     // The S3 server that integration boots against runs in a virtual environment.
     Tool {
         probe: Probe::PythonVenv,
         package: "python3-venv",
-        only_full: true,
+        need: Need::Integration,
     },
     // Filesystems, network namespaces and mounts are real in integration.
-    Tool {
-        probe: Probe::Program("mkfs.ext4"),
-        package: "e2fsprogs",
-        only_full: true,
-    },
-    Tool {
-        probe: Probe::Program("ip"),
-        package: "iproute2",
-        only_full: true,
-    },
-    Tool {
-        probe: Probe::Program("unshare"),
-        package: "util-linux",
-        only_full: true,
-    },
-    // cargo-deny reads the advisory database with it.
-    Tool {
-        probe: Probe::Program("git"),
-        package: "git",
-        only_full: true,
-    },
+    Tool::program("mkfs.ext4", "e2fsprogs", Need::Integration),
+    Tool::program("ip", "iproute2", Need::Integration),
+    Tool::program("unshare", "util-linux", Need::Integration),
+    // The base system is made of Debian's packages; the container's and the emulator's machines find their names here.
+    Tool::program("mmdebstrap", "mmdebstrap", Need::Machines),
+    Tool::program("dnsmasq", "dnsmasq-base", Need::Machines),
+    Tool::program("systemd-nspawn", "systemd-container", Need::Machines),
+    Tool::program("qemu-system-x86_64", "qemu-system-x86", Need::Machines),
 ];
 
 impl Probe {
@@ -79,9 +96,25 @@ impl Probe {
 ///
 /// # Errors
 ///
-/// Names every missing tool and package when they cannot be installed here.
-pub(super) fn ensure(extent: Extent) -> Result<String, TaskError> {
-    let missing = missing(extent);
+/// Names every missing tool and package when they cannot be installed here; all but those that boot machines, whose
+/// tests then say why they are skipped.
+pub(super) fn ensure(needs: &[Need]) -> Result<String, TaskError> {
+    let (machines, others): (Vec<Need>, Vec<Need>) =
+        needs.iter().partition(|need| **need == Need::Machines);
+    let told = install(&others)?;
+    // Apart from the others: emulators of several origins do not go together, and no other test needs one.
+    match install(&machines) {
+        Ok(_) if machines.is_empty() => Ok(told),
+        Ok(also) => Ok(format!("{told}; for machines: {also}")),
+        Err(error) => Ok(format!(
+            "{told}; no machines can be booted: {}",
+            chain(&error)
+        )),
+    }
+}
+
+fn install(needs: &[Need]) -> Result<String, TaskError> {
+    let missing = missing(needs);
     if missing.is_empty() {
         return Ok("every tool is here".to_owned());
     }
@@ -94,17 +127,17 @@ pub(super) fn ensure(extent: Extent) -> Result<String, TaskError> {
         .args(["install", "--yes", "--quiet", "--no-install-recommends"])
         .args(&packages)
         .env("DEBIAN_FRONTEND", "noninteractive"))?;
-    let still = self::missing(extent);
+    let still = self::missing(needs);
     if still.is_empty() {
         return Ok(format!("installed {}", packages.join(" ")));
     }
     Err(absent(&still))
 }
 
-fn missing(extent: Extent) -> Vec<&'static Tool> {
+fn missing(needs: &[Need]) -> Vec<&'static Tool> {
     TOOLS
         .iter()
-        .filter(|tool| extent == Extent::Full || !tool.only_full)
+        .filter(|tool| needs.contains(&tool.need))
         .filter(|tool| !tool.probe.holds())
         .collect()
 }
