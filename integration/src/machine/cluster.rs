@@ -35,16 +35,16 @@ const KEYPAIRS: [&str; 9] = [
     "apiserver-aggregator",
 ];
 
-/// The fields of specs that user data carries (kops 1.15, `pkg/model/bootstrapscript.go`), as far as the example has them.
-const CARRIED: [&str; 8] = [
-    "docker",
+/// The fields of specs that every node's user data carries (kops 1.15, `pkg/model/bootstrapscript.go`), as far as the
+/// example has them.
+const CARRIED: [&str; 4] = ["docker", "kubeProxy", "kubelet", "nodeLabels"];
+
+/// Those that a control plane's carries as well; a worker with them is refused.
+const CARRIED_TO_CONTROL_PLANES: [&str; 4] = [
     "kubeAPIServer",
     "kubeControllerManager",
-    "kubeProxy",
     "kubeScheduler",
-    "kubelet",
     "masterKubelet",
-    "nodeLabels",
 ];
 
 /// A certificate of the cluster's authority; its key is nowhere. The agent tells the cluster's lives apart by it.
@@ -137,10 +137,11 @@ impl Cluster {
     /// The user data of a node of this group: the documents, and then these commands.
     pub fn user_data(&self, group: &str, commands: &str) -> String {
         let group_spec = example(&format!("instancegroup/{group}")).unwrap_or_default();
+        let is_worker = group_spec.contains("role: Node");
         let script = user_data(
             &self.kube_env(group),
-            fields(&self.spec).trim_end(),
-            fields(&group_spec).trim_end(),
+            fields(&self.spec, is_worker).trim_end(),
+            fields(&group_spec, is_worker).trim_end(),
         );
         script.replace("download-release\n", commands)
     }
@@ -205,14 +206,16 @@ fn example(name: &str) -> Result<String, String> {
     std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// What user data has of a spec: these of its fields, without the object around them.
-fn fields(object: &str) -> String {
+/// What user data has of a spec: some of its fields, without the object around them.
+fn fields(object: &str, is_worker: bool) -> String {
     let below = object.lines().skip_while(|line| *line != "spec:").skip(1);
     let mut text = String::new();
     let mut is_carried = false;
     for line in below.map(|line| line.strip_prefix("  ").unwrap_or(line)) {
         if !line.starts_with([' ', '-']) {
-            is_carried = CARRIED.contains(&line.split(':').next().unwrap_or_default());
+            let name = line.split(':').next().unwrap_or_default();
+            let is_more = !is_worker && CARRIED_TO_CONTROL_PLANES.contains(&name);
+            is_carried = is_more || CARRIED.contains(&name);
         }
         if is_carried {
             text.push_str(&format!("{line}\n"));
