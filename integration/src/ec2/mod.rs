@@ -156,6 +156,21 @@ impl Ec2 {
         self.observe(&mut inner, true);
     }
 
+    /// Attaches a free volume, as an operator would; EC2 shows it attached, and its device is there when the instance boots.
+    pub fn attach_by_hand(&self, volume: &str, instance: &str, device: &str) {
+        let parameters = [
+            ("VolumeId".to_owned(), volume),
+            ("InstanceId".to_owned(), instance),
+            ("Device".to_owned(), device),
+        ];
+        self.call("AttachVolume", &parameters);
+        let machines = self.inner().machines.told();
+        let held = self.inner().state.held(volume);
+        if let (Some(held), Some(machines)) = (held, machines) {
+            machines.plug(&held);
+        }
+    }
+
     /// Detaches a volume, as an operator would: its device goes, then it is free.
     pub fn detach(&self, volume: &str) {
         let (held, machines) = {

@@ -18,6 +18,7 @@ mod qemu;
 mod qmp;
 mod slots;
 mod spark;
+mod told;
 mod vpc;
 
 pub use base::Base;
@@ -31,4 +32,5 @@ pub use metadata::{Facts, ZONE};
 pub use nspawn::Container;
 pub use probe::{Accelerator, containers, emulator, program};
 pub use qemu::Emulated;
+pub use told::Told;
 pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

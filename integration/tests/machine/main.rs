@@ -2,6 +2,9 @@
 //! `target/integration/machine/<case>/`.
 
 mod control_plane_volumes;
+mod describe_volumes_denied;
 mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
+mod stopped_in_mid_attach;
+mod volume_attached_before;
