@@ -63,6 +63,19 @@ pub trait Told: Body {
         self.last_event("boot-failed")["fault"].clone()
     }
 
+    /// The steps that changed something in the newest boot.
+    fn changed_steps(&self) -> Vec<String> {
+        let script = "cat \"$(ls /var/lib/quake-agent/boots/*.jsonl | tail -n 1)\"";
+        let ledger = self.output(script);
+        let events = ledger
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let changed = events.filter(|it| it["event"] == "step-done" && it["outcome"] == "changed");
+        changed
+            .map(|it| it["step"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
     /// The node's files, by path: inode, times and size, so that one that was written again with the same bytes differs.
     fn node_files(&self) -> BTreeMap<String, String> {
         let script = format!(

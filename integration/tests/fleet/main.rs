@@ -1,3 +1,4 @@
 //! Several machines in one region. Each case is a file; what it leaves is in `target/integration/fleet/<case>/`.
 
+mod volume_held;
 mod volume_race;
