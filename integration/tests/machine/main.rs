@@ -7,5 +7,6 @@ mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
 mod stopped_in_mid_attach;
+mod tag_late;
 mod two_volumes_same_tags;
 mod volume_attached_before;
