@@ -6,6 +6,7 @@ mod describe_volumes_denied;
 mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
+mod power_cut;
 mod stopped_in_mid_attach;
 mod tag_late;
 mod two_volumes_same_tags;
