@@ -66,6 +66,13 @@ pub fn find_documents(bytes: &[u8]) -> Result<UserDataDocuments, Fault> {
     })
 }
 
+/// The line and the column, in characters, at which a text ends; both count from one.
+fn end_of(bytes: &[u8]) -> (usize, usize) {
+    let text = String::from_utf8_lossy(bytes);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    (text.matches('\n').count() + 1, last.chars().count() + 1)
+}
+
 /// What was found so far, and what was seen on the way.
 #[derive(Default)]
 struct Search {
@@ -170,8 +177,12 @@ impl Search {
             }
             let name = start.name;
             if !ended {
-                let summary = format!("{name} is cut short in the user data");
-                return Err(self.unusable(bytes, &summary));
+                let (line, column) = end_of(bytes);
+                let summary = format!(
+                    "{name} is cut short: the user data ends within it at line {line}, column {column}"
+                );
+                let fault = self.unusable(bytes, &summary);
+                return Err(fault.seen("line", line).seen("column", column));
             }
             if !start.literal && content.iter().any(|byte| b"$`\\".contains(byte)) {
                 let summary = format!("{name} is made by the shell, and nothing here runs it");

@@ -161,6 +161,13 @@ fn user_data_without_the_document_is_refused_with_what_was_seen() {
         assert_eq!(fault.evidence_named("size"), Some(size.as_str()), "{text}");
         assert_eq!(fault.evidence_named("form"), Some(form), "{text}");
     }
+    let fault = find_documents(cut.as_bytes()).expect_err("it is cut");
+    let line = cut.lines().count() + 1;
+    assert_eq!(
+        fault.evidence_named("line"),
+        Some(line.to_string().as_str())
+    );
+    assert_eq!(fault.evidence_named("column"), Some("1"));
     let gzip = find_documents(b"\x1f\x8b\x08").expect_err("gzip is not taken off here");
     assert_eq!(gzip.evidence_named("form"), Some("gzip"));
 }
