@@ -214,6 +214,11 @@ impl Vpc {
         files.insert(path.to_owned(), Arc::new(contents));
     }
 
+    /// What the mirror serves at this path.
+    pub fn served(&self, path: &str) -> Option<Arc<Vec<u8>>> {
+        self.region.inner().files.get(path).cloned()
+    }
+
     /// Asks this before anything else is done with a request, from now on.
     pub fn interpose(
         &self,
@@ -376,13 +381,11 @@ fn name_service(namespace: &Namespace, scratch: &Path) -> Result<Running, String
         "--no-hosts",
         "--address=/#/",
         "--no-ping",
-    ]);
-    command.args([
-        &format!("--interface={BRIDGE}"),
         "--bind-interfaces",
         "--dhcp-authoritative",
+        "--dhcp-range=172.20.0.0,static,255.255.0.0,1h",
     ]);
-    command.args(["--dhcp-range=172.20.0.0,static,255.255.0.0,1h"]);
+    command.arg(format!("--interface={BRIDGE}"));
     command.arg(format!("--dhcp-option=option:router,{ROUTER}"));
     command.arg(format!("--dhcp-option=option:dns-server,{ROUTER}"));
     command.arg(format!("--dhcp-hostsfile={}", hosts.display()));

@@ -1,0 +1,78 @@
+//! The metadata service as a container has it behind the default hop limit of one, whose answers never come, and as it is
+//! when it is turned off.
+
+use crate::operator::{
+    DROP_IN, SHORT_GRACE, assert_told, exit_status, status_command, status_with,
+};
+use quake_integration::http::Reply;
+use quake_integration::machine::{Body, Kind, Lab, Place};
+use quake_integration::waiting::pause;
+use std::time::Duration;
+
+#[test]
+fn metadata_hop_limit() {
+    let Some(lab) = Lab::open("metadata-hop-limit", Kind::Containers) else {
+        return;
+    };
+    // The connection is made, and no answer comes for longer than the agent waits.
+    lab.vpc().interpose(Place::Metadata, |_, _| {
+        pause(Duration::from_secs(6));
+        Some(Reply::nothing())
+    });
+    let facts = lab.cluster().launch("workers");
+    let machine = lab.container(&facts, lab.baked());
+    status_with(&machine, "identity.imds-unreachable", 60);
+    assert_told(
+        &status_command(&machine),
+        &[
+            "identity.imds-unreachable",
+            "169.254.169.254",
+            "stopped answering",
+        ],
+    );
+    // The remedy is in the record of the wait.
+    let status = machine.ask_agent("/v1/status").to_string();
+    assert_told(&status, &["--http-put-response-hop-limit"]);
+    assert!(
+        !machine.holds("test -e /etc/kubernetes"),
+        "nothing is guessed"
+    );
+    lab.vpc().pass(Place::Metadata);
+    machine.becomes_ready(60).expect("ready once it answers");
+}
+
+#[test]
+fn metadata_turned_off() {
+    let Some(lab) = Lab::open("metadata-turned-off", Kind::Containers) else {
+        return;
+    };
+    lab.vpc()
+        .interpose(Place::Metadata, |_, _| Some(Reply::new(403, "")));
+    let facts = lab.cluster().launch("workers");
+    let layer = lab.baked().file(DROP_IN, 0o644, SHORT_GRACE);
+    let machine = lab.container(&facts, layer);
+    assert_eq!(exit_status(&machine, 60), "77");
+    let fix = ["identity.imds-disabled", "modify-instance-metadata-options"];
+    assert_told(&machine.console(), &fix);
+    assert_told(&status_command(&machine), &fix);
+    assert!(
+        !machine.holds("test -e /etc/kubernetes"),
+        "nothing is guessed"
+    );
+}
+
+#[test]
+fn metadata_behind_a_proxy() {
+    let Some(lab) = Lab::open("metadata-behind-a-proxy", Kind::Containers) else {
+        return;
+    };
+    // EC2 never answers 401 to a request for a token.
+    lab.vpc()
+        .interpose(Place::Metadata, |_, _| Some(Reply::new(401, "")));
+    let facts = lab.cluster().launch("workers");
+    let machine = lab.container(&facts, lab.baked());
+    let told = status_with(&machine, "identity.imds-malformed", 60);
+    assert_told(&told, &["answered 401 to a token request"]);
+    lab.vpc().pass(Place::Metadata);
+    machine.becomes_ready(60).expect("ready once it answers");
+}
