@@ -67,6 +67,9 @@ const TOOLS: &[Tool] = &[
     Tool::program("mkfs.ext4", "e2fsprogs", Need::Integration),
     Tool::program("ip", "iproute2", Need::Integration),
     Tool::program("unshare", "util-linux", Need::Integration),
+    // What user data delivers the agent with, and the smallest shell that it has to run in.
+    Tool::program("curl", "curl", Need::Integration),
+    Tool::program("busybox", "busybox", Need::Integration),
     // The base system is made of Debian's packages; the container's and the emulator's machines find their names here.
     Tool::program("mmdebstrap", "mmdebstrap", Need::Machines),
     Tool::program("dnsmasq", "dnsmasq-base", Need::Machines),
