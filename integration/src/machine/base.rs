@@ -202,16 +202,7 @@ cp "$3" "$2/root/tmp/provision.sh"
 cp "$4" "$2/root/tmp/quake-agent"
 cp -r "$5" "$2/root/tmp/units"
 chroot "$2/root" /bin/sh /tmp/provision.sh --agent /tmp/quake-agent --units /tmp/units"#;
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        steps,
-        "sh",
-    ]);
+    let mut command = in_own_mounts(steps);
     command
         .arg(base.root())
         .arg(making)
@@ -219,6 +210,15 @@ chroot "$2/root" /bin/sh /tmp/provision.sh --agent /tmp/quake-agent --units /tmp
         .arg(agent)
         .arg(UNITS);
     ran(&mut command)
+}
+
+/// Steps for a shell, whose mounts nobody else sees and which end with it. What is added to the command are its `$1`
+/// and on.
+pub(super) fn in_own_mounts(steps: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    command.args(["sh", "-c", steps, "sh"]);
+    command
 }
 
 /// Runs a command that has to succeed.

@@ -1,7 +1,7 @@
 //! An emulated machine: a kernel of its own, udev, and NVMe devices that come and go. Its disk is a copy of the base
 //! system's, which outlives its boots; a power cut loses what its kernel had not written yet.
 
-use super::base::{Base, ran};
+use super::base::{Base, in_own_mounts, ran};
 use super::body::{Body, Ran};
 use super::evidence::Evidence;
 use super::hardware::{Hardware, Parts};
@@ -99,16 +99,7 @@ for layer in "$@"; do
     (cd "$layer" && find . ! -type c -print0 | tar --null --no-recursion -T - -cf -) | tar -C "$at" --keep-directory-symlink -xpf -
 done
 umount "$at""#;
-        let mut lay = Command::new("unshare");
-        lay.args([
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            steps,
-            "sh",
-        ]);
+        let mut lay = in_own_mounts(steps);
         lay.arg(self.disk())
             .arg(self.folder.join("root"))
             .args(folders);
@@ -166,16 +157,7 @@ mount -o loop,ro,noload "$1" "$2"
 for part in var/log/journal var/lib/quake-agent/boots; do
     if [ -d "$2/$part" ]; then mkdir -p "$3/$part" && cp -a "$2/$part/." "$3/$part/"; fi
 done"#;
-        let mut read = Command::new("unshare");
-        read.args([
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            steps,
-            "sh",
-        ]);
+        let mut read = in_own_mounts(steps);
         ran(read
             .arg(self.disk())
             .arg(self.folder.join("root"))
