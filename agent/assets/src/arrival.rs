@@ -58,8 +58,8 @@ impl Arrival {
             Landing::File(landed) => landed.file.metadata().map_or(0, |found| found.len()),
             Landing::Folder(_) => 0,
         };
-        // Copied once: the client's own buffers are half a megabyte each, and a piece of sixteen kilobytes would keep
-        // one of them alive until it is written.
+        // Copied once: a small piece would keep the whole of a client's buffer alive until it is written, and few large
+        // portions cost fewer wake-ups than many small ones.
         let (sender, receiver) = mpsc::channel(PORTIONS_WAITING);
         let incoming = Incoming::new(Origin::Network(receiver), algorithm);
         Self {
