@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 const KERNEL_LINE: &str = "root=/dev/nvme0n1 rootfstype=ext4 rw console=ttyS0 quiet panic=-1 mitigations=off \
-    tsc=reliable random.trust_cpu=1 systemd.show_status=0";
+    random.trust_cpu=1 systemd.show_status=0";
 
 /// What may differ from machine to machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,8 @@ impl Hardware {
         clean(&mut command);
         command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
         command.args(parts.accelerator.arguments());
+        // It runs once its volumes are in.
+        command.arg("-S");
         // cloud-init knows EC2 by these: one id twice, which begins with ec2.
         let id = machine_id(&parts.facts.instance);
         command.args(["-smbios", "type=0,vendor=Amazon EC2", "-smbios"]);
@@ -73,7 +75,11 @@ impl Hardware {
         };
         command.args([
             "-append",
-            &format!("{KERNEL_LINE} {without} {}", self.kernel_line),
+            &format!(
+                "{KERNEL_LINE} {} {without} {}",
+                parts.accelerator.clock(),
+                self.kernel_line
+            ),
         ]);
         command.arg("-kernel").arg(parts.kernel);
         command.args(self.devices(parts).split_whitespace());

@@ -33,6 +33,15 @@ impl Accelerator {
         }
     }
 
+    /// Which clock a kernel is to go by. A kernel measures its processor's counter by another clock when it starts; an
+    /// emulated processor that has to wait just then is off by ten times, and so are all its waits.
+    pub(super) fn clock(self) -> &'static str {
+        match self {
+            Self::Kvm => "tsc=reliable",
+            Self::Tcg => "tsc=unstable clocksource=acpi_pm",
+        }
+    }
+
     /// How much longer everything takes than on a real machine.
     pub fn patience(self) -> u32 {
         match self {

@@ -185,8 +185,10 @@ impl Body for Emulated {
         }
         *self.port() = Some(Port::connect(Path::new(&self.at("shell")))?);
         self.running = Some(running);
+        // What is attached already is there before the firmware looks; one that comes while it looks can hang it.
         let bay: Arc<dyn Bay> = Arc::clone(&self.bay) as Arc<dyn Bay>;
         self.vpc.dock(&self.facts.instance, &bay);
+        self.bay.resume()?;
         let answered = self.run("true", self.second() * UP);
         if let Err(error) = answered {
             let console = self.console();

@@ -27,6 +27,11 @@ impl Slots {
         }
     }
 
+    /// Lets the machine run, which was started without running.
+    pub(super) fn resume(&self) -> Result<(), String> {
+        Monitor::connect(&self.monitor)?.ask("cont", &json!({}))
+    }
+
     /// The machine has ended, and its devices with it.
     pub(super) fn clear(&self) {
         self.taken
