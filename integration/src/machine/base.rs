@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The folder of the image recipes.
-const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../images");
+pub(super) const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../images");
 
 /// The folder of the units.
-const UNITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systemd");
+pub(super) const UNITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systemd");
 
 /// How long what is kept stays without being used.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -250,7 +250,7 @@ fn text(file: &Path) -> Result<String, String> {
 }
 
 /// Every file below a folder, in one order.
-fn sorted(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .flat_map(|entry| match entry.path() {

@@ -1,6 +1,6 @@
 //! What a case stands on: what this machine can boot, the base system, a network, and a folder for the evidence.
 
-use super::base::Base;
+use super::base::{Base, IMAGES, UNITS, sorted};
 use super::body::Body;
 use super::cluster::{Cluster, endpoint_drop_in};
 use super::evidence::Evidence;
@@ -13,8 +13,12 @@ use super::qemu::Emulated;
 use super::vpc::Vpc;
 use crate::ec2::Rules;
 use crate::skip::skipped;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Bakes the agent and its units into an unprovisioned machine; what comes after ` -- ` goes to `seed build`.
+pub const BAKE: &str = "/root/provision.sh --agent /root/quake-agent --units /root/units";
 
 /// What the machines of a case are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +125,30 @@ impl Lab {
         let provisioned = self.base.provisioned(&agent);
         self.bare()
             .over(provisioned.expect("the provisioning step succeeds"))
+    }
+
+    /// The same without the agent, and what an image's recipe starts from in `/root`: the agent, its units, and the
+    /// provisioning step, which [`BAKE`] runs.
+    ///
+    /// # Panics
+    ///
+    /// When the agent is not built.
+    pub fn unprovisioned(&self) -> Layer {
+        let agent = self
+            .base
+            .agent()
+            .expect("the agent is built before its tests");
+        let script = Path::new(IMAGES).join("provision.sh");
+        let mut layer = self.bare().copy("/root/quake-agent", 0o755, &agent).copy(
+            "/root/provision.sh",
+            0o755,
+            &script,
+        );
+        for unit in sorted(Path::new(UNITS)) {
+            let name = unit.file_name().unwrap_or_default().to_string_lossy();
+            layer = layer.copy(&format!("/root/units/{name}"), 0o644, &unit);
+        }
+        layer
     }
 
     /// A container that is this instance, booted.

@@ -26,7 +26,7 @@ pub use body::{Body, Ran};
 pub use cluster::{BUCKET, Cluster, POD_RANGE};
 pub use evidence::Evidence;
 pub use hardware::Hardware;
-pub use lab::{Kind, Lab};
+pub use lab::{BAKE, Kind, Lab};
 pub use layer::Layer;
 pub use metadata::{Facts, ZONE};
 pub use nspawn::Container;

@@ -1,6 +1,6 @@
 //! The provisioning step of images.
 
-use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::machine::{BAKE, Body, Kind, Lab};
 
 #[test]
 fn image_is_clean_and_starts_the_agent() {
@@ -18,8 +18,6 @@ fn image_is_clean_and_starts_the_agent() {
     );
 }
 
-const PROVISION: &str = include_str!("../../../images/provision.sh");
-
 #[test]
 fn image_with_a_seed() {
     let Some(lab) = Lab::open("image-with-a-seed", Kind::Containers) else {
@@ -27,18 +25,11 @@ fn image_with_a_seed() {
     };
     let cluster = lab.cluster();
     let facts = cluster.launch("workers");
-    let agent = lab.base().agent().expect("the agent is built");
-    let unit = include_str!("../../../systemd/quake-agent.service");
     let layer = lab
-        .bare()
-        .copy("/root/quake-agent", 0o755, &agent)
-        .file("/root/units/quake-agent.service", 0o644, unit)
-        .file("/root/kube_env.yaml", 0o600, cluster.kube_env("workers"))
-        .file("/root/provision.sh", 0o755, PROVISION);
+        .unprovisioned()
+        .file("/root/kube_env.yaml", 0o600, cluster.kube_env("workers"));
     let machine = lab.container(&facts, layer);
-    machine.output(
-        "/root/provision.sh --agent /root/quake-agent --units /root/units -- --kube-env /root/kube_env.yaml",
-    );
+    machine.output(&format!("{BAKE} -- --kube-env /root/kube_env.yaml"));
     let listed = machine.output("quake-agent store list --output json");
     for pin in cluster.pins() {
         let digest = pin.split('@').next().unwrap_or_default();
@@ -56,14 +47,10 @@ fn an_image_with_a_clusters_key_is_refused() {
     let facts = lab.cluster().launch("workers");
     let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIC\n-----END RSA PRIVATE KEY-----\n";
     let layer = lab
-        .baked()
-        .mask("quake-agent.service")
-        .file("/srv/kubernetes/server.key", 0o600, key)
-        .file("/root/provision.sh", 0o755, PROVISION);
+        .unprovisioned()
+        .file("/srv/kubernetes/server.key", 0o600, key);
     let machine = lab.container(&facts, layer);
-    let ran = machine
-        .run("/root/provision.sh", machine.second() * 60)
-        .expect("it ends");
+    let ran = machine.run(BAKE, machine.second() * 60).expect("it ends");
     assert_ne!(ran.status, 0, "{}", ran.stdout);
     let told = ran.stdout + &ran.stderr;
     assert!(

@@ -8,6 +8,7 @@ mod disk_full;
 mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
+mod image_imported;
 mod metadata_refused;
 mod network_configuration_gone;
 mod operator;

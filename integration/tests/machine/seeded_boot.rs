@@ -2,17 +2,12 @@
 //! timelines are in docs/operations.md.
 
 use quake_integration::http::Reply;
-use quake_integration::machine::{Body, Kind, Lab, Place};
+use quake_integration::machine::{BAKE, Body, Kind, Lab, Place};
 use quake_integration::mirror::piece;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-const PROVISION: &str = include_str!("../../../images/provision.sh");
-
-/// The units, of which an image has all.
-const UNITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systemd");
 
 /// Where both timelines are told.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md");
@@ -41,13 +36,11 @@ fn seeded_boot() {
     plain.becomes_ready(90).expect("a worker becomes ready");
     let unseeded = plain.ask_agent("/v1/timeline");
     drop(plain);
-    let mut machine = lab.container(
-        &cluster.launch("workers"),
-        unprovisioned(&lab, &cluster.kube_env("workers")),
-    );
-    machine.output(
-        "/root/provision.sh --agent /root/quake-agent --units /root/units -- --kube-env /root/kube_env.yaml",
-    );
+    let layer = lab
+        .unprovisioned()
+        .file("/root/kube_env.yaml", 0o600, cluster.kube_env("workers"));
+    let mut machine = lab.container(&cluster.launch("workers"), layer);
+    machine.output(&format!("{BAKE} -- --kube-env /root/kube_env.yaml"));
     lab.vpc()
         .interpose(Place::Mirror, |_, _| Some(Reply::nothing()));
     let asked = || {
@@ -76,21 +69,6 @@ fn seeded_boot() {
     let table = side_by_side(&unseeded, &machine.ask_agent("/v1/timeline"));
     lab.evidence().write("timelines.md", &table);
     tell(&table);
-}
-
-/// A machine as the provisioning step finds it, and what that step is given.
-fn unprovisioned(lab: &Lab, kube_env: &str) -> quake_integration::machine::Layer {
-    let agent = lab.base().agent().expect("the agent is built");
-    let mut layer = lab
-        .bare()
-        .copy("/root/quake-agent", 0o755, &agent)
-        .file("/root/kube_env.yaml", 0o600, kube_env)
-        .file("/root/provision.sh", 0o755, PROVISION);
-    for entry in std::fs::read_dir(UNITS).expect("it is ours").flatten() {
-        let name = format!("/root/units/{}", entry.file_name().to_string_lossy());
-        layer = layer.copy(&name, 0o644, &entry.path());
-    }
-    layer
 }
 
 /// A row for each phase: when it began and how long it took, in both boots.
