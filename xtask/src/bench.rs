@@ -8,6 +8,9 @@ use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// How many boots under a real systemd are measured.
+const BOOTS: &str = "5";
+
 /// Builds the agent, unless `agent` is one already, and hands `words` to the harness.
 ///
 /// # Errors
@@ -22,6 +25,26 @@ pub(crate) fn measure(
         Some(agent) => agent.to_path_buf(),
         None => dist::compile_for(workspace, DEFAULT_TARGET)?,
     };
+    let (words, systemd): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| *word != "--systemd");
+    let words: Vec<&str> = words.into_iter().map(String::as_str).collect();
+    if systemd.is_empty() {
+        return side_by_side(workspace, &agent, &words);
+    }
+    // The harness makes the files and the certificate, and tells in the end what was found.
+    let only_report = ["--only-report"];
+    let first = if words.is_empty() {
+        &only_report
+    } else {
+        words.as_slice()
+    };
+    side_by_side(workspace, &agent, first)?;
+    under_systemd(workspace, &agent)?;
+    side_by_side(workspace, &agent, &only_report)
+}
+
+/// The harness with these words.
+fn side_by_side(workspace: &Workspace, agent: &Path, words: &[&str]) -> Result<(), TaskError> {
     run(cargo()
         .args(["build", "--release", "--package", "quake-bench"])
         .args(["--bin", "quake-side-by-side"])
@@ -31,9 +54,28 @@ pub(crate) fn measure(
             .arg("--agent")
             .arg(agent)
             .arg("--work")
-            .arg(workspace.target.join("bench-data"))
+            .arg(work(workspace))
             .arg("--report")
             .arg(workspace.path("bench/REPORT.md"))
             .args(words),
     )
+}
+
+fn work(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("bench-data")
+}
+
+/// Boots of a container by the agent's own unit; what they took is kept beside the harness' own results.
+fn under_systemd(workspace: &Workspace, agent: &Path) -> Result<(), TaskError> {
+    let program = "quake-real-systemd";
+    run(cargo()
+        .args(["build", "--release", "--package", "quake-integration"])
+        .args(["--bin", program])
+        .current_dir(&workspace.root))?;
+    run(Command::new(workspace.target.join("release").join(program))
+        .arg(work(workspace))
+        .arg(BOOTS)
+        .env("QUAKE_AGENT", agent)
+        // The example cluster is found from there, as its tests find it.
+        .current_dir(workspace.path("integration")))
 }

@@ -11,6 +11,7 @@ usage: quake-side-by-side --agent PATH [--work DIR] [--report FILE] [--rounds N]
   SCENARIO   w1 to w4, w5, w5b, w6; with a profile as in w1@ec2, w1@rtt, w1@flaky [default: all of these]
   --curves   measure how the agent scales, too
   --only-curves  measure nothing else
+  --only-report  measure nothing, and write the report of what was measured before
   --rounds   rounds after the warm-up [default: 7]
   --seed     which cuts of the toolchain's files the assets are [default: 1]
   --report   where the report is written [default: not written]
@@ -52,7 +53,7 @@ impl Arguments {
             only: "ABCDE".to_owned(),
             scenarios: Vec::new(),
         };
-        let mut only_curves = false;
+        let (mut only_curves, mut only_report) = (false, false);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} wants a value"));
@@ -70,6 +71,7 @@ impl Arguments {
                 "--seed" => read.seed = number(value()?)?.into(),
                 "--curves" => read.curves = true,
                 "--only-curves" => only_curves = true,
+                "--only-report" => only_report = true,
                 "--only" => read.only = value()?.to_ascii_uppercase(),
                 "--keep" => read.keep = true,
                 name => read
@@ -80,7 +82,9 @@ impl Arguments {
         if read.agent.as_os_str().is_empty() {
             return Err("--agent PATH is missing".to_owned());
         }
-        if only_curves {
+        if only_report {
+            read.scenarios.clear();
+        } else if only_curves {
             read.curves = true;
             read.scenarios.clear();
         } else if read.scenarios.is_empty() {
@@ -110,6 +114,8 @@ mod tests {
         assert_eq!((few.only.as_str(), few.scenarios.len()), ("AC", 1));
         let curves = parse("--agent a --only-curves").expect("it is enough");
         assert!(curves.curves && curves.scenarios.is_empty());
+        let nothing = parse("--agent a --only-report").expect("it is enough");
+        assert!(!nothing.curves && nothing.scenarios.is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod workload;
 use arguments::Arguments;
 use failure::BenchError;
 use report::{Machine, Report};
-use results::{Kept, Results, Scaling, StartUp};
+use results::{Kept, RealSystemd, Results, Scaling, StartUp};
 use run::Bench;
 use server::{authority, flaky::Flaky, nginx::Nginx};
 use std::error::Error;
@@ -98,12 +98,16 @@ fn tell(
         .filter(|results: &Results| results.binary == *binary)
         .collect();
     let scaling: Option<Scaling> = kept.find("scaling");
+    let systemd: Option<RealSystemd> = kept.find("systemd");
     let report = Report {
         machine: &Machine::look(&bench.arguments.work, &bench.nginx.version, network),
         binary,
         start_up,
         results: &results,
         scaling: scaling.as_ref().filter(|scaling| scaling.binary == *binary),
+        systemd: systemd
+            .as_ref()
+            .filter(|systemd| systemd.sha256 == binary.sha256),
     };
     std::fs::write(path, report.render()).map_err(BenchError::path(path))
 }

@@ -99,6 +99,31 @@ pub(crate) struct Scaling {
     pub(crate) curves: Curves,
 }
 
+/// Boots under a real systemd, as `quake-real-systemd` writes them.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct RealSystemd {
+    /// The first digits of the binary's sha256.
+    pub(crate) sha256: String,
+    /// Boots of a worker with the files of `w1`.
+    pub(crate) worker: Vec<UnitRun>,
+    /// Boots with small files and so many units that the spec adds.
+    pub(crate) units: Vec<Units>,
+}
+
+/// A boot by the agent's own unit.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct UnitRun {
+    /// Seconds from the start of the process until systemd was told that the node is ready.
+    pub(crate) wall: f64,
+}
+
+/// A boot with so many units that the spec adds.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Units {
+    pub(crate) units: usize,
+    pub(crate) boot: UnitRun,
+}
+
 /// The figures a table is made of.
 pub(crate) const WALL: fn(&Run) -> f64 = |run| run.usage.wall;
 pub(crate) const CPU: fn(&Run) -> f64 = |run| run.usage.user + run.usage.system;

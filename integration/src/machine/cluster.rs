@@ -124,6 +124,11 @@ impl Cluster {
         self.vpc.serve(path, contents);
     }
 
+    /// Has nodes pin these, `digest@url`, in the place of the example's assets.
+    pub fn pin_only(&mut self, pins: Vec<String>) {
+        self.pins = pins;
+    }
+
     /// The pins of all assets, `digest@url`.
     pub fn pins(&self) -> &[String] {
         &self.pins

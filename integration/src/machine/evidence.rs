@@ -45,8 +45,10 @@ impl Evidence {
     /// Says why it cannot be made.
     pub fn begin(tier: &str, case: &str) -> Result<Self, String> {
         let test = std::env::current_exe().map_err(|error| error.to_string())?;
-        // A test is in <target>/debug/deps.
-        let target = test.ancestors().nth(3).unwrap_or(&test);
+        // A test is in <target>/debug/deps, a program in <target>/release.
+        let mut folders = test.ancestors().skip(1);
+        let built = folders.find(|folder| !folder.ends_with("deps"));
+        let target = built.and_then(Path::parent).unwrap_or(&test);
         let folder = target.join("integration").join(tier).join(case);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -160,7 +160,7 @@ impl Vpc {
     }
 
     /// Its namespace, in which it is the bridge.
-    pub(super) fn namespace(&self) -> &Namespace {
+    pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 

@@ -34,7 +34,6 @@ pub(crate) fn section(scaling: Option<&Scaling>) -> String {
             together.agents, together.ready, together.p50, together.p99, together.requests_each
         );
     }
-    text.push_str("\nUnits with a real systemd: not measured here.\n");
     text
 }
 

@@ -45,7 +45,15 @@ const ROWS: &[Row] = &[
         unit: "s",
         digits: 1,
         target: ">= 4 x",
-        measured: |_| None,
+        measured: |report| {
+            let walls: Vec<f64> = report
+                .systemd?
+                .worker
+                .iter()
+                .map(|boot| boot.wall)
+                .collect();
+            Spread::of(&walls).map(|wall| wall.median)
+        },
     },
     Row {
         name: "CPU",

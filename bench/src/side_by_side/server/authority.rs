@@ -15,7 +15,8 @@ pub(crate) struct Authority {
     pub(crate) server_key: PathBuf,
 }
 
-/// Makes the authority below `folder`: ECDSA on P-256, for 127.0.0.1 and localhost.
+/// Makes the authority below `folder`: ECDSA on P-256, for 127.0.0.1 and localhost, and for the address that has the
+/// server in the network of real machines (`quake-real-systemd`).
 ///
 /// # Errors
 ///
@@ -30,7 +31,7 @@ pub(crate) fn make(folder: &Path) -> Result<Authority, BenchError> {
     std::fs::create_dir_all(folder).map_err(BenchError::path(folder))?;
     let extensions = folder.join("server.ext");
     let text = "basicConstraints=CA:FALSE\nkeyUsage=digitalSignature\n\
-                extendedKeyUsage=serverAuth\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n";
+                extendedKeyUsage=serverAuth\nsubjectAltName=IP:127.0.0.1,IP:172.20.0.1,DNS:localhost\n";
     std::fs::write(&extensions, text).map_err(BenchError::path(&extensions))?;
     let run = |words: &str| {
         let mut command = Command::new("openssl");
