@@ -29,8 +29,10 @@ impl Moto {
     /// Says what is missing here: Python with venv, or a package index.
     pub fn start() -> Result<Self, String> {
         let program = installed()?;
-        let mut command = Command::new(program);
+        // A killed test run leaves no server behind.
+        let mut command = Command::new("setpriv");
         clean(&mut command);
+        command.args(["--pdeathsig", "KILL"]).arg(program);
         command.args(["-H", "127.0.0.1", "-p", "0"]);
         let mut running = Running::start(command);
         let address = running.wait_for_error("Running on http://")?;
