@@ -1,6 +1,7 @@
 //! The built binary as a black box: a child with a clean environment that its test cannot leave behind.
 
 use crate::waiting::wait_until;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
@@ -182,9 +183,22 @@ impl Running {
     ///
     /// Returns the kernel's error, as when it has ended.
     pub fn terminate(&self) -> io::Result<()> {
+        self.signal(Signal::SIGTERM)
+    }
+
+    /// Tells it to read its files again, as servers take this signal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Running::terminate`].
+    pub fn hang_up(&self) -> io::Result<()> {
+        self.signal(Signal::SIGHUP)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
         let id = i32::try_from(self.child.id()).map_err(io::Error::other)?;
         let process = nix::unistd::Pid::from_raw(id);
-        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).map_err(io::Error::from)
+        nix::sys::signal::kill(process, signal).map_err(io::Error::from)
     }
 
     /// Kills it in the middle of whatever it does, and waits until it is gone.

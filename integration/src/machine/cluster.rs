@@ -59,6 +59,8 @@ pub struct Cluster {
     vpc: Arc<Vpc>,
     spec: String,
     pins: Vec<String>,
+    /// The instance groups' objects, by name.
+    groups: BTreeMap<String, String>,
 }
 
 impl Cluster {
@@ -77,19 +79,17 @@ impl Cluster {
             vpc: Arc::clone(vpc),
             spec,
             pins: Vec::new(),
+            groups: BTreeMap::new(),
         };
         cluster.put("cluster.spec", cluster.spec.as_bytes())?;
         for group in ["control-plane", "workers"] {
-            let name = format!("instancegroup/{group}");
-            cluster.put(&name, example(&name)?.as_bytes())?;
+            cluster.put_group(group, example(&format!("instancegroup/{group}"))?)?;
         }
         for name in KEYPAIRS {
-            let keyset = keyset(name);
-            cluster.put(
-                &format!("pki/private/{name}/keyset.yaml"),
-                keyset.as_bytes(),
-            )?;
-            cluster.put(&format!("pki/issued/{name}/keyset.yaml"), keyset.as_bytes())?;
+            let key = format!(
+                "-----BEGIN RSA PRIVATE KEY-----\nMIIC{name}\n-----END RSA PRIVATE KEY-----\n"
+            );
+            cluster.put_keypair(name, CERTIFICATE, &key)?;
         }
         // The token that the API server's file of passwords cannot do without.
         let secret = format!("{{\"Data\":\"{}\"}}", STANDARD.encode("password"));
@@ -117,6 +117,45 @@ impl Cluster {
         put.map_err(|error| format!("{name}: {error}"))
     }
 
+    /// Puts a keypair into the state store, in the place of one of this name; both parts are PEM. Those that are there
+    /// have a certificate that is always the same, and a key that nothing verifies.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cluster::put`].
+    fn put_keypair(&self, name: &str, certificate: &str, key: &str) -> Result<(), String> {
+        let (certificate, key) = (STANDARD.encode(certificate), STANDARD.encode(key));
+        let keyset = format!(
+            "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
+        );
+        for part in ["private", "issued"] {
+            self.put(&format!("pki/{part}/{name}/keyset.yaml"), keyset.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Adds an instance group of control planes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cluster::put`].
+    pub fn add_control_planes(&mut self, group: &str) -> Result<(), String> {
+        let like = example("instancegroup/control-plane")?;
+        let renamed = like
+            .replace("  name: control-plane\n", &format!("  name: {group}\n"))
+            .replace(
+                "instancegroup: control-plane\n",
+                &format!("instancegroup: {group}\n"),
+            );
+        self.put_group(group, renamed)
+    }
+
+    fn put_group(&mut self, group: &str, object: String) -> Result<(), String> {
+        self.put(&format!("instancegroup/{group}"), object.as_bytes())?;
+        self.groups.insert(group.to_owned(), object);
+        Ok(())
+    }
+
     /// Has the mirror serve an asset and the nodes pin it.
     pub fn add_asset(&mut self, path: &str, contents: Vec<u8>) {
         self.pins
@@ -141,7 +180,7 @@ impl Cluster {
 
     /// The user data of a node of this group: the documents, and then these commands.
     pub fn user_data(&self, group: &str, commands: &str) -> String {
-        let group_spec = example(&format!("instancegroup/{group}")).unwrap_or_default();
+        let group_spec = self.groups.get(group).cloned().unwrap_or_default();
         let is_worker = group_spec.contains("role: Node");
         let script = user_data(
             &self.kube_env(group),
@@ -199,6 +238,27 @@ impl Cluster {
         ];
         self.vpc.ec2().create_volume(ZONE, &tags)
     }
+
+    /// Has the name server know each member of etcd at the instance that holds its volume now. Nothing of the agent's
+    /// publishes these names yet, so this stands in for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vpc::publish_names`].
+    pub fn publish_members(&self) -> Result<(), String> {
+        let ec2 = self.vpc.ec2();
+        let mut names = BTreeMap::new();
+        for (volume, holder) in ec2.holders() {
+            for (etcd, name) in [("main", "etcd"), ("events", "etcd-events")] {
+                let tag = ec2.tag_of(&volume, &format!("k8s.io/etcd/{etcd}"));
+                let member = tag.as_deref().and_then(|tag| tag.split('/').next());
+                if let (Some(member), Some(address)) = (member, self.vpc.address(&holder)) {
+                    names.insert(format!("{name}-{member}.internal.{CLUSTER}"), address);
+                }
+            }
+        }
+        self.vpc.publish_names(&names)
+    }
 }
 
 /// How a unit of a machine reaches AWS.
@@ -244,14 +304,4 @@ fn plugins(base: &Base) -> Result<Vec<u8>, String> {
         members.push((name, bytes));
     }
     archive(&members).map_err(|error| error.to_string())
-}
-
-/// A keypair: the certificate is always the same, and nothing verifies the key.
-fn keyset(name: &str) -> String {
-    let key =
-        format!("-----BEGIN RSA PRIVATE KEY-----\nMIIC{name}\n-----END RSA PRIVATE KEY-----\n");
-    let (certificate, key) = (STANDARD.encode(CERTIFICATE), STANDARD.encode(key));
-    format!(
-        "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
-    )
 }

@@ -11,6 +11,7 @@ mod lab;
 mod layer;
 mod loops;
 mod metadata;
+mod names;
 mod nspawn;
 mod port;
 mod probe;

@@ -2,8 +2,7 @@
 //! assets, DHCP and DNS. No route leaves it. Everything ends with its value.
 
 use super::metadata::Facts;
-use super::probe::program;
-use crate::agent::{Running, clean};
+use super::names::Names;
 use crate::ec2::{Attached, Ec2, Plugs, Rules};
 use crate::http::{Reply, Request, Server};
 use crate::imds::Metadata;
@@ -11,10 +10,8 @@ use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tempfile::TempDir;
 
@@ -35,6 +32,11 @@ const NUMBERS: std::ops::RangeInclusive<u8> = 10..=60;
 
 /// The size of every volume, in bytes.
 const VOLUME_BYTES: u64 = 20 << 30;
+
+/// The address of the instance of this number.
+fn address_of(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(172, 20, 1, number)
+}
 
 /// What instances ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +65,7 @@ pub(super) trait Bay: Send + Sync {
 pub struct Vpc {
     // Dropped in this order: nothing listens in a namespace that is gone.
     _servers: Vec<Server>,
-    _names: Running,
+    names: Names,
     region: Arc<Region>,
     namespace: Namespace,
     scratch: TempDir,
@@ -118,7 +120,7 @@ impl Vpc {
         }
         namespace.ip(&["link", "set", BRIDGE, "up"])?;
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let names = name_service(&namespace, scratch.path())?;
+        let names = Names::serve(&namespace, BRIDGE, NUMBERS.map(address_of), scratch.path())?;
         let ec2 = Arc::new(Ec2::before(
             Moto::start()?,
             rules,
@@ -147,7 +149,7 @@ impl Vpc {
         }
         Ok(Self {
             _servers: servers,
-            _names: names,
+            names,
             region,
             namespace,
             scratch,
@@ -189,7 +191,7 @@ impl Vpc {
             NUMBERS.contains(&number),
             "there are addresses for fifty instances"
         );
-        let address = Ipv4Addr::new(172, 20, 1, number);
+        let address = address_of(number);
         let facts = Facts { instance, address };
         let service = Arc::new(facts.service(user_data));
         inner
@@ -231,6 +233,23 @@ impl Vpc {
     /// Lets requests pass again.
     pub fn pass(&self, place: Place) {
         self.region.inner().interposed.remove(&place);
+    }
+
+    /// Has the name server know these names and no others.
+    ///
+    /// # Errors
+    ///
+    /// Says why they cannot be told to it.
+    pub fn publish_names(&self, names: &BTreeMap<String, Ipv4Addr>) -> Result<(), String> {
+        self.names.tell(names)
+    }
+
+    /// The address of an instance that was launched.
+    pub fn address(&self, instance: &str) -> Option<Ipv4Addr> {
+        let inner = self.region.inner();
+        let mut known = inner.instances.values();
+        let (facts, _) = known.find(|(facts, _)| facts.instance == instance)?;
+        Some(facts.address)
     }
 
     /// Everything that was asked of the services so far, a line each: place, client, method, target, status.
@@ -349,51 +368,4 @@ impl Region {
         let line = format!("{what} {} in {}{told}", attached.volume, attached.instance);
         self.inner().asked.push(line);
     }
-}
-
-/// DHCP for every address an instance may have, and DNS that knows nothing and says so at once: cloud-init asks for
-/// names that do not exist, and waits for the answers.
-fn name_service(namespace: &Namespace, scratch: &Path) -> Result<Running, String> {
-    let Some(dnsmasq) = program("dnsmasq") else {
-        return Err("missing here: dnsmasq".to_owned());
-    };
-    let hosts = scratch.join("dhcp-hosts");
-    let mut file = std::fs::File::create(&hosts).map_err(|error| error.to_string())?;
-    for number in NUMBERS {
-        let address = Ipv4Addr::new(172, 20, 1, number);
-        let instance = String::new();
-        let mac = Facts { instance, address }.mac();
-        writeln!(file, "{mac},{address}").map_err(|error| error.to_string())?;
-    }
-    let mut command = Command::new("setpriv");
-    clean(&mut command);
-    command.args(["--pdeathsig", "KILL"]).arg(dnsmasq);
-    command.args([
-        "--keep-in-foreground",
-        "--conf-file=/dev/null",
-        "--log-facility=-",
-        "--user=root",
-        "--pid-file",
-    ]);
-    command.args([
-        "--port=53",
-        "--no-resolv",
-        "--no-hosts",
-        "--address=/#/",
-        "--no-ping",
-        "--bind-interfaces",
-        "--dhcp-authoritative",
-        "--dhcp-range=172.20.0.0,static,255.255.0.0,1h",
-    ]);
-    command.arg(format!("--interface={BRIDGE}"));
-    command.arg(format!("--dhcp-option=option:router,{ROUTER}"));
-    command.arg(format!("--dhcp-option=option:dns-server,{ROUTER}"));
-    command.arg(format!("--dhcp-hostsfile={}", hosts.display()));
-    command.arg(format!(
-        "--dhcp-leasefile={}",
-        scratch.join("leases").display()
-    ));
-    let mut running = Running::start(namespace.inside(&command));
-    running.wait_for_error("DHCP, ")?;
-    Ok(running)
 }

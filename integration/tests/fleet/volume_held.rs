@@ -30,7 +30,7 @@ fn held_by(lab: &Lab, volumes: &Volumes, facts: &Facts) {
 }
 
 /// The machine waits with this fault, and says of whom everywhere an operator looks.
-fn names(machine: &Container, code: &str, peer: &Facts) {
+pub(crate) fn names(machine: &Container, code: &str, peer: &Facts) {
     assert!(machine.journal_says(code, 60), "{}", machine.said());
     assert!(machine.journal_says(&peer.instance, 1), "the journal");
     let told = machine.said();
