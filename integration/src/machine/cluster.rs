@@ -123,7 +123,7 @@ impl Cluster {
     /// # Errors
     ///
     /// As [`Cluster::put`].
-    fn put_keypair(&self, name: &str, certificate: &str, key: &str) -> Result<(), String> {
+    pub fn put_keypair(&self, name: &str, certificate: &str, key: &str) -> Result<(), String> {
         let (certificate, key) = (STANDARD.encode(certificate), STANDARD.encode(key));
         let keyset = format!(
             "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
@@ -154,6 +154,13 @@ impl Cluster {
         self.put(&format!("instancegroup/{group}"), object.as_bytes())?;
         self.groups.insert(group.to_owned(), object);
         Ok(())
+    }
+
+    /// Has the mirror serve other bytes for an asset and the nodes pin those.
+    pub fn replace_asset(&mut self, path: &str, contents: Vec<u8>) {
+        self.pins
+            .retain(|pin| !pin.ends_with(&format!("@{MIRROR}{path}")));
+        self.add_asset(path, contents);
     }
 
     /// Has the mirror serve an asset and the nodes pin it.

@@ -9,6 +9,7 @@ mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
 mod image_imported;
+mod kubernetes_node;
 mod metadata_refused;
 mod network_configuration_gone;
 mod operator;
