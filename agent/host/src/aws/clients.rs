@@ -137,6 +137,8 @@ impl Aws {
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(SdkClient::new(settings.http.build_client()?))
             .retry_config(RetryConfig::disabled())
+            // It would sign by AWS's clock from the second request on, and a node whose own is wrong would be made.
+            .disable_clock_skew_correction(true)
             .timeout_config(timeouts());
         if let Ok(name) = AppName::new("quake-agent") {
             loader = loader.app_name(name);

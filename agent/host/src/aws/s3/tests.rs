@@ -240,3 +240,24 @@ async fn expired_credentials_are_read_anew_for_the_next_attempt() {
         "role and credentials, twice"
     );
 }
+
+#[tokio::test]
+async fn a_request_is_signed_by_the_local_clock_even_after_aws_told_its_own() {
+    let past = "Mon, 01 Jan 2024 00:00:00 GMT";
+    let skewed = move |_: &Seen| s3_error(403, "RequestTimeTooSkewed").with("date", past);
+    let (aws, _calls, server) = aws_at(skewed).await;
+    let s3 = S3::new(aws);
+    for _ in 0..3 {
+        let error = s3.read_object(&location("s3://store/config")).await;
+        let condition = error.map_err(|error| error.condition);
+        assert_eq!(condition, Err(Condition::ClockSkew));
+    }
+    let seen = server.seen();
+    let signed = seen.iter().filter_map(|seen| seen.header("x-amz-date"));
+    let signed: Vec<&str> = signed.collect();
+    assert_eq!(signed.len(), 3, "{signed:?}");
+    assert!(
+        !signed.iter().any(|it| it.starts_with("2024")),
+        "{signed:?}"
+    );
+}
