@@ -3,6 +3,7 @@
 use hyper_util::client::legacy;
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::scrub;
+use rustls::CertificateError;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -94,6 +95,21 @@ impl HttpFailure {
         self.kind == Kind::Request
     }
 
+    /// Whether there is no connection because a certificate is not valid yet, or not any more, by this machine's clock:
+    /// one of the two is wrong.
+    pub fn is_of_dates(&self) -> bool {
+        self.cause
+            .as_deref()
+            .is_some_and(|cause| is_outdated(cause))
+    }
+
+    /// A certificate that is over, as a handshake reports it.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn outdated() -> Self {
+        let certificate = rustls::Error::InvalidCertificate(CertificateError::Expired);
+        Self::of(Kind::Connect, Some(io::Error::other(certificate).into()))
+    }
+
     fn of(kind: Kind, cause: Option<BoxError>) -> Self {
         Self { kind, cause }
     }
@@ -144,6 +160,26 @@ fn is_late(error: &(dyn Error + 'static)) -> bool {
             return true;
         }
         next = error.source();
+    }
+    false
+}
+
+/// Whether a certificate was refused for its dates. What the TLS library says is inside an error of the connection,
+/// which passes it over when it names its source.
+fn is_outdated(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() {
+            return matches!(
+                why,
+                CertificateError::Expired
+                    | CertificateError::ExpiredContext { .. }
+                    | CertificateError::NotValidYet
+                    | CertificateError::NotValidYetContext { .. }
+            );
+        }
+        let inside = error.downcast_ref().and_then(io::Error::get_ref);
+        next = inside.map(|inside| inside as _).or_else(|| error.source());
     }
     false
 }

@@ -5,6 +5,7 @@ use super::refusal::{Refusal, split_encoded};
 use crate::clock::SystemClock;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use quake_http::HttpFailure;
 use quake_model::ports::{Clock, Condition, PortError};
 use quake_model::time::Timestamp;
 use std::error::Error;
@@ -29,7 +30,7 @@ pub(super) fn port_error<E>(attempt: &Attempt, error: &SdkError<E, HttpResponse>
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
-    if let Some(cause) = credentials_error(error) {
+    if let Some(cause) = inside::<PortError>(error) {
         return without_credentials(attempt, cause);
     }
     let described = match error.raw_response() {
@@ -73,8 +74,9 @@ pub(super) fn is_expired<E: ProvideErrorMetadata>(error: &SdkError<E, HttpRespon
     refusal.is_of_expired_credentials()
 }
 
-/// The error of our own credentials provider, if it is what stopped the request.
-fn credentials_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a PortError> {
+/// The error of this type that stopped the request: a [`PortError`] is that of our own credentials provider, an
+/// [`HttpFailure`] that of our own client.
+fn inside<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {
@@ -111,10 +113,21 @@ where
         _ => "was not answered",
     };
     let summary = format!("{} for {} {what}", attempt.action, attempt.subject);
-    let described = PortError::new(Condition::Unreachable, summary);
+    let described = match inside::<HttpFailure>(error) {
+        Some(failure) if failure.is_of_dates() => outdated(&summary),
+        _ => PortError::new(Condition::Unreachable, summary),
+    };
     error
         .source()
         .map_or(described.clone(), |source| described.because(source))
+}
+
+/// A clock that is off by years finds no certificate valid, and no request gets as far as a signature.
+fn outdated(summary: &str) -> PortError {
+    let summary = format!("{summary}: by the local clock its certificate is not valid today");
+    PortError::new(Condition::ClockSkew, summary)
+        .seen("local-time", SystemClock.now())
+        .remedied_by("compare the local time with the right one and step the clock: chronyc makestep; if it is right, the endpoint's certificate must be renewed")
 }
 
 fn refused(attempt: &Attempt, refusal: &Refusal) -> PortError {
@@ -225,6 +238,8 @@ fn parse_date(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_s3::operation::get_object::GetObjectError;
+    use aws_smithy_runtime_api::client::result::ConnectorError;
 
     fn attempt() -> Attempt {
         Attempt {
@@ -267,6 +282,23 @@ mod tests {
         assert_eq!(names, ["status", "error code", "kms"]);
         let error = refused(&attempt(), &refusal("UnauthorizedOperation", "no"));
         assert!(error.evidence.iter().all(|piece| piece.name != "kms"));
+    }
+
+    #[test]
+    fn a_certificate_that_is_over_blames_the_clock_and_no_other_failure_to_connect_does() {
+        let fails = |cause: Box<dyn Error + Send + Sync>| {
+            let failure = ConnectorError::io(cause);
+            let error: SdkError<GetObjectError, HttpResponse> = SdkError::dispatch_failure(failure);
+            port_error(&attempt(), &error)
+        };
+        let error = fails(HttpFailure::outdated().into());
+        assert_eq!(error.condition, Condition::ClockSkew);
+        assert!(
+            error.summary.contains("by the local clock its certificate"),
+            "{error}"
+        );
+        let error = fails("no route to host".into());
+        assert_eq!(error.condition, Condition::Unreachable);
     }
 
     #[test]

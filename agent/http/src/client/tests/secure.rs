@@ -13,17 +13,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 const CERTIFICATE: &[u8] = include_bytes!("../../../testdata/mirror.der");
+/// One of the same key that was over in 2021.
+const PAST: &[u8] = include_bytes!("../../../testdata/past.der");
 const KEY: &[u8] = include_bytes!("../../../testdata/mirror-key.der");
 
 /// A mirror that speaks HTTP/1.1 over TLS, for `mirror.test`, `localhost` and 127.0.0.1; its port.
 async fn mirror() -> u16 {
+    mirror_with(CERTIFICATE).await
+}
+
+/// The same with this certificate.
+async fn mirror_with(certificate: &'static [u8]) -> u16 {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("the provider has them")
         .with_no_client_auth();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY));
-    let chain = vec![CertificateDer::from(CERTIFICATE)];
+    let chain = vec![CertificateDer::from(certificate)];
     let mut config = config.with_single_cert(chain, key).expect("they match");
     // A client that offered HTTP/2 would be given it, and not understand the answer.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -100,6 +107,18 @@ async fn without_an_authority_https_fails_on_the_certificate_by_name() {
         assert_eq!(told.summary, format!("{url} could not be connected to"));
         let names_it = |cause: &String| cause.contains("certificate");
         assert!(told.causes.iter().any(names_it), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_over_by_the_clock_is_told_from_one_that_nobody_knows() {
+    let client = believing(HttpSettings::default());
+    let unknown = HttpSettings::default();
+    let unknown = unknown.build_client().expect("nothing is read");
+    for (client, certificate, of_dates) in [(client, PAST, true), (unknown, CERTIFICATE, false)] {
+        let url = format!("https://localhost:{}/", mirror_with(certificate).await);
+        let failure = client.get(&url).send().await.expect_err("not believed");
+        assert_eq!(failure.is_of_dates(), of_dates, "{failure:?}");
     }
 }
 
