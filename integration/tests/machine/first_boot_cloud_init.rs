@@ -1,24 +1,48 @@
-//! The first boot of a bare image: cloud-init knows EC2 by its firmware, asks the metadata service for user data, and
-//! runs it; that installs the agent, which makes the machine a worker.
+//! The first boot of a bare image, once for each form of the user data that the agent renders: cloud-init knows EC2 by
+//! its firmware, asks the metadata service for user data, and runs the delivery script in it; that fetches, proves,
+//! installs and starts the agent, which makes the machine a node. What the confined service did holds for all of it.
 
-use quake_integration::machine::{Body, Hardware, Kind, Lab, MIRROR};
+use crate::operator::assert_told;
+use quake_integration::agent;
+use quake_integration::machine::{Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, Told};
+use quake_integration::tree::sha256;
+use std::thread;
 
-/// The units, as the user data fetches them.
-const UNITS: [&str; 2] = ["quake-agent.service", "quake-ready.target"];
-
-/// What the user data does once it has written its documents.
-fn delivery() -> String {
-    let mut script = format!(
-        "curl -sf --retry 5 -o /usr/local/bin/quake-agent {MIRROR}/quake-agent\nchmod 755 /usr/local/bin/quake-agent\n"
-    );
-    for unit in UNITS {
-        script.push_str(&format!(
-            "curl -sf -o /etc/systemd/system/{unit} {MIRROR}/{unit}\n"
-        ));
-    }
-    script.push_str("systemctl daemon-reload\nsystemctl enable quake-agent.service\n");
-    script + "systemctl start --no-block quake-agent.service\n"
+/// User data of a form, and what the node becomes by it.
+struct Form {
+    name: &'static str,
+    more: &'static [&'static str],
+    group: &'static str,
 }
+
+/// Compressed is the one that cloud-init has to take apart most. Only a control plane has mounts.
+const FORMS: [Form; 3] = [
+    Form {
+        name: "script",
+        more: &[],
+        group: "workers",
+    },
+    Form {
+        name: "mime",
+        more: &["--gzip"],
+        group: "control-plane",
+    },
+    Form {
+        name: "cloud-config",
+        more: &[],
+        group: "workers",
+    },
+];
+
+/// How many machines are up at once: each takes a processor.
+const AT_ONCE: usize = 2;
+
+/// Properties of the agent's unit that only the confined one has.
+const CONFINED: [&str; 3] = [
+    "NoNewPrivileges",
+    "MemoryDenyWriteExecute",
+    "RestrictSUIDSGID",
+];
 
 #[test]
 fn first_boot_cloud_init() {
@@ -26,34 +50,86 @@ fn first_boot_cloud_init() {
         return;
     };
     let cluster = lab.cluster();
-    let agent = lab.base().agent().expect("the agent is built");
-    lab.vpc()
-        .serve("/quake-agent", std::fs::read(agent).expect("it is there"));
-    for unit in UNITS {
-        let path = format!("{}/../systemd/{unit}", env!("CARGO_MANIFEST_DIR"));
-        lab.vpc().serve(
-            &format!("/{unit}"),
-            std::fs::read(path).expect("it is ours"),
-        );
+    let volumes = cluster.add_volumes();
+    let binary = lab.base().agent().expect("the agent is built");
+    let binary = std::fs::read(binary).expect("it is there");
+    let digest = sha256(&binary);
+    lab.vpc().serve("/quake-agent", binary);
+    for forms in FORMS.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            for form in forms {
+                let (lab, cluster) = (&lab, &cluster);
+                let user_data = rendered(cluster, &digest, form);
+                let mounts = volumes.values().filter(|_| form.group != "workers");
+                let mounts = mounts.map(|volume| format!("/mnt/master-{volume}"));
+                let mounts: Vec<String> = mounts.collect();
+                scope.spawn(move || {
+                    let machine = delivered(lab, cluster, form, &user_data);
+                    assert_whole_machine(&machine, &mounts);
+                });
+            }
+        });
     }
-    let user_data = cluster.user_data("workers", &delivery());
-    let facts = cluster.launch_with("workers", user_data.as_bytes());
+}
+
+/// What an operator gives an instance.
+fn rendered(cluster: &Cluster, digest: &str, form: &Form) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (kube_env, out) = (at("kube_env.yaml"), at("user-data"));
+    std::fs::write(&kube_env, cluster.kube_env(form.group)).expect("the folder is ours");
+    let url = format!("{MIRROR}/quake-agent");
+    let mut arguments = vec!["user-data", "render", "--kube-env", &kube_env];
+    arguments.extend(["--sha256", digest, "--binary-url", &url]);
+    arguments.extend(["--format", form.name, "--out", &out]);
+    arguments.extend(form.more);
+    let ended = agent::run(&arguments);
+    assert_eq!(ended.status, 0, "{}", ended.text());
+    std::fs::read(&out).expect("it was written")
+}
+
+/// A machine that came up with this user data alone, and is ready.
+fn delivered(lab: &Lab, cluster: &Cluster, form: &Form, user_data: &[u8]) -> Emulated {
+    let name = form.name;
+    let facts = cluster.launch_with(form.group, user_data);
     let hardware = Hardware {
         cloud_init: true,
         ..Hardware::default()
     };
     let machine = lab.emulated(&facts, lab.bare(), hardware);
-    let installed = machine.comes_true("systemctl is-enabled --quiet quake-agent.service", 40);
-    assert!(installed, "user data was run: {}", machine.console());
-    machine.becomes_ready(40).expect("a worker becomes ready");
-    assert_eq!(machine.output("cloud-id").trim(), "aws");
+    let installed = machine.comes_true("systemctl is-enabled --quiet quake-agent.service", 60);
+    assert!(installed, "{name}: user data runs: {}", machine.console());
+    let ready = machine.becomes_ready(60);
+    assert!(ready.is_ok(), "{name}: the node becomes ready: {ready:?}");
+    assert_eq!(machine.output("cloud-id").trim(), "aws", "{name}");
+    let verdict = format!("quake-agent delivery: ok fetched from={MIRROR}/quake-agent");
+    assert_told(&machine.console(), &[&verdict, "quake-agent: READY"]);
+    let token = format!("Metadata {} PUT /latest/api/token 200", facts.address);
+    let asked = lab.vpc().asked();
     assert!(
-        machine.console().contains("quake-agent: READY"),
-        "the console says so"
+        asked.contains(&token),
+        "{name}: by version 2 of the metadata service"
     );
-    let tokens = |line: &String| line.contains("PUT /latest/api/token 200");
+    machine
+}
+
+/// The service is the confined one, and yet what it loaded, set and mounted is so for the whole machine.
+fn assert_whole_machine(machine: &Emulated, mounts: &[String]) {
+    let unit = "/usr/local/lib/systemd/system/quake-agent.service";
+    assert_eq!(machine.unit_shows("FragmentPath"), unit);
+    for property in CONFINED {
+        assert_eq!(machine.unit_shows(property), "yes", "{property}");
+    }
     assert!(
-        lab.vpc().asked().iter().any(tokens),
-        "by version 2 of the metadata service"
+        machine.holds("test -d /sys/module/br_netfilter"),
+        "its modules are loaded"
     );
+    for (setting, value) in [("net.ipv4.ip_forward", "1"), ("vm.max_map_count", "262144")] {
+        let is = machine.output(&format!("sysctl -n {setting}"));
+        assert_eq!(is.trim(), value, "{setting}");
+    }
+    for mount in mounts {
+        let kind = machine.output(&format!("findmnt -n -o FSTYPE {mount}"));
+        assert_eq!(kind.trim(), "ext4", "{mount}");
+    }
 }
