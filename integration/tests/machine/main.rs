@@ -14,6 +14,7 @@ mod metadata_refused;
 mod network_configuration_gone;
 mod operator;
 mod power_cut;
+mod reboot;
 mod seeded_boot;
 mod stopped_in_mid_attach;
 mod store_unreachable;
