@@ -2,6 +2,7 @@
 //! `target/integration/machine/<case>/`.
 
 mod asset_mirrors;
+mod clock_wrong;
 mod control_plane_volumes;
 mod describe_volumes_denied;
 mod disk_full;
