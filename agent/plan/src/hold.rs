@@ -203,6 +203,8 @@ mod tests {
             restarts: 0,
             active_since_us: 100,
             result: "success".into(),
+            main_started_us: 0,
+            main_ended: None,
         }
     }
 

@@ -16,6 +16,7 @@ pub mod network;
 pub mod ready;
 pub mod release;
 pub mod services;
+pub mod standing;
 pub mod storage;
 pub mod user_data;
 pub mod yaml;

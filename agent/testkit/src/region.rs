@@ -219,5 +219,7 @@ pub(crate) fn unit_at_rest(name: &str) -> UnitFacts {
         restarts: 0,
         active_since_us: 0,
         result: "success".to_owned(),
+        main_started_us: 0,
+        main_ended: None,
     }
 }

@@ -11,6 +11,7 @@ mod first_boot_worker;
 mod image;
 mod image_imported;
 mod kubernetes_node;
+mod kubelet_crash_loop;
 mod metadata_refused;
 mod network_configuration_gone;
 mod operator;

@@ -1,5 +1,6 @@
 //! `/readyz`: which conditions hold, which do not, and why; the grammar is the API server's.
 
+use quake_model::fault::Fault;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{PhaseRecord, PhaseStatus, Record};
 use std::fmt::Write;
@@ -19,11 +20,8 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
     match found.status {
         PhaseStatus::Done => Condition::Met,
         PhaseStatus::Failed => {
-            let why = found
-                .fault
-                .as_ref()
-                .map_or_else(String::new, ToString::to_string);
-            Condition::Failing(why)
+            let why = found.fault.as_ref();
+            Condition::Failing(why.map_or_else(String::new, |fault| with_fix(fault, "")))
         }
         PhaseStatus::Running => match found.unmet.values().next() {
             Some(unmet) => {
@@ -31,9 +29,8 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
                 let seconds = wait_ms as f64 / 1000.0;
                 let fault = &unmet.fault;
                 let (step, attempt) = (&unmet.step, unmet.attempt);
-                Condition::Failing(format!(
-                    "{fault} ({step}, try {attempt}, next in {seconds:.1}s)"
-                ))
+                let wait = format!(" ({step}, try {attempt}, next in {seconds:.1}s)");
+                Condition::Failing(with_fix(fault, &wait))
             }
             None => Condition::Pending(format!(
                 "{} of {} steps done",
@@ -56,6 +53,11 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
             Condition::Pending(format!("waits for {}", waits.join(", ")))
         }
     }
+}
+
+/// A fault on one line, with what to do.
+fn with_fix(fault: &Fault, wait: &str) -> String {
+    format!("{fault}{wait}; fix: {}", fault.fix())
 }
 
 /// The answer of `/readyz`.
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
     use quake_model::boot::BootId;
     use quake_model::event::{Envelope, Event};
-    use quake_model::fault::{Code, Fault};
+    use quake_model::fault::Code;
     use quake_model::time::Timestamp;
 
     fn record(events: Vec<Event>) -> Record {
@@ -150,7 +152,7 @@ mod tests {
         ]);
         let readiness = readiness(&record, &[], true);
         assert!(!readiness.ready);
-        let wanted = "[-]assets failed: assets.unreachable: no mirror answered (assets:kubelet, try 2, next in 1.5s)";
+        let wanted = "[-]assets failed: assets.unreachable: no mirror answered (assets:kubelet, try 2, next in 1.5s); fix: ";
         assert!(readiness.text.contains(wanted), "{}", readiness.text);
         assert!(
             readiness

@@ -7,3 +7,4 @@ pub(crate) mod images;
 pub(crate) mod network;
 pub(crate) mod ready;
 pub(crate) mod services;
+pub(crate) mod standing;

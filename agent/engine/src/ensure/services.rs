@@ -2,9 +2,10 @@
 
 use crate::context::{Context, lock};
 use crate::ensure::files;
+use crate::ensure::standing::{self, Watched};
 use crate::meaning::{Attempted, fault_of};
 use crate::retry::Wait;
-use quake_model::facts::{ActiveState, UnitFacts};
+use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, JobKind, PortError, UnitJob};
@@ -110,7 +111,8 @@ pub(crate) async fn held<H: Host>(
         match decision {
             UnitDecision::Unknown => return Err(unknown(unit)),
             UnitDecision::Died => {
-                let fault = not_active(&begun.found, Code::ServicesUnitFailed);
+                let ended = begun.found.main_ended.as_deref();
+                let fault = standing::does_not_stay_up(&begun.found, ended);
                 return Err(with_journal(context, fault, unit).await);
             }
             UnitDecision::Hold | UnitDecision::Wait => {}
@@ -119,7 +121,8 @@ pub(crate) async fn held<H: Host>(
             UnitDecision::Start | UnitDecision::Restart => begun.done.started = true,
         }
         if decision == UnitDecision::Wait {
-            let settled = || settled(context, unit);
+            let watched = Watched::default();
+            let settled = || standing::settled(context, unit, &watched);
             context.retry(&begun.wait, settled).await?;
         } else {
             begun.acts(context, step);
@@ -182,17 +185,6 @@ async fn run_job<H: Host>(
 async fn start_fault<H: Host>(context: &Context<'_, H>, error: PortError, unit: &str) -> Fault {
     let fault = fault_of(Attempted::StartUnit, error).seen("unit", unit);
     with_journal(context, fault, unit).await
-}
-
-/// Succeeds once the unit is neither coming up nor going down.
-async fn settled<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
-    let found = look(context, unit).await?;
-    match found.active {
-        ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
-            Err(not_active(&found, Code::ServicesUnitStarting))
-        }
-        ActiveState::Active | ActiveState::Inactive | ActiveState::Failed => Ok(()),
-    }
 }
 
 pub(crate) async fn look<H: Host>(

@@ -5,14 +5,15 @@ use quake_engine::{
     Verdict, boot, stop_signal,
 };
 use quake_model::boot::BootId;
+use quake_model::event::{Envelope, Event};
 use quake_model::fault::Fault;
-use quake_model::ports::{Clock, Condition};
+use quake_model::ports::{Clock, Condition, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{ScriptedFault, SimHost, Timing, When, example};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// When every simulated boot begins.
 pub(crate) const EPOCH: Timestamp = Timestamp(1_700_000_000_000);
@@ -103,4 +104,26 @@ pub(crate) fn strike(
         condition,
         when: When::Before,
     }
+}
+
+/// A sink that keeps every event.
+struct Keep(Arc<Mutex<Vec<Event>>>);
+
+impl Sink for Keep {
+    fn accept(&mut self, envelope: &Envelope, _: &Record) -> Result<(), SinkError> {
+        let mut kept = self.0.lock().expect("no other holder panics");
+        kept.push(envelope.event.clone());
+        Ok(())
+    }
+}
+
+pub(crate) async fn events_of(host: &Arc<SimHost>, request: &Request) -> (Verdict, Vec<Event>) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(host);
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+    let (_handle, stop) = stop_signal();
+    let verdict = boot(host.as_ref(), &emitter, request, stop).await;
+    let events = kept.lock().expect("no other holder panics").clone();
+    (verdict, events)
 }

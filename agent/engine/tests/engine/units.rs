@@ -1,6 +1,7 @@
 //! The units of a node, brought up together: how often systemd is asked for what, and what of one that fails.
 
-use crate::common::{fault_of, host, request, run, strike};
+use crate::common::{events_of, fault_of, host, request, run, strike};
+use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -153,4 +154,67 @@ async fn a_reload_that_hiccups_is_tried_again_and_made_once() {
     let (verdict, _) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(counts(&host)[0], 3, "two hiccups and the one reload");
+}
+
+/// The faults that the boot waited for.
+fn waited_for(events: &[Event]) -> Vec<&Fault> {
+    let faults = events.iter().map(|event| match event {
+        Event::Waiting { fault, .. } => Some(fault),
+        _ => None,
+    });
+    faults.flatten().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_ends_again_and_again_is_told_as_failed_and_the_boot_waits_for_it_to_stay_up() {
+    let host = worker_of_eight_units();
+    host.fail_starts("kubelet.service", 7);
+    let (verdict, events) = events_of(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None, "it came up in the end");
+    let waited = waited_for(&events);
+    let mut waited = waited.iter();
+    let fault = waited.find(|fault| fault.code == Code::ServicesUnitFailed);
+    let fault = fault.expect("it was told");
+    assert!(
+        fault.summary.contains("kubelet.service does not stay up"),
+        "{fault:?}"
+    );
+    assert!(
+        fault.summary.contains("exit status 255, restarted "),
+        "{fault:?}"
+    );
+    assert!(
+        fault.fix().contains("journalctl -b -u kubelet.service"),
+        "{fault:?}"
+    );
+    assert!(
+        fault.fix().contains("systemctl restart kubelet.service"),
+        "{fault:?}"
+    );
+    let evidence = ["journal", "restarts", "ended with"].map(|name| fault.evidence_named(name));
+    assert!(evidence.iter().all(Option::is_some), "{fault:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failed_start_is_no_verdict() {
+    let host = worker_of_eight_units();
+    host.fail_starts("kubelet.service", 1);
+    let (verdict, events) = events_of(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    let codes: Vec<Code> = waited_for(&events).iter().map(|fault| fault.code).collect();
+    assert!(codes.contains(&Code::ServicesUnitStarting), "{codes:?}");
+    assert!(!codes.contains(&Code::ServicesUnitFailed), "{codes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_never_stays_up_ends_the_boot_at_the_deadline_with_its_journal() {
+    let host = worker_of_eight_units();
+    host.fail_starts("kubelet.service", u32::MAX);
+    let (fault, _) = fault_of(&host, &request("workers")).await;
+    assert_eq!(
+        (fault.code, fault.class().exit_status()),
+        (Code::ServicesUnitFailed, 75)
+    );
+    assert!(fault.evidence_named("journal").is_some(), "{fault:?}");
+    assert!(fault.evidence_named("waited").is_some(), "{fault:?}");
 }

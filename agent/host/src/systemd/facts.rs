@@ -9,10 +9,8 @@ pub(super) struct Read {
     pub(super) unit: Properties,
     /// The answer to `GetUnitFileState`; empty when there is no unit file.
     pub(super) file_state: String,
-    /// `NRestarts`, which only services have, and only since systemd 235.
-    pub(super) restarts: Option<u32>,
-    /// `Result`, which targets and slices do not have.
-    pub(super) result: Option<String>,
+    /// The properties of its own kind, such as those of a service; empty for kinds of which nothing is read.
+    pub(super) kind: Properties,
 }
 
 /// The facts of the unit called `name`.
@@ -36,9 +34,42 @@ pub(super) fn unit_facts(name: &str, read: &Read) -> UnitFacts {
         enabled: matches!(read.file_state.as_str(), "enabled" | "alias"),
         installable: is_installable(&read.file_state),
         needs_reload: flag(&read.unit, "NeedDaemonReload"),
-        restarts: read.restarts.unwrap_or(0),
+        restarts: restarts(&read.kind),
         active_since_us: since,
-        result: read.result.clone().unwrap_or_else(|| "success".to_owned()),
+        result: result(&read.kind),
+        main_started_us: number(&read.kind, "ExecMainStartTimestamp"),
+        main_ended: main_ended(&read.kind),
+    }
+}
+
+/// `NRestarts`, which only services have, and only since systemd 235.
+fn restarts(kind: &Properties) -> u32 {
+    match kind.get("NRestarts").map(|value| &**value) {
+        Some(Variant::U32(restarts)) => *restarts,
+        _ => 0,
+    }
+}
+
+/// `Result`, which targets and slices do not have.
+fn result(kind: &Properties) -> String {
+    match text(kind, "Result") {
+        none if none.is_empty() => "success".to_owned(),
+        result => result,
+    }
+}
+
+/// How the main process ended. `ExecMainCode` is that of waitid(2): 1 exited, 2 killed, 3 dumped core; zero while
+/// it runs.
+fn main_ended(kind: &Properties) -> Option<String> {
+    let number = |name: &str| match kind.get(name).map(|value| &**value) {
+        Some(Variant::I32(number)) => *number,
+        _ => 0,
+    };
+    let status = number("ExecMainStatus");
+    match number("ExecMainCode") {
+        1 => Some(format!("exit status {status}")),
+        2 | 3 => Some(format!("signal {status}")),
+        _ => None,
     }
 }
 
@@ -112,8 +143,7 @@ mod tests {
         Read {
             unit: unit.into_iter().collect(),
             file_state: file_state.to_owned(),
-            restarts: Some(3),
-            result: None,
+            kind: [("NRestarts".to_owned(), owned(Variant::new(3_u32)))].into(),
         }
     }
 
@@ -131,8 +161,26 @@ mod tests {
             restarts: 3,
             active_since_us: 1_700_000_000_000_000,
             result: "success".into(),
+            main_started_us: 0,
+            main_ended: None,
         };
         assert_eq!(facts, wanted);
+    }
+
+    #[test]
+    fn the_end_of_the_main_process_is_told_in_words() {
+        let ended = |code: i32, status: i32| {
+            let owned =
+                |number: i32| OwnedVariant::try_from(Variant::new(number)).expect("a value");
+            let kind = [
+                ("ExecMainCode".to_owned(), owned(code)),
+                ("ExecMainStatus".to_owned(), owned(status)),
+            ];
+            main_ended(&kind.into())
+        };
+        assert_eq!(ended(1, 255).as_deref(), Some("exit status 255"));
+        assert_eq!(ended(2, 9).as_deref(), Some("signal 9"));
+        assert_eq!(ended(0, 0), None);
     }
 
     #[test]

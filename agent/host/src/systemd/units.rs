@@ -1,7 +1,7 @@
 //! Units over the bus. A start or restart is done when systemd says that its job is, not when it was
 //! queued; whether the unit then stays up is for another look.
 
-use super::bus::Bus;
+use super::bus::{Bus, Properties};
 use super::facts::{Read, text, text_of, unit_facts};
 use super::journal::read_journal;
 use futures_util::StreamExt;
@@ -66,8 +66,7 @@ impl Units for Systemd {
             Err(_) => String::new(),
         };
         let read = Read {
-            restarts: self.restarts(unit, &path).await?,
-            result: self.result(unit, &path).await?,
+            kind: self.kind(unit, &path).await?,
             unit: properties,
             file_state,
         };
@@ -104,35 +103,15 @@ impl Units for Systemd {
 }
 
 impl Systemd {
-    async fn restarts(&self, unit: &str, path: &OwnedObjectPath) -> Result<Option<u32>, PortError> {
-        if !unit.ends_with(".service") {
-            return Ok(None);
-        }
-        let interface = "org.freedesktop.systemd1.Service";
-        match self
-            .bus
-            .property(path, interface, "NRestarts")
-            .await
-            .map(Variant::from)
-        {
-            Ok(Variant::U32(restarts)) => Ok(Some(restarts)),
-            Err(error) if error.condition == Condition::Unreachable => Err(error),
-            Ok(_) | Err(_) => Ok(None),
-        }
-    }
-
-    async fn result(
-        &self,
-        unit: &str,
-        path: &OwnedObjectPath,
-    ) -> Result<Option<String>, PortError> {
+    /// The properties of the unit's own kind; empty for a kind of which nothing is read.
+    async fn kind(&self, unit: &str, path: &OwnedObjectPath) -> Result<Properties, PortError> {
         let Some(interface) = interface_with_result(unit) else {
-            return Ok(None);
+            return Ok(Properties::new());
         };
-        match self.bus.property(path, interface, "Result").await {
-            Ok(value) => Ok(Some(text_of(&value))),
+        match self.bus.properties(path, interface).await {
+            Ok(properties) => Ok(properties),
             Err(error) if error.condition == Condition::Unreachable => Err(error),
-            Err(_) => Ok(None),
+            Err(_) => Ok(Properties::new()),
         }
     }
 

@@ -43,6 +43,12 @@ pub struct UnitFacts {
     pub active_since_us: u64,
     /// Why it last ended, such as `exit-code`; `success` if it did not.
     pub result: String,
+    /// Microseconds since the epoch at which its main process was last started; zero if it has none.
+    #[serde(default)]
+    pub main_started_us: u64,
+    /// How its main process last ended, such as `exit status 255`; `None` while it runs.
+    #[serde(default)]
+    pub main_ended: Option<String>,
 }
 
 /// What a component answered to its health check.

@@ -971,7 +971,7 @@ impl Code {
                 code: "services.unit-failed",
                 class: Class::Transient,
                 why: "a unit the node needs does not stay up",
-                remedy: "read the journal lines in the evidence: journalctl -b -u <unit>",
+                remedy: "read the journal lines in the evidence, or: journalctl -b -u <unit>; mend what they say, then: systemctl restart <unit>",
             },
             Self::ServicesUnitStarting => Entry {
                 code: "services.unit-starting",

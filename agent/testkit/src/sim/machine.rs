@@ -1,6 +1,7 @@
 //! Kernel, systemd and components, simulated.
 
 use super::SimHost;
+use super::World;
 use crate::region::unit_at_rest;
 use quake_model::facts::{ActiveState, NetworkFacts, ProbeFacts, UnitFacts};
 use quake_model::ports::{
@@ -57,7 +58,9 @@ impl Kernel for SimHost {
 impl Units for SimHost {
     async fn look_unit(&self, unit: &str) -> Result<UnitFacts, PortError> {
         // A machine whose image brings its units: any name the agent asks for has a file.
+        let now = self.micros();
         self.call("look_unit", |world| {
+            restart_by_itself(world, unit, now);
             Ok(world
                 .region
                 .units
@@ -103,7 +106,8 @@ impl Units for SimHost {
             };
             let now = self.micros();
             let ended = self.call(operation, |world| {
-                bring_up(&mut world.region, &job.unit, now);
+                world.region.unit(&job.unit).restarts = 0;
+                bring_up(world, &job.unit, now);
                 Ok(())
             });
             report(index, ended.await);
@@ -118,11 +122,36 @@ impl Units for SimHost {
     }
 }
 
-fn bring_up(region: &mut crate::region::Region, unit: &str, now: u64) {
-    let facts = region.unit(unit);
-    facts.active = ActiveState::Active;
-    "running".clone_into(&mut facts.sub_state);
-    facts.active_since_us = now;
+/// Starts a unit. One that is to fail ends at once, and the job has succeeded all the same, as that of a unit of the
+/// type `simple` does.
+fn bring_up(world: &mut World, unit: &str, now: u64) {
+    let left = world.failing_starts.get(unit).copied().unwrap_or(0);
+    let facts = world.region.unit(unit);
+    facts.main_started_us = now;
+    if left == 0 {
+        facts.active = ActiveState::Active;
+        "running".clone_into(&mut facts.sub_state);
+        facts.active_since_us = now;
+        "success".clone_into(&mut facts.result);
+        facts.main_ended = None;
+        return;
+    }
+    world.failing_starts.insert(unit.to_owned(), left - 1);
+    facts.active = ActiveState::Activating;
+    "auto-restart".clone_into(&mut facts.sub_state);
+    facts.active_since_us = 0;
+    "exit-code".clone_into(&mut facts.result);
+    facts.main_ended = Some("exit status 255".to_owned());
+}
+
+/// What systemd does about a unit that ended.
+fn restart_by_itself(world: &mut World, unit: &str, now: u64) {
+    let ended = world.region.units.get_mut(unit);
+    let Some(facts) = ended.filter(|facts| facts.sub_state == "auto-restart") else {
+        return;
+    };
+    facts.restarts += 1;
+    bring_up(world, unit, now);
 }
 
 impl Probes for SimHost {

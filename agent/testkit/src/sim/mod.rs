@@ -55,6 +55,8 @@ pub(crate) struct World {
     /// Archives of images that a seed left.
     pub(crate) seeded: Vec<ImageSpec>,
     pub(crate) missing_modules: BTreeSet<String>,
+    /// How many starts of a unit will still fail.
+    pub(crate) failing_starts: BTreeMap<String, u32>,
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) looks: BTreeMap<String, u32>,
     pub(crate) script: Script,
@@ -83,6 +85,7 @@ impl SimHost {
             store: BTreeMap::new(),
             seeded: Vec::new(),
             missing_modules: BTreeSet::new(),
+            failing_starts: BTreeMap::new(),
             calls: BTreeMap::new(),
             looks: BTreeMap::new(),
             script: Script::default(),
@@ -149,6 +152,11 @@ impl SimHost {
     /// Makes the kernel lack a module.
     pub fn lack_module(&self, name: &str) {
         self.lock().missing_modules.insert(name.to_owned());
+    }
+
+    /// Makes the next starts of a unit end at once; systemd starts it again before each look.
+    pub fn fail_starts(&self, unit: &str, times: u32) {
+        self.lock().failing_starts.insert(unit.to_owned(), times);
     }
 
     /// Changes the region, as someone outside would.

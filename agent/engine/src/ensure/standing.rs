@@ -1,0 +1,132 @@
+//! Watches a unit come up, and says what is wrong with one that does not.
+
+use crate::context::{Context, lock};
+use crate::ensure::services;
+use quake_model::facts::{ActiveState, UnitFacts};
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_plan::standing::{Standing, judge_unit};
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What one wait has seen of a unit.
+#[derive(Default)]
+pub(crate) struct Watched(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    /// Since when it has been up without a restart; measured here, for the wall clock may step.
+    up: Option<(u64, Instant)>,
+    /// How many starts of its main process were seen, and the last of them.
+    starts: u32,
+    main_started_us: u64,
+    /// How its main process last ended; systemd forgets it at the next start.
+    main_ended: Option<String>,
+}
+
+impl Seen {
+    fn note(&mut self, found: &UnitFacts) {
+        match found.active {
+            ActiveState::Active => {
+                let since = found.active_since_us;
+                if self.up.is_none_or(|(seen, _)| seen != since) {
+                    self.up = Some((since, Instant::now()));
+                }
+            }
+            ActiveState::Activating
+            | ActiveState::Deactivating
+            | ActiveState::Reloading
+            | ActiveState::Inactive
+            | ActiveState::Failed => self.up = None,
+        }
+        if found.main_started_us != self.main_started_us {
+            self.main_started_us = found.main_started_us;
+            self.starts += 1;
+        }
+        if found.main_ended.is_some() {
+            self.main_ended.clone_from(&found.main_ended);
+        }
+    }
+}
+
+/// Succeeds once the unit has stayed up for a while.
+pub(crate) async fn up<H: Host>(
+    context: &Context<'_, H>,
+    unit: &str,
+    watched: &Watched,
+) -> Result<(), Fault> {
+    let found = services::look(context, unit).await?;
+    judged(context, &found, watched).await
+}
+
+/// Succeeds once the unit is neither coming up nor going down.
+pub(crate) async fn settled<H: Host>(
+    context: &Context<'_, H>,
+    unit: &str,
+    watched: &Watched,
+) -> Result<(), Fault> {
+    let found = services::look(context, unit).await?;
+    match found.active {
+        ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
+            judged(context, &found, watched).await
+        }
+        ActiveState::Active | ActiveState::Inactive | ActiveState::Failed => Ok(()),
+    }
+}
+
+async fn judged<H: Host>(
+    context: &Context<'_, H>,
+    found: &UnitFacts,
+    watched: &Watched,
+) -> Result<(), Fault> {
+    let now_ms = context.host.now().0;
+    let (standing, up, main_ended) = {
+        let mut seen = lock(&watched.0);
+        seen.note(found);
+        let up = seen.up.map_or(Duration::ZERO, |(since_us, first)| {
+            Duration::from_millis(now_ms.saturating_sub(since_us / 1000)).max(first.elapsed())
+        });
+        let standing = judge_unit(found, seen.starts, up);
+        (standing, up, seen.main_ended.clone())
+    };
+    match standing {
+        Standing::Up => Ok(()),
+        Standing::Coming => {
+            let fault = services::not_active(found, Code::ServicesUnitStarting);
+            Err(match found.active {
+                ActiveState::Active => fault.seen("up for ms", up.as_millis()),
+                _ => fault,
+            })
+        }
+        Standing::Failing => {
+            let fault = does_not_stay_up(found, main_ended.as_deref());
+            Err(services::with_journal(context, fault, &found.name).await)
+        }
+    }
+}
+
+/// The fault of a unit that is down, or ends whenever it is started.
+pub(crate) fn does_not_stay_up(found: &UnitFacts, main_ended: Option<&str>) -> Fault {
+    let (unit, state) = (&found.name, format!("{:?}", found.active).to_lowercase());
+    let mut summary = format!("{unit} does not stay up: {state} ({})", found.sub_state);
+    if let Some(ended) = main_ended {
+        summary += &format!(", {ended}");
+    }
+    match found.restarts {
+        0 => {}
+        1 => summary += ", restarted once",
+        times => summary += &format!(", restarted {times} times"),
+    }
+    let fault = Fault::new(Code::ServicesUnitFailed, summary)
+        .seen("unit", unit)
+        .seen("result", &found.result)
+        .seen("restarts", found.restarts);
+    let fault = match main_ended {
+        Some(ended) => fault.seen("ended with", ended),
+        None => fault,
+    };
+    fault.remedied_by(format!(
+        "journalctl -b -u {unit} says why; mend that, then: systemctl restart {unit}"
+    ))
+}

@@ -1,0 +1,44 @@
+//! A kubelet that ends as soon as it is started, until the operator has done what the agent says.
+
+use crate::operator::{assert_told, status_command, status_with};
+use quake_integration::machine::{Body, Kind, Lab};
+
+/// What it says each time.
+const LAST_WORDS: &str = "no such feature gate: Imaginary";
+
+/// Of systemd, so that it can stand in an image.
+const DROP_IN: &str = "/etc/systemd/system/kubelet.service.d/90-broken.conf";
+
+#[test]
+fn kubelet_crash_loop() {
+    let Some(lab) = Lab::open("kubelet-crash-loop", Kind::Containers) else {
+        return;
+    };
+    let facts = lab.cluster().launch("workers");
+    let ends = format!(
+        "[Service]\nExecStart=\nExecStart=/bin/sh -c 'echo {LAST_WORDS} >&2; exit 255'\nRestartSec=1\n"
+    );
+    let machine = lab.container(&facts, lab.baked().file(DROP_IN, 0o644, ends));
+    let told = status_with(&machine, "services.unit-failed", 90);
+    let fix = [
+        "journalctl -b -u kubelet.service",
+        "systemctl restart kubelet.service",
+    ];
+    assert_told(&told, &[LAST_WORDS, "exit status 255", "restarts"]);
+    assert_told(&told, &fix);
+    let line = ["services.unit-failed", "kubelet.service does not stay up"];
+    let ready = machine.run(
+        "curl -s --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz",
+        machine.second() * 10,
+    );
+    let ready = ready.expect("it answers").stdout;
+    for shown in [ready, status_command(&machine)] {
+        assert_told(&shown, &line);
+        assert_told(&shown, &fix);
+    }
+    // The boot waits on, and what the operator mends is enough.
+    machine.output("rm -r /etc/systemd/system/kubelet.service.d && systemctl daemon-reload");
+    machine
+        .becomes_ready(90)
+        .expect("ready once kubelet stays up");
+}
