@@ -118,7 +118,9 @@ impl Sink for NotifySystemd {
             Event::PhaseStarted { .. } | Event::PhaseDone { .. } | Event::Waiting { .. } => {
                 status_line(record)
             }
-            Event::BootReady { .. } => "ready".to_owned(),
+            Event::BootReady { .. }
+            | Event::ConditionLost { .. }
+            | Event::ConditionRegained { .. } => ready_line(record),
             Event::BootFailed { phase, fault } => format!("failed in {phase}: {}", fault.code),
             Event::BootStopped { .. } => "stopped".to_owned(),
             _ => {
@@ -139,6 +141,14 @@ impl Sink for NotifySystemd {
             sink: "systemd",
             source,
         })
+    }
+}
+
+/// One line on a node that became ready.
+fn ready_line(record: &Record) -> String {
+    match record.losses.iter().next() {
+        None => "ready".to_owned(),
+        Some((step, loss)) => format!("not ready: {} ({step})", loss.fault.code),
     }
 }
 

@@ -10,6 +10,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
+use quake_plan::watch::{self, Watch};
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 
@@ -23,6 +24,8 @@ pub struct Verdict {
     pub fault: Option<Fault>,
     /// What `plan` shows; empty after a boot that acted.
     pub planned: Vec<PlannedStep>,
+    /// What [`crate::keep_looking`] should look at; empty unless the node is ready.
+    pub watches: Vec<Watch>,
 }
 
 /// Boots the node: every phase in its order, until the node is ready or a fault ends it.
@@ -60,7 +63,15 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
             Some(fault)
         }
     };
-    Verdict { fault, planned }
+    let watches = match fault {
+        None if !context.is_planning() => context.watches(),
+        None | Some(_) => Vec::new(),
+    };
+    Verdict {
+        fault,
+        planned,
+        watches,
+    }
 }
 
 impl<H: Host> Context<'_, H> {
@@ -98,6 +109,16 @@ impl<H: Host> Context<'_, H> {
             }
         }
         failed.map_or(Ok(changed), Err)
+    }
+
+    /// What to look at from now on.
+    fn watches(&self) -> Vec<Watch> {
+        let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
+        match (spec, known) {
+            (Ok(spec), Ok(known)) => watch::plan(&spec, &known),
+            // A boot that ended well knows both.
+            (Err(_), _) | (_, Err(_)) => Vec::new(),
+        }
     }
 
     async fn run_phase(&self, phase: Phase) -> Result<usize, Fault> {

@@ -3,7 +3,7 @@
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Sink;
-use quake_model::record::Record;
+use quake_model::record::{BootState, Record};
 use quake_model::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -40,11 +40,16 @@ impl Emitter {
         }
     }
 
-    /// Emits one event. After a terminal event nothing more is emitted.
+    /// Emits one event. After a terminal event nothing more of the boot is emitted; what is noticed of a node that
+    /// became ready is.
     pub fn emit(&self, event: Event) {
         let at = (self.read_clock)();
         let mut state = self.lock();
-        if state.record.is_terminal() {
+        let takes = match state.record.state {
+            BootState::Ready => event.is_of_ready_node(),
+            _ => !event.is_of_ready_node() && !state.record.is_terminal(),
+        };
+        if !takes {
             return;
         }
         let failures = state.offer(at, event);
@@ -139,6 +144,23 @@ mod tests {
             phase: Phase::Config,
         });
         assert_eq!(seen.lock().expect("no other holder panics").len(), 1);
+    }
+
+    #[test]
+    fn only_what_is_of_a_ready_node_follows_its_boot() {
+        let lost = || Event::ConditionLost {
+            phase: Phase::Ready,
+            step: "ready:cni".into(),
+            fault: Fault::new(Code::ReadyCniMissing, "gone"),
+        };
+        let emitter = emitter(Vec::new());
+        emitter.emit(lost());
+        assert!(emitter.record().losses.is_empty(), "it was never ready");
+        emitter.emit(Event::BootReady { changed: 0 });
+        emitter.emit(lost());
+        let record = emitter.record();
+        assert!(!record.is_ready() && record.is_terminal());
+        assert_eq!(record.exit_status(), 0, "the boot ended well");
     }
 
     #[test]

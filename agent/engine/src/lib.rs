@@ -13,6 +13,7 @@ mod observe;
 mod request;
 mod retry;
 mod storage;
+mod watch;
 
 pub use boot::{Verdict, boot};
 pub use budget::{Budget, NODE_BUDGET};
@@ -20,3 +21,4 @@ pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;
 pub use meaning::asset_fault;
 pub use request::{Acting, Configuration, CredentialSource, Patience, Request};
+pub use watch::keep_looking;

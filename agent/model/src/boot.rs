@@ -1,5 +1,6 @@
-//! What names one boot.
+//! What names one boot, and how it stands.
 
+use crate::phase::Phase;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -29,5 +30,49 @@ impl BootId {
 impl fmt::Display for BootId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// How a boot stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BootState {
+    /// Finding out who it is.
+    #[default]
+    Starting,
+    /// Finding out what to be.
+    Configuring,
+    /// Fetching, attaching and rendering.
+    Preparing,
+    /// Starting services and waiting for them to answer.
+    Joining,
+    /// Ready.
+    Ready,
+    /// Failed.
+    Failed,
+    /// Told to stop.
+    Stopped,
+}
+
+impl BootState {
+    /// The later of two states of one boot: a boot never goes back.
+    pub(crate) fn max_of(self, other: Self) -> Self {
+        if (other as u8) > (self as u8) {
+            other
+        } else {
+            self
+        }
+    }
+
+    /// How a boot stands that is in this phase.
+    pub(crate) fn in_phase(phase: Phase) -> Self {
+        match phase {
+            Phase::Identity => Self::Starting,
+            Phase::Config => Self::Configuring,
+            Phase::Network | Phase::Storage | Phase::Assets | Phase::Credentials | Phase::Files => {
+                Self::Preparing
+            }
+            Phase::Services | Phase::Ready => Self::Joining,
+        }
     }
 }

@@ -148,7 +148,8 @@ pub enum Event {
         /// The counts.
         calls: BTreeMap<String, u64>,
     },
-    /// Terminal: the node is ready. No event of this boot follows.
+    /// Terminal: the node is ready. Nothing of the boot follows; only what is noticed of the ready node later:
+    /// [`Event::ConditionLost`] and [`Event::ConditionRegained`].
     BootReady {
         /// How many steps changed something.
         changed: usize,
@@ -165,6 +166,24 @@ pub enum Event {
         /// Why, as a fault so that it carries a code.
         fault: Fault,
     },
+    /// What held when the node became ready does not hold any more, or for another reason than before.
+    ConditionLost {
+        /// The phase that brought it about.
+        phase: Phase,
+        /// The step that holds it.
+        step: String,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// It holds again.
+    ConditionRegained {
+        /// The phase that brought it about.
+        phase: Phase,
+        /// The step that holds it.
+        step: String,
+        /// For how long it was lost, in milliseconds.
+        lost_ms: u64,
+    },
     /// A kind written by a newer agent.
     #[serde(other)]
     Unknown,
@@ -176,6 +195,14 @@ impl Event {
         matches!(
             self,
             Self::BootReady { .. } | Self::BootFailed { .. } | Self::BootStopped { .. }
+        )
+    }
+
+    /// Whether it is of a node that was ready, and so may follow the end of a boot.
+    pub fn is_of_ready_node(&self) -> bool {
+        matches!(
+            self,
+            Self::ConditionLost { .. } | Self::ConditionRegained { .. }
         )
     }
 

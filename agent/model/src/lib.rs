@@ -11,6 +11,7 @@ pub mod facts;
 pub mod fault;
 pub mod iam;
 pub mod location;
+pub mod loss;
 pub mod outcome;
 pub mod phase;
 pub mod ports;

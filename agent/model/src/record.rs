@@ -2,9 +2,11 @@
 //! all read it, so they cannot disagree.
 
 use crate::boot::BootId;
+pub use crate::boot::BootState;
 use crate::event::{Envelope, Event};
 use crate::facts::InstanceFacts;
 use crate::fault::Fault;
+use crate::loss::Losses;
 use crate::outcome::Outcome;
 use crate::phase::{PHASES, Phase};
 use crate::time::Timestamp;
@@ -82,27 +84,6 @@ pub struct StepRecord {
     pub took_ms: u64,
 }
 
-/// How a boot stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BootState {
-    /// Finding out who it is.
-    #[default]
-    Starting,
-    /// Finding out what to be.
-    Configuring,
-    /// Fetching, attaching and rendering.
-    Preparing,
-    /// Starting services and waiting for them to answer.
-    Joining,
-    /// Ready.
-    Ready,
-    /// Failed.
-    Failed,
-    /// Told to stop.
-    Stopped,
-}
-
 /// What the node is to be, as far as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecRecord {
@@ -152,6 +133,9 @@ pub struct Record {
     pub transfers: Transfers,
     /// Warnings, in order.
     pub warnings: Vec<Fault>,
+    /// What does not hold any more since the node was ready.
+    #[serde(default)]
+    pub losses: Losses,
     /// Cloud calls.
     pub calls: BTreeMap<String, u64>,
     /// Why it failed or stopped.
@@ -165,6 +149,7 @@ impl Record {
         self.updated = envelope.at;
         self.elapsed_ms = envelope.elapsed_ms;
         self.transfers.fold(envelope);
+        self.losses.fold(envelope);
         match &envelope.event {
             Event::BootStarted {
                 boot,
@@ -175,10 +160,7 @@ impl Record {
                 self.version.clone_from(version);
                 self.command.clone_from(command);
                 self.started = envelope.at;
-                self.phases = PHASES
-                    .iter()
-                    .map(|row| (row.phase, PhaseRecord::default()))
-                    .collect();
+                self.phases = all_pending();
             }
             Event::InstanceKnown { instance } => self.instance = Some(instance.clone()),
             Event::SpecKnown {
@@ -219,6 +201,8 @@ impl Record {
             Event::Progress { .. }
             | Event::AssetFetched(_)
             | Event::ReadAhead { .. }
+            | Event::ConditionLost { .. }
+            | Event::ConditionRegained { .. }
             | Event::Unknown => {}
         }
     }
@@ -226,7 +210,7 @@ impl Record {
     fn fold_phase(&mut self, envelope: &Envelope) {
         match &envelope.event {
             Event::PhaseStarted { phase } => {
-                self.state = state_in(*phase).max_of(self.state);
+                self.state = BootState::in_phase(*phase).max_of(self.state);
                 let entry = self.phases.entry(*phase).or_default();
                 entry.status = PhaseStatus::Running;
                 entry.started_ms = Some(envelope.elapsed_ms);
@@ -311,9 +295,9 @@ impl Record {
         )
     }
 
-    /// Whether the node is ready.
+    /// Whether the node is ready: it became so, and what made it so still holds.
     pub fn is_ready(&self) -> bool {
-        self.state == BootState::Ready
+        self.state == BootState::Ready && self.losses.is_empty()
     }
 
     /// How many steps changed something on the node.
@@ -334,26 +318,11 @@ impl Record {
     }
 }
 
-impl BootState {
-    /// The later of two states of one boot: a boot never goes back.
-    fn max_of(self, other: Self) -> Self {
-        if (other as u8) > (self as u8) {
-            other
-        } else {
-            self
-        }
-    }
-}
-
-fn state_in(phase: Phase) -> BootState {
-    match phase {
-        Phase::Identity => BootState::Starting,
-        Phase::Config => BootState::Configuring,
-        Phase::Network | Phase::Storage | Phase::Assets | Phase::Credentials | Phase::Files => {
-            BootState::Preparing
-        }
-        Phase::Services | Phase::Ready => BootState::Joining,
-    }
+/// The phases of a boot that has just started.
+fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
+    let rows = PHASES.iter();
+    rows.map(|row| (row.phase, PhaseRecord::default()))
+        .collect()
 }
 
 #[cfg(test)]

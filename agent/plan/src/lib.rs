@@ -19,4 +19,5 @@ pub mod services;
 pub mod standing;
 pub mod storage;
 pub mod user_data;
+pub mod watch;
 pub mod yaml;

@@ -1,8 +1,13 @@
-//! The CNI directory is emptied on a node that was ready.
+//! The CNI directory is emptied on a node that was ready: the agent says so, writes nothing, and says when it is back.
 
 use crate::operator::{assert_told, status_command};
 use quake_integration::machine::{Body, Kind, Lab};
-use quake_integration::waiting::pause;
+
+/// Asks for readiness; the status is the last line.
+const READYZ: &str = "curl -s -w '%{http_code}' --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz";
+
+/// The longest between two looks, and some more.
+const NEXT_LOOK: u32 = 60;
 
 #[test]
 fn network_configuration_gone() {
@@ -13,15 +18,33 @@ fn network_configuration_gone() {
     let machine = lab.container(&facts, lab.baked());
     machine.becomes_ready(90).expect("a worker becomes ready");
     let before = machine.output("cat /etc/cni/net.d/*");
-    machine.output("rm -r /etc/cni/net.d/*");
-    pause(machine.second() * 5);
-    // Readiness is what the boot found. From here on kubelet tells of its node, and the agent does not look again.
-    assert!(
-        machine.holds(
-            "curl -sf --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz"
-        )
+    machine.output("mkdir /root/away && mv /etc/cni/net.d/* /root/away/");
+    let told = machine.comes_true(&format!("{READYZ} | grep -qx 503"), NEXT_LOOK);
+    assert!(told, "{}", machine.output(READYZ));
+    let lost = [
+        "ready.cni-missing",
+        "/etc/cni/net.d",
+        "systemctl restart quake-agent",
+    ];
+    assert_told(&machine.output(READYZ), &lost);
+    assert_told(&status_command(&machine), &lost);
+    assert_told(&machine.console(), &lost);
+    assert_eq!(machine.last_event("condition-lost")["phase"], "ready");
+    let shown = machine.output("systemctl show --property=StatusText quake-agent.service");
+    assert_told(&shown, &["not ready: ready.cni-missing"]);
+    assert_eq!(
+        machine.output("ls /etc/cni/net.d"),
+        "",
+        "it is not written again behind the operator's back"
     );
-    assert_told(&status_command(&machine), &["ready after"]);
+    assert!(machine.holds("systemctl is-active --quiet quake-agent.service"));
+
+    machine.output("cp /root/away/* /etc/cni/net.d/");
+    let told = machine.comes_true(&format!("{READYZ} | grep -q 200$"), NEXT_LOOK);
+    assert!(told, "{}", machine.output(READYZ));
+    assert_told(&machine.console(), &["the node is ready again"]);
+
+    machine.output("rm /etc/cni/net.d/*");
     machine.output("systemctl restart quake-agent.service");
     machine.becomes_ready(60).expect("a restart mends it");
     assert_eq!(machine.output("cat /etc/cni/net.d/*"), before);

@@ -7,7 +7,9 @@ use crate::render::{Live, closing_text, summary_json};
 use crate::serve::{Served, serve};
 use crate::sinks::{NotifySystemd, published};
 use crate::{exit, render};
-use quake_engine::{Configuration, Emitter, Request, Stop, StopHandle, boot, stop_signal};
+use quake_engine::{
+    Configuration, Emitter, Request, Stop, StopHandle, Verdict, boot, keep_looking, stop_signal,
+};
 use quake_host::clock::SystemClock;
 use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
 use quake_model::boot::BootId;
@@ -64,7 +66,7 @@ pub(crate) async fn run(run: Run) -> u8 {
     // One listener for the whole run: a signal between the boot and the wait after it must not be lost.
     let signals = tokio::spawn(stop_on_signals(handle));
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
-    boot_reading_ahead(&run, &emitter, stop).await;
+    let verdict = boot_reading_ahead(&run, &emitter, stop.clone()).await;
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -76,7 +78,7 @@ pub(crate) async fn run(run: Run) -> u8 {
         say_that_it_stays(&served, run.output);
         tokio::select! {
             _ = signals => {}
-            () = settle_and_stay(&run.host) => {}
+            () = stay(&run, &emitter, &verdict, stop) => {}
         }
     }
     if let Some(watchdog) = watchdog {
@@ -86,13 +88,13 @@ pub(crate) async fn run(run: Run) -> u8 {
 }
 
 /// Boots, and meanwhile reads ahead what earlier boots touched; what is not read by the end of the boot is not read.
-async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) {
+async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) -> Verdict {
     let reading = run.host.begin_reading_ahead(&run.root);
     let booting = boot(&run.host, emitter, &run.request, stop);
     tokio::pin!(booting);
     if let Some(mut reading) = reading {
         tokio::select! {
-            _ = &mut booting => return,
+            verdict = &mut booting => return verdict,
             warmed = reading.ended() => emitter.emit(Event::ReadAhead {
                 extents: warmed.extents,
                 bytes: warmed.bytes,
@@ -101,7 +103,7 @@ async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) {
             }),
         }
     }
-    booting.await;
+    booting.await
 }
 
 /// Notes what the boot touched, and says what came of it.
@@ -239,12 +241,17 @@ async fn wait_for_signal() -> &'static str {
     }
 }
 
-/// Brings what was fetched onto the disk, which nobody waits for: it is used from memory long before. Never ends.
-async fn settle_and_stay(host: &NodeHost) {
+/// Stays with a node that is ready, until told to stop.
+async fn stay(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
+    let looking = keep_looking(&run.host, emitter, &run.request, &verdict.watches, stop);
+    tokio::join!(settle(&run.host), looking);
+}
+
+/// Brings what was fetched onto the disk, which nobody waits for: it is used from memory long before.
+async fn settle(host: &NodeHost) {
     if let Err(error) = host.settle_assets().await {
         output::error_line(format_args!("warning: {error}"));
     }
-    std::future::pending::<()>().await;
 }
 
 /// Says where a boot that became ready is told of from now on.

@@ -167,6 +167,8 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             format!("  ~ {step}: {fault} (try {attempt}, next in {pause:.1}s)")
         }
         Event::Warning { fault } => fault_text("warning", fault),
+        Event::ConditionLost { fault, .. } => fault_text("not ready any more", fault),
+        Event::ConditionRegained { step, .. } => format!("{step} holds again"),
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
         Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
         _ => return None,

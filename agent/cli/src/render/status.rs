@@ -4,6 +4,7 @@ use super::fault::{fault_json, fault_text};
 use super::transfer::transfer_text;
 use crate::serve::{Condition, condition_of};
 use quake_model::boot::BootId;
+use quake_model::loss::Loss;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{PhaseRecord, PhaseStatus, Record};
 use quake_model::transfer::{Fetched, Transfer, asset_of};
@@ -73,7 +74,8 @@ fn tenths(seconds: f64) -> f64 {
 }
 
 fn conditions(record: &Record) -> Vec<Value> {
-    let truth = |found: &PhaseRecord| match found.status {
+    let truth = |found: &PhaseRecord, lost: Option<(&str, &Loss)>| match found.status {
+        PhaseStatus::Done if lost.is_some() => "false",
         PhaseStatus::Done => "true",
         PhaseStatus::Failed => "false",
         PhaseStatus::Running if !found.unmet.is_empty() => "false",
@@ -82,13 +84,16 @@ fn conditions(record: &Record) -> Vec<Value> {
     PHASES
         .iter()
         .map(|row| {
-            let status = record.phases.get(&row.phase).map_or("unknown", truth);
+            let status = record
+                .phases
+                .get(&row.phase)
+                .map_or("unknown", |found| truth(found, record.losses.of(row.phase)));
             json!({ "type": row.phase, "status": status, "doneWhen": row.done_when })
         })
         .collect()
 }
 
-/// What is waited for, and what a failed phase failed with; each with the phases it holds up.
+/// What is waited for, and what a failed phase failed with; each with the phases it holds up. And what a ready node lost.
 fn unmet(record: &Record) -> Vec<Value> {
     let mut all = Vec::new();
     for (phase, found) in &record.phases {
@@ -115,14 +120,25 @@ fn unmet(record: &Record) -> Vec<Value> {
             );
         }
     }
+    for (step, loss) in record.losses.iter() {
+        let since = loss.since.to_string();
+        all.push(json!({
+            "condition": loss.phase, "step": step, "since": since, "blocking": [],
+            "fault": fault_json(&loss.fault),
+        }));
+    }
     all
 }
 
 /// The status for people.
 pub(crate) fn status_text(record: &Record) -> String {
     let state = serde_json::to_value(record.state).unwrap_or_default();
+    let lost = match record.losses.is_empty() {
+        true => "",
+        false => ", and not ready any more",
+    };
     let mut text = format!(
-        "{} after {:.1}s, boot {}\n",
+        "{} after {:.1}s{lost}, boot {}\n",
         state.as_str().unwrap_or_default(),
         record.elapsed_ms as f64 / 1000.0,
         record.boot.as_ref().map_or("-", BootId::as_str),

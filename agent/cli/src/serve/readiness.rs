@@ -18,7 +18,13 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
     let empty = PhaseRecord::default();
     let found = record.phases.get(&phase).unwrap_or(&empty);
     match found.status {
-        PhaseStatus::Done => Condition::Met,
+        PhaseStatus::Done => match record.losses.of(phase) {
+            None => Condition::Met,
+            Some((step, loss)) => {
+                let since = format!(" ({step}, since {})", loss.since);
+                Condition::Failing(with_fix(&loss.fault, &since))
+            }
+        },
         PhaseStatus::Failed => {
             let why = found.fault.as_ref();
             Condition::Failing(why.map_or_else(String::new, |fault| with_fix(fault, "")))
@@ -180,6 +186,34 @@ mod tests {
                 text: "ok".into()
             }
         );
+    }
+
+    #[test]
+    fn what_a_ready_node_lost_makes_its_condition_fail_until_it_is_regained() {
+        let mut events: Vec<Event> = PHASES
+            .iter()
+            .map(|row| Event::PhaseDone {
+                phase: row.phase,
+                changed: 0,
+            })
+            .collect();
+        events.push(Event::BootReady { changed: 0 });
+        events.push(Event::ConditionLost {
+            phase: Phase::Files,
+            step: "files:/x".into(),
+            fault: Fault::new(Code::ReadyCniMissing, "gone").remedied_by("write it"),
+        });
+        let lost = readiness(&record(events.clone()), &[], false);
+        assert!(!lost.ready);
+        let wanted = "[-]files failed: ready.cni-missing: gone (files:/x, since ";
+        assert!(lost.text.contains(wanted), "{}", lost.text);
+        assert!(lost.text.contains("; fix: write it\n"), "{}", lost.text);
+        events.push(Event::ConditionRegained {
+            phase: Phase::Files,
+            step: "files:/x".into(),
+            lost_ms: 1,
+        });
+        assert!(readiness(&record(events), &[], false).ready);
     }
 
     #[test]

@@ -81,7 +81,10 @@ async fn healthy<H: Host>(
     Err(fault.seen("url", url).seen("answer", seen))
 }
 
-async fn cni_configured<H: Host>(context: &Context<'_, H>, directory: &str) -> Result<(), Fault> {
+pub(crate) async fn cni_configured<H: Host>(
+    context: &Context<'_, H>,
+    directory: &str,
+) -> Result<(), Fault> {
     let listed = context.host.list_directory(directory).await;
     let names =
         listed.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", directory))?;

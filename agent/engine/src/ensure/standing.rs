@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What one wait has seen of a unit.
+/// What was seen of a unit in one wait, or since a node is ready.
 #[derive(Default)]
 pub(crate) struct Watched(Mutex<Seen>);
 
@@ -21,6 +21,8 @@ struct Seen {
     /// How many starts of its main process were seen, and the last of them.
     starts: u32,
     main_started_us: u64,
+    /// Restarts before it was last found up; they say nothing of what comes after.
+    restarts_before: u32,
     /// How its main process last ended; systemd forgets it at the next start.
     main_ended: Option<String>,
 }
@@ -48,6 +50,26 @@ impl Seen {
             self.main_ended.clone_from(&found.main_ended);
         }
     }
+
+    /// Judges the unit as it is now.
+    fn judge(&mut self, found: &UnitFacts, now_ms: u64) -> (Standing, Duration) {
+        self.note(found);
+        let up = self.up.map_or(Duration::ZERO, |(since_us, first)| {
+            Duration::from_millis(now_ms.saturating_sub(since_us / 1000)).max(first.elapsed())
+        });
+        // A unit that someone starts counts from zero again.
+        self.restarts_before = self.restarts_before.min(found.restarts);
+        let recent = UnitFacts {
+            restarts: found.restarts - self.restarts_before,
+            ..found.clone()
+        };
+        let standing = judge_unit(&recent, self.starts, up);
+        if standing == Standing::Up {
+            self.restarts_before = found.restarts;
+            self.starts = 1;
+        }
+        (standing, up)
+    }
 }
 
 /// Succeeds once the unit has stayed up for a while.
@@ -57,7 +79,7 @@ pub(crate) async fn up<H: Host>(
     watched: &Watched,
 ) -> Result<(), Fault> {
     let found = services::look(context, unit).await?;
-    judged(context, &found, watched).await
+    told(context, &found, watched).await
 }
 
 /// Succeeds once the unit is neither coming up nor going down.
@@ -69,47 +91,63 @@ pub(crate) async fn settled<H: Host>(
     let found = services::look(context, unit).await?;
     match found.active {
         ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
-            judged(context, &found, watched).await
+            told(context, &found, watched).await
         }
         ActiveState::Active | ActiveState::Inactive | ActiveState::Failed => Ok(()),
     }
 }
 
-async fn judged<H: Host>(
+/// Judges a unit, and says what is wrong with one that does not stay up with its last journal lines.
+async fn told<H: Host>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
 ) -> Result<(), Fault> {
-    let now_ms = context.host.now().0;
-    let (standing, up, main_ended) = {
-        let mut seen = lock(&watched.0);
-        seen.note(found);
-        let up = seen.up.map_or(Duration::ZERO, |(since_us, first)| {
-            Duration::from_millis(now_ms.saturating_sub(since_us / 1000)).max(first.elapsed())
-        });
-        let standing = judge_unit(found, seen.starts, up);
-        (standing, up, seen.main_ended.clone())
-    };
-    match standing {
-        Standing::Up => Ok(()),
-        Standing::Coming => {
-            let fault = services::not_active(found, Code::ServicesUnitStarting);
-            Err(match found.active {
-                ActiveState::Active => fault.seen("up for ms", up.as_millis()),
-                _ => fault,
-            })
-        }
-        Standing::Failing => {
-            let fault = does_not_stay_up(found, main_ended.as_deref());
+    match judged(context, found, watched) {
+        (Standing::Up, _) => Ok(()),
+        (Standing::Coming, fault) => Err(fault),
+        (Standing::Failing, fault) => {
             Err(services::with_journal(context, fault, &found.name).await)
         }
     }
 }
 
+/// How the unit stands, and the fault that it is unless it is up.
+pub(crate) fn judged<H: Host>(
+    context: &Context<'_, H>,
+    found: &UnitFacts,
+    watched: &Watched,
+) -> (Standing, Fault) {
+    let mut seen = lock(&watched.0);
+    let (standing, up) = seen.judge(found, context.host.now().0);
+    let fault = match standing {
+        Standing::Up | Standing::Coming => {
+            let fault = services::not_active(found, Code::ServicesUnitStarting);
+            match found.active {
+                ActiveState::Active => fault.seen("up for ms", up.as_millis()),
+                ActiveState::Activating
+                | ActiveState::Deactivating
+                | ActiveState::Reloading
+                | ActiveState::Inactive
+                | ActiveState::Failed => fault,
+            }
+        }
+        Standing::Failing => does_not_stay_up(found, seen.main_ended.as_deref()),
+    };
+    (standing, fault)
+}
+
 /// The fault of a unit that is down, or ends whenever it is started.
 pub(crate) fn does_not_stay_up(found: &UnitFacts, main_ended: Option<&str>) -> Fault {
     let (unit, state) = (&found.name, format!("{:?}", found.active).to_lowercase());
-    let mut summary = format!("{unit} does not stay up: {state} ({})", found.sub_state);
+    let what = match found.active {
+        ActiveState::Inactive | ActiveState::Failed => "is down",
+        ActiveState::Active
+        | ActiveState::Activating
+        | ActiveState::Deactivating
+        | ActiveState::Reloading => "does not stay up",
+    };
+    let mut summary = format!("{unit} {what}: {state} ({})", found.sub_state);
     if let Some(ended) = main_ended {
         summary += &format!(", {ended}");
     }

@@ -107,7 +107,7 @@ pub(crate) fn strike(
 }
 
 /// A sink that keeps every event.
-struct Keep(Arc<Mutex<Vec<Event>>>);
+pub(crate) struct Keep(pub(crate) Arc<Mutex<Vec<Event>>>);
 
 impl Sink for Keep {
     fn accept(&mut self, envelope: &Envelope, _: &Record) -> Result<(), SinkError> {

@@ -4,5 +4,6 @@ mod boots;
 mod common;
 mod gate;
 mod images;
+mod ready_node;
 mod units;
 mod volumes;

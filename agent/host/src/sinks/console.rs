@@ -7,6 +7,8 @@
 //! quake-agent: FAILED code=storage.volume-conflict phase=storage exit=80
 //! quake-agent: STOPPED code=boot.interrupted exit=75
 //! ```
+//!
+//! Of a node that was ready, what is lost and regained follows, one line each and at most twenty.
 
 use super::sentence::{one_line, seconds, sentence};
 use quake_model::event::{Envelope, Event};
@@ -27,6 +29,9 @@ const LINES_AT_THE_END: usize = 3;
 /// Warnings shown; nine phases end, and each must have its line.
 const WARNINGS: usize = 6;
 
+/// Lines on a node after it was ready: one that is lost and regained without end must not push out what happened before.
+const CHANGES: usize = 20;
+
 /// Characters in a line, the agent's name not counted.
 const WIDTH: usize = 300;
 
@@ -36,6 +41,8 @@ pub struct Console<W> {
     out: W,
     lines: usize,
     warnings: usize,
+    /// Lines on the node after it was ready.
+    changes: usize,
 }
 
 impl Console<File> {
@@ -61,6 +68,7 @@ impl<W: Write + Send> Console<W> {
             out,
             lines: 0,
             warnings: 0,
+            changes: 0,
         }
     }
 
@@ -89,6 +97,15 @@ impl<W: Write + Send> Console<W> {
         }
     }
 
+    fn change(&mut self, text: &str) -> io::Result<()> {
+        self.changes += 1;
+        match self.changes {
+            0..=CHANGES => self.line(text),
+            more if more == CHANGES + 1 => self.line("further changes are in the journal"),
+            _ => Ok(()),
+        }
+    }
+
     fn end(&mut self, story: &str, fault: &Fault, verdict: &str) -> io::Result<()> {
         self.line(story)?;
         self.line(&format!("fix: {}", scrub(fault.fix())))?;
@@ -113,6 +130,13 @@ impl<W: Write + Send> Console<W> {
                 let (code, exit) = (fault.code, fault.class().exit_status());
                 self.end(&said, fault, &format!("STOPPED code={code} exit={exit}"))
             }
+            Event::ConditionLost { fault, .. } => {
+                self.change(&format!("{said}; fix: {}", scrub(fault.fix())))
+            }
+            Event::ConditionRegained { .. } if record.is_ready() => {
+                self.change(&format!("{said}; the node is ready again"))
+            }
+            Event::ConditionRegained { .. } => self.change(&said),
             _ => Ok(()),
         }
     }

@@ -132,6 +132,12 @@ fn kind_of(event: &Event) -> Kind {
         Event::BootReady { .. } => ("boot-ready", "d7b18986e3294f71ab8f86f519da8a94", "5"),
         Event::BootFailed { .. } => ("boot-failed", "0e6e6b6b04224d00be6290bb0770c457", "3"),
         Event::BootStopped { .. } => ("boot-stopped", "bc237f7898be43cf87505d0b593a20b4", "4"),
+        Event::ConditionLost { .. } => ("condition-lost", "86ac7629d07c49be90c81deada55822a", "3"),
+        Event::ConditionRegained { .. } => (
+            "condition-regained",
+            "75b498f8cd8d410ea3dc649969972a74",
+            "5",
+        ),
         Event::Unknown => ("unknown", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
     };
     Kind {
@@ -150,6 +156,8 @@ fn phase_of(event: &Event) -> Option<Phase> {
         | Event::StepStarted { phase, .. }
         | Event::StepDone { phase, .. }
         | Event::Waiting { phase, .. }
+        | Event::ConditionLost { phase, .. }
+        | Event::ConditionRegained { phase, .. }
         | Event::BootFailed { phase, .. } => Some(*phase),
         _ => None,
     }
@@ -160,6 +168,8 @@ fn step_of(event: &Event) -> Option<&str> {
         Event::StepStarted { step, .. }
         | Event::StepDone { step, .. }
         | Event::Waiting { step, .. }
+        | Event::ConditionLost { step, .. }
+        | Event::ConditionRegained { step, .. }
         | Event::Progress { step, .. } => Some(step),
         Event::AssetFetched(fetched) => Some(&fetched.step),
         _ => None,

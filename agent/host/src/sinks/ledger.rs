@@ -92,6 +92,7 @@ fn is_important(event: &Event) -> bool {
         Event::PhaseFailed { .. }
         | Event::Warning { .. }
         | Event::BootFailed { .. }
+        | Event::ConditionLost { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
@@ -107,6 +108,7 @@ fn is_important(event: &Event) -> bool {
         | Event::AssetFetched(_)
         | Event::ReadAhead { .. }
         | Event::CallsCounted { .. }
+        | Event::ConditionRegained { .. }
         | Event::Unknown => false,
     }
 }

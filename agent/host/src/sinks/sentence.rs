@@ -88,6 +88,10 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::BootReady { changed } => format!("the node is ready, {changed} changed"),
         Event::BootFailed { phase, fault } => format!("the boot failed in {phase}: {fault}"),
         Event::BootStopped { fault } => format!("the boot was stopped: {fault}"),
+        Event::ConditionLost { fault, .. } => format!("not ready any more: {fault}"),
+        Event::ConditionRegained { step, lost_ms, .. } => {
+            format!("{step} holds again after {}", seconds(*lost_ms))
+        }
         Event::Unknown => "an event of a newer agent".to_owned(),
     }
 }
@@ -99,6 +103,7 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::Waiting { fault, .. }
         | Event::Warning { fault }
         | Event::BootFailed { fault, .. }
+        | Event::ConditionLost { fault, .. }
         | Event::BootStopped { fault } => Some(fault),
         _ => None,
     }

@@ -121,6 +121,8 @@ pub enum Code {
     StorageFormatFailed,
     /// `storage.mount-failed`
     StorageMountFailed,
+    /// `storage.mount-gone`
+    StorageMountGone,
     /// `storage.filesystem-repaired`
     StorageFilesystemRepaired,
     /// `storage.check-failed`
@@ -298,6 +300,7 @@ impl Code {
         Self::StorageMountOccupied,
         Self::StorageFormatFailed,
         Self::StorageMountFailed,
+        Self::StorageMountGone,
         Self::StorageFilesystemRepaired,
         Self::StorageCheckFailed,
         Self::StorageGrowFailed,
@@ -667,6 +670,12 @@ impl Code {
                 why: "the kernel did not mount the volume",
                 remedy: "read the kernel's messages: dmesg",
             },
+            Self::StorageMountGone => Entry {
+                code: "storage.mount-gone",
+                class: Class::Transient,
+                why: "etcd would write below the mount point, onto the root disk, where nothing is kept",
+                remedy: "find out who unmounted it: journalctl -b -k; then: systemctl restart quake-agent.service mounts it, and the etcd pod must be started again",
+            },
             Self::StorageFilesystemRepaired => Entry {
                 code: "storage.filesystem-repaired",
                 class: Class::Transient,
@@ -995,7 +1004,7 @@ impl Code {
                 code: "ready.cni-missing",
                 class: Class::NotYet,
                 why: "kubelet reports the node not ready until a CNI configuration is in /etc/cni/net.d",
-                remedy: "look at the DaemonSet that writes it: kubectl -n kube-system get pods -o wide",
+                remedy: "look at the DaemonSet that writes it: kubectl -n kube-system get pods -o wide; where the agent writes it: systemctl restart quake-agent.service",
             },
             Self::ReadyProbeFailing => Entry {
                 code: "ready.probe-failing",

@@ -76,6 +76,11 @@ fn owns_network(spec: &NodeSpec) -> bool {
     }
 }
 
+/// Whether the agent itself writes what kubelet or the runtime reads.
+pub(crate) fn writes_configuration(spec: &NodeSpec) -> bool {
+    owns_network(spec) && !uses_template(spec)
+}
+
 /// Whether containerd writes the configuration from a template of the agent's.
 pub(crate) fn uses_template(spec: &NodeSpec) -> bool {
     let containerd = match &spec.runtime {

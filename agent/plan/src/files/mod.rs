@@ -21,6 +21,7 @@ mod tree;
 mod unit_text;
 mod yaml_text;
 
+pub(crate) use cni::writes_configuration as writes_cni_configuration;
 pub(crate) use containerd::unit_files as containerd_unit_files;
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubelet::runtime_unit;

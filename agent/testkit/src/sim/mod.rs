@@ -131,6 +131,11 @@ impl SimHost {
         self.lock().files.insert(path.to_owned(), file);
     }
 
+    /// Removes a file of the machine, as someone may.
+    pub fn remove_file(&self, path: &str) {
+        self.lock().files.remove(path);
+    }
+
     /// Serves bytes at a URL.
     pub fn serve(&self, url: &str, bytes: impl Into<Vec<u8>>) {
         self.lock().upstream.insert(url.to_owned(), bytes.into());

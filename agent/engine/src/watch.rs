@@ -1,0 +1,155 @@
+//! Looks again, now and then, at what made the node ready, and tells what is lost and what is regained.
+//!
+//! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
+//! boot mends what the agent holds, and each fault names the command. No look asks a cloud service.
+
+use crate::context::{Context, Stop};
+use crate::emit::Emitter;
+use crate::ensure::standing::{self, Watched};
+use crate::ensure::{ready, services};
+use crate::meaning::{Attempted, fault_of};
+use crate::request::Request;
+use crate::retry::millis;
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_plan::watch::{Look, Subject, Watch, is_lost, look_of};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The shortest and the longest pause between two rounds of looks. A guess: a round costs some ten local calls, and an
+/// operator who lost something learns of it within a minute.
+const ROUNDS_APART: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(40));
+
+/// What to do about what the next boot brings about again.
+const BOOT_AGAIN: &str = "systemctl restart quake-agent.service";
+
+/// What is known of one watch.
+#[derive(Default)]
+struct Known {
+    unit: Watched,
+    /// `major:minor` of what was mounted at the first look.
+    mounted: Option<String>,
+    was_unclear: bool,
+    /// Why it is lost, and since when.
+    lost: Option<(Code, Instant)>,
+}
+
+/// Looks at `watches` until told to stop, and emits what is lost and regained.
+pub async fn keep_looking<H: Host>(
+    host: &H,
+    emitter: &Emitter,
+    request: &Request,
+    watches: &[Watch],
+    stop: Stop,
+) {
+    let context = Context::new(host, emitter, request, stop);
+    let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
+    loop {
+        for (watch, known) in watches.iter().zip(&mut known) {
+            let (look, fault) = look_at(&context, &watch.subject, known).await;
+            tell(&context, watch, known, look, fault).await;
+        }
+        let (shortest, longest) = ROUNDS_APART;
+        let pause = shortest + (longest - shortest).mul_f64(context.draw());
+        if context.pause(pause).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells what changed with this look.
+async fn tell<H: Host>(
+    context: &Context<'_, H>,
+    watch: &Watch,
+    known: &mut Known,
+    look: Look,
+    fault: Fault,
+) {
+    let (phase, step) = (watch.phase, watch.step.clone());
+    let lost = is_lost(look, known.was_unclear);
+    known.was_unclear = look == Look::Unclear;
+    match known.lost {
+        None if lost => known.lost = Some((fault.code, Instant::now())),
+        Some((code, since)) if lost && code != fault.code => known.lost = Some((fault.code, since)),
+        Some((_, since)) if look == Look::Holds => {
+            known.lost = None;
+            let lost_ms = millis(since.elapsed());
+            return context.emitter.emit(Event::ConditionRegained {
+                phase,
+                step,
+                lost_ms,
+            });
+        }
+        None | Some(_) => return,
+    }
+    let fault = match &watch.subject {
+        Subject::Unit(unit) => services::with_journal(context, fault, unit).await,
+        Subject::CniConfiguration(_) | Subject::Mount { .. } => fault,
+    };
+    context
+        .emitter
+        .emit(Event::ConditionLost { phase, step, fault });
+}
+
+/// Looks once; the fault says what is wrong unless it holds.
+async fn look_at<H: Host>(
+    context: &Context<'_, H>,
+    subject: &Subject,
+    known: &mut Known,
+) -> (Look, Fault) {
+    let looked = match subject {
+        Subject::Unit(unit) => match services::look(context, unit).await {
+            Ok(found) => {
+                let (standing, fault) = standing::judged(context, &found, &known.unit);
+                return (look_of(standing), fault);
+            }
+            Err(fault) => Err(fault),
+        },
+        Subject::CniConfiguration(directory) => ready::cni_configured(context, directory)
+            .await
+            .map(|()| None),
+        Subject::Mount {
+            volume_id,
+            mount_point,
+        } => mount_gone(context, volume_id, mount_point, &mut known.mounted).await,
+    };
+    match looked {
+        Ok(None) => (Look::Holds, Fault::new(Code::BootInternal, "it holds")),
+        Ok(Some(fault)) => (Look::Gone, fault),
+        Err(fault) if fault.code == Code::ReadyCniMissing => (
+            Look::Gone,
+            fault.remedied_by(format!("{BOOT_AGAIN} writes it again")),
+        ),
+        Err(fault) => (Look::Unclear, fault),
+    }
+}
+
+/// The fault of a volume that is not mounted where it was, if it is not.
+async fn mount_gone<H: Host>(
+    context: &Context<'_, H>,
+    volume_id: &str,
+    mount_point: &str,
+    mounted: &mut Option<String>,
+) -> Result<Option<Fault>, Fault> {
+    let listed = context.host.list_mounts().await;
+    let mounts = listed.map_err(|error| fault_of(Attempted::Mount, error))?;
+    // The last mount on a path is the one that is seen.
+    let there = mounts.iter().rfind(|mount| mount.target == mount_point);
+    let summary = match there {
+        Some(there)
+            if mounted
+                .as_ref()
+                .is_none_or(|number| *number == there.number) =>
+        {
+            *mounted = Some(there.number.clone());
+            return Ok(None);
+        }
+        Some(there) => format!("{} covers {volume_id} at {mount_point}", there.source),
+        None => format!("{volume_id} is not mounted at {mount_point} any more"),
+    };
+    let fault = Fault::new(Code::StorageMountGone, summary)
+        .seen("volume", volume_id)
+        .seen("mount point", mount_point);
+    Ok(Some(fault))
+}

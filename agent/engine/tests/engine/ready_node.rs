@@ -1,0 +1,161 @@
+//! A node that became ready: what is lost later is told once, and told again when it is back.
+
+use crate::common::{Keep, host, request};
+use quake_engine::{Emitter, boot, keep_looking, stop_signal};
+use quake_model::event::Event;
+use quake_model::facts::ActiveState;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Clock, Meter, Sink};
+use quake_model::record::Record;
+use quake_testkit::{SimHost, Timing};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Longer than two rounds of looks.
+const LONG: Duration = Duration::from_secs(90);
+
+const CNI: &str = "/etc/cni/net.d/10-quake-agent.conflist";
+
+/// What was told of a ready node: the step, and the fault if it was lost.
+type Told = Vec<(String, Option<Fault>)>;
+
+/// Lets time pass; the clock is paused, so none does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent pauses between looks"
+)]
+async fn looks_on() {
+    tokio::time::sleep(LONG).await;
+}
+
+/// Boots a node and changes its world from outside, one change after the other, with time to look before the first and
+/// after each.
+async fn told(group: &str, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, Told) {
+    let host = host(group, Timing::default());
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(&host);
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+    let request = request(group);
+    let (handle, stop) = stop_signal();
+    let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    let calls = host.calls();
+    let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict.watches, stop);
+    let changing = async {
+        looks_on().await;
+        for change in changes {
+            change(&host);
+            looks_on().await;
+        }
+        handle.stop("the test is over");
+    };
+    tokio::join!(looking, changing);
+    assert_eq!(host.calls(), calls, "no cloud service was asked");
+    let kept = kept.lock().expect("no other holder panics");
+    let told = kept.iter().filter_map(|event| match event {
+        Event::ConditionLost { step, fault, .. } => Some((step.clone(), Some(fault.clone()))),
+        Event::ConditionRegained { step, .. } => Some((step.clone(), None)),
+        _ => None,
+    });
+    (emitter.record(), told.collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_stays_as_it_is_has_nothing_to_tell() {
+    for group in ["workers", "control-plane"] {
+        let (record, told) = told(group, &[]).await;
+        assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cni_configuration_that_is_gone_is_told_with_the_command_and_not_written_again() {
+    let gone = |host: &SimHost| host.remove_file(CNI);
+    let (record, lost) = told("workers", &[&gone]).await;
+    assert!(!record.is_ready());
+    let [(step, Some(fault))] = lost.as_slice() else {
+        panic!("once: {lost:?}");
+    };
+    assert_eq!(
+        (step.as_str(), fault.code),
+        ("ready:cni", Code::ReadyCniMissing)
+    );
+    assert!(
+        fault.fix().starts_with("systemctl restart quake-agent"),
+        "{fault:?}"
+    );
+    let back = |host: &SimHost| host.put_file(CNI, "{}");
+    let (record, told) = told("workers", &[&gone, &back]).await;
+    assert!(record.is_ready());
+    assert_eq!((told.len(), &told[1].1), (2, &None), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_is_down_is_told_and_one_that_was_restarted_is_not() {
+    let down = |host: &SimHost| {
+        host.change(|region| {
+            let unit = region.units.get_mut("kubelet.service").expect("it runs");
+            unit.active = ActiveState::Failed;
+            unit.result = "exit-code".to_owned();
+        });
+    };
+    let (record, lost) = told("workers", &[&down]).await;
+    let [(step, Some(fault))] = lost.as_slice() else {
+        panic!("once: {lost:?}");
+    };
+    assert_eq!(
+        (step.as_str(), fault.code),
+        ("services:kubelet.service", Code::ServicesUnitFailed)
+    );
+    assert!(fault.evidence_named("journal").is_some(), "{fault:?}");
+    assert!(!record.is_ready());
+    let restarts = |host: &SimHost| {
+        host.change(|region| {
+            let unit = region.units.get_mut("kubelet.service").expect("it runs");
+            unit.active = ActiveState::Activating;
+            unit.sub_state = "auto-restart".to_owned();
+        });
+    };
+    let (record, told) = told("workers", &[&restarts]).await;
+    assert_eq!((record.is_ready(), told), (true, Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_is_unmounted_is_told_and_so_is_what_covers_it() {
+    let unmounted = |host: &SimHost| {
+        host.change(|region| {
+            region
+                .mounts
+                .retain(|mount| !mount.target.ends_with("vol-0aa"));
+        });
+    };
+    let covered = |host: &SimHost| {
+        host.change(|region| {
+            let on = region
+                .mounts
+                .iter()
+                .find(|mount| mount.target.ends_with("vol-0bb"));
+            let mut over = on.expect("it is mounted").clone();
+            over.source = "tmpfs".to_owned();
+            over.number = "0:77".to_owned();
+            region.mounts.push(over);
+        });
+    };
+    let (_, lost) = told("control-plane", &[&unmounted, &covered]).await;
+    let seen: Vec<_> = lost
+        .iter()
+        .filter_map(|(step, fault)| Some((step.as_str(), fault.as_ref()?.summary.as_str())))
+        .collect();
+    assert_eq!(seen.len(), 2, "{lost:?}");
+    assert_eq!(seen[0].0, "storage:mount/main/a");
+    assert!(
+        seen[0].1.starts_with("vol-0aa is not mounted at "),
+        "{seen:?}"
+    );
+    assert_eq!(seen[1].0, "storage:mount/events/a");
+    assert!(
+        seen[1].1.starts_with("tmpfs covers vol-0bb at "),
+        "{seen:?}"
+    );
+}

@@ -1,0 +1,123 @@
+//! What is looked at again on a node that became ready, and when it counts as lost.
+//!
+//! Only what the agent brought about itself and nobody else minds: the units the node cannot do without, the CNI
+//! configuration it wrote, the mounts of volumes. Whether components answer is for kubelet and the cluster to say.
+
+use crate::files::{self, layout};
+use crate::known::Known;
+use crate::standing::Standing;
+use quake_model::phase::Phase;
+use quake_model::spec::{NodeSpec, Role};
+
+/// One thing that is to hold as long as the node is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    /// The phase that brought it about.
+    pub phase: Phase,
+    /// Names it, as the step that holds it.
+    pub step: String,
+    /// What is looked at.
+    pub subject: Subject,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A unit stays up.
+    Unit(String),
+    /// This directory has a CNI configuration.
+    CniConfiguration(String),
+    /// A volume is mounted.
+    Mount {
+        /// `vol-…`.
+        volume_id: String,
+        /// Where.
+        mount_point: String,
+    },
+}
+
+/// Lists what to look at.
+pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Watch> {
+    if spec.role == Role::Bastion {
+        return Vec::new();
+    }
+    let mut watches: Vec<Watch> = known
+        .slots
+        .iter()
+        .map(|slot| Watch {
+            phase: Phase::Storage,
+            step: format!("storage:mount/{}/{}", slot.cluster, slot.member),
+            subject: Subject::Mount {
+                volume_id: slot.volume_id.clone(),
+                mount_point: slot.mount_point.clone(),
+            },
+        })
+        .collect();
+    watches.extend(
+        [files::runtime_unit(spec), "kubelet.service"].map(|unit| Watch {
+            phase: Phase::Services,
+            step: format!("services:{unit}"),
+            subject: Subject::Unit(unit.to_owned()),
+        }),
+    );
+    if files::writes_cni_configuration(spec) {
+        watches.push(Watch {
+            phase: Phase::Ready,
+            step: "ready:cni".to_owned(),
+            subject: Subject::CniConfiguration(layout::CNI_CONFIGURATIONS.to_owned()),
+        });
+    }
+    watches
+}
+
+/// What one look found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It holds.
+    Holds,
+    /// It cannot be said: a unit is on its way up, or the look itself failed.
+    Unclear,
+    /// It does not hold.
+    Gone,
+}
+
+/// What a look at a unit found that stands so.
+pub fn look_of(standing: Standing) -> Look {
+    match standing {
+        Standing::Up => Look::Holds,
+        Standing::Coming => Look::Unclear,
+        Standing::Failing => Look::Gone,
+    }
+}
+
+/// Whether something counts as lost after a look; `was_unclear` is of the look before.
+///
+/// One unclear look is none: an operator restarts units, and systemd does. Of two in a row nobody can say that it holds.
+pub fn is_lost(look: Look, was_unclear: bool) -> bool {
+    match look {
+        Look::Holds => false,
+        Look::Unclear => was_unclear,
+        Look::Gone => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_is_restarted_once_is_not_lost_and_one_that_stays_down_is() {
+        let table = [
+            (Standing::Up, false, false),
+            (Standing::Up, true, false),
+            (Standing::Coming, false, false),
+            (Standing::Coming, true, true),
+            (Standing::Failing, false, true),
+            (Standing::Failing, true, true),
+        ];
+        for (standing, was_unclear, lost) in table {
+            let found = is_lost(look_of(standing), was_unclear);
+            assert_eq!(found, lost, "{standing:?} {was_unclear}");
+        }
+    }
+}
