@@ -66,13 +66,36 @@ fn metadata_behind_a_proxy() {
     let Some(lab) = Lab::open("metadata-behind-a-proxy", Kind::Containers) else {
         return;
     };
-    // EC2 never answers 401 to a request for a token.
+    // EC2 does not answer 401 to a request for a token: what stands before it does, and may stand aside.
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(401, "")));
     let facts = lab.cluster().launch("workers");
     let machine = lab.container(&facts, lab.baked());
-    let told = status_with(&machine, "identity.imds-malformed", 60);
-    assert_told(&told, &["answered 401 to a token request"]);
+    let told = status_with(&machine, "identity.imds-disabled", 60);
+    assert_told(
+        &told,
+        &[
+            "answered 401 to a token request",
+            "own service does not answer so",
+            "curl -X PUT",
+        ],
+    );
     lab.vpc().pass(Place::Metadata);
     machine.becomes_ready(60).expect("ready once it answers");
+}
+
+#[test]
+fn metadata_without_tokens() {
+    let Some(lab) = Lab::open("metadata-without-tokens", Kind::Containers) else {
+        return;
+    };
+    lab.vpc()
+        .interpose(Place::Metadata, |_, _| Some(Reply::new(404, "")));
+    let facts = lab.cluster().launch("workers");
+    let layer = lab.baked().file(DROP_IN, 0o644, SHORT_GRACE);
+    let machine = lab.container(&facts, layer);
+    assert_eq!(exit_status(&machine, 60), "77");
+    let told = ["identity.imds-disabled", "answered 404", "curl -X PUT"];
+    assert_told(&status_command(&machine), &told);
+    assert_told(&machine.console(), &["FAILED code=identity.imds-disabled"]);
 }

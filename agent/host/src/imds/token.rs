@@ -118,10 +118,17 @@ fn silent(url: &str, failure: &HttpFailure) -> PortError {
     described
 }
 
+/// The error of an answer that is no token.
+///
+/// EC2 answers 403 where the service is turned off or this host may not ask, and 401 only to a read with a token that is
+/// not valid, not to the request for one (EC2 user guide, response codes of IMDSv2). A 401 or
+/// a 404 here comes from something in its place that knows no session tokens. All three refuse; what to do differs.
 fn check_token_status(url: &str, status: StatusCode) -> Result<(), PortError> {
     let condition = match status {
         StatusCode::OK => return Ok(()),
-        StatusCode::FORBIDDEN => Condition::Denied,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+            Condition::Denied
+        }
         status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
             Condition::Unreachable
         }
@@ -129,12 +136,18 @@ fn check_token_status(url: &str, status: StatusCode) -> Result<(), PortError> {
     };
     let summary = format!("{url} answered {} to a token request", status.as_u16());
     let error = PortError::new(condition, summary).seen("status", status.as_u16());
-    if condition == Condition::Denied {
-        let remedy = "turn the metadata service on: aws ec2 modify-instance-metadata-options --instance-id <id> --http-endpoint enabled --http-tokens required";
-        return Err(error.remedied_by(remedy));
+    match status {
+        StatusCode::FORBIDDEN => Err(error.remedied_by(TURN_ON)),
+        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => Err(error.remedied_by(STAND_ASIDE)),
+        _ => Err(error),
     }
-    Err(error)
 }
+
+/// What to do where EC2's own service refuses.
+const TURN_ON: &str = "turn the metadata service on: aws ec2 modify-instance-metadata-options --instance-id <id> --http-endpoint enabled --http-tokens required";
+
+/// What to do where something else answers in its place.
+const STAND_ASIDE: &str = "EC2's own service does not answer so: let this host past what stands before 169.254.169.254 and fd00:ec2::254 (a proxy, or an agent that hands out roles) and try: curl -X PUT http://169.254.169.254/latest/api/token -H 'X-aws-ec2-metadata-token-ttl-seconds: 60'";
 
 fn granted_seconds(response: &Response) -> u64 {
     let header = response

@@ -379,7 +379,7 @@ impl Code {
             Self::IdentityImdsDisabled => Entry {
                 code: "identity.imds-disabled",
                 class: Class::Denied,
-                why: "the metadata service answers but is turned off or refuses this host",
+                why: "the metadata service answers and gives no token: it is turned off, or what stands in its place refuses this host",
                 remedy: "run: aws ec2 modify-instance-metadata-options --instance-id <id> --http-endpoint enabled --http-tokens required",
             },
             Self::IdentityImdsMalformed => Entry {

@@ -78,11 +78,22 @@ async fn a_service_that_is_turned_off_is_denied_with_the_command_that_turns_it_o
 }
 
 #[tokio::test]
+async fn what_refuses_in_the_place_of_the_service_is_denied_with_another_remedy() {
+    for status in [401, 404] {
+        let error = fails(move |_| Reply::text(status, "")).await;
+        assert_eq!(error.condition, Condition::Denied, "{error}");
+        let remedy = error.remedy.expect("it says what to do");
+        assert!(!remedy.contains("--http-endpoint"), "{remedy}");
+        assert!(remedy.contains("curl -X PUT"), "{remedy}");
+    }
+}
+
+#[tokio::test]
 async fn an_error_page_instead_of_a_token_is_malformed() {
     for reply in [
         Reply::text(200, "<html>sign in</html>"),
         Reply::text(200, ""),
-        Reply::text(404, ""),
+        Reply::text(400, ""),
         Reply::text(302, "").with("location", "http://portal.example/"),
     ] {
         let error = fails(move |_| reply.clone()).await;
