@@ -2,6 +2,7 @@
 
 use crate::operator::{assert_told, status_command, status_with};
 use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::waiting::{pause, wait_until};
 
 /// What it says each time.
 const LAST_WORDS: &str = "no such feature gate: Imaginary";
@@ -36,6 +37,16 @@ fn kubelet_crash_loop() {
         assert_told(&shown, &line);
         assert_told(&shown, &fix);
     }
+    let told = wait_until(machine.second() * 60, || {
+        let told = machine.console().contains("services has waited ");
+        if !told {
+            pause(machine.second());
+        }
+        told
+    });
+    assert!(told, "{}", machine.console());
+    assert_told(&machine.console(), &line);
+    assert_told(&machine.console(), &fix);
     // The boot waits on, and what the operator mends is enough.
     machine.output("rm -r /etc/systemd/system/kubelet.service.d && systemctl daemon-reload");
     machine

@@ -57,6 +57,10 @@ fn instance_tag_late() {
         asks.iter().all(|at| *at >= shown),
         "no volume before its tags"
     );
+    let said = machine.console_of_agent();
+    let told =
+        |line: &String| line.contains("has waited") && line.contains("identity.tags-pending");
+    assert!(said.iter().any(told), "{said:?}");
 }
 
 #[test]

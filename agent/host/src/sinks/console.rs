@@ -1,5 +1,5 @@
-//! The console: at most twenty lines, so that EC2's get-console-output tells what happened without a
-//! login. Ends of phases, faults and the verdict; no secrets, for every line's text went through the
+//! The console: at most thirty lines, so that EC2's get-console-output tells what happened without a
+//! login. Ends of phases, long waits, faults and the verdict; no secrets, for every line's text went through the
 //! scrubber. The last line is for machines:
 //!
 //! ```text
@@ -11,17 +11,19 @@
 //! Of a node that was ready, what is lost and regained follows, one line each and at most twenty.
 
 use super::sentence::{one_line, seconds, sentence};
+use super::waits::Waits;
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::Fault;
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::redact::scrub;
+use quake_model::time::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// Lines in all; EC2 keeps the last 64 KiB of the console, which the kernel and cloud-init share.
-const LINES: usize = 20;
+const LINES: usize = 30;
 
 /// Lines kept for the end: what failed, what to do, the verdict.
 const LINES_AT_THE_END: usize = 3;
@@ -29,18 +31,23 @@ const LINES_AT_THE_END: usize = 3;
 /// Warnings shown; nine phases end, and each must have its line.
 const WARNINGS: usize = 6;
 
+/// Lines on waits; a wait that goes on has four in its first quarter of an hour.
+const WAITS: usize = 10;
+
 /// Lines on a node after it was ready: one that is lost and regained without end must not push out what happened before.
 const CHANGES: usize = 20;
 
 /// Characters in a line, the agent's name not counted.
 const WIDTH: usize = 300;
 
-/// Writes the story of a boot in at most twenty lines.
+/// Writes the story of a boot in at most thirty lines.
 #[derive(Debug)]
 pub struct Console<W> {
     out: W,
     lines: usize,
     warnings: usize,
+    waits: Waits,
+    waits_told: usize,
     /// Lines on the node after it was ready.
     changes: usize,
 }
@@ -68,6 +75,8 @@ impl<W: Write + Send> Console<W> {
             out,
             lines: 0,
             warnings: 0,
+            waits: Waits::default(),
+            waits_told: 0,
             changes: 0,
         }
     }
@@ -97,6 +106,34 @@ impl<W: Write + Send> Console<W> {
         }
     }
 
+    /// Tells a wait when it has lasted long enough: for how long, until when, for what, and what to do.
+    fn wait(&mut self, envelope: &Envelope) -> io::Result<()> {
+        let Event::Waiting {
+            phase,
+            retry_in_ms,
+            deadline_in_ms,
+            fault,
+            ..
+        } = &envelope.event
+        else {
+            return Ok(());
+        };
+        let kind = (*phase, fault.code.entry().code);
+        let Some(waited) = self.waits.note(kind, envelope.elapsed_ms, *retry_in_ms) else {
+            return Ok(());
+        };
+        self.waits_told += 1;
+        let (waited, fix) = (seconds(waited), scrub(fault.fix()));
+        let until = Timestamp(envelope.at.0.saturating_add(*deadline_in_ms));
+        let text =
+            format!("{phase} has waited {waited} and will until {until}: {fault}; fix: {fix}");
+        match self.waits_told {
+            0..=WAITS => self.body_line(&text),
+            more if more == WAITS + 1 => self.body_line("further waits are in the journal"),
+            _ => Ok(()),
+        }
+    }
+
     fn change(&mut self, text: &str) -> io::Result<()> {
         self.changes += 1;
         match self.changes {
@@ -120,6 +157,7 @@ impl<W: Write + Send> Console<W> {
                 self.body_line(&format!("{said} (at {})", seconds(envelope.elapsed_ms)))
             }
             Event::Warning { .. } => self.warn(&said),
+            Event::Waiting { .. } => self.wait(envelope),
             Event::BootReady { .. } => self.line(&ready_line(envelope, record)),
             Event::BootFailed { phase, fault } => {
                 let (code, exit) = (fault.code, fault.class().exit_status());
@@ -173,16 +211,20 @@ mod tests {
     use quake_model::fault::Code;
     use quake_model::phase::{PHASES, Phase};
     use quake_model::record::SpecRecord;
-    use quake_model::time::Timestamp;
 
     fn shown(events: Vec<Event>, record: &Record) -> Vec<String> {
         let mut out = Vec::new();
         let mut console = Console::new(&mut out);
         for (seq, event) in (1..).zip(events) {
+            // So that every wait is long enough to be told.
+            let elapsed_ms = match event {
+                Event::Waiting { .. } => seq * 3_600_000,
+                _ => 41_234,
+            };
             let envelope = Envelope {
                 seq,
                 at: Timestamp(0),
-                elapsed_ms: 41_234,
+                elapsed_ms,
                 event,
             };
             console.accept(&envelope, record).expect("it takes it");
@@ -238,11 +280,55 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_boot_fits_in_twenty_lines_and_still_shows_every_phase_and_the_verdict() {
+    fn a_wait_that_goes_on_says_for_what_until_when_and_what_to_do() {
+        let waiting = |elapsed_ms| Envelope {
+            seq: 1,
+            at: Timestamp(1_700_000_000_000 + elapsed_ms),
+            elapsed_ms,
+            event: Event::Waiting {
+                phase: Phase::Storage,
+                step: "storage".into(),
+                attempt: 1,
+                retry_in_ms: 5_000,
+                deadline_in_ms: 60_000,
+                fault: Fault::new(Code::StorageVolumeHeld, "vol-0a is attached to i-0b"),
+            },
+        };
+        let mut out = Vec::new();
+        let mut console = Console::new(&mut out);
+        for elapsed_ms in [0, 5_000, 12_300, 17_000] {
+            let told = console.accept(&waiting(elapsed_ms), &Record::default());
+            told.expect("it takes it");
+        }
+        let text = String::from_utf8(out).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        let start = "quake-agent: storage has waited 12.3 s and will until 2023-11-14T22:14:32";
+        let [line] = lines.as_slice() else {
+            panic!("one line: {lines:?}");
+        };
+        assert!(line.starts_with(start), "{line}");
+        assert!(
+            line.contains("storage.volume-held: vol-0a is attached to i-0b; fix: "),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn the_worst_boot_fits_in_thirty_lines_and_still_shows_every_phase_and_the_verdict() {
         let mut events = Vec::new();
         for number in 0..100 {
             events.push(Event::Warning {
                 fault: fault(&format!("warning {number}")),
+            });
+        }
+        for number in 0..100 {
+            events.push(Event::Waiting {
+                phase: Phase::Storage,
+                step: "storage".into(),
+                attempt: number,
+                retry_in_ms: 3_600_000,
+                deadline_in_ms: 60_000,
+                fault: fault("x"),
             });
         }
         for row in PHASES {

@@ -6,6 +6,7 @@ mod journal;
 mod ledger;
 mod sentence;
 mod status_file;
+mod waits;
 
 pub use console::Console;
 pub use journal::Journal;
