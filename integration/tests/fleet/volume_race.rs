@@ -1,8 +1,9 @@
 //! Two instances that may be the same control plane, and one volume for each of etcd's clusters.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Container, Kind, Lab};
+use quake_integration::machine::{Body, Container, Kind, Lab, Told};
 use quake_integration::waiting::{pause, wait_until};
+use std::collections::BTreeMap;
 
 #[test]
 fn volume_race() {
@@ -25,13 +26,28 @@ fn volume_race() {
     let ready: Vec<bool> = machines.iter().map(is_ready).collect();
     assert_eq!(ready.iter().filter(|ready| **ready).count(), 1, "{ready:?}");
     let (winner, loser) = if ready[0] { (0, 1) } else { (1, 0) };
-    let holders = lab.vpc().ec2().holders();
+    let ec2 = lab.vpc().ec2();
+    let (peer, holders) = (&instances[winner].instance, ec2.holders());
     for volume in volumes.values() {
-        assert_eq!(holders.get(volume), Some(&instances[winner].instance));
+        assert_eq!(holders.get(volume), Some(peer));
     }
-    let told = machines[loser].ask_agent("/v1/status").to_string();
+    stands_by(&machines[loser], &volumes, peer);
+    assert_eq!(ec2.attached().len(), 2, "the other got nothing");
+}
+
+/// The machine waits for this peer to go, says so, and has done nothing with the volumes.
+fn stands_by(machine: &Container, volumes: &BTreeMap<&'static str, String>, peer: &str) {
+    // Seeing that it has lost takes it a look or two more.
+    let code = "storage.volume-held";
+    assert!(machine.journal_says(code, 30), "{}", machine.said());
+    let told = machine.said();
+    assert!(told.contains(code) && told.contains(peer), "{told}");
+    assert_eq!(machine.unit_shows("ActiveState"), "activating");
+    for volume in volumes.values() {
+        assert!(!machine.holds(&format!("findmnt /mnt/master-{volume}")));
+    }
     assert!(
-        told.contains(&instances[winner].instance),
-        "the other names the holder: {told}"
+        !machine.holds("systemctl is-active --quiet kubelet.service"),
+        "nothing starts without its data"
     );
 }
