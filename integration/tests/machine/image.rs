@@ -18,6 +18,16 @@ fn image_is_clean_and_starts_the_agent() {
     );
 }
 
+/// What a machine has come by until it is imaged, and no other one may have from it.
+const OF_ONE_MACHINE: [&str; 6] = [
+    "/etc/ssh/ssh_host_ed25519_key",
+    "/root/.aws/credentials",
+    "/root/.ssh/authorized_keys",
+    "/var/lib/cloud/instances/i-0123456789abcdef0/user-data.txt",
+    "/var/lib/dhcp/dhclient.eth0.leases",
+    "/var/lib/quake-agent/boots/20260101T000000000Z-1.jsonl",
+];
+
 #[test]
 fn image_with_a_seed() {
     let Some(lab) = Lab::open("image-with-a-seed", Kind::Containers) else {
@@ -25,8 +35,11 @@ fn image_with_a_seed() {
     };
     let cluster = lab.cluster();
     let facts = cluster.launch("workers");
-    let layer = lab
-        .unprovisioned()
+    let worn = OF_ONE_MACHINE.iter();
+    let layer = worn
+        .fold(lab.unprovisioned(), |layer, path| {
+            layer.file(path, 0o600, "its own")
+        })
         .file("/root/kube_env.yaml", 0o600, cluster.kube_env("workers"));
     let machine = lab.container(&facts, layer);
     machine.output(&format!("{BAKE} -- --kube-env /root/kube_env.yaml"));
@@ -37,6 +50,9 @@ fn image_with_a_seed() {
     }
     assert!(machine.holds("systemctl is-enabled --quiet quake-agent.service"));
     assert_eq!(machine.output("cat /etc/machine-id"), "");
+    for path in OF_ONE_MACHINE {
+        assert!(machine.holds(&format!("! test -e {path}")), "{path}");
+    }
 }
 
 #[test]
