@@ -5,10 +5,13 @@ use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_plan::standing::{Standing, judge_unit};
+use quake_plan::standing::{STEADY, Standing, judge_unit};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// The clocks here and in systemd differ by less than this.
+const LATER: Duration = Duration::from_millis(10);
 
 /// What was seen of a unit in one wait, or since a node is ready.
 #[derive(Default)]
@@ -72,14 +75,31 @@ impl Seen {
     }
 }
 
-/// Succeeds once the unit has stayed up for a while.
+/// Succeeds once the unit has stayed up for a while. One that is up is looked at again as soon as that while is over,
+/// which is no try that failed.
 pub(crate) async fn up<H: Host>(
     context: &Context<'_, H>,
     unit: &str,
     watched: &Watched,
 ) -> Result<(), Fault> {
     let found = services::look(context, unit).await?;
+    if let Some(left) = until_steady(context, &found, watched) {
+        context.pause(left).await?;
+        let later = services::look(context, unit).await?;
+        return told(context, &later, watched).await;
+    }
     told(context, &found, watched).await
+}
+
+/// How long a unit that is up has to stay so until it counts as up.
+fn until_steady<H: Host>(
+    context: &Context<'_, H>,
+    found: &UnitFacts,
+    watched: &Watched,
+) -> Option<Duration> {
+    let (standing, up) = lock(&watched.0).judge(found, context.host.now().0);
+    let is_up = standing == Standing::Coming && found.active == ActiveState::Active;
+    is_up.then(|| STEADY.saturating_sub(up) + LATER)
 }
 
 /// Succeeds once the unit is neither coming up nor going down.

@@ -201,9 +201,8 @@ async fn one_failed_start_is_no_verdict() {
     host.fail_starts("kubelet.service", 1);
     let (verdict, events) = events_of(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
-    let codes: Vec<Code> = waited_for(&events).iter().map(|fault| fault.code).collect();
-    assert!(codes.contains(&Code::ServicesUnitStarting), "{codes:?}");
-    assert!(!codes.contains(&Code::ServicesUnitFailed), "{codes:?}");
+    // systemd's second start succeeds before the first look, and to watch a unit that is up is no wait that is told.
+    assert_eq!(waited_for(&events), Vec::<&Fault>::new());
 }
 
 #[tokio::test(start_paused = true)]
