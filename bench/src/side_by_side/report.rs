@@ -87,8 +87,8 @@ const NOTES: &str = "
   AWS and systemd are simulated; C, D and E only download and unpack. A writes durably (fsync); the scripts do not.
 - For quake-agent: systemd takes no time in a rehearsal. The published figures of nodeup, too, are with a
   `systemctl` that only logs, except where they say otherwise.
-- Under a real systemd quake-agent is ready when its kubelet answers; nodeup has done its work when it has started
-  its own. That kubelet is a script, which is up in less time than a real one.
+- Under a real systemd nodeup's figure ends when it has started its units, and so does the one beside it; READY comes
+  later. The kubelet is a script, and docker was warm in the page cache.
 - The published figures of nodeup 1.36.2 are of a like machine (2 processors, busy) and of other bytes: they are
   quoted, not measured here, and a ratio with them is only as good as that.
 - The server runs on this machine: with two processors it takes its share of them from every subject alike.

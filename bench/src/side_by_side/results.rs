@@ -115,6 +115,8 @@ pub(crate) struct RealSystemd {
 pub(crate) struct UnitRun {
     /// Seconds from the start of the process until systemd was told that the node is ready.
     pub(crate) wall: f64,
+    /// Seconds until systemd had started the last unit, which is where nodeup ends.
+    pub(crate) started: f64,
 }
 
 /// A boot with so many units that the spec adds.
