@@ -7,6 +7,8 @@ use quake_model::redact::scrub;
 const OURS: &str = "\n# Fetches, proves, installs and starts quake-agent.";
 /// Its last line, without which it does nothing.
 const OUR_LAST_LINE: &str = "deliver";
+/// The line that begins the function which the last line calls. Cut behind its name, it looks like the last one.
+const OUR_FUNCTION: &str = "deliver() {";
 
 impl Walk<'_> {
     pub(super) fn look_at_script(&mut self, text: &str, depth: usize) {
@@ -23,7 +25,7 @@ impl Walk<'_> {
                 format!("the script is cut off in the here-document that line {line} begins ({marker} is missing)"),
                 "render it again, and see that it stays below EC2's limit",
             );
-        } else if is_ours(text) && text.trim_end().lines().last() != Some(OUR_LAST_LINE) {
+        } else if is_ours(text) && !starts_delivery(text) {
             self.wrong(
                 "the delivery script is cut off: its last line, which starts it, is missing",
                 "render it again, and see that it stays below EC2's limit",
@@ -46,6 +48,12 @@ impl Walk<'_> {
 /// Whether a script is the one that [`render`](crate::user_data::render) makes, or the beginning of one.
 pub(super) fn is_ours(text: &str) -> bool {
     text.contains(OURS)
+}
+
+/// Whether a script of ours reaches the line that starts it, with what that line calls before it.
+fn starts_delivery(text: &str) -> bool {
+    let is_defined = text.lines().any(|line| line == OUR_FUNCTION);
+    is_defined && text.trim_end().lines().last() == Some(OUR_LAST_LINE)
 }
 
 /// What wrote a script. `NODEUP_URL` was split by architecture, and the boot configuration got its keys, in kops 1.19
