@@ -1,6 +1,7 @@
 //! Runs one boot with its sinks and its endpoint, and stays until told to stop.
 
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
+use crate::commands::status::STATUS_FILE;
 use crate::host::NodeHost;
 use crate::output;
 use crate::render::{Live, closing_text, summary_json};
@@ -197,7 +198,7 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
     };
     let boots = run.root.join("var/lib/quake-agent/boots");
     add(Ledger::create(&boots, &run.request.boot).map(|sink| Box::new(sink) as Box<dyn Sink>));
-    let status = run.root.join("run/quake-agent/status.json");
+    let status = run.root.join(STATUS_FILE);
     add(StatusFile::create(&status).map(|sink| Box::new(sink) as Box<dyn Sink>));
     if run.is_machine {
         add(Console::open().map(|sink| Box::new(sink) as Box<dyn Sink>));
