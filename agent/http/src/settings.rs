@@ -126,6 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bundle_that_cannot_be_used_is_remedied_at_the_variable_that_names_it() {
+        let (folder, mut settings) = bundle_of("not pem at all");
+        let malformed = settings.build_client().expect_err("it holds nothing");
+        settings.ca_bundle = Some(folder.path().join("none.pem"));
+        let missing = settings.build_client().expect_err("there is none");
+        assert_eq!(missing.condition, Condition::Io);
+        for (error, file) in [(malformed, "bundle.pem"), (missing, "none.pem")] {
+            let remedy = error.remedy.unwrap_or_default();
+            let named = remedy.contains("AWS_CA_BUNDLE") && remedy.contains(file);
+            assert!(named, "{remedy}");
+        }
+    }
+
+    #[test]
     fn a_proxy_url_that_cannot_be_used_is_refused_without_quoting_it() {
         for url in ["http://user:hunter2@:bad:", "socks5://user:hunter2@proxy"] {
             let settings = HttpSettings {

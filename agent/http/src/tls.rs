@@ -97,11 +97,12 @@ fn system_roots() -> &'static Arc<RootCertStore> {
 pub(crate) fn read_bundle(path: &Path) -> Result<Vec<CertificateDer<'static>>, PortError> {
     let pem = std::fs::read(path).map_err(|error| {
         let summary = format!("the certificate bundle {} cannot be read", path.display());
-        PortError::new(Condition::Io, summary).because(&error)
+        let error = PortError::new(Condition::Io, summary).because(&error);
+        error.remedied_by(bundle_remedy(path))
     })?;
     let malformed = || {
         let summary = format!("{} holds no usable certificate", path.display());
-        PortError::new(Condition::Malformed, summary)
+        PortError::new(Condition::Malformed, summary).remedied_by(bundle_remedy(path))
     };
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates = read.map_err(|error| malformed().because(&error))?;
@@ -114,6 +115,14 @@ pub(crate) fn read_bundle(path: &Path) -> Result<Vec<CertificateDer<'static>>, P
         added.map_err(|error| malformed().because(&error))?;
     }
     Ok(certificates)
+}
+
+/// What to do about a bundle. Whatever was to be fetched, it is this that must be mended, so no fault's own remedy fits.
+fn bundle_remedy(path: &Path) -> String {
+    format!(
+        "let AWS_CA_BUNDLE in the agent's environment name a file of PEM certificates that the agent can read,          and only usable ones, or unset it to trust the system's authorities alone; it names {}",
+        path.display()
+    )
 }
 
 /// Takes every certificate for good: whoever can answer on loopback is on this machine already.

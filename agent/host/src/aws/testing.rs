@@ -13,6 +13,14 @@ pub(super) async fn aws_at<F>(answer: F) -> (Aws, Calls, Server)
 where
     F: Fn(&Seen) -> Reply + Send + Sync + 'static,
 {
+    aws_under(HttpSettings::default(), answer).await
+}
+
+/// The same, asked under other settings of the client.
+pub(super) async fn aws_under<F>(http: HttpSettings, answer: F) -> (Aws, Calls, Server)
+where
+    F: Fn(&Seen) -> Reply + Send + Sync + 'static,
+{
     let server = Server::start(move |seen| metadata(seen).unwrap_or_else(|| answer(seen))).await;
     let calls = Calls::new();
     let endpoint = MetadataEndpoint::At(server.url(""));
@@ -23,7 +31,7 @@ where
         "AWS_REGION" => Some("us-west-2".to_owned()),
         _ => None,
     };
-    let settings = AwsSettings::from_lookup(Surroundings::Node, HttpSettings::default(), lookup);
+    let settings = AwsSettings::from_lookup(Surroundings::Node, http, lookup);
     (Aws::new(settings, imds, calls.clone()), calls, server)
 }
 

@@ -1,8 +1,10 @@
 //! S3 as a local server plays it.
 
 use super::*;
-use crate::aws::testing::{aws_at, s3_error};
+use crate::aws::testing::{aws_at, aws_under, s3_error};
+use quake_http::HttpSettings;
 use quake_http::testing::{Reply, Seen};
+use quake_model::fault::Code;
 use quake_model::ports::Meter;
 
 fn location(text: &str) -> Location {
@@ -260,4 +262,26 @@ async fn a_request_is_signed_by_the_local_clock_even_after_aws_told_its_own() {
         !signed.iter().any(|it| it.starts_with("2024")),
         "{signed:?}"
     );
+}
+
+#[tokio::test]
+async fn a_bundle_that_cannot_be_used_is_no_fault_of_the_object() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let bundle = folder.path().join("authority.pem");
+    std::fs::write(&bundle, "no certificate").expect("it is ours");
+    let http = HttpSettings {
+        ca_bundle: Some(bundle),
+        ..HttpSettings::default()
+    };
+    let (aws, calls, _server) = aws_under(http, |_| Reply::text(200, "spec")).await;
+    let read = S3::new(aws)
+        .read_object(&location("s3://store/c.example/config"))
+        .await;
+    let fault = read
+        .expect_err("nothing can be asked")
+        .into_fault(Code::ConfigObjectMalformed);
+    let fix = fault.fix();
+    assert!(fix.contains("AWS_CA_BUNDLE"), "{fix}");
+    assert!(fix.contains("authority.pem"), "{fix}");
+    assert!(!calls.calls().contains_key("s3:GetObject"));
 }
