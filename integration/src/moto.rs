@@ -2,6 +2,8 @@
 
 use crate::agent::{Running, clean};
 use crate::http::{Answer, Endpoint, send};
+use crate::machine::program;
+use crate::skip::SetUpError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +12,9 @@ use std::sync::Mutex;
 
 /// What is installed; the version that these tests were written against.
 const PACKAGE: &str = "moto[server,ec2,s3]==5.2.5";
+
+/// What pip says of a package of which its index shows no version at all: the index cannot be reached.
+const NO_INDEX: &str = "(from versions: none)";
 
 /// One installation at a time; it is kept for later runs.
 static INSTALLING: Mutex<()> = Mutex::new(());
@@ -26,8 +31,9 @@ impl Moto {
     ///
     /// # Errors
     ///
-    /// Says what is missing here: Python with venv, or a package index.
-    pub fn start() -> Result<Self, String> {
+    /// Says what is missing here, which is Python with venv, or a package index where moto is not installed yet; or why it
+    /// cannot be installed or does not start.
+    pub fn start() -> Result<Self, SetUpError> {
         let program = installed()?;
         // A killed test run leaves no server behind.
         let mut command = Command::new("setpriv");
@@ -35,11 +41,12 @@ impl Moto {
         command.args(["--pdeathsig", "KILL"]).arg(program);
         command.args(["-H", "127.0.0.1", "-p", "0"]);
         let mut running = Running::start(command);
-        let address = running.wait_for_error("Running on http://")?;
+        let address = running.wait_for_error("Running on http://");
+        let address = address.map_err(|said| format!("moto does not start: {said}"))?;
         let address = address
             .trim()
             .parse()
-            .map_err(|error| format!("{address:?}: {error}"))?;
+            .map_err(|error| format!("moto listens at {address:?}: {error}"))?;
         Ok(Self {
             address,
             _running: running,
@@ -165,38 +172,49 @@ fn encoded(text: &str) -> String {
 }
 
 /// The server's program, installed where it is kept from run to run.
-fn installed() -> Result<PathBuf, String> {
+fn installed() -> Result<PathBuf, SetUpError> {
     let _one_at_a_time = INSTALLING.lock();
     let folder = match std::env::var_os("HOME") {
         Some(home) => PathBuf::from(home).join(".cache/quake-agent-venv"),
         None => std::env::temp_dir().join("quake-agent-venv"),
     };
-    let program = folder.join("bin/moto_server");
-    if program.is_file() {
-        return Ok(program);
+    let server = folder.join("bin/moto_server");
+    if server.is_file() {
+        return Ok(server);
     }
-    install("python3", &["-m", "venv", &folder.to_string_lossy()])?;
+    if program("python3").is_none() || run("python3", &["-c", "import ensurepip, venv"]).is_err() {
+        let what = "missing here: python3 with venv, to install moto";
+        return Err(SetUpError::Missing(what.to_owned()));
+    }
+    run("python3", &["-m", "venv", &folder.to_string_lossy()])?;
     let pip = folder.join("bin/pip");
-    install(
+    let installed = run(
         &pip.to_string_lossy(),
         &["install", "--quiet", "--disable-pip-version-check", PACKAGE],
-    )?;
-    Ok(program)
+    );
+    match installed {
+        Ok(()) => Ok(server),
+        Err(said) if said.contains(NO_INDEX) => Err(SetUpError::Missing(said)),
+        Err(said) => Err(SetUpError::Failed(said)),
+    }
 }
 
-fn install(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let run = Command::new(program)
+/// Runs a step of the installation, which has to succeed.
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .output();
-    let output = run.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
     let told = String::from_utf8_lossy(&output.stderr);
-    let last = told.lines().last().unwrap_or_default();
+    let last: Vec<&str> = told.lines().rev().take(3).collect();
+    let last: Vec<&str> = last.into_iter().rev().collect();
     Err(format!(
-        "moto cannot be installed: {program} {}: {last}",
-        arguments.join(" ")
+        "moto cannot be installed: {program} {}: {}",
+        arguments.join(" "),
+        last.join(" / ")
     ))
 }

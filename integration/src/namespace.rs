@@ -1,6 +1,7 @@
 //! A network namespace with the metadata service's address and no way out; deleted with its value.
 
-use crate::skip::is_root;
+use crate::machine::program;
+use crate::skip::{SetUpError, is_root};
 use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -27,8 +28,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// Says what is missing here: root, `ip`, or the right to make namespaces.
-    pub fn make() -> Result<Self, String> {
+    /// Says what is missing here, which is root, `ip`, or the right to make namespaces; or what `ip` says.
+    pub fn make() -> Result<Self, SetUpError> {
         let made = Self::bare()?;
         made.ip(&["address", "add", "169.254.169.254/32", "dev", "lo"])?;
         Ok(made)
@@ -39,14 +40,18 @@ impl Namespace {
     /// # Errors
     ///
     /// As [`Namespace::make`].
-    pub fn bare() -> Result<Self, String> {
+    pub fn bare() -> Result<Self, SetUpError> {
         if !is_root() {
-            return Err("network namespaces can be made by root alone".to_owned());
+            let what = "network namespaces can be made by root alone";
+            return Err(SetUpError::Missing(what.to_owned()));
+        }
+        if program("ip").is_none() {
+            return Err(SetUpError::Missing("missing here: ip".to_owned()));
         }
         SWEPT.call_once(sweep);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("quake-{}-{number}", std::process::id());
-        ip(&["netns", "add", &name])?;
+        ip(&["netns", "add", &name]).map_err(SetUpError::of)?;
         let made = Self { name };
         made.ip(&["link", "set", "lo", "up"])?;
         Ok(made)

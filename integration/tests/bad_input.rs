@@ -4,7 +4,7 @@
 use quake_integration::agent::{self, Ended};
 use quake_integration::http::{Reply, Server};
 use quake_integration::node::{archive, kube_env, write_state_store};
-use quake_integration::skip::{is_root, skipped};
+use quake_integration::skip::{SetUpError, is_root, skipped, unless_missing};
 use quake_integration::store::{ledgers, unreadable_ledgers, wrong_in_store};
 use quake_integration::tree::{Tree, sha256};
 use serde::Deserialize;
@@ -313,10 +313,9 @@ fn a_full_disk_is_named_and_nothing_half_written_stays() {
     std::fs::write(store.join("kube_env.yaml"), kube_env("workers", &pins)).unwrap();
     let ended = rehearse_on_small_disk(&store, scratch.path(), 2048);
     if ended.status == 99 || ended.stderr.contains("unshare failed") {
-        return skipped(&format!(
-            "a small disk cannot be mounted here: {}",
-            ended.stderr.trim()
-        ));
+        let what = format!("a small disk cannot be mounted: {}", ended.stderr.trim());
+        unless_missing::<()>(Err(SetUpError::of(what)));
+        return;
     }
     let fault = &ended.summary()["fault"];
     assert_eq!(

@@ -8,7 +8,7 @@ use quake_integration::http::Server;
 use quake_integration::imds::Metadata;
 use quake_integration::moto::Moto;
 use quake_integration::random::Random;
-use quake_integration::skip::skipped;
+use quake_integration::skip::unless_missing;
 use quake_testkit::contract;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,8 @@ const TAGS: [(&str, &str); 1] = [("Name", "contract")];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_cloud_keeps_the_contract() {
-    let moto = match Moto::start() {
-        Ok(moto) => moto,
-        Err(reason) => return skipped(&reason),
+    let Some(moto) = unless_missing(Moto::start()) else {
+        return;
     };
     // Pages of one volume, and an attach that is not done at once: both are within the contract.
     let rules = Rules {

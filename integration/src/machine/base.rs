@@ -1,6 +1,7 @@
 //! The base system: made once by `images/local/build.sh`, and kept by its content.
 
 use super::probe::program;
+use crate::skip::SetUpError;
 use crate::tree::sha256;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,8 @@ impl Base {
     /// # Errors
     ///
     /// Says what is missing here, or what the recipe said at its end.
-    pub fn get() -> Result<Self, String> {
-        static FOUND: OnceLock<Result<Base, String>> = OnceLock::new();
+    pub fn get() -> Result<Self, SetUpError> {
+        static FOUND: OnceLock<Result<Base, SetUpError>> = OnceLock::new();
         FOUND.get_or_init(find_or_build).clone()
     }
 
@@ -120,7 +121,7 @@ impl Lock {
     }
 }
 
-fn find_or_build() -> Result<Base, String> {
+fn find_or_build() -> Result<Base, SetUpError> {
     let cache = cache()?;
     let folder = cache.join(format!("base-{}", &sha256(content()?.as_bytes())[..16]));
     let base = Base { folder };
@@ -132,7 +133,8 @@ fn find_or_build() -> Result<Base, String> {
         .into_iter()
         .find(|name| program(name).is_none());
     if let Some(missing) = missing {
-        return Err(format!("missing here: {missing}, to make the base system"));
+        let what = format!("missing here: {missing}, to make the base system");
+        return Err(SetUpError::Missing(what));
     }
     let _one_at_a_time = Lock::on(&cache.join("lock"))?;
     if base.disk().is_file() {

@@ -12,7 +12,7 @@ use super::probe;
 use super::qemu::Emulated;
 use super::vpc::Vpc;
 use crate::ec2::Rules;
-use crate::skip::skipped;
+use crate::skip::{SetUpError, unless_missing};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,18 +40,27 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Surroundings for a case of the machine tier; `None`, said aloud, where its machines cannot be booted.
+    /// Surroundings for a case of the machine tier; `None`, said aloud, where this machine lacks what its machines need.
+    ///
+    /// # Panics
+    ///
+    /// When setting up fails for any other reason.
+    #[track_caller]
     pub fn open(case: &str, kind: Kind) -> Option<Self> {
         Self::with("machine", case, kind, Rules::default())
     }
 
     /// The same for a tier, and with rules of EC2.
+    ///
+    /// # Panics
+    ///
+    /// As [`Lab::open`].
+    #[track_caller]
     pub fn with(tier: &str, case: &str, kind: Kind, rules: Rules) -> Option<Self> {
-        let made = Self::make(tier, case, kind, rules);
-        made.map_err(|reason| skipped(&reason)).ok()
+        unless_missing(Self::make(tier, case, kind, rules))
     }
 
-    fn make(tier: &str, case: &str, kind: Kind, rules: Rules) -> Result<Self, String> {
+    fn make(tier: &str, case: &str, kind: Kind, rules: Rules) -> Result<Self, SetUpError> {
         probe::containers()?;
         let begun = Instant::now();
         let base = Base::get()?;

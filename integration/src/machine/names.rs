@@ -6,6 +6,7 @@ use super::probe::program;
 use super::vpc::ROUTER;
 use crate::agent::{Running, clean};
 use crate::namespace::Namespace;
+use crate::skip::SetUpError;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -31,9 +32,9 @@ impl Names {
         interface: &str,
         instances: impl Iterator<Item = Ipv4Addr>,
         scratch: &Path,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetUpError> {
         let Some(dnsmasq) = program("dnsmasq") else {
-            return Err("missing here: dnsmasq".to_owned());
+            return Err(SetUpError::Missing("missing here: dnsmasq".to_owned()));
         };
         let (known, instances_file) = (scratch.join("names"), scratch.join("dhcp-hosts"));
         write(&known, "")?;

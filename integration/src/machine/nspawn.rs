@@ -12,6 +12,7 @@ use super::metadata::Facts;
 use super::vpc::{Bay, ROUTER, Vpc};
 use crate::agent::{Running, clean};
 use crate::namespace::Namespace;
+use crate::skip::SetUpError;
 use crate::waiting::wait_until;
 use std::fs;
 use std::path::PathBuf;
@@ -79,7 +80,7 @@ impl Container {
         facts: &Facts,
         layer: Layer,
         evidence: &Arc<Evidence>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetUpError> {
         let folder = vpc.scratch().join(&facts.instance);
         for part in ["upper", "work", "root", "docker", "containerd"] {
             fs::create_dir_all(folder.join(part)).map_err(|error| error.to_string())?;
@@ -276,7 +277,7 @@ impl Drop for Container {
 }
 
 /// The instance's own network namespace, joined to the network by a pair of interfaces.
-fn network(vpc: &Vpc, facts: &Facts) -> Result<Namespace, String> {
+fn network(vpc: &Vpc, facts: &Facts) -> Result<Namespace, SetUpError> {
     let namespace = Namespace::bare()?;
     let [_, _, _, number] = facts.address.octets();
     let outside = format!("v-{number}");

@@ -4,7 +4,7 @@
 use super::base::Base;
 use super::spark;
 use crate::agent::{Running, clean};
-use crate::skip::is_root;
+use crate::skip::{SetUpError, is_root};
 use crate::waiting::wait_until;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,7 +65,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 /// # Errors
 ///
 /// Says what is missing.
-pub fn containers() -> Result<(), String> {
+pub fn containers() -> Result<(), SetUpError> {
     needed(&[
         "systemd-nspawn",
         "unshare",
@@ -81,13 +81,14 @@ pub fn containers() -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// Says what is missing.
-pub fn emulator(base: &Base) -> Result<Accelerator, String> {
-    static FOUND: OnceLock<Result<Accelerator, String>> = OnceLock::new();
+/// Says what is missing, or why it cannot be probed.
+pub fn emulator(base: &Base) -> Result<Accelerator, SetUpError> {
+    static FOUND: OnceLock<Result<Accelerator, SetUpError>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
         needed(&["qemu-system-x86_64", "unshare", "setpriv", "ip", "dnsmasq"])?;
         if !cfg!(target_arch = "x86_64") {
-            return Err("machines are emulated on x86-64 alone".to_owned());
+            let what = "machines are emulated on x86-64 alone";
+            return Err(SetUpError::Missing(what.to_owned()));
         }
         let kept = base.folder().join("accelerator");
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -110,9 +111,10 @@ pub fn emulator(base: &Base) -> Result<Accelerator, String> {
     found.clone()
 }
 
-fn needed(programs: &[&str]) -> Result<(), String> {
+fn needed(programs: &[&str]) -> Result<(), SetUpError> {
     if !is_root() {
-        return Err("machines can be booted by root alone".to_owned());
+        let what = "machines can be booted by root alone";
+        return Err(SetUpError::Missing(what.to_owned()));
     }
     let missing: Vec<&str> = programs
         .iter()
@@ -121,10 +123,10 @@ fn needed(programs: &[&str]) -> Result<(), String> {
         .collect();
     match missing.as_slice() {
         [] => Ok(()),
-        missing => Err(format!(
+        missing => Err(SetUpError::Missing(format!(
             "missing here: {}; `cargo xtask integration` installs them",
             missing.join(", ")
-        )),
+        ))),
     }
 }
 

@@ -12,6 +12,7 @@ use super::probe::{Accelerator, emulator};
 use super::slots::Slots;
 use super::vpc::{Bay, Vpc};
 use crate::agent::Running;
+use crate::skip::SetUpError;
 use crate::waiting::wait_until;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ impl Emulated {
         layer: Layer,
         hardware: Hardware,
         evidence: &Arc<Evidence>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetUpError> {
         let base = Base::get()?;
         let accelerator = emulator(&base)?;
         let folder = vpc.scratch().join(&facts.instance);

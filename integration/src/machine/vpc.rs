@@ -9,6 +9,7 @@ use crate::imds::Metadata;
 use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
+use crate::skip::SetUpError;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -101,8 +102,8 @@ impl Vpc {
     ///
     /// # Errors
     ///
-    /// Says what is missing here.
-    pub fn make(rules: Rules) -> Result<Self, String> {
+    /// Says what is missing here, or what failed.
+    pub fn make(rules: Rules) -> Result<Self, SetUpError> {
         let namespace = Namespace::bare()?;
         namespace.ip(&[
             "link",

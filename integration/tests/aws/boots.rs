@@ -7,7 +7,7 @@ use quake_integration::moto::Moto;
 use quake_integration::node::CLUSTER;
 use quake_integration::proxy::{Service, Unfriendly};
 use quake_integration::random::Random;
-use quake_integration::skip::{is_root, skipped};
+use quake_integration::skip::{SetUpError, is_root, unless_missing};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,9 +33,10 @@ struct Aws {
 }
 
 impl Aws {
-    fn start(pace: Duration) -> Result<Self, String> {
+    fn start(pace: Duration) -> Result<Self, SetUpError> {
         if !is_root() {
-            return Err("network namespaces can be made by root alone".to_owned());
+            let what = "network namespaces can be made by root alone";
+            return Err(SetUpError::Missing(what.to_owned()));
         }
         let moto = Moto::start()?;
         for (key, bytes) in objects(KEYPAIRS) {
@@ -102,14 +103,13 @@ fn bodies(lab: &Lab) -> Vec<String> {
 
 #[test]
 fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
-    let aws = match Aws::start(Duration::from_secs(1)) {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start(Duration::from_secs(1))) else {
+        return;
     };
     let proxy = Arc::clone(&aws.proxy);
-    let mut lab = match Lab::with_aws(move |request| proxy.answer(request)) {
-        Ok(lab) => lab,
-        Err(reason) => return skipped(&reason),
+    let lab = Lab::with_aws(move |request| proxy.answer(request));
+    let Some(mut lab) = unless_missing(lab) else {
+        return;
     };
     let instance = aws.launch();
     let pins = programs().pins(&format!("{}/{ASSETS}", lab.endpoint()));
@@ -150,14 +150,13 @@ fn write_nothing(lab: &Lab) {
 
 #[test]
 fn a_control_plane_becomes_ready_with_the_volumes_of_its_region() {
-    let aws = match Aws::start(Duration::from_millis(150)) {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start(Duration::from_millis(150))) else {
+        return;
     };
     let proxy = Arc::clone(&aws.proxy);
-    let mut lab = match Lab::with_aws(move |request| proxy.answer(request)) {
-        Ok(lab) => lab,
-        Err(reason) => return skipped(&reason),
+    let lab = Lab::with_aws(move |request| proxy.answer(request));
+    let Some(mut lab) = unless_missing(lab) else {
+        return;
     };
     let instance = "i-0123456789abcdef0";
     let pins = programs().pins(&format!("{}/{ASSETS}", lab.endpoint()));

@@ -9,6 +9,7 @@ use quake_integration::imds::{
 };
 use quake_integration::namespace::{METADATA, Namespace};
 use quake_integration::node::{EXAMPLE, Mirrored, kube_env};
+use quake_integration::skip::SetUpError;
 use quake_integration::tree::{OWN, Tree};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -38,10 +39,10 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// Says what is missing here.
+    /// Says what is missing here, or what failed.
     pub(crate) fn with_aws(
         aws: impl Fn(&Request) -> Reply + Send + Sync + 'static,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetUpError> {
         let namespace = Namespace::make()?;
         let wrong = |error: std::io::Error| format!("a listener inside cannot be made: {error}");
         let listener = namespace.listen("127.0.0.1:0").map_err(wrong)?;

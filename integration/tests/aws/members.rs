@@ -6,7 +6,7 @@ use quake_integration::ec2::{Ec2, Rules};
 use quake_integration::moto::Moto;
 use quake_integration::node::{CLUSTER, EXAMPLE};
 use quake_integration::random::Random;
-use quake_integration::skip::is_root;
+use quake_integration::skip::{SetUpError, is_root};
 use quake_integration::waiting::wait_until;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,10 +38,15 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Says what is missing here.
-    pub(crate) fn start(groups: &[Group], rules: Rules, random: Random) -> Result<Self, String> {
+    /// Says what is missing here, or what failed.
+    pub(crate) fn start(
+        groups: &[Group],
+        rules: Rules,
+        random: Random,
+    ) -> Result<Self, SetUpError> {
         if !is_root() {
-            return Err("network namespaces can be made by root alone".to_owned());
+            let what = "network namespaces can be made by root alone";
+            return Err(SetUpError::Missing(what.to_owned()));
         }
         let cluster = Self {
             ec2: Arc::new(Ec2::before(Moto::start()?, rules, random)),

@@ -4,24 +4,18 @@ use crate::lab::Lab;
 use quake_integration::agent::{Ended, run_command};
 use quake_integration::http::{Reply, Request};
 use quake_integration::proxy::{Service, refusal};
-use quake_integration::skip::skipped;
+use quake_integration::skip::{SetUpError, unless_missing};
 use serde_json::Value;
 
 const SIMULATED: &str = "cloud,disks,kernel,units,probes";
 
 /// A boot that fails, with nothing leaked; `None` where it cannot be tried.
 fn fail(
-    lab: Result<Lab, String>,
+    lab: Result<Lab, SetUpError>,
     prepare: impl Fn(&mut Lab),
     more: &[&str],
 ) -> Option<(Ended, Value)> {
-    let mut lab = match lab {
-        Ok(lab) => lab,
-        Err(reason) => {
-            skipped(&reason);
-            return None;
-        }
-    };
+    let mut lab = unless_missing(lab)?;
     prepare(&mut lab);
     let mut arguments = vec!["--exit-when-ready"];
     arguments.extend(more);
@@ -38,7 +32,7 @@ fn instance(lab: &mut Lab) {
     lab.add_instance("i-0123456789abcdef0", "workers", &[]);
 }
 
-fn answer_all(status: u16, code: &'static str, message: &'static str) -> Result<Lab, String> {
+fn answer_all(status: u16, code: &'static str, message: &'static str) -> Result<Lab, SetUpError> {
     Lab::with_aws(move |request: &Request| refusal(Service::of(request), status, code, message))
 }
 

@@ -4,7 +4,7 @@ use crate::members::{Cluster, Group, Instance, story, waits_with};
 use quake_integration::agent::Running;
 use quake_integration::ec2::Rules;
 use quake_integration::random::Random;
-use quake_integration::skip::skipped;
+use quake_integration::skip::unless_missing;
 use quake_integration::waiting::wait_until;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,13 +48,7 @@ fn rough() -> Rules {
 
 /// The cluster of a test; `None`, said aloud, where it cannot be had.
 fn start(groups: &[Group], rules: Rules, random: Random) -> Option<Cluster> {
-    match Cluster::start(groups, rules, random) {
-        Ok(cluster) => Some(cluster),
-        Err(reason) => {
-            skipped(&reason);
-            None
-        }
-    }
+    unless_missing(Cluster::start(groups, rules, random))
 }
 
 fn slots(member: &str) -> Vec<String> {

@@ -3,6 +3,7 @@
 use crate::scene::{Scene, read};
 use quake_integration::agent::{LIMIT, Running, run_command};
 use quake_integration::http::{Reply, Server};
+use quake_integration::machine::program;
 use quake_integration::mirror::{Manners, start};
 use quake_integration::node::Mirrored;
 use quake_integration::skip::skipped;
@@ -242,18 +243,12 @@ fn a_stop_leaves_nothing_behind() {
     scene.assert_failed(&running.end(LIMIT), 75, "interrupted");
 }
 
-/// A folder with the tools that the script uses as busybox has them, and curl.
+/// A folder with the tools that the script uses as busybox has them, and curl; `None` where one of both is not here.
 fn busybox(folder: &Path) -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH")?;
-    let find = |name: &str| {
-        std::env::split_paths(&paths)
-            .map(|path| path.join(name))
-            .find(|path| path.is_file())
-    };
-    let (busybox, curl) = (find("busybox")?, find("curl")?);
+    let (busybox, curl) = (program("busybox")?, program("curl")?);
     let tools = folder.join("tools");
-    std::fs::create_dir(&tools).ok()?;
-    symlink(curl, tools.join("curl")).ok()?;
+    std::fs::create_dir(&tools).expect("the folder is ours");
+    symlink(curl, tools.join("curl")).expect("the folder is ours");
     for tool in [
         "sh",
         "sed",
@@ -270,7 +265,7 @@ fn busybox(folder: &Path) -> Option<PathBuf> {
         "uname",
         "sha256sum",
     ] {
-        symlink(&busybox, tools.join(tool)).ok()?;
+        symlink(&busybox, tools.join(tool)).expect("the folder is ours");
     }
     Some(tools)
 }
@@ -279,7 +274,7 @@ fn busybox(folder: &Path) -> Option<PathBuf> {
 fn busybox_runs_it_as_well() {
     let scene = Scene::new();
     let Some(tools) = busybox(&scene.path(".")) else {
-        skipped("there is no busybox here");
+        skipped("there is no busybox or no curl here");
         return;
     };
     let (_server, url) = mirror(&scene, |number| match number {

@@ -6,7 +6,7 @@ use quake_integration::agent::{Ended, run_command};
 use quake_integration::http::{Reply, Request, Server};
 use quake_integration::imds::{ACCESS_KEY_ID, Metadata, SECRET_ACCESS_KEY, SESSION_TOKEN, TOKEN};
 use quake_integration::namespace::{METADATA, Namespace};
-use quake_integration::skip::skipped;
+use quake_integration::skip::unless_missing;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const URL: &str = "s3://quake-releases/v1/quake-agent";
@@ -26,7 +26,7 @@ impl Instance {
         scene: &Scene,
         metadata: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> Option<Self> {
-        let namespace = Namespace::make().map_err(|why| skipped(&why)).ok()?;
+        let namespace = unless_missing(Namespace::make())?;
         let program = scene.program.clone();
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let noted = Arc::clone(&seen);

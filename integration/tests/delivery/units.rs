@@ -1,9 +1,10 @@
 //! What `quake-agent install` puts on a machine, as systemd itself reads it.
 
 use quake_integration::agent::{self, Ended};
+use quake_integration::machine::program;
 use quake_integration::skip::skipped;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The most exposure that the service may have, in tenths, as `systemd-analyze security` counts it. What is left is what
 /// the work needs; the unit says why, line by line.
@@ -20,11 +21,7 @@ const TARGETS: &[&str] = &[
 
 /// An image that the agent was installed into; `None`, said aloud, where systemd's tools are not.
 fn image(tool: &str) -> Option<tempfile::TempDir> {
-    let tried = Command::new(tool)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status();
-    if tried.is_err() {
+    if program(tool).is_none() {
         skipped(&format!("there is no {tool} here"));
         return None;
     }

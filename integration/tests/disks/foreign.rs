@@ -4,7 +4,7 @@ use crate::node::Node;
 use crate::volume::{MIB, Volume};
 use quake_integration::node::CLUSTER;
 use quake_integration::random::Random;
-use quake_integration::skip::skipped;
+use quake_integration::skip::{SetUpError, unless_missing};
 use quake_integration::tree::sha256;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -14,14 +14,14 @@ struct Case {
     name: &'static str,
     size: u64,
     code: &'static str,
-    put: fn(&Volume) -> Result<(), String>,
+    put: fn(&Volume) -> Result<(), SetUpError>,
 }
 
 impl Case {
     const fn new(
         name: &'static str,
         code: &'static str,
-        put: fn(&Volume) -> Result<(), String>,
+        put: fn(&Volume) -> Result<(), SetUpError>,
     ) -> Self {
         Self {
             name,
@@ -38,12 +38,11 @@ fn with(
     program: &str,
     arguments: &[&str],
     instead: &[(u64, &[u8])],
-) -> Result<(), String> {
-    let folders = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
-    let mut paths = folders.iter().map(|folder| format!("{folder}/{program}"));
-    let Some(path) = paths.find(|path| std::path::Path::new(path).is_file()) else {
+) -> Result<(), SetUpError> {
+    let Some(path) = quake_integration::machine::program(program) else {
         if instead.is_empty() {
-            return Err(format!("{program} is not installed"));
+            let what = format!("{program} is not installed");
+            return Err(SetUpError::Missing(what));
         }
         instead
             .iter()
@@ -58,7 +57,7 @@ fn with(
 }
 
 /// Makes an ext4 filesystem with one file in it.
-fn ext4_with(volume: &Volume, path: &str, text: &str) -> Result<(), String> {
+fn ext4_with(volume: &Volume, path: &str, text: &str) -> Result<(), SetUpError> {
     let folder = volume.backing.with_extension("files");
     let file = folder.join(path);
     std::fs::create_dir_all(file.parent().expect("it is in the folder"))
@@ -91,8 +90,8 @@ fn refuse(cases: &[Case]) {
         let Some(mut node) = Node::unplugged(case.size) else {
             return;
         };
-        if let Err(reason) = (case.put)(&node.volumes[0]) {
-            skipped(&format!("{}: {reason}", case.name));
+        println!("to be refused: {}", case.name);
+        if unless_missing((case.put)(&node.volumes[0])).is_none() {
             continue;
         }
         (0..2).for_each(|index| node.plug(index, &[]));

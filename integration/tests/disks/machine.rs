@@ -1,8 +1,8 @@
 //! A machine apart: a mount namespace with its own `/dev`, `/mnt` and `/var/tmp`, and loop devices in it.
 
-use quake_integration::skip::is_root;
+use quake_integration::skip::{SetUpError, is_root};
 use quake_integration::waiting::wait_until;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -54,10 +54,11 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Says what is missing here.
-    pub(crate) fn make() -> Result<Self, String> {
+    /// Says what is missing here, or what failed.
+    pub(crate) fn make() -> Result<Self, SetUpError> {
         if !is_root() || !Path::new("/dev/loop-control").exists() {
-            return Err("loop devices need root and /dev/loop-control".to_owned());
+            let what = "loop devices need root and /dev/loop-control";
+            return Err(SetUpError::Missing(what.to_owned()));
         }
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
         let mut command = Command::new("unshare");
@@ -67,7 +68,8 @@ impl Machine {
             .arg(scratch.path())
             .arg(minor_shift().to_string())
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let holder = command
             .spawn()
             .map_err(|error| format!("unshare cannot be run: {error}"))?;
@@ -77,10 +79,14 @@ impl Machine {
             // An error is an end, as of a holder that failed.
             let _ = BufReader::new(output).read_line(&mut said);
         }
-        match said.trim() {
-            "ready" => Ok(machine),
-            _ => Err("mount namespaces with their own /dev cannot be made here".to_owned()),
+        if said.trim() == "ready" {
+            return Ok(machine);
         }
+        if let Some(mut errors) = machine.holder.stderr.take() {
+            let _ = errors.read_to_string(&mut said);
+        }
+        let what = "a mount namespace with its own /dev cannot be made";
+        Err(SetUpError::of(format!("{what}: {}", said.trim())))
     }
 
     /// A folder for the test's files, the same inside and outside.

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::volume::{MIB, Volume};
 use quake_integration::agent::{self, Ended, LIMIT, run_command};
 use quake_integration::node::{CONFIG_BASE, EXAMPLE, write_state_store};
-use quake_integration::skip::skipped;
+use quake_integration::skip::unless_missing;
 use quake_integration::waiting::wait_until;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -57,13 +57,7 @@ impl Node {
 
     /// The same without devices.
     pub(crate) fn unplugged(size: u64) -> Option<Self> {
-        let machine = match Machine::make() {
-            Ok(machine) => machine,
-            Err(reason) => {
-                skipped(&reason);
-                return None;
-            }
-        };
+        let machine = unless_missing(Machine::make())?;
         let mut region = rehearsed().clone();
         let volumes = ["main", "events"].map(|etcd| volume(&region, etcd, machine.scratch()));
         for volume in &volumes {

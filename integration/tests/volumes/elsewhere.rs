@@ -6,7 +6,7 @@ use quake_integration::http::{Reply, Server};
 use quake_integration::imds::{Metadata, user_data};
 use quake_integration::moto::Moto;
 use quake_integration::node::{CLUSTER, EXAMPLE, kube_env};
-use quake_integration::skip::skipped;
+use quake_integration::skip::{SetUpError, unless_missing};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ struct Aws {
 const ZONE: &str = "us-east-1a";
 
 impl Aws {
-    fn start() -> Result<Self, String> {
+    fn start() -> Result<Self, SetUpError> {
         let moto = Moto::start()?;
         for name in ["cluster.spec", "instancegroup/control-plane"] {
             let path = PathBuf::from(EXAMPLE).join(name);
@@ -85,9 +85,8 @@ fn create(moto: &Moto, etcd: &str) -> String {
 
 #[test]
 fn an_operator_resolves_a_conflict_by_tags_from_elsewhere() {
-    let aws = match Aws::start() {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start()) else {
+        return;
     };
     let [first, second] = &aws.main;
     assert_eq!(
@@ -145,9 +144,8 @@ fn an_operator_resolves_a_conflict_by_tags_from_elsewhere() {
 
 #[test]
 fn a_duplicate_that_is_ignored_gives_way_until_it_counts_again() {
-    let aws = match Aws::start() {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start()) else {
+        return;
     };
     let [first, second] = &aws.main;
     let ignored = aws.run(&["ignore", first, "--reason", "left over", "--yes"]);
@@ -164,9 +162,8 @@ fn a_duplicate_that_is_ignored_gives_way_until_it_counts_again() {
 
 #[test]
 fn an_unknown_cluster_is_a_fault_that_names_where_it_was_looked_for() {
-    let aws = match Aws::start() {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start()) else {
+        return;
     };
     let mut command = agent::command(&[
         "volumes",
@@ -192,9 +189,8 @@ fn an_unknown_cluster_is_a_fault_that_names_where_it_was_looked_for() {
 
 #[test]
 fn a_node_explains_its_own_decision_from_its_user_data() {
-    let aws = match Aws::start() {
-        Ok(aws) => aws,
-        Err(reason) => return skipped(&reason),
+    let Some(aws) = unless_missing(Aws::start()) else {
+        return;
     };
     let instance = aws.moto.run_instance(&[("KubernetesCluster", CLUSTER)]);
     let instance = instance.expect("moto launches an instance");
