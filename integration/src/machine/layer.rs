@@ -5,6 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// The agent's command with a short grace.
+const SHORT_GRACE: &str =
+    "[Service]\nExecStart=\nExecStart=/usr/local/bin/quake-agent boot --denied-grace 2s\n";
+
 /// A folder of files, removed with its value.
 #[derive(Debug)]
 pub struct Layer {
@@ -66,6 +70,13 @@ impl Layer {
         let path = format!("/etc/systemd/system/{name}");
         let wanted = format!("/etc/systemd/system/{target}.wants/{name}");
         self.file(&path, 0o644, text).link(&wanted, &path)
+    }
+
+    /// Has the agent try what is refused again for two seconds only, where it has a grace of half a minute.
+    #[must_use]
+    pub fn short_grace(self) -> Self {
+        let path = "/etc/systemd/system/quake-agent.service.d/60-grace.conf";
+        self.file(path, 0o644, SHORT_GRACE)
     }
 
     /// Hides a unit of the base.

@@ -33,5 +33,5 @@ pub use metadata::{Facts, ZONE};
 pub use nspawn::Container;
 pub use probe::{Accelerator, containers, emulator, program};
 pub use qemu::Emulated;
-pub use told::Told;
+pub use told::{Told, assert_told};
 pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

@@ -1,6 +1,8 @@
-//! What an operator is told of a boot, at each place where one looks: the unit, the console, the journal, `status`.
+//! What an operator is told of a boot, at each place where one looks: the unit, the console, the journal, `status`,
+//! the endpoint.
 
 use super::body::Body;
+use crate::waiting::{pause, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -42,6 +44,28 @@ pub trait Told: Body {
     fn journal_says(&self, words: &str, seconds: u32) -> bool {
         let script = format!("journalctl -b -u quake-agent.service | grep -qF -- '{words}'");
         self.comes_true(&script, seconds)
+    }
+
+    /// Waits until the endpoint's status has these words, for so many seconds of a real machine; the status then.
+    ///
+    /// # Errors
+    ///
+    /// Says what the status and the console are instead.
+    fn endpoint_says(&self, words: &str, seconds: u32) -> Result<String, String> {
+        let mut told = String::new();
+        let second = self.second();
+        let found = wait_until(second * seconds, || {
+            told = self.ask_agent("/v1/status").to_string();
+            let found = told.contains(words);
+            if !found {
+                pause(second / 4);
+            }
+            found
+        });
+        match found {
+            true => Ok(told),
+            false => Err(format!("no {words} in {told}; console: {}", self.console())),
+        }
     }
 
     /// What `quake-agent status` says, whatever its exit status.
@@ -91,3 +115,15 @@ pub trait Told: Body {
 }
 
 impl<T: Body> Told for T {}
+
+/// Asserts that every one of these is in what was told.
+///
+/// # Panics
+///
+/// When one is not; names it.
+#[track_caller]
+pub fn assert_told(told: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(told.contains(part), "{part} in: {told}");
+    }
+}

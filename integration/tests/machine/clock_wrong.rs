@@ -1,9 +1,8 @@
 //! A machine whose clock is years ahead, and AWS that compares the time of each request with its own.
 
-use crate::operator::{assert_told, status_command, status_with};
 use quake_integration::http::{Reply, Request};
 use quake_integration::imds::{ACCESS_KEY_ID, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN};
-use quake_integration::machine::{Body, Hardware, Kind, Lab, Place, Told};
+use quake_integration::machine::{Body, Hardware, Kind, Lab, Place, Told, assert_told};
 use quake_integration::proxy::{Service, refusal};
 use quake_integration::waiting::wait_until;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -32,15 +31,14 @@ fn clock_wrong() {
     };
     let machine = lab.emulated(&facts, lab.baked(), hardware);
     assert_eq!(machine.output("date +%Y").trim(), "2035");
-    let told = status_with(&machine, "identity.clock-skew", 60);
+    let told = machine
+        .endpoint_says("identity.clock-skew", 60)
+        .expect("it says so");
     assert_told(
         &told,
         &["s3:GetObject", "s ahead of AWS", "chronyc makestep"],
     );
-    assert_told(
-        &status_command(&machine),
-        &["identity.clock-skew", "s ahead of AWS"],
-    );
+    assert_told(&machine.said(), &["identity.clock-skew", "s ahead of AWS"]);
     assert_told(
         &machine.unit_shows("StatusText"),
         &["config waits", "identity.clock-skew"],

@@ -1,7 +1,6 @@
 //! A disk without room for the assets.
 
-use crate::operator::{DROP_IN, SHORT_GRACE, assert_told, exit_status, status_command};
-use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
 
 /// The agent's folder as a disk of its own that is nearly full from the start.
 const SMALL: &str = "[Unit]\nDefaultDependencies=no\nBefore=local-fs.target\n\
@@ -18,19 +17,18 @@ fn disk_full() {
         return;
     };
     let facts = lab.cluster().launch("workers");
-    let layer = lab.baked().file(DROP_IN, 0o644, SHORT_GRACE).unit(
-        "var-lib-quake\\x2dagent.mount",
-        SMALL,
-        "local-fs.target",
-    );
+    let layer =
+        lab.baked()
+            .short_grace()
+            .unit("var-lib-quake\\x2dagent.mount", SMALL, "local-fs.target");
     let machine = lab.container(&facts, layer);
-    assert_eq!(exit_status(&machine, 60), "77");
+    assert_eq!(machine.agent_fails(60), Ok(77));
     assert_told(
         &machine.console(),
         &["FAILED code=assets.no-space phase=assets exit=77"],
     );
     assert_told(
-        &status_command(&machine),
+        &machine.said(),
         &["assets.no-space", "/var/lib/quake-agent/store needs"],
     );
     assert_eq!(machine.output(NOT_WHOLE), "", "nothing is half-written");

@@ -2,9 +2,10 @@
 //! its firmware, asks the metadata service for user data, and runs the delivery script in it; that fetches, proves,
 //! installs and starts the agent, which makes the machine a node. What the confined service did holds for all of it.
 
-use crate::operator::assert_told;
 use quake_integration::agent;
-use quake_integration::machine::{Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, Told};
+use quake_integration::machine::{
+    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, Told, assert_told,
+};
 use quake_integration::tree::sha256;
 use std::thread;
 

@@ -1,7 +1,6 @@
 //! A kubelet that ends as soon as it is started, until the operator has done what the agent says.
 
-use crate::operator::{assert_told, status_command, status_with};
-use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
 use quake_integration::waiting::{pause, wait_until};
 
 /// What it says each time.
@@ -20,7 +19,9 @@ fn kubelet_crash_loop() {
         "[Service]\nExecStart=\nExecStart=/bin/sh -c 'echo {LAST_WORDS} >&2; exit 255'\nRestartSec=1\n"
     );
     let machine = lab.container(&facts, lab.baked().file(DROP_IN, 0o644, ends));
-    let told = status_with(&machine, "services.unit-failed", 90);
+    let told = machine
+        .endpoint_says("services.unit-failed", 90)
+        .expect("it says so");
     let fix = [
         "journalctl -b -u kubelet.service",
         "systemctl restart kubelet.service",
@@ -33,7 +34,7 @@ fn kubelet_crash_loop() {
         machine.second() * 10,
     );
     let ready = ready.expect("it answers").stdout;
-    for shown in [ready, status_command(&machine)] {
+    for shown in [ready, machine.said()] {
         assert_told(&shown, &line);
         assert_told(&shown, &fix);
     }

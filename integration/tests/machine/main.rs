@@ -14,7 +14,6 @@ mod kubelet_crash_loop;
 mod kubernetes_node;
 mod metadata_refused;
 mod network_configuration_gone;
-mod operator;
 mod power_cut;
 mod reboot;
 mod seeded_boot;

@@ -1,11 +1,8 @@
 //! The metadata service as a container has it behind the default hop limit of one, whose answers never come, and as it is
 //! when it is turned off.
 
-use crate::operator::{
-    DROP_IN, SHORT_GRACE, assert_told, exit_status, status_command, status_with,
-};
 use quake_integration::http::Reply;
-use quake_integration::machine::{Body, Kind, Lab, Place};
+use quake_integration::machine::{Body, Kind, Lab, Place, Told, assert_told};
 use quake_integration::waiting::pause;
 use std::time::Duration;
 
@@ -21,9 +18,11 @@ fn metadata_hop_limit() {
     });
     let facts = lab.cluster().launch("workers");
     let machine = lab.container(&facts, lab.baked());
-    status_with(&machine, "identity.imds-unreachable", 60);
+    machine
+        .endpoint_says("identity.imds-unreachable", 60)
+        .expect("it says so");
     assert_told(
-        &status_command(&machine),
+        &machine.said(),
         &[
             "identity.imds-unreachable",
             "169.254.169.254",
@@ -49,12 +48,11 @@ fn metadata_turned_off() {
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(403, "")));
     let facts = lab.cluster().launch("workers");
-    let layer = lab.baked().file(DROP_IN, 0o644, SHORT_GRACE);
-    let machine = lab.container(&facts, layer);
-    assert_eq!(exit_status(&machine, 60), "77");
+    let machine = lab.container(&facts, lab.baked().short_grace());
+    assert_eq!(machine.agent_fails(60), Ok(77));
     let fix = ["identity.imds-disabled", "modify-instance-metadata-options"];
     assert_told(&machine.console(), &fix);
-    assert_told(&status_command(&machine), &fix);
+    assert_told(&machine.said(), &fix);
     assert!(
         !machine.holds("test -e /etc/kubernetes"),
         "nothing is guessed"
@@ -71,7 +69,9 @@ fn metadata_behind_a_proxy() {
         .interpose(Place::Metadata, |_, _| Some(Reply::new(401, "")));
     let facts = lab.cluster().launch("workers");
     let machine = lab.container(&facts, lab.baked());
-    let told = status_with(&machine, "identity.imds-disabled", 60);
+    let told = machine
+        .endpoint_says("identity.imds-disabled", 60)
+        .expect("it says so");
     assert_told(
         &told,
         &[
@@ -92,10 +92,9 @@ fn metadata_without_tokens() {
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(404, "")));
     let facts = lab.cluster().launch("workers");
-    let layer = lab.baked().file(DROP_IN, 0o644, SHORT_GRACE);
-    let machine = lab.container(&facts, layer);
-    assert_eq!(exit_status(&machine, 60), "77");
+    let machine = lab.container(&facts, lab.baked().short_grace());
+    assert_eq!(machine.agent_fails(60), Ok(77));
     let told = ["identity.imds-disabled", "answered 404", "curl -X PUT"];
-    assert_told(&status_command(&machine), &told);
+    assert_told(&machine.said(), &told);
     assert_told(&machine.console(), &["FAILED code=identity.imds-disabled"]);
 }

@@ -1,7 +1,6 @@
 //! The CNI directory is emptied on a node that was ready: the agent says so, writes nothing, and says when it is back.
 
-use crate::operator::{assert_told, status_command};
-use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
 
 /// Asks for readiness; the status is the last line.
 const READYZ: &str = "curl -s -w '%{http_code}' --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz";
@@ -27,10 +26,10 @@ fn network_configuration_gone() {
         "systemctl restart quake-agent",
     ];
     assert_told(&machine.output(READYZ), &lost);
-    assert_told(&status_command(&machine), &lost);
+    assert_told(&machine.said(), &lost);
     assert_told(&machine.console(), &lost);
     assert_eq!(machine.last_event("condition-lost")["phase"], "ready");
-    let shown = machine.output("systemctl show --property=StatusText quake-agent.service");
+    let shown = machine.unit_shows("StatusText");
     assert_told(&shown, &["not ready: ready.cni-missing"]);
     assert_eq!(
         machine.output("ls /etc/cni/net.d"),

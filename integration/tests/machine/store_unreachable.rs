@@ -1,8 +1,7 @@
 //! S3 that does not answer for a while.
 
-use crate::operator::{assert_told, status_with};
 use quake_integration::http::{Reply, Request};
-use quake_integration::machine::{Body, Kind, Lab, Place};
+use quake_integration::machine::{Body, Kind, Lab, Place, Told, assert_told};
 use quake_integration::proxy::Service;
 use quake_integration::waiting::wait_until;
 
@@ -21,7 +20,9 @@ fn store_unreachable() {
     });
     let facts = cluster.launch("workers");
     let machine = lab.container(&facts, lab.baked());
-    let told = status_with(&machine, "config.store-unreachable", 60);
+    let told = machine
+        .endpoint_says("config.store-unreachable", 60)
+        .expect("it says so");
     assert_told(&told, &["s3://quake-example-state/", "was not answered"]);
     let is_lost = |line: &&String| line.starts_with("Aws ") && line.ends_with(" 0");
     let lost = || lab.vpc().asked().iter().filter(is_lost).count();
@@ -30,9 +31,8 @@ fn store_unreachable() {
         wait_until(second * 120, || lost() >= LOST),
         "it goes on asking"
     );
-    let shown = "systemctl show --property=StatusText --value quake-agent.service";
     assert_told(
-        &machine.output(shown),
+        &machine.unit_shows("StatusText"),
         &["config waits", "config.store-unreachable"],
     );
     let is_untouched = "! test -e /etc/kubernetes && ! test -e /usr/local/bin/kubelet";
@@ -42,6 +42,6 @@ fn store_unreachable() {
     lab.vpc().pass(Place::Aws);
     machine.becomes_ready(120).expect("ready once S3 answers");
     assert_told(&machine.console(), &["quake-agent: READY"]);
-    let restarts = machine.output("systemctl show --property=NRestarts --value quake-agent");
-    assert_eq!(restarts.trim(), "0", "one boot waits it out");
+    let restarts = machine.unit_shows("NRestarts");
+    assert_eq!(restarts, "0", "one boot waits it out");
 }

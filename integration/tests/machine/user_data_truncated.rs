@@ -1,7 +1,6 @@
 //! User data that was cut off in the middle of one of its documents.
 
-use crate::operator::{assert_told, exit_status, status_command};
-use quake_integration::machine::{Body, Kind, Lab};
+use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
 
 #[test]
 fn user_data_truncated() {
@@ -13,13 +12,13 @@ fn user_data_truncated() {
     let cut = whole.find("ConfigBase").expect("it is there") + 4;
     let facts = cluster.launch_with("workers", &whole.as_bytes()[..cut]);
     let machine = lab.container(&facts, lab.baked());
-    assert_eq!(exit_status(&machine, 60), "78");
+    assert_eq!(machine.agent_fails(60), Ok(78));
     let line = whole[..cut].lines().count();
     let place = format!(
         "kube_env.yaml is cut short: the user data ends within it at line {line}, column 5"
     );
     let journal = machine.output("journalctl --no-pager --unit quake-agent.service");
-    for told in [machine.console(), status_command(&machine), journal] {
+    for told in [machine.console(), machine.said(), journal] {
         assert_told(&told, &["config.user-data-unusable", &place]);
     }
     assert_told(
@@ -28,6 +27,6 @@ fn user_data_truncated() {
     );
     let is_untouched = "! test -e /etc/kubernetes && ! test -e /usr/local/bin/kubelet";
     assert!(machine.holds(is_untouched), "nothing is written");
-    let restarts = machine.output("systemctl show --property=NRestarts --value quake-agent");
-    assert_eq!(restarts.trim(), "0", "it is not tried again");
+    let restarts = machine.unit_shows("NRestarts");
+    assert_eq!(restarts, "0", "it is not tried again");
 }
