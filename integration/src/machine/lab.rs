@@ -160,6 +160,16 @@ impl Lab {
         layer
     }
 
+    /// A worker of the example cluster, as a container that is booted. Cases that change the cluster, or ask for the
+    /// instance, launch it themselves.
+    ///
+    /// # Panics
+    ///
+    /// When the cluster cannot be published, or it does not boot.
+    pub fn worker(&self, layer: Layer) -> Container {
+        self.container(&self.cluster().launch("workers"), layer)
+    }
+
     /// A container that is this instance, booted.
     ///
     /// # Panics

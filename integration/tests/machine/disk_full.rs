@@ -16,12 +16,11 @@ fn disk_full() {
     let Some(lab) = Lab::open("disk-full", Kind::Containers) else {
         return;
     };
-    let facts = lab.cluster().launch("workers");
     let layer =
         lab.baked()
             .short_grace()
             .unit("var-lib-quake\\x2dagent.mount", SMALL, "local-fs.target");
-    let machine = lab.container(&facts, layer);
+    let machine = lab.worker(layer);
     assert_eq!(machine.agent_fails(60), Ok(77));
     assert_told(
         &machine.console(),

@@ -23,9 +23,7 @@ fn first_boot_worker() {
     let Some(lab) = Lab::open("first-boot-worker", Kind::Containers) else {
         return;
     };
-    let cluster = lab.cluster();
-    let facts = cluster.launch("workers");
-    let machine = lab.container(&facts, lab.baked());
+    let machine = lab.worker(lab.baked());
     machine.becomes_ready(90).expect("a worker becomes ready");
     for unit in ["quake-agent", "docker", "kubelet"] {
         let is_active = format!("systemctl is-active --quiet {unit}.service");

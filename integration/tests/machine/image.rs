@@ -60,12 +60,11 @@ fn an_image_with_a_clusters_key_is_refused() {
     let Some(lab) = Lab::open("image-with-a-key", Kind::Containers) else {
         return;
     };
-    let facts = lab.cluster().launch("workers");
     let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIC\n-----END RSA PRIVATE KEY-----\n";
     let layer = lab
         .unprovisioned()
         .file("/srv/kubernetes/server.key", 0o600, key);
-    let machine = lab.container(&facts, layer);
+    let machine = lab.worker(layer);
     let ran = machine.run(BAKE, machine.second() * 60).expect("it ends");
     assert_ne!(ran.status, 0, "{}", ran.stdout);
     let told = ran.stdout + &ran.stderr;

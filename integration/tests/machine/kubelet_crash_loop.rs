@@ -14,11 +14,10 @@ fn kubelet_crash_loop() {
     let Some(lab) = Lab::open("kubelet-crash-loop", Kind::Containers) else {
         return;
     };
-    let facts = lab.cluster().launch("workers");
     let ends = format!(
         "[Service]\nExecStart=\nExecStart=/bin/sh -c 'echo {LAST_WORDS} >&2; exit 255'\nRestartSec=1\n"
     );
-    let machine = lab.container(&facts, lab.baked().file(DROP_IN, 0o644, ends));
+    let machine = lab.worker(lab.baked().file(DROP_IN, 0o644, ends));
     let told = machine
         .endpoint_says("services.unit-failed", 90)
         .expect("it says so");

@@ -16,8 +16,7 @@ fn metadata_hop_limit() {
         pause(Duration::from_secs(6));
         Some(Reply::nothing())
     });
-    let facts = lab.cluster().launch("workers");
-    let machine = lab.container(&facts, lab.baked());
+    let machine = lab.worker(lab.baked());
     machine
         .endpoint_says("identity.imds-unreachable", 60)
         .expect("it says so");
@@ -47,8 +46,7 @@ fn metadata_turned_off() {
     };
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(403, "")));
-    let facts = lab.cluster().launch("workers");
-    let machine = lab.container(&facts, lab.baked().short_grace());
+    let machine = lab.worker(lab.baked().short_grace());
     assert_eq!(machine.agent_fails(60), Ok(77));
     let fix = ["identity.imds-disabled", "modify-instance-metadata-options"];
     assert_told(&machine.console(), &fix);
@@ -67,8 +65,7 @@ fn metadata_behind_a_proxy() {
     // EC2 does not answer 401 to a request for a token: what stands before it does, and may stand aside.
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(401, "")));
-    let facts = lab.cluster().launch("workers");
-    let machine = lab.container(&facts, lab.baked());
+    let machine = lab.worker(lab.baked());
     let told = machine
         .endpoint_says("identity.imds-disabled", 60)
         .expect("it says so");
@@ -91,8 +88,7 @@ fn metadata_without_tokens() {
     };
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(404, "")));
-    let facts = lab.cluster().launch("workers");
-    let machine = lab.container(&facts, lab.baked().short_grace());
+    let machine = lab.worker(lab.baked().short_grace());
     assert_eq!(machine.agent_fails(60), Ok(77));
     let told = ["identity.imds-disabled", "answered 404", "curl -X PUT"];
     assert_told(&machine.said(), &told);

@@ -13,8 +13,7 @@ fn network_configuration_gone() {
     let Some(lab) = Lab::open("network-configuration-gone", Kind::Containers) else {
         return;
     };
-    let facts = lab.cluster().launch("workers");
-    let machine = lab.container(&facts, lab.baked());
+    let machine = lab.worker(lab.baked());
     machine.becomes_ready(90).expect("a worker becomes ready");
     let before = machine.output("cat /etc/cni/net.d/*");
     machine.output("mkdir /root/away && mv /etc/cni/net.d/* /root/away/");

@@ -14,12 +14,10 @@ fn store_unreachable() {
     let Some(lab) = Lab::open("store-unreachable", Kind::Containers) else {
         return;
     };
-    let cluster = lab.cluster();
     lab.vpc().interpose(Place::Aws, |_, request: &Request| {
         (Service::of(request) == Service::S3).then(Reply::nothing)
     });
-    let facts = cluster.launch("workers");
-    let machine = lab.container(&facts, lab.baked());
+    let machine = lab.worker(lab.baked());
     let told = machine
         .endpoint_says("config.store-unreachable", 60)
         .expect("it says so");
