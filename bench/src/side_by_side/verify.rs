@@ -27,13 +27,19 @@ const PLACED: &[&str] = &[
 /// Where the agent keeps its own things.
 const OWN: &str = "var/lib/quake-agent";
 
-/// The agent's record of its boots: with a thousand files it is large as well.
-const RECORD: &str = "var/lib/quake-agent/boots";
+/// Where the agent has its record of a boot, which is large as well when there are a thousand files.
+const RECORDS: [&str; 2] = ["var/lib/quake-agent/boots", "run/quake-agent"];
 
 /// The large files below a folder, by the digest of their bytes; a file of several names is read once.
 #[derive(Debug, Default)]
 struct Found {
     by_digest: BTreeMap<String, Vec<PathBuf>>,
+}
+
+fn is_record(target: &Path, path: &Path) -> bool {
+    RECORDS
+        .iter()
+        .any(|folder| path.starts_with(target.join(folder)))
 }
 
 /// What is wrong with what a run left; `None` when every byte is right.
@@ -58,7 +64,7 @@ impl Found {
         let mut found = Self::default();
         for path in files_below(target)? {
             let metadata = path.symlink_metadata().map_err(BenchError::path(&path))?;
-            if metadata.len() < large || path.starts_with(target.join(RECORD)) {
+            if metadata.len() < large || is_record(target, &path) {
                 continue;
             }
             let key = (metadata.dev(), metadata.ino());
