@@ -82,11 +82,10 @@ pub(crate) async fn up<H: Host>(
     unit: &str,
     watched: &Watched,
 ) -> Result<(), Fault> {
-    let found = services::look(context, unit).await?;
+    let mut found = services::look(context, unit).await?;
     if let Some(left) = until_steady(context, &found, watched) {
         context.pause(left).await?;
-        let later = services::look(context, unit).await?;
-        return told(context, &later, watched).await;
+        found = services::look(context, unit).await?;
     }
     told(context, &found, watched).await
 }
