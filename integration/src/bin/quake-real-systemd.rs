@@ -108,10 +108,7 @@ fn open(case: &str) -> Result<Lab, String> {
 
 /// When the newest boot's ledger shows this step's end, in seconds of the boot.
 fn elapsed(machine: &Container, step: &str) -> Result<f64, String> {
-    let ledger = machine.output("cat \"$(ls /var/lib/quake-agent/boots/*.jsonl | tail -n 1)\"");
-    let mut events = ledger
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut events = machine.events().into_iter();
     let end = events.find(|event| event["event"] == "step-done" && event["step"] == step);
     let at = end.and_then(|event| event["elapsed_ms"].as_f64());
     at.map(|millis| millis / 1e3)

@@ -134,18 +134,21 @@ pub trait Body {
         Err(format!("not ready: {shown}\nconsole:\n{}", tail.join("\n")))
     }
 
-    /// The last line of the agent's newest ledger that has this event, as JSON; null where there is none.
-    fn last_event(&self, event: &str) -> Value {
+    /// The events of the newest boot, from the agent's ledger, as JSON; none where there is no ledger.
+    fn events(&self) -> Vec<Value> {
         let script = "cat \"$(ls /var/lib/quake-agent/boots/*.jsonl | tail -n 1)\"";
-        let ledger = self
-            .run(script, self.second() * 10)
-            .map(|ran| ran.stdout)
-            .unwrap_or_default();
-        let mut events = ledger
+        let ran = self.run(script, self.second() * 20);
+        let ledger = ran.map(|ran| ran.stdout).unwrap_or_default();
+        ledger
             .lines()
-            .rev()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.find(|it| it["event"] == event).unwrap_or_default()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// The newest boot's last event of this name; null where there is none.
+    fn last_event(&self, event: &str) -> Value {
+        let found = self.events().into_iter().rfind(|it| it["event"] == event);
+        found.unwrap_or_default()
     }
 }
 

@@ -88,13 +88,16 @@ pub trait Told: Body {
     }
 
     /// The steps that changed something in the newest boot.
+    ///
+    /// # Panics
+    ///
+    /// When its ledger cannot be read.
     fn changed_steps(&self) -> Vec<String> {
-        let script = "cat \"$(ls /var/lib/quake-agent/boots/*.jsonl | tail -n 1)\"";
-        let ledger = self.output(script);
-        let events = ledger
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let changed = events.filter(|it| it["event"] == "step-done" && it["outcome"] == "changed");
+        let events = self.events();
+        assert!(!events.is_empty(), "the newest boot has a ledger");
+        let changed = events
+            .iter()
+            .filter(|it| it["event"] == "step-done" && it["outcome"] == "changed");
         changed
             .map(|it| it["step"].as_str().unwrap_or_default().to_owned())
             .collect()
