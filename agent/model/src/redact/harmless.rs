@@ -1,0 +1,49 @@
+//! Values that are no secret, for all that stands beside them.
+
+/// What no secret is: nothing, the mask, or what switches something on and off.
+pub(super) fn is_plain(words: &str) -> bool {
+    const SWITCHES: [&str; 18] = [
+        "true", "false", "null", "none", "nil", "yes", "no", "on", "off", "required", "optional",
+        "enabled", "disabled", "~", "{}", "[]", "{", "[",
+    ];
+    let words = words.trim();
+    words.bytes().all(|b| b == b'*')
+        || SWITCHES
+            .iter()
+            .any(|switch| words.eq_ignore_ascii_case(switch))
+}
+
+/// A word of a language; what is in base64 has other characters among so many.
+pub(super) fn is_word(words: &str) -> bool {
+    words.len() < 8
+        || words.bytes().all(|b| b.is_ascii_lowercase())
+        || words.contains(' ')
+        || words.contains('/') && words.contains('.')
+}
+
+/// `${NAME}`, `$NAME`, `$(command)`, `{{template}}`, `<placeholder>`: what will stand there is elsewhere.
+pub(super) fn is_reference(words: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b"_0123456789".contains(&b))
+    };
+    let braced = words
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'));
+    words.starts_with("$(")
+        || words.starts_with("{{")
+        || braced.is_some_and(is_name)
+        || words.strip_prefix('$').is_some_and(is_name)
+}
+
+/// A file below a folder that every system has.
+pub(super) fn is_path(words: &str) -> bool {
+    const FOLDERS: [&str; 11] = [
+        "/etc/", "/var/", "/srv/", "/run/", "/opt/", "/usr/", "/home/", "/root/", "/tmp/", "/mnt/",
+        "/proc/",
+    ];
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || b"/._-".contains(&b);
+    FOLDERS.iter().any(|folder| words.starts_with(folder)) && words.bytes().all(is_name)
+}

@@ -1,0 +1,81 @@
+//! Lines as texts carry them: what stands before them in a journal, a listing or a diff, and how they break when a
+//! text is put into quotes.
+
+use super::shape::run;
+
+/// How far into a line its margin may reach: journals begin it with a time, a host and a unit.
+const WIDEST_MARGIN: usize = 160;
+
+/// What stands before each line of a text that is shown within another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Margin {
+    Nothing,
+    /// The `+` or `-` of a diff.
+    Sign,
+    /// The number of the line, and a `|`.
+    Number,
+    /// Whatever ends with the number of a process in brackets.
+    Journal,
+}
+
+impl Margin {
+    pub(super) fn of(line: &[u8]) -> (Self, usize) {
+        if let Some(length) = Self::Journal.length_in(line) {
+            return (Self::Journal, length);
+        }
+        if let Some(length) = Self::Number.length_in(line) {
+            return (Self::Number, length);
+        }
+        match line.first() {
+            Some(b'+' | b'-') => (Self::Sign, 1),
+            _ => (Self::Nothing, 0),
+        }
+    }
+
+    /// How long this margin is in another line of the same text; nothing if that line has none.
+    pub(super) fn length_in(self, line: &[u8]) -> Option<usize> {
+        match self {
+            Self::Nothing => Some(0),
+            Self::Sign => Some(usize::from(
+                line.first().is_some_and(|b| b" +-".contains(b)),
+            )),
+            Self::Number => {
+                let blank = run(line, |b| b" >-".contains(&b));
+                let number = blank + run(&line[blank..], |b| b.is_ascii_digit());
+                let bar = number + run(&line[number..], |b| b == b' ');
+                (number > blank && line.get(bar) == Some(&b'|')).then_some(bar + 1)
+            }
+            Self::Journal => {
+                let near = &line[..line.len().min(WIDEST_MARGIN)];
+                near.windows(3)
+                    .position(|three| three == b"]: ")
+                    .map(|at| at + 3)
+            }
+        }
+    }
+}
+
+pub(super) fn blanks(bytes: &[u8]) -> usize {
+    run(bytes, |b| b == b' ' || b == b'\t')
+}
+
+pub(super) fn end_of_line(bytes: &[u8]) -> usize {
+    run(bytes, |b| b != b'\n' && b != b'\r')
+}
+
+/// The length of the line break at the start, real or escaped however often.
+pub(super) fn length_of_break(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'\r', b'\n', ..] => 2,
+        [b'\r' | b'\n', ..] => 1,
+        [b'\\', ..] => {
+            let slashes = run(bytes, |b| b == b'\\');
+            match bytes.get(slashes) {
+                Some(b'r') => slashes + 1 + length_of_break(&bytes[slashes + 1..]),
+                Some(b'n') => slashes + 1,
+                Some(_) | None => 0,
+            }
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,23 @@
+//! Keeps secrets out of everything that is shown: a type that never prints, and a scrubber for text of
+//! others (errors, URLs, journal lines, files) that may carry one.
+//!
+//! The scrubber is the last net, not the first: what is known to be a secret is a [`Secret`] from where it is read.
+//! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
+
+mod block;
+mod harmless;
+mod label;
+mod line;
+mod manifest;
+mod pem;
+mod quote;
+mod rule;
+mod scrub;
+mod secret;
+mod shape;
+mod url;
+mod value;
+
+pub use rule::{RULES, Rule};
+pub use scrub::{Redactions, scrub, scrub_by, scrub_counted};
+pub use secret::{MASK, Secret};

@@ -1,0 +1,61 @@
+//! Text in quotes, and in quotes within quotes.
+
+use super::shape::run;
+use std::ops::Range;
+
+/// No quoted secret is longer; a quote that never ends must not take the rest of a file with it.
+const LONGEST_QUOTED: usize = 64 << 10;
+
+/// What stands between the quotes at the start, if there are any; they may be escaped.
+pub(super) fn quoted(bytes: &[u8]) -> Option<Range<usize>> {
+    let depth = run(bytes, |b| b == b'\\');
+    let quote = *bytes.get(depth)?;
+    if !b"\"'`".contains(&quote) {
+        return None;
+    }
+    let start = depth + 1;
+    Some(start..start + close(&bytes[start..], quote, depth))
+}
+
+/// How much comes before the quote that ends what one like it began, behind so many backslashes.
+///
+/// Each time a text is put into quotes, its quotes get a backslash, and its backslashes are doubled.
+pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
+    let bytes = &bytes[..bytes.len().min(LONGEST_QUOTED)];
+    let mut slashes = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte == b'\\' {
+            slashes += 1;
+            continue;
+        }
+        let ends = match quote {
+            b'"' => slashes % (2 * (depth + 1)) == depth,
+            _ => slashes == depth && bytes.get(at + 1) != Some(&quote),
+        };
+        // Of two single quotes, which stand for one, the second must not end it either.
+        let second = quote != b'"' && at > 0 && bytes[at - 1] == quote;
+        if *byte == quote && ends && !second {
+            return at - slashes.min(depth);
+        }
+        slashes = 0;
+    }
+    let mut end = bytes.len();
+    while end > 0 && end == LONGEST_QUOTED && bytes[end - 1] >= 0x80 {
+        end -= 1;
+    }
+    end
+}
+
+pub(super) fn backslashes_before(bytes: &[u8], end: usize) -> usize {
+    let near = &bytes[end.saturating_sub(8)..end];
+    near.iter().rev().take_while(|b| **b == b'\\').count()
+}
+
+/// How deep in quotes a text is whose first line break is escaped.
+pub(super) fn backslashes_at_break(bytes: &[u8]) -> usize {
+    let slashes = bytes
+        .iter()
+        .skip_while(|b| **b != b'\\')
+        .take_while(|b| **b == b'\\');
+    slashes.count().saturating_sub(1)
+}

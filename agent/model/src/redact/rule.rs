@@ -1,0 +1,209 @@
+//! The table of rules: what counts as a secret, and how each kind is found.
+
+use super::label::{Form, Label};
+use super::{manifest, pem, shape, url};
+use std::ops::Range;
+
+/// One kind of secret that is masked wherever text is shown.
+#[derive(Debug)]
+pub struct Rule {
+    /// Stable name, as it stands in a redaction report.
+    pub name: &'static str,
+    /// What it keeps from being seen.
+    pub purpose: &'static str,
+    pub(super) finds: &'static [Finder],
+}
+
+/// One way to find a secret. All of them read the text a bounded number of times.
+#[derive(Debug)]
+pub(super) enum Finder {
+    /// It looks like one, whatever stands beside it: the places, in order and apart.
+    Shape(fn(&str) -> Vec<Range<usize>>),
+    /// It is the value of a setting, header or parameter with such a name.
+    Label(Label),
+    /// It is the `value` beside a `name` that tells of a secret, as in a list of environment variables.
+    Paired,
+}
+
+use Finder::{Paired, Shape};
+
+const fn setting(exact: &'static [&'static str], ends: &'static [&'static str]) -> Finder {
+    label(exact, ends, Form::Setting)
+}
+
+const fn label(
+    exact: &'static [&'static str],
+    ends: &'static [&'static str],
+    form: Form,
+) -> Finder {
+    Finder::Label(Label { exact, ends, form })
+}
+
+/// Names that tell of a secret by how they end, as in `DB_PASSWORD` or `githubToken`.
+pub(super) const TELLING_ENDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "privatekey",
+    "secretkey",
+    "encryptionkey",
+];
+
+/// Every rule. Where two would mask the same text, the one that stands first is counted.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "private-key",
+        purpose: "PEM private keys of any kind, also escaped, indented or cut off at either end",
+        finds: &[Shape(pem::find_keys)],
+    },
+    Rule {
+        name: "encoded-private-key",
+        purpose: "base64 of PEM that holds a private key, as in kubeconfigs and Secrets",
+        finds: &[Shape(pem::find_encoded_keys)],
+    },
+    Rule {
+        name: "age-key",
+        purpose: "secret keys of age",
+        finds: &[Shape(shape::find_age_keys)],
+    },
+    Rule {
+        name: "kubernetes-secret",
+        purpose: "the data of Secret manifests",
+        finds: &[Shape(manifest::find_secret_data)],
+    },
+    Rule {
+        name: "json-web-token",
+        purpose: "signed and encrypted JSON web tokens, such as those of service accounts",
+        finds: &[Shape(shape::find_web_tokens)],
+    },
+    Rule {
+        name: "bootstrap-token",
+        purpose: "tokens with which nodes join a cluster",
+        finds: &[Shape(shape::find_bootstrap_tokens)],
+    },
+    Rule {
+        name: "vendor-token",
+        purpose: "tokens that GitHub, GitLab, Slack, Docker, npm and Vault give a prefix of their own",
+        finds: &[Shape(shape::find_vendor_tokens)],
+    },
+    Rule {
+        name: "presigned-url",
+        purpose: "parameters of URLs that sign them or name a credential",
+        finds: &[
+            label(&["sig"], &[], Form::Query),
+            label(
+                &[],
+                &[
+                    "signature",
+                    "xamzcredential",
+                    "xamzsecuritytoken",
+                    "awsaccesskeyid",
+                ],
+                Form::Parameter,
+            ),
+        ],
+    },
+    Rule {
+        name: "aws-secret",
+        purpose: "secret access keys and session tokens of AWS",
+        finds: &[
+            Shape(shape::find_keys_beside_ids),
+            setting(
+                &[],
+                &[
+                    "secretaccesskey",
+                    "awssecretkey",
+                    "sessiontoken",
+                    "securitytoken",
+                ],
+            ),
+        ],
+    },
+    Rule {
+        name: "aws-key-id",
+        purpose: "access key ids of AWS",
+        finds: &[Shape(shape::find_key_ids)],
+    },
+    Rule {
+        name: "imds-token",
+        purpose: "session tokens of the instance metadata service",
+        finds: &[
+            Shape(shape::find_metadata_tokens),
+            setting(&[], &["ec2metadatatoken"]),
+        ],
+    },
+    Rule {
+        name: "url-user",
+        purpose: "user names and passwords in URLs",
+        finds: &[Shape(url::find_user_information)],
+    },
+    Rule {
+        name: "authorization",
+        purpose: "headers that authorise a request, of any scheme, and cookies",
+        finds: &[label(
+            &["cookie", "setcookie"],
+            &["authorization"],
+            Form::Header,
+        )],
+    },
+    Rule {
+        name: "bearer",
+        purpose: "bearer and basic credentials outside a header",
+        finds: &[Shape(shape::find_bearers)],
+    },
+    Rule {
+        name: "registry-auth",
+        purpose: "credentials of image registries, in Docker's and containerd's forms",
+        finds: &[
+            label(&["auth"], &[], Form::Encoded),
+            setting(
+                &[],
+                &[
+                    "identitytoken",
+                    "registrytoken",
+                    "dockerconfigjson",
+                    "dockercfg",
+                ],
+            ),
+        ],
+    },
+    Rule {
+        name: "kubeconfig",
+        purpose: "keys, tokens and passwords of kubeconfigs",
+        finds: &[label(
+            &["token", "password"],
+            &["clientkeydata"],
+            Form::Doubtful,
+        )],
+    },
+    Rule {
+        name: "secret-setting",
+        purpose: "settings, flags and variables whose name tells of a secret",
+        finds: &[label(&[], TELLING_ENDS, Form::Doubtful)],
+    },
+    Rule {
+        name: "secret-variable",
+        purpose: "values of named variables, as in the environment of a container",
+        finds: &[Paired],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own_and_says_what_it_is_for() {
+        let names: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+        assert_eq!(names.len(), RULES.len());
+        assert!(
+            RULES
+                .iter()
+                .all(|rule| !rule.purpose.is_empty() && !rule.finds.is_empty())
+        );
+    }
+}

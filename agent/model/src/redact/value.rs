@@ -1,0 +1,384 @@
+//! Where the value begins and ends that stands beside a name: quoted, plain, a block of lines, a header, a parameter.
+
+use super::block::{Column, length_of_block};
+use super::harmless::{is_path, is_plain, is_reference, is_word};
+use super::label::{Form, Parting, Sign, begins, encoded_length};
+use super::line::{Margin, blanks, end_of_line, length_of_break};
+use super::quote::{backslashes_at_break, backslashes_before, close, quoted};
+use super::shape::{is_base64, run};
+use std::ops::Range;
+
+/// How far back the start of a line is looked for: no name stands deeper.
+const LONGEST_INDENTATION: usize = 128;
+
+/// How far back the start of a line is looked for whose column matters.
+const LONGEST_LINE: usize = 1024;
+
+/// A name in a text, and what parts it from its value.
+#[derive(Debug)]
+pub(super) struct Place<'text> {
+    pub(super) text: &'text str,
+    pub(super) name: Range<usize>,
+    pub(super) quoted: bool,
+    pub(super) parting: &'text Parting,
+}
+
+/// The part of the value that must not be seen, or nothing if there is none.
+pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> {
+    if !place.is_parted(form) {
+        return None;
+    }
+    let bytes = place.text.as_bytes();
+    let value = match form {
+        Form::Parameter | Form::Query => parameter(bytes, place.parting),
+        Form::Setting | Form::Doubtful | Form::Encoded | Form::Header => place.read(form)?,
+    };
+    let value = match form {
+        Form::Header => behind_scheme(bytes, value),
+        Form::Setting | Form::Doubtful | Form::Encoded | Form::Parameter | Form::Query => value,
+    };
+    let words = place.text.get(value.clone())?;
+    let is_secret = match form {
+        Form::Encoded => !is_plain(words) && !is_word(words),
+        Form::Doubtful => !is_plain(words) && !is_reference(words) && !is_path(words),
+        Form::Setting | Form::Header | Form::Parameter | Form::Query => !is_plain(words),
+    };
+    is_secret.then_some(value)
+}
+
+/// How the line begins that a name stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// With the name, but for its margin, its indentation and what a list puts there.
+    Whole,
+    /// With the name, behind an escaped line break of a text in quotes that have so many backslashes.
+    Escaped { depth: usize },
+    /// With something else.
+    Within,
+}
+
+impl Place<'_> {
+    /// Whether the sign makes a name and a value of what stands beside it.
+    fn is_parted(&self, form: Form) -> bool {
+        let bytes = self.text.as_bytes();
+        let before = self.name.start.checked_sub(1).map(|at| bytes[at]);
+        let next = bytes.get(self.parting.end).copied();
+        match (self.parting.sign, form) {
+            (Sign::Equals, Form::Query) | (Sign::EncodedEquals, Form::Query) => {
+                matches!(before, Some(b'?' | b'&' | b'%' | b';' | b'\\'))
+                    || is_escape(bytes, self.name.start)
+            }
+            (Sign::Equals, _) => next != Some(b'='),
+            (Sign::EncodedEquals, _) => true,
+            (Sign::Colon | Sign::Blank, Form::Parameter | Form::Query) => false,
+            (Sign::Colon, _) => {
+                let path = matches!(before, Some(b':' | b'/')) && !self.quoted;
+                !path && next != Some(b':') && next != Some(b'=') && !self.begins_address()
+            }
+            (Sign::Blank, _) => next.is_some_and(|b| b != b'-' && b != b' '),
+        }
+    }
+
+    fn begins_address(&self) -> bool {
+        self.text.as_bytes()[self.parting.end..].starts_with(b"//")
+    }
+
+    fn read(&self, form: Form) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let line = self.line();
+        let mut start = self.parting.end;
+        // `name => value`
+        start += usize::from(bytes.get(start) == Some(&b'>'));
+        start += blanks(&bytes[start..]);
+        start += length_of_wrapping(&bytes[start..]);
+        let rest = &bytes[start..];
+        if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
+            return self.on_next_line(line, start);
+        }
+        if let Some(quoted) = quoted(rest) {
+            return Some(start + quoted.start..start + quoted.end);
+        }
+        if matches!(rest, [b'|' | b'>', ..]) && self.parting.sign == Sign::Colon {
+            return self.block(line, start);
+        }
+        Some(start..start + self.plain(line, form, start))
+    }
+
+    /// The length of a value without quotes.
+    fn plain(&self, line: Line, form: Form, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let rest = &bytes[start..];
+        // `"NAME=a value"`: the quotes are around both.
+        let outer = self.name.start.checked_sub(1).map(|at| bytes[at]);
+        if let (Some(quote @ (b'"' | b'\'')), false) = (outer, self.quoted) {
+            let depth = backslashes_before(bytes, self.name.start - 1);
+            return close(rest, quote, depth);
+        }
+        match line {
+            Line::Whole => {
+                let end = end_of_line(rest);
+                let comment = self.text[start..start + end].find(" #");
+                trimmed(rest, comment.unwrap_or(end))
+            }
+            Line::Escaped { depth } => {
+                let end = close(rest, b'"', depth);
+                trimmed(rest, break_before(&rest[..end]))
+            }
+            Line::Within if form == Form::Header => {
+                let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b']');
+                trimmed(rest, rest.iter().position(ends).unwrap_or(rest.len()))
+            }
+            Line::Within if self.is_prose(rest) => 0,
+            Line::Within => length_of_word(rest),
+        }
+    }
+
+    /// Whether what follows a colon is the rest of a sentence, or of a chain of errors.
+    fn is_prose(&self, rest: &[u8]) -> bool {
+        const WORDS: [&str; 31] = [
+            "a",
+            "an",
+            "and",
+            "asked",
+            "but",
+            "cannot",
+            "connection",
+            "context",
+            "could",
+            "dial",
+            "error",
+            "expected",
+            "failed",
+            "found",
+            "get",
+            "if",
+            "invalid",
+            "it",
+            "no",
+            "not",
+            "open",
+            "permission",
+            "post",
+            "read",
+            "rpc",
+            "the",
+            "this",
+            "unable",
+            "unexpected",
+            "unknown",
+            "write",
+        ];
+        let word = &rest[..run(rest, |b| b.is_ascii_alphabetic())];
+        self.parting.sign == Sign::Colon
+            && rest.get(word.len()) == Some(&b' ')
+            && WORDS
+                .iter()
+                .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+    }
+
+    fn line(&self) -> Line {
+        let bytes = self.text.as_bytes();
+        let start = self.name.start - usize::from(self.quoted && self.name.start > 0);
+        let near = &bytes[start.saturating_sub(LONGEST_INDENTATION)..start];
+        let near = near.strip_suffix(b"export ").unwrap_or(near);
+        for (back, byte) in near.iter().rev().enumerate() {
+            let before = &near[..near.len() - back];
+            match byte {
+                b'\n' | b'\r' => return Line::Whole,
+                b'n' if before.ends_with(b"\\n") => {
+                    let slashes = backslashes_before(before, before.len() - 1);
+                    return Line::Escaped { depth: slashes - 1 };
+                }
+                b' ' if before.ends_with(b"]: ") => return Line::Whole,
+                b' ' | b'\t' | b'-' | b'+' | b'|' | b'>' | b'#' | b'*' | b'0'..=b'9' => {}
+                _ => return Line::Within,
+            }
+        }
+        match near.len() < LONGEST_INDENTATION {
+            true => Line::Whole,
+            false => Line::Within,
+        }
+    }
+
+    /// Where the name stands if its line begins with it, else where its line begins.
+    fn column(&self, line: Line) -> Option<Column> {
+        let bytes = self.text.as_bytes();
+        let from = self.name.start.saturating_sub(LONGEST_LINE);
+        let near = &bytes[from..self.name.start];
+        let start = near.iter().rposition(|b| b"\n\r".contains(b));
+        if start.is_none() && from > 0 {
+            return None;
+        }
+        let said = &near[start.map_or(0, |at| at + 1)..];
+        let (margin, length) = Margin::of(said);
+        let column = match line {
+            Line::Whole => said.len().checked_sub(length + usize::from(self.quoted))?,
+            Line::Within => blanks(&said[length..]),
+            Line::Escaped { .. } => return None,
+        };
+        Some(Column { margin, column })
+    }
+
+    /// A value that stands alone on the line below its name.
+    fn on_next_line(&self, line: Line, end: usize) -> Option<Range<usize>> {
+        if self.parting.sign != Sign::Colon {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let start = end + length_of_break(&bytes[end..]);
+        let next = &bytes[start..];
+        let next = &next[..end_of_line(next)];
+        let said = self.column(line)?.deeper(next)?;
+        let nested = said.starts_with(b"- ")
+            || said.starts_with(b"#")
+            || said.ends_with(b":")
+            || said.windows(2).any(|pair| pair == b": ");
+        if nested || said.is_empty() {
+            return None;
+        }
+        let value = start + next.len() - said.len();
+        match quoted(&bytes[value..]) {
+            Some(quoted) => Some(value + quoted.start..value + quoted.end),
+            None => Some(value..value + trimmed(said, said.len())),
+        }
+    }
+
+    /// A block scalar of YAML, from its header on: all lines that stand deeper than the name.
+    fn block(&self, line: Line, start: usize) -> Option<Range<usize>> {
+        let rest = &self.text.as_bytes()[start..];
+        let header = end_of_line(rest);
+        if let Line::Escaped { depth } = line {
+            // Up to the end of the text in quotes, for its lines are not told apart here.
+            return Some(start..start + close(rest, b'"', depth));
+        }
+        let is_header = |b: &u8| b"|>+-0123456789 ".contains(b);
+        let said = rest[..header].split(|b| *b == b'#').next();
+        if !said.is_some_and(|said| said.iter().all(is_header)) {
+            let depth = backslashes_at_break(rest);
+            let quoted = close(&rest[..header], b'"', depth);
+            return Some(start..start + trimmed(rest, quoted));
+        }
+        let length = header + length_of_block(&rest[header..], self.column(line)?);
+        (length > header).then_some(start..start + length)
+    }
+}
+
+/// Whether an escape ends here that stands for a sign of a URL.
+fn is_escape(bytes: &[u8], end: usize) -> bool {
+    let near = &bytes[end.saturating_sub(6)..end];
+    let percent = [b"%26".as_slice(), b"%3f", b"2526", b"253f"];
+    let ends = |with: &[u8]| {
+        let start = near.len().saturating_sub(with.len());
+        near[start..].eq_ignore_ascii_case(with)
+    };
+    ends(b"\\u0026") || ends(b"\\u003f") || percent.iter().any(|with| ends(with))
+}
+
+fn is_escaped_break(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\\n") || bytes.starts_with(b"\\r")
+}
+
+/// What some notations put around a value: lists, Rust's options, YAML's tags.
+fn length_of_wrapping(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"Some(") {
+        return 5;
+    }
+    match bytes {
+        [b'[', next, ..] if *next != b']' && *next != b' ' => 1,
+        [b'!' | b'&', ..] => {
+            let word = run(bytes, |b| b.is_ascii_alphanumeric() || b"!&_-".contains(&b));
+            match bytes.get(word) {
+                Some(b' ') => word + blanks(&bytes[word..]),
+                Some(_) | None => 0,
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// A plain value within a line: a word, without what ends a sentence or a list behind it.
+fn length_of_word(bytes: &[u8]) -> usize {
+    let ends = |at: &usize| {
+        let byte = bytes[*at];
+        byte.is_ascii_whitespace()
+            || b"\"'`<>&".contains(&byte)
+            || is_escaped_break(&bytes[*at..])
+            || begins(&bytes[*at..], b"\\u00")
+            || begins(&bytes[*at..], b"\\\"")
+    };
+    let length = (0..bytes.len()).find(ends).unwrap_or(bytes.len());
+    without_trailing(&bytes[..length])
+}
+
+/// How much is left without what ends a sentence or a list; brackets that the word opened are its own.
+fn without_trailing(word: &[u8]) -> usize {
+    let opened = [b'(', b'[', b'{'].map(|opening| word.contains(&opening));
+    let ends = |b: &&u8| match **b {
+        b',' | b';' | b'.' => true,
+        b')' => !opened[0],
+        b']' => !opened[1],
+        b'}' => !opened[2],
+        _ => false,
+    };
+    word.len() - word.iter().rev().take_while(ends).count()
+}
+
+/// The length without the blanks at its end.
+fn trimmed(bytes: &[u8], length: usize) -> usize {
+    let blank = bytes[..length]
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_whitespace());
+    length - blank.count()
+}
+
+/// Up to the first escaped line break.
+fn break_before(bytes: &[u8]) -> usize {
+    (0..bytes.len())
+        .find(|at| is_escaped_break(&bytes[*at..]))
+        .unwrap_or(bytes.len())
+}
+
+fn parameter(bytes: &[u8], parting: &Parting) -> Range<usize> {
+    let start = parting.end;
+    let rest = &bytes[start..];
+    let ends = |at: &usize| {
+        let here = &rest[*at..];
+        let encoded = parting.sign == Sign::EncodedEquals && encoded_length(here, b"26").is_some();
+        here[0].is_ascii_whitespace() || b"\"'`<>&\\".contains(&here[0]) || encoded
+    };
+    let length = (0..rest.len()).find(ends).unwrap_or(rest.len());
+    start..start + without_trailing(&rest[..length])
+}
+
+/// The credential of a header, whose scheme may be seen.
+fn behind_scheme(bytes: &[u8], value: Range<usize>) -> Range<usize> {
+    const SCHEMES: [&[u8]; 7] = [
+        b"bearer",
+        b"basic",
+        b"token",
+        b"apikey",
+        b"digest",
+        b"negotiate",
+        b"aws4-hmac-sha256",
+    ];
+    let said = &bytes[value.clone()];
+    let scheme = said.split(|b| *b == b' ').next().unwrap_or_default();
+    let known = SCHEMES
+        .iter()
+        .position(|known| scheme.eq_ignore_ascii_case(known));
+    let blank = blanks(&said[scheme.len()..]);
+    let start = value.start + scheme.len() + blank;
+    match known {
+        Some(_) if blank == 0 => value.end..value.end,
+        // One word is all that there is to these.
+        Some(0..=3) => {
+            let length = run(&bytes[start..value.end], |b| {
+                is_base64(b) || b"-._~*".contains(&b)
+            });
+            start..start + length
+        }
+        Some(_) => start..value.end,
+        None => value,
+    }
+}
