@@ -33,6 +33,15 @@ impl fmt::Display for BootId {
     }
 }
 
+/// The kernel that a boot ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// Its own name for this start of the machine.
+    pub boot: String,
+    /// Milliseconds it had run at the boot's first event.
+    pub began_ms: u64,
+}
+
 /// How a boot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

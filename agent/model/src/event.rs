@@ -1,9 +1,12 @@
 //! The one event stream: the only truth about a boot.
 
 use crate::boot::BootId;
+use crate::drift::Drifted;
+use crate::expected::Expected;
 use crate::facts::InstanceFacts;
 use crate::fault::Fault;
 use crate::outcome::Outcome;
+use crate::outward::Outward;
 use crate::phase::Phase;
 use crate::time::Timestamp;
 use crate::transfer::Fetched;
@@ -37,6 +40,13 @@ pub enum Event {
         /// What was started: `boot`, `rehearse`, …
         command: String,
     },
+    /// How long the machine's kernel has run, so that the boot can be put beside what was before it.
+    KernelKnown {
+        /// The kernel's own name for this start of the machine (`/proc/sys/kernel/random/boot_id`).
+        boot: String,
+        /// Milliseconds since its start, by its clock, which never steps.
+        uptime_ms: u64,
+    },
     /// Who this instance is.
     InstanceKnown {
         /// Its facts.
@@ -56,6 +66,11 @@ pub enum Event {
         source: String,
         /// Digest over the configuration's exact bytes.
         digest: String,
+    },
+    /// What the node is expected to have once it is booted.
+    NodeExpected {
+        /// That.
+        expected: Box<Expected>,
     },
     /// A phase's predecessors are done and it begins.
     PhaseStarted {
@@ -149,19 +164,21 @@ pub enum Event {
         calls: BTreeMap<String, u64>,
     },
     /// Terminal: the node is ready. Nothing of the boot follows; only what is noticed of the ready node later:
-    /// [`Event::ConditionLost`] and [`Event::ConditionRegained`].
+    /// [`Event::ConditionLost`], [`Event::ConditionRegained`] and [`Event::DriftChanged`].
+    /// Terminal: the node is ready. Nothing of the boot follows; only what is noticed of the ready node later,
+    /// [`Event::ConditionLost`] and [`Event::ConditionRegained`], and what is told to the outside.
     BootReady {
         /// How many steps changed something.
         changed: usize,
     },
-    /// Terminal: the boot failed. No event of this boot follows.
+    /// Terminal: the boot failed. Nothing of the boot follows; only what is told to the outside.
     BootFailed {
         /// The phase it failed in.
         phase: Phase,
         /// Why.
         fault: Fault,
     },
-    /// Terminal: the boot was told to stop. No event of this boot follows.
+    /// Terminal: the boot was told to stop. Nothing of the boot follows; only what is told to the outside.
     BootStopped {
         /// Why, as a fault so that it carries a code.
         fault: Fault,
@@ -184,6 +201,31 @@ pub enum Event {
         /// For how long it was lost, in milliseconds.
         lost_ms: u64,
     },
+    /// What the agent wrote or enabled is not as it left it, or is so again: all there is of it now.
+    DriftChanged {
+        /// What drifted; at most [`crate::drift::MOST_NAMED`].
+        drifted: Vec<Drifted>,
+        /// How many there are beyond those.
+        more: usize,
+    },
+    /// The outside was told how the boot ended.
+    Told {
+        /// What.
+        what: Outward,
+        /// Where it is to be found, or who was told.
+        to: String,
+        /// How long that took, in milliseconds.
+        took_ms: u64,
+    },
+    /// The outside was not told how the boot ended, though it should have been.
+    NotTold {
+        /// What.
+        what: Outward,
+        /// Why.
+        fault: Fault,
+        /// Whether an earlier boot of this instance said the same already, so that it is no news.
+        known: bool,
+    },
     /// A kind written by a newer agent.
     #[serde(other)]
     Unknown,
@@ -202,8 +244,13 @@ impl Event {
     pub fn is_of_ready_node(&self) -> bool {
         matches!(
             self,
-            Self::ConditionLost { .. } | Self::ConditionRegained { .. }
+            Self::ConditionLost { .. } | Self::ConditionRegained { .. } | Self::DriftChanged { .. }
         )
+    }
+
+    /// Whether it is of what is told to the outside, which follows the end of a boot and is no part of it.
+    pub fn is_told_outside(&self) -> bool {
+        matches!(self, Self::Told { .. } | Self::NotTold { .. })
     }
 
     /// Whether a slow reader may miss it.

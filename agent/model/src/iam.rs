@@ -33,7 +33,7 @@ pub enum Caller {
     ControlPlane,
     /// Any other node.
     Worker,
-    /// A person with `quake-agent volumes` on a workstation.
+    /// A person with `quake-agent volumes` or `quake-agent fleet` on a workstation.
     Operator,
 }
 
@@ -171,7 +171,8 @@ mod tests {
             let read = GRANTS
                 .iter()
                 .filter(of)
-                .filter(|grant| matches!(grant.reach, Reach::Objects(_)));
+                .filter(|grant| matches!(grant.reach, Reach::Objects(_)))
+                .filter(|grant| grant.actions.contains(&"s3:GetObject"));
             for path in read.flat_map(Grant::paths) {
                 assert!(
                     listed.iter().any(|pattern| is_like(path, pattern)),
@@ -190,6 +191,15 @@ mod tests {
             .flat_map(Grant::paths)
             .any(|path| is_like(key, &format!("c.example/{path}")));
         assert!(!reads);
+    }
+
+    #[test]
+    fn a_node_writes_its_report_and_nothing_else_of_the_store() {
+        let writes = GRANTS
+            .iter()
+            .filter(|grant| grant.actions.contains(&"s3:PutObject"));
+        let paths: Vec<&str> = writes.flat_map(Grant::paths).copied().collect();
+        assert_eq!(paths, ["boot-reports/*"]);
     }
 
     #[test]

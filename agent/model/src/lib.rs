@@ -5,14 +5,18 @@
 
 pub mod backoff;
 pub mod boot;
+pub mod boot_report;
 pub mod digest;
+pub mod drift;
 pub mod event;
+pub mod expected;
 pub mod facts;
 pub mod fault;
 pub mod iam;
 pub mod location;
 pub mod loss;
 pub mod outcome;
+pub mod outward;
 pub mod phase;
 pub mod ports;
 pub mod record;

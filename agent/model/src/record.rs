@@ -3,7 +3,9 @@
 
 use crate::boot::BootId;
 pub use crate::boot::BootState;
+use crate::drift::Drift;
 use crate::event::{Envelope, Event};
+use crate::expected::Expected;
 use crate::facts::InstanceFacts;
 use crate::fault::Fault;
 use crate::loss::Losses;
@@ -101,6 +103,15 @@ pub struct SpecRecord {
     pub digest: String,
 }
 
+/// The kernel that a boot ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// Its own name for this start of the machine.
+    pub boot: String,
+    /// Milliseconds it had run at the boot's first event.
+    pub began_ms: u64,
+}
+
 /// Everything true of a boot so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record {
@@ -116,14 +127,20 @@ pub struct Record {
     pub started: Timestamp,
     /// When the last event happened.
     pub updated: Timestamp,
-    /// Milliseconds of the last event.
+    /// Milliseconds of the last event. What is told to the outside after the boot does not count: it makes no boot longer.
     pub elapsed_ms: u64,
     /// How it stands.
     pub state: BootState,
+    /// The machine's kernel.
+    #[serde(default)]
+    pub kernel: Option<KernelRecord>,
     /// Who this is.
     pub instance: Option<InstanceFacts>,
     /// What it is to be.
     pub spec: Option<SpecRecord>,
+    /// What it is expected to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// The phases.
     pub phases: BTreeMap<Phase, PhaseRecord>,
     /// Finished steps, in order.
@@ -136,6 +153,9 @@ pub struct Record {
     /// What does not hold any more since the node was ready.
     #[serde(default)]
     pub losses: Losses,
+    /// What is not as the agent left it.
+    #[serde(default)]
+    pub drift: Drift,
     /// Cloud calls.
     pub calls: BTreeMap<String, u64>,
     /// Why it failed or stopped.
@@ -147,9 +167,44 @@ impl Record {
     pub fn fold(&mut self, envelope: &Envelope) {
         self.seq = envelope.seq;
         self.updated = envelope.at;
-        self.elapsed_ms = envelope.elapsed_ms;
+        if !envelope.event.is_told_outside() {
+            self.elapsed_ms = envelope.elapsed_ms;
+        }
         self.transfers.fold(envelope);
         self.losses.fold(envelope);
+        self.drift.fold(envelope);
+        match &envelope.event {
+            Event::BootStarted { .. }
+            | Event::KernelKnown { .. }
+            | Event::InstanceKnown { .. }
+            | Event::SpecKnown { .. }
+            | Event::NodeExpected { .. } => self.fold_known(envelope),
+            Event::CallsCounted { calls } => self.calls.clone_from(calls),
+            Event::Warning { .. }
+            | Event::NotTold { .. }
+            | Event::BootReady { .. }
+            | Event::BootFailed { .. }
+            | Event::BootStopped { .. } => self.fold_end(&envelope.event),
+            Event::PhaseStarted { .. }
+            | Event::PhasePlanned { .. }
+            | Event::PhaseDone { .. }
+            | Event::PhaseFailed { .. }
+            | Event::StepStarted { .. }
+            | Event::StepDone { .. }
+            | Event::Waiting { .. } => self.fold_phase(envelope),
+            Event::Progress { .. }
+            | Event::AssetFetched(_)
+            | Event::ReadAhead { .. }
+            | Event::Told { .. }
+            | Event::ConditionLost { .. }
+            | Event::ConditionRegained { .. }
+            | Event::DriftChanged { .. }
+            | Event::Unknown => {}
+        }
+    }
+
+    /// Folds what is known of the boot, its machine and its node.
+    fn fold_known(&mut self, envelope: &Envelope) {
         match &envelope.event {
             Event::BootStarted {
                 boot,
@@ -161,6 +216,12 @@ impl Record {
                 self.command.clone_from(command);
                 self.started = envelope.at;
                 self.phases = all_pending();
+            }
+            Event::KernelKnown { boot, uptime_ms } => {
+                self.kernel = Some(KernelRecord {
+                    boot: boot.clone(),
+                    began_ms: uptime_ms.saturating_sub(envelope.elapsed_ms),
+                });
             }
             Event::InstanceKnown { instance } => self.instance = Some(instance.clone()),
             Event::SpecKnown {
@@ -180,8 +241,16 @@ impl Record {
                     digest: digest.clone(),
                 });
             }
+            Event::NodeExpected { expected } => self.expected = Some((**expected).clone()),
+            _ => {}
+        }
+    }
+
+    /// Folds a warning, or how the boot ended. What the outside was not told is a warning too, unless it is known already.
+    fn fold_end(&mut self, event: &Event) {
+        match event {
             Event::Warning { fault } => self.warnings.push(fault.clone()),
-            Event::CallsCounted { calls } => self.calls.clone_from(calls),
+            Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {
                 self.state = BootState::Failed;
@@ -191,19 +260,7 @@ impl Record {
                 self.state = BootState::Stopped;
                 self.fault = Some(fault.clone());
             }
-            Event::PhaseStarted { .. }
-            | Event::PhasePlanned { .. }
-            | Event::PhaseDone { .. }
-            | Event::PhaseFailed { .. }
-            | Event::StepStarted { .. }
-            | Event::StepDone { .. }
-            | Event::Waiting { .. } => self.fold_phase(envelope),
-            Event::Progress { .. }
-            | Event::AssetFetched(_)
-            | Event::ReadAhead { .. }
-            | Event::ConditionLost { .. }
-            | Event::ConditionRegained { .. }
-            | Event::Unknown => {}
+            _ => {}
         }
     }
 
@@ -300,6 +357,11 @@ impl Record {
         self.state == BootState::Ready && self.losses.is_empty()
     }
 
+    /// Milliseconds that the kernel had run at the boot's first event, where that is known.
+    pub fn began_ms(&self) -> Option<u64> {
+        self.kernel.as_ref().map(|kernel| kernel.began_ms)
+    }
+
     /// How many steps changed something on the node.
     pub fn writes(&self) -> usize {
         self.steps
@@ -326,91 +388,4 @@ fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fault::Code;
-
-    fn envelope(seq: u64, event: Event) -> Envelope {
-        Envelope {
-            seq,
-            at: Timestamp(1000 + seq),
-            elapsed_ms: seq,
-            event,
-        }
-    }
-
-    fn started() -> Event {
-        let boot = BootId::new(Timestamp(0), 1);
-        Event::BootStarted {
-            boot,
-            version: "0".into(),
-            command: "boot".into(),
-        }
-    }
-
-    #[test]
-    fn a_boot_that_never_ended_is_not_ready_and_exits_as_temporary() {
-        let mut record = Record::default();
-        record.fold(&envelope(1, started()));
-        assert_eq!(
-            (
-                record.is_terminal(),
-                record.is_ready(),
-                record.exit_status()
-            ),
-            (false, false, 75)
-        );
-    }
-
-    #[test]
-    fn the_exit_status_is_that_of_the_faults_class() {
-        let mut record = Record::default();
-        let fault = Fault::new(Code::StorageVolumeConflict, "two volumes");
-        record.fold(&envelope(
-            1,
-            Event::BootFailed {
-                phase: Phase::Storage,
-                fault,
-            },
-        ));
-        assert_eq!(record.exit_status(), 80);
-    }
-
-    #[test]
-    fn a_wait_is_unmet_until_its_step_is_done() {
-        let mut record = Record::default();
-        record.fold(&envelope(1, started()));
-        let step = "assets:kubelet".to_owned();
-        let waiting = Event::Waiting {
-            phase: Phase::Assets,
-            step: step.clone(),
-            attempt: 1,
-            retry_in_ms: 5,
-            deadline_in_ms: 50,
-            fault: Fault::new(Code::AssetsUnreachable, "no mirror answered"),
-        };
-        record.fold(&envelope(2, waiting));
-        assert!(record.phases[&Phase::Assets].unmet.contains_key(&step));
-        let phase = Phase::Assets;
-        record.fold(&envelope(
-            3,
-            Event::StepDone {
-                phase,
-                step,
-                outcome: Outcome::Changed,
-                took_ms: 1,
-            },
-        ));
-        assert!(record.phases[&Phase::Assets].unmet.is_empty());
-        assert_eq!(record.writes(), 1);
-    }
-
-    #[test]
-    fn the_state_never_goes_back() {
-        let mut record = Record::default();
-        for (seq, phase) in [(1, Phase::Assets), (2, Phase::Config)] {
-            record.fold(&envelope(seq, Event::PhaseStarted { phase }));
-        }
-        assert_eq!(record.state, BootState::Preparing);
-    }
-}
+mod tests;

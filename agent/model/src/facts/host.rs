@@ -58,6 +58,24 @@ pub struct FileFacts {
     pub modified_us: u64,
 }
 
+/// What tells that something at a path was touched, without reading it. Two equal stamps of a path are of the same bytes:
+/// whatever changes a file, its mode or its owner also sets the time of its inode's change, which nobody can set back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its inode's number.
+    pub inode: u64,
+    /// Its mode, with the bits that say what it is.
+    pub mode: u32,
+    /// Who owns it.
+    pub owner: Owner,
+    /// When its bytes were changed, in nanoseconds since the epoch.
+    pub modified_ns: i128,
+    /// When its inode was changed, in nanoseconds since the epoch.
+    pub changed_ns: i128,
+}
+
 /// How a file placed from the store compares with what is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {

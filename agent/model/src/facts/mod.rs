@@ -3,14 +3,23 @@
 mod host;
 mod instance;
 mod network;
+mod start;
 mod storage;
+mod survey;
 mod unit;
 
-pub use host::{EntryKind, FileFacts, OsFacts, Owner, Placed};
+pub use host::{EntryKind, FileFacts, FileStamp, OsFacts, Owner, Placed};
 pub use instance::{InstanceFacts, InstanceState, InstanceView};
 pub use network::{AddressFacts, LinkFacts, NetworkFacts, RouteFacts};
+pub use start::{SystemdTimes, UnitTimes};
 pub use storage::{
     Attachment, AttachmentState, DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts,
     MountFacts, NewFilesystem, Over, VolumeFacts, VolumeState,
+};
+pub use survey::{
+    ClockFacts, DeviceSeen, EntryFacts, Listener, MetadataSeen, NameSeen, NodeCondition,
+    NodeObject, PermissionSeen, Permitted, PodSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen,
+    SURVEY_FILE, SURVEY_SCHEMA, Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, Unseen,
+    UserDataSeen, WantedFile, WantedPart,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};

@@ -43,6 +43,57 @@ impl Class {
         }
     }
 
+    /// Every class, in the order of the reference: from what heals by itself to what is ours to mend.
+    pub const ALL: &[Self] = &[
+        Self::NotYet,
+        Self::Transient,
+        Self::Conflict,
+        Self::Denied,
+        Self::Invalid,
+        Self::Refused,
+        Self::Bug,
+    ];
+
+    /// What kind of failure it is, as a clause an operator can read.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::NotYet => "what is waited for has not happened by its deadline",
+            Self::Transient => "the world hiccupped: a throttle, a 5xx, a time-out",
+            Self::Conflict => "someone else changed the world meanwhile",
+            Self::Denied => "IAM or the kernel said no",
+            Self::Invalid => "the spec or the bytes are wrong",
+            Self::Refused => "going on could destroy data or split a cluster",
+            Self::Bug => "an invariant of the agent is broken",
+        }
+    }
+
+    /// What the agent does about it in a boot, and what then becomes of the boot.
+    pub fn handling(self) -> &'static str {
+        match self {
+            Self::NotYet => {
+                "waits for it until the phase's deadline; then the boot fails, and systemd starts the agent again"
+            }
+            Self::Transient => {
+                "tries again with growing pauses until the deadline; then the boot fails, and systemd starts the agent again"
+            }
+            Self::Conflict => {
+                "looks afresh and plans the phase anew, three times; then the boot fails, and systemd starts the agent again"
+            }
+            Self::Denied => {
+                "tries again for half a minute, as new permissions take some time; then the boot fails and is not started again by itself"
+            }
+            Self::Invalid => {
+                "ends the boot at once; it is not started again by itself, as only a change of what is wrong helps"
+            }
+            Self::Refused => {
+                "ends the boot at once and touches nothing; it is not started again by itself, as a person has to decide"
+            }
+            Self::Bug => {
+                "ends the boot at once; it is not started again by itself: please report it"
+            }
+        }
+    }
+
     /// The word for this class.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,9 +2,12 @@
 
 mod catalog;
 mod class;
+mod page;
+mod sample;
 
 pub use catalog::{Code, Entry};
 pub use class::Class;
+pub use page::Page;
 
 use crate::redact::scrub;
 use serde::{Deserialize, Serialize};

@@ -114,6 +114,20 @@ pub const GRANTS: &[Grant] = &[
         why: "storage: whether etcd was made before, and when, so that a blank volume is not taken for a new one",
     },
     Grant {
+        sid: "QuakeWriteBootReport",
+        actions: &["s3:PutObject"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Objects(&["boot-reports/*"]),
+        why: "after the boot: leave its report, for quake-agent fleet",
+    },
+    Grant {
+        sid: "QuakeReadBootReports",
+        actions: &["s3:GetObject"],
+        callers: &[Operator],
+        reach: Reach::Objects(&["boot-reports/*"]),
+        why: "fleet: how the nodes of the cluster booted",
+    },
+    Grant {
         sid: "QuakeListStateStore",
         actions: &["s3:ListBucket"],
         callers: &[Worker],
@@ -149,7 +163,7 @@ pub const GRANTS: &[Grant] = &[
         sid: "QuakeListStateStore",
         actions: &["s3:ListBucket"],
         callers: &[Operator],
-        reach: Reach::Names(&["cluster.spec", "pki/issued/ca/*"]),
-        why: "volumes explain: the newest serial of the authority; and to tell an absent object from a refusal",
+        reach: Reach::Names(&["boot-reports/*", "cluster.spec", "pki/issued/ca/*"]),
+        why: "fleet: which nodes left a report; volumes explain: the newest serial of the authority; and to tell an absent object from a refusal",
     },
 ];

@@ -1,7 +1,7 @@
 //! Files of the node.
 
 use super::PortError;
-use crate::facts::{FileFacts, OsFacts};
+use crate::facts::{FileFacts, FileStamp, OsFacts};
 use crate::step::WriteFile;
 use std::future::Future;
 
@@ -27,6 +27,17 @@ pub trait Files {
         path: &str,
         limit: u64,
     ) -> impl Future<Output = Result<Option<FileFacts>, PortError>> + Send;
+
+    /// Stamps each of the paths, in their order, reading none of them; `None` where nothing stands. It is asked for many at
+    /// once and often.
+    ///
+    /// # Errors
+    ///
+    /// `Io` or `Denied`, of the first path that cannot be looked at.
+    fn stamp_files(
+        &self,
+        paths: &[String],
+    ) -> impl Future<Output = Result<Vec<Option<FileStamp>>, PortError>> + Send;
 
     /// Lists the names in a directory, sorted; empty when it does not exist.
     ///

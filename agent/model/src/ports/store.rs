@@ -41,6 +41,18 @@ pub trait Objects {
         &self,
         location: &Location,
     ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
+
+    /// Writes one object, whole: a reader sees what was there before or all of this. What HTTP calls its bytes is
+    /// `content_type`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Objects::read_object`], without `Missing`; `NoSpace` or `Io` in a directory.
+    fn write_object(
+        &self,
+        object: &Object,
+        content_type: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 
 /// Called with the bytes received so far and the bytes in all, where known.

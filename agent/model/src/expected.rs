@@ -1,0 +1,88 @@
+//! What a node is expected to have once it is booted, without secrets: the part of the spec that can be compared with
+//! the machine later, by someone who has neither the state store nor the user data.
+
+use serde::{Deserialize, Serialize};
+
+/// What a node is expected to have. Fields that an older agent did not write are empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Expected {
+    /// The front end that the spec came from, `kube_env` or `kops`.
+    pub dialect: String,
+    /// The name kubelet registers the node with; empty where kubelet finds it itself.
+    pub node_name: String,
+    /// Where the cluster's objects are in the state store.
+    pub config_base: String,
+    /// The container runtime's word, `docker` or `containerd`.
+    pub runtime: String,
+    /// The units that the node cannot do without.
+    pub units: Vec<String>,
+    /// The hosts of the API server, the one kubelet uses first.
+    pub api_servers: Vec<String>,
+    /// Names that must resolve before kubelet can register.
+    pub names: Vec<String>,
+    /// The pod network.
+    pub network: ExpectedNetwork,
+    /// kubelet's flags that are compared with the machine, as `name=value`.
+    pub kubelet_flags: Vec<String>,
+    /// kubelet's kubeconfig.
+    pub kubeconfig: String,
+    /// Static pods that are to run here, by component.
+    pub static_pods: Vec<String>,
+    /// Where kubelet reads static pods.
+    pub manifest_directory: String,
+    /// Health checks of components on this node: the component, a blank, the URL.
+    pub probes: Vec<String>,
+    /// etcd's members of this node.
+    pub etcd: Vec<ExpectedMember>,
+    /// Pinned files.
+    pub assets: Vec<ExpectedAsset>,
+    /// Where etcd's backups are, by etcd cluster.
+    pub backups: Vec<String>,
+    /// Hosts that a proxy must not stand before.
+    pub no_proxy: Vec<String>,
+    /// Whether a proxy is asked for.
+    pub proxied: bool,
+}
+
+/// The pod network that is expected.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedNetwork {
+    /// Its word in the spec, such as `calico`.
+    pub name: String,
+    /// Who writes its configuration: `agent`, `runtime` (from a template) or `daemon-set`.
+    pub writer: String,
+    /// The directory of its configuration.
+    pub directory: String,
+    /// The directory of its plugins.
+    pub plugins: String,
+    /// The files that the agent writes in that directory.
+    pub files: Vec<String>,
+}
+
+/// A member of an etcd cluster that runs on this node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedMember {
+    /// The etcd cluster, such as `main`.
+    pub cluster: String,
+    /// The members of that cluster, in the spec's order.
+    pub members: Vec<String>,
+    /// The instance groups that run them, in the same order; empty where the spec does not say.
+    pub groups: Vec<String>,
+}
+
+/// A pinned file that is expected.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedAsset {
+    /// Its name, such as `kubelet`.
+    pub name: String,
+    /// Its digest, `sha256:…`.
+    pub digest: String,
+    /// The hosts of its mirrors, in their order.
+    pub hosts: Vec<String>,
+    /// Where it is placed; empty where it is unpacked or imported.
+    pub paths: Vec<String>,
+}

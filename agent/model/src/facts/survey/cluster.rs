@@ -1,0 +1,97 @@
+//! What runs on the node, and how the cluster sees it.
+
+use crate::facts::ProbeFacts;
+use serde::{Deserialize, Serialize};
+
+/// A component that was asked for its health.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeSeen {
+    /// The component, such as `kubelet` or `kube-apiserver`.
+    pub component: String,
+    /// Where it was asked.
+    pub url: String,
+    /// What it answered.
+    pub answer: ProbeFacts,
+}
+
+/// The container runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuntimeSeen {
+    /// `containerd` or `docker`.
+    pub name: String,
+    /// Its version, where it answered.
+    pub version: Option<String>,
+    /// Why it did not answer.
+    pub error: Option<String>,
+    /// The names of its images; `None` where they were not listed.
+    pub images: Option<Vec<String>>,
+    /// What is wrong with its configuration as it reads it, one line each.
+    pub configuration_problems: Vec<String>,
+    /// Its pods; `None` where they were not listed.
+    pub pods: Option<Vec<PodSeen>>,
+}
+
+/// A container of a pod as the runtime shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodSeen {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub name: String,
+    /// The container's name.
+    pub container: String,
+    /// Its image.
+    pub image: String,
+    /// Such as `running`, `exited` or `created`.
+    pub state: String,
+    /// How it ended, where it did.
+    pub exit_code: Option<i32>,
+    /// How often it was started again.
+    pub restarts: u32,
+}
+
+/// The node's object in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeObject {
+    /// Its name.
+    pub name: String,
+    /// Its conditions.
+    pub conditions: Vec<NodeCondition>,
+    /// Its taints.
+    pub taints: Vec<TaintSeen>,
+    /// Such as `aws:///us-west-2a/i-0abc`; empty until a cloud controller writes it.
+    pub provider_id: String,
+    /// kubelet's version as it registered.
+    pub kubelet_version: String,
+    /// The API server's version, where it was asked.
+    pub server_version: String,
+    /// How many pods it may run.
+    pub pods: u32,
+}
+
+/// A condition of the node's object.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeCondition {
+    /// Such as `Ready`.
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Such as `KubeletNotReady`.
+    pub reason: String,
+    /// What the node says.
+    pub message: String,
+}
+
+/// A taint of the node's object.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaintSeen {
+    /// Its key.
+    pub key: String,
+    /// Its effect, such as `NoSchedule`.
+    pub effect: String,
+}

@@ -1,0 +1,210 @@
+//! All that is told of a code, in one value: `quake-agent explain` prints it and `cargo xtask faults` writes it, so the two
+//! cannot differ. Nothing in it is of one boot; what one boot saw is in its [`super::Fault`].
+
+use super::sample::sample_of;
+use super::{Class, Code};
+use crate::iam::{GRANTS, Grant};
+use crate::phase::{PHASES, Phase};
+
+/// How many near codes a page names.
+const NEAR: usize = 4;
+
+/// What is told of one code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The code.
+    pub code: Code,
+    /// Its class, which says what the agent does about it.
+    pub class: Class,
+    /// Why it matters.
+    pub why: &'static str,
+    /// What to do about it, in general.
+    pub remedy: &'static str,
+    /// The phase that it is named after; `None` where any phase may come to it, or none.
+    pub phase: Option<Phase>,
+    /// What IAM has to allow, where that is what is missing.
+    pub actions: &'static [&'static str],
+    /// The first line of such a fault, with values made up.
+    pub sample: Option<&'static str>,
+    /// Codes that are taken for this one, the nearest first.
+    pub near: Vec<Code>,
+}
+
+impl Code {
+    /// This code's page.
+    pub fn page(self) -> Page {
+        let entry = self.entry();
+        Page {
+            code: self,
+            class: entry.class,
+            why: entry.why,
+            remedy: entry.remedy,
+            phase: Phase::from_name(self.area()),
+            actions: actions_of(self),
+            sample: sample_of(self),
+            near: near(self),
+        }
+    }
+
+    /// The name of its section in `docs/operations.md`.
+    pub fn anchor(self) -> String {
+        self.entry().code.replace('.', "-")
+    }
+}
+
+impl Page {
+    /// The phase in words.
+    pub fn phase_text(&self) -> String {
+        match self.phase {
+            Some(phase) => format!("{phase}, which is done when {}", phase.row().done_when),
+            None => "any".to_owned(),
+        }
+    }
+
+    /// What cannot begin while this fault stands.
+    pub fn blocks(&self) -> Vec<Phase> {
+        let Some(phase) = self.phase else {
+            return Vec::new();
+        };
+        let mut blocked = vec![phase];
+        // The table is in an order in which each phase stands behind those it waits for.
+        for row in PHASES {
+            if row.after.iter().any(|before| blocked.contains(before)) {
+                blocked.push(row.phase);
+            }
+        }
+        blocked.remove(0);
+        blocked
+    }
+
+    /// The line that an operator sees, with values made up.
+    pub fn sample_line(&self) -> Option<String> {
+        let sample = self.sample?;
+        Some(format!("{}: {sample}", self.code))
+    }
+
+    /// Why the agent wants each of the actions, once for each purpose.
+    pub fn grants(&self) -> Vec<(&'static str, &'static Grant)> {
+        let mut found: Vec<(&'static str, &'static Grant)> = Vec::new();
+        for action in self.actions {
+            for grant in GRANTS.iter().filter(|grant| grant.actions.contains(action)) {
+                let is_known = |(_, known): &(_, &Grant)| known.why == grant.why;
+                if !found.iter().any(is_known) && concerns(grant, self.phase) {
+                    found.push((action, grant));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a grant is for what the phase does: its reason begins with the phases it is for.
+fn concerns(grant: &Grant, phase: Option<Phase>) -> bool {
+    let of_a_phase = |clause: &str| {
+        let (word, _) = clause.split_once(':').unwrap_or_default();
+        Phase::from_name(word.trim())
+    };
+    let mut named = grant.why.split(';').filter_map(of_a_phase);
+    phase.is_some_and(|phase| named.any(|found| found == phase))
+}
+
+/// What IAM has to allow for a code to go away.
+fn actions_of(code: Code) -> &'static [&'static str] {
+    match code {
+        Code::IdentityDescribeDenied => &["ec2:DescribeInstances"],
+        Code::StorageDescribeDenied => &["ec2:DescribeVolumes", "ec2:DescribeInstances"],
+        Code::StorageAttachDenied => &["ec2:AttachVolume"],
+        Code::StorageTagDenied => &[
+            "ec2:CreateTags",
+            "ec2:DeleteTags",
+            "ec2:ModifyInstanceAttribute",
+        ],
+        Code::ConfigStoreDenied | Code::CredentialsDenied => &["s3:GetObject", "s3:ListBucket"],
+        _ => &[],
+    }
+}
+
+/// The codes that are most like this one, by the words of their names and by their area.
+fn near(code: Code) -> Vec<Code> {
+    let at = |code: Code| Code::ALL.iter().position(|other| *other == code);
+    let own = at(code).unwrap_or_default();
+    let words = words(code);
+    let mut others: Vec<(usize, usize, Code)> = Code::ALL
+        .iter()
+        .filter(|other| **other != code)
+        .filter_map(|other| {
+            let shared = self::words(*other)
+                .iter()
+                .filter(|word| words.contains(word))
+                .count();
+            let is_near = shared > 0 || other.area() == code.area();
+            let likeness = 2 * shared + usize::from(other.area() == code.area());
+            is_near.then(|| {
+                (
+                    likeness,
+                    at(*other).unwrap_or_default().abs_diff(own),
+                    *other,
+                )
+            })
+        })
+        .collect();
+    others.sort_by_key(|(likeness, apart, _)| (std::cmp::Reverse(*likeness), *apart));
+    others.truncate(NEAR);
+    others.into_iter().map(|(_, _, other)| other).collect()
+}
+
+/// The words of a code's name behind its area.
+fn words(code: Code) -> Vec<&'static str> {
+    let name = code.entry().code;
+    let (_, rest) = name.split_once('.').unwrap_or(("", name));
+    rest.split('-').filter(|word| word.len() > 2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_code_has_a_sample_that_is_no_other_codes() {
+        let mut seen = BTreeSet::new();
+        for code in Code::ALL {
+            let sample = sample_of(*code).unwrap_or_else(|| panic!("{code} has no sample"));
+            assert!(seen.insert(sample), "{code}: {sample}");
+            assert!(!sample.ends_with('.'), "{code}: {sample}");
+        }
+    }
+
+    #[test]
+    fn what_is_denied_by_iam_names_actions_that_the_policies_have() {
+        for code in Code::ALL {
+            let page = code.page();
+            let granted = |action: &&str| GRANTS.iter().any(|grant| grant.actions.contains(action));
+            assert!(page.actions.iter().all(granted), "{code}");
+            assert_eq!(page.actions.is_empty(), page.grants().is_empty(), "{code}");
+        }
+        let attach = Code::StorageAttachDenied.page();
+        let reasons: Vec<&str> = attach.grants().iter().map(|(_, it)| it.why).collect();
+        assert_eq!(
+            reasons,
+            ["storage: attach the chosen etcd volume to this instance"]
+        );
+    }
+
+    #[test]
+    fn a_code_is_near_to_those_of_the_same_words_and_never_to_itself() {
+        let near = Code::AssetsUnreachable.page().near;
+        assert!(near.contains(&Code::ConfigStoreUnreachable), "{near:?}");
+        for code in Code::ALL {
+            let near = code.page().near;
+            assert!(!near.is_empty() && !near.contains(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_storage_keeps_files_and_what_follows_from_beginning() {
+        let blocked = Code::StorageVolumeHeld.page().blocks();
+        assert_eq!(blocked, [Phase::Files, Phase::Services, Phase::Ready]);
+        assert!(Code::BootInternal.page().blocks().is_empty());
+    }
+}

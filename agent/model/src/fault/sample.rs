@@ -1,0 +1,128 @@
+//! A line of each code as an operator meets it, with values made up: to be recognised, and to be searched for.
+
+use super::Code;
+
+/// The first line of such a fault. The summaries of real ones are written where they arise; these only look alike.
+const SAMPLES: &str = r#"
+identity.imds-unreachable: the metadata service does not answer: http://169.254.169.254/latest/api/token: no answer within 2 s
+identity.imds-disabled: the metadata service refused a token: http://169.254.169.254/latest/api/token answered 403
+identity.imds-malformed: the instance identity document is no JSON
+identity.role-missing: the instance has no role: meta-data/iam/security-credentials/ is empty
+identity.tags-pending: EC2 does not show the cluster's tags on i-0a1b2c3d4e5f yet
+identity.describe-denied: ec2:DescribeInstances answered UnauthorizedOperation
+identity.instance-unknown: EC2 does not show i-0a1b2c3d4e5f yet
+identity.clock-skew: the local clock is 1260 s behind AWS: ec2:DescribeInstances answered RequestExpired
+identity.os-unknown: /etc/os-release does not exist
+config.user-data-unusable: the user data of i-0a1b2c3d4e5f has no kube_env.yaml
+config.yaml-syntax: instancegroup/nodes:14:3 a mapping has another indentation than its first key
+config.yaml-too-large: cluster.spec expands to more than 100000 nodes
+config.wrong-type: cluster.spec:31:18 spec.kubelet.maxPods is text, and should be a number
+config.unknown-key: cluster.spec:40:5 spec.kubelet.maxPod is no key that is read here
+config.missing-key: kube_env.yaml:1:1 InstanceGroupName is missing
+config.unknown-role: instancegroup/nodes:9:9 spec.role is Worker
+config.role-disagrees: the instance group says Node, and the launch says control-plane
+config.cluster-spec-missing: s3://state-store/c.example.com/cluster.spec does not exist
+config.instance-group-missing: s3://state-store/c.example.com/instancegroup/nodes does not exist
+config.drift: cluster.spec has changed since launch
+config.asset-malformed: kube_env.yaml:7:5 names "kubelet", which is not digest@url
+config.digest-refused: kube_env.yaml:7:5 pins kubelet by MD5
+config.weak-digest: kube_env.yaml pins 4 assets by SHA-1
+config.location-unusable: kube_env.yaml:3:13 ConfigBase is gs://state-store, which this agent does not read
+config.unsupported: cluster.spec:22:5 networking.cilium is not brought up by this agent
+config.object-missing: s3://state-store/c.example.com/manifests/etcd/main.yaml does not exist
+config.object-malformed: s3://state-store/c.example.com/pki/private/ca/keyset.yaml is no Keyset
+config.store-denied: s3:GetObject of s3://state-store/c.example.com/cluster.spec answered AccessDenied
+config.store-unreachable: s3:GetObject of s3://state-store/c.example.com/cluster.spec: no answer within 30 s
+config.bucket-missing: the bucket state-store does not exist
+network.module-missing: the kernel module br_netfilter was not loaded
+network.sysctl-refused: set the kernel setting net.ipv4.ip_forward to 1: the kernel said no
+network.unreadable: the interfaces cannot be listed
+storage.volume-conflict: main/a is claimed by vol-0a1b, vol-0c2d; nothing was attached
+storage.volume-elsewhere: vol-0a1b of main/a is in another zone than its member (eu-west-1b)
+storage.volume-held: vol-0a1b of main/a is attached to i-0f9e8d, which is running
+storage.volume-missing: no volume in eu-west-1a is tagged for main/a
+storage.volume-busy: vol-0a1b of main/a is detaching from i-0f9e8d, which is shutting-down
+storage.multi-attach: vol-0a1b of main/a has Multi-Attach enabled
+storage.tag-malformed: the etcd tag of vol-0a1b cannot be read; it may be main/a's
+storage.describe-denied: ec2:DescribeVolumes answered UnauthorizedOperation
+storage.attach-denied: ec2:AttachVolume of vol-0a1b answered UnauthorizedOperation
+storage.attach-failed: another instance took vol-0a1b of main/a first
+storage.cloud-unreachable: ec2:DescribeVolumes: no answer within 30 s
+storage.device-missing: no device has the serial of vol-0a1b
+storage.device-not-blank: vol-0a1b of main/a holds an LVM volume
+storage.filesystem-unusable: the filesystem of vol-0a1b of main/a is btrfs, and should be ext4
+storage.mount-occupied: /dev/nvme2n1 is mounted at /mnt/master-vol-0a1b, where vol-0a1b belongs
+storage.format-failed: mkfs.ext4 of /dev/nvme1n1 ended with exit status 1
+storage.mount-failed: mount /dev/nvme1n1 at /mnt/master-vol-0a1b: the kernel said no
+storage.mount-gone: vol-0a1b is not mounted at /mnt/master-vol-0a1b any more
+storage.filesystem-repaired: the filesystem of vol-0a1b was repaired
+storage.check-failed: e2fsck of /dev/nvme1n1 was ended by a signal
+storage.grow-failed: resize2fs of /dev/nvme1n1 ended with exit status 1
+storage.several-pins: main/a has several pinned volumes: vol-0a1b, vol-0c2d
+storage.volume-stale: vol-0a1b of main/a is older than the cluster's authority, which was made at 2020-01-03T10:05:11Z
+storage.not-encrypted: vol-0a1b of main/a is not encrypted
+storage.several-attachments: vol-0a1b of main/a is attached to i-0f9e8d, i-07a6b5
+storage.several-roles: vol-0a1b has several etcd tags; it may be main/a's
+storage.held-by-foreign: vol-0a1b of main/a is attached to i-0f9e8d, which is running and of another group
+storage.two-members: this instance holds volumes of the members a, b
+storage.no-member: the instance group control-plane-c has no etcd member in eu-west-1c
+storage.holder-ending: vol-0a1b of main/a is attached to i-0f9e8d, which is stopping
+storage.holder-stopped: vol-0a1b of main/a is attached to i-0f9e8d, which is stopped
+storage.holder-unknown: vol-0a1b of main/a is attached to i-0f9e8d, which is in an unknown state
+storage.view-inconsistent: EC2's answers about vol-0a1b of main/a contradict each other
+storage.attach-limit: no device name is free for vol-0a1b
+storage.key-denied: ec2:AttachVolume of vol-0a1b: its KMS key cannot be used
+storage.device-unreadable: /dev/nvme1n1 cannot be read: input/output error
+storage.signature-ambiguous: vol-0a1b of main/a has signatures of ext4 and xfs
+storage.data-unsigned: vol-0a1b of main/a has data and no signature of a filesystem
+storage.blank-from-snapshot: vol-0a1b of main/a is empty, and was made of snap-0e1f
+storage.data-expected: vol-0a1b of main/a is empty, and etcd was made before
+storage.foreign-cluster-data: vol-0a1b of main/a has the data of the cluster other.example.com
+storage.foreign-member-data: vol-0a1b of main/a has the data of main/b
+storage.volume-cloned: vol-0a1b of main/a says that it is vol-0c2d
+storage.legacy-unproven: vol-0a1b of main/a has data that nothing ties to this cluster
+storage.filesystem-unproven: vol-0a1b of main/a has a filesystem that holds no data of etcd
+storage.marker-missing: vol-0a1b of main/a was marked by this agent, and the mark is gone
+storage.journal-unusable: what was noted of vol-0a1b cannot be read
+storage.tag-denied: ec2:CreateTags of vol-0a1b answered UnauthorizedOperation
+storage.surplus-volumes: main/a runs on vol-0a1b; vol-0c2d has its tags too
+storage.split-bundle: events/b runs here beside another member's
+assets.digest-mismatch: kubelet has another digest than it is pinned by
+assets.not-found: kubelet is on none of its 2 mirrors
+assets.forbidden: https://mirror.example.com/kubelet answered 403
+assets.unreachable: kubelet could not be fetched: https://mirror.example.com/kubelet: nobody listens there
+assets.archive-unsafe: cni-plugins.tgz has the entry ../../etc/passwd
+assets.member-missing: cni-plugins.tgz has no file named bridge
+assets.no-space: the store has no room for kubelet: 112 MB are wanted, 40 MB are free
+assets.store-failed: kubelet is not in the store after its fetch
+assets.bundle-damaged: bundle.tar ends in the middle of kubelet
+assets.release-unknown: kops 1.9.0 does not support Kubernetes 1.15.0
+credentials.missing: pki/private/kubelet/ has no key
+credentials.malformed: s3://state-store/c.example.com/pki/issued/ca/keyset.yaml has no certificate that can be read
+credentials.denied: s3:GetObject of s3://state-store/c.example.com/pki/private/kubelet/keyset.yaml answered AccessDenied
+files.write-failed: /etc/sysconfig/kubelet is not as just written
+files.no-space: write /var/lib/kubelet/kubeconfig: no space is left
+files.occupied: a directory stands at /etc/sysconfig/kubelet
+files.overwritten: /etc/sysconfig/kubelet was changed since the agent wrote it (other contents), and is written again
+services.bus-unreachable: ask systemd for GetUnit: the bus is not there
+services.unit-unknown: systemd has no unit file for docker.service
+services.unit-failed: kubelet.service does not stay up: activating (auto-restart), exit status 255, restarted 5 times
+services.unit-starting: the job to bring up docker.service still ran after 90 s
+services.image-failed: the runtime did not take protokube.tar.gz
+services.image-unusable: protokube.tar.gz is no archive of an image
+ready.cni-missing: /etc/cni/net.d has no configuration
+ready.probe-failing: kubelet is not healthy
+boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
+boot.sink-failed: events do not reach the ledger
+boot.interrupted: the agent was told to stop (SIGTERM)
+boot.report-denied: s3:PutObject on s3://state-store/c.example.com/boot-reports/nodes/i-0a1b2c3d4e5f.json answered AccessDenied
+boot.report-failed: the boot report could not be left in s3://state-store/c.example.com/boot-reports/nodes within 5 s
+boot.report-unplaced: the boot ended before it knew where the state store is
+boot.internal: the node's spec is not known to a phase that needs it
+"#;
+
+/// What the sample of a code says happened.
+pub(super) fn sample_of(code: Code) -> Option<&'static str> {
+    let of_code = |line: &'static str| line.strip_prefix(code.entry().code)?.strip_prefix(": ");
+    SAMPLES.lines().find_map(of_code)
+}

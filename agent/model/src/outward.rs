@@ -1,0 +1,44 @@
+//! What is told to the outside once a boot has ended.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One thing that is told, and to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outward {
+    /// The boot's report, to the cluster's state store.
+    BootReport,
+    /// Something that only a newer agent tells.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Outward {
+    /// Its name, as the ledger has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BootReport => "boot-report",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Outward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_newer_agent_tells_reads_as_unknown() {
+        let read: Result<Outward, _> = serde_json::from_str("\"carrier-pigeon\"");
+        assert_eq!(read.ok(), Some(Outward::Unknown));
+        let text = serde_json::to_string(&Outward::BootReport).expect("it serialises");
+        assert_eq!(text, format!("\"{}\"", Outward::BootReport));
+    }
+}
