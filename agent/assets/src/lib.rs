@@ -20,6 +20,7 @@
 mod arrival;
 mod bundle;
 mod collect;
+mod digests;
 mod entries;
 mod failed;
 mod failure;
@@ -45,6 +46,7 @@ mod unpack;
 
 pub use bundle::{Bundled, Loaded, write_bundle};
 pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
+pub use digests::digest_files;
 pub use entries::{Entry, Key, Standing};
 pub use images::{ImageFeed, ListedImage};
 pub use manifest::Manifest;

@@ -8,12 +8,14 @@
 //! | [`request`] | a request, credentials in its URL, redirects |
 //! | [`response`], [`body`] | an answer as it comes |
 //! | [`connector`], [`proxy`], [`resolver`], [`tls`] | how a connection is opened |
+//! | [`peer`] | whom a connection reaches, without a request |
 //! | [`failure`] | what happened when no answer came |
 
 mod body;
 mod client;
 mod connector;
 mod failure;
+mod peer;
 mod proxy;
 mod request;
 mod resolver;
@@ -25,12 +27,14 @@ pub use body::AnswerBody;
 pub use client::{CONNECT_TIMEOUT, Client, Limits, READ_TIMEOUT, RequestBody, into_body};
 pub use failure::{HttpFailure, describe_failure, is_after_connecting, shown};
 pub use http::{HeaderMap, StatusCode, header};
+pub use peer::{Speaks, reach};
 pub use proxy::ProxySettings;
 pub use request::RequestBuilder;
 pub use resolver::Resolver;
 pub use response::Response;
 pub use settings::{
-    HttpSettings, build_endpoint_client, build_loopback_client, build_metadata_client,
+    ApiServerTrust, HttpSettings, build_api_server_client, build_endpoint_client,
+    build_loopback_client, build_metadata_client,
 };
 pub use url::Url;
 

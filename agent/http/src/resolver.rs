@@ -5,7 +5,7 @@
 //! (measured, 2026-11: glibc 2.36 binary on 2.41). hickory reads `/etc/hosts` and `/etc/resolv.conf` itself.
 
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{LookupIpStrategy, ResolverConfig};
+use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -13,7 +13,11 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tower_service::Service;
+
+/// How long one server that is asked alone may take.
+const ONE_SERVER: Duration = Duration::from_millis(1_400);
 
 /// The one resolver of every client of the agent.
 ///
@@ -38,6 +42,26 @@ impl Resolver {
             )
         });
         builder.options_mut().ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        let answer = builder.build()?.lookup_ip(name).await?;
+        Ok(answer.iter().collect())
+    }
+
+    /// Resolves a name by one name server alone, asked once, whatever `/etc/hosts` and `/etc/resolv.conf` say.
+    ///
+    /// # Errors
+    ///
+    /// Returns hickory's error when the server does not know the name or does not answer.
+    pub async fn lookup_at(self, server: IpAddr, name: &str) -> Result<Vec<IpAddr>, NetError> {
+        let servers = vec![NameServerConfig::udp_and_tcp(server)];
+        let mut builder = TokioResolver::builder_with_config(
+            ResolverConfig::from_name_servers(servers),
+            TokioRuntimeProvider::default(),
+        );
+        let options = builder.options_mut();
+        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        options.use_hosts_file = ResolveHosts::Never;
+        options.attempts = 1;
+        options.timeout = ONE_SERVER;
         let answer = builder.build()?.lookup_ip(name).await?;
         Ok(answer.iter().collect())
     }

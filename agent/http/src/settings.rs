@@ -4,7 +4,7 @@ use super::client::{Client, Limits};
 use super::connector::Connector;
 use super::proxy::{Proxies, ProxySettings};
 use super::resolver::Names;
-use super::tls::{Tls, Trust, read_bundle};
+use super::tls::{Tls, Trust, read_bundle, read_certificates, read_identity};
 use quake_model::ports::PortError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,6 +82,34 @@ pub fn build_endpoint_client(socket: Option<&Path>, limit: Duration) -> Client {
         Some(path) => Client::new(Connector::socket(path.to_owned(), limit), limits, 0),
         None => direct_client(Names::Resolved, Trust::Only(Vec::new()), limits),
     }
+}
+
+/// What a client of an API server believes, and what it proves who it is with; all PEM.
+#[derive(Clone, Copy)]
+pub struct ApiServerTrust<'a> {
+    /// The cluster's authorities, which alone are believed.
+    pub authorities: &'a [u8],
+    /// The client's certificate.
+    pub certificate: &'a [u8],
+    /// Its key.
+    pub key: &'a [u8],
+}
+
+/// Makes the client for the cluster's API server, each request and its answer within `limit`: no proxy, no redirect.
+///
+/// # Errors
+///
+/// `Malformed` when a certificate or the key cannot be read.
+pub fn build_api_server_client(
+    trust: ApiServerTrust<'_>,
+    limit: Duration,
+) -> Result<Client, PortError> {
+    let authorities = read_certificates("the cluster's authority", trust.authorities)?;
+    let identity = read_identity(trust.certificate, trust.key)?;
+    let tls = Tls::with_identity(Trust::Only(authorities), identity);
+    let proxies = Arc::new(Proxies::none());
+    let connector = Connector::network(Names::Resolved, tls, proxies, limit);
+    Ok(Client::new(connector, limits_of(limit), 0))
 }
 
 fn limits_of(limit: Duration) -> Limits {

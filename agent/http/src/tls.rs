@@ -5,7 +5,7 @@ use quake_model::ports::{Condition, PortError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -25,17 +25,38 @@ pub(crate) enum Trust {
 #[derive(Debug, Clone)]
 pub(crate) struct Tls(Arc<Settings>);
 
+/// What a client proves who it is with.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
 #[derive(Debug)]
 struct Settings {
     trust: Trust,
+    identity: Option<Identity>,
     config: OnceLock<Result<Arc<ClientConfig>, rustls::Error>>,
 }
 
 impl Tls {
     /// Nothing is read yet.
     pub(crate) fn new(trust: Trust) -> Self {
+        Self::of(trust, None)
+    }
+
+    /// The same for a client that proves who it is.
+    pub(crate) fn with_identity(trust: Trust, identity: Identity) -> Self {
+        Self::of(trust, Some(identity))
+    }
+
+    fn of(trust: Trust, identity: Option<Identity>) -> Self {
         let config = OnceLock::new();
-        Self(Arc::new(Settings { trust, config }))
+        Self(Arc::new(Settings {
+            trust,
+            identity,
+            config,
+        }))
     }
 
     /// The configuration of every connection; the first call makes it.
@@ -44,15 +65,15 @@ impl Tls {
     ///
     /// Returns the library's error when the provider lacks what TLS needs, which would be a defect of the build.
     pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
-        let made = self.0.config.get_or_init(|| make_config(&self.0.trust));
+        let made = self.0.config.get_or_init(|| make_config(&self.0));
         made.clone()
     }
 }
 
-fn make_config(trust: &Trust) -> Result<Arc<ClientConfig>, rustls::Error> {
+fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()?;
-    let builder = match trust {
+    let builder = match &settings.trust {
         // Without any authority, plain http still works, and https fails on the certificate, with its name.
         Trust::SystemAnd(extra) if extra.is_empty() => {
             builder.with_root_certificates(Arc::clone(system_roots()))
@@ -68,7 +89,12 @@ fn make_config(trust: &Trust) -> Result<Arc<ClientConfig>, rustls::Error> {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(BelieveAnyone)),
     };
-    let mut config = builder.with_no_client_auth();
+    let mut config = match &settings.identity {
+        None => builder.with_no_client_auth(),
+        Some(Identity { chain, key }) => {
+            builder.with_client_auth_cert(chain.clone(), key.clone_key())?
+        }
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -80,7 +106,7 @@ fn roots_with(mut roots: RootCertStore, extra: &[CertificateDer<'static>]) -> Ro
 
 /// The system's authorities, read once in a process. What cannot be read is left out: a distribution's bundle may hold
 /// an odd one.
-fn system_roots() -> &'static Arc<RootCertStore> {
+pub(crate) fn system_roots() -> &'static Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     ROOTS.get_or_init(|| {
         let mut roots = RootCertStore::empty();
@@ -115,6 +141,41 @@ pub(crate) fn read_bundle(path: &Path) -> Result<Vec<CertificateDer<'static>>, P
         added.map_err(|error| malformed().because(&error))?;
     }
     Ok(certificates)
+}
+
+/// Reads certificates of PEM text; `what` names them in the error.
+///
+/// # Errors
+///
+/// `Malformed` when there is none, or one that cannot be read.
+pub(crate) fn read_certificates(
+    what: &str,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, PortError> {
+    let malformed = || PortError::new(Condition::Malformed, format!("{what} cannot be read"));
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = read.map_err(|error| malformed().because(&error))?;
+    match certificates.is_empty() {
+        true => Err(malformed()),
+        false => Ok(certificates),
+    }
+}
+
+/// Reads what a client proves who it is with. No error quotes the key.
+///
+/// # Errors
+///
+/// `Malformed` when there is no certificate or no key.
+pub(crate) fn read_identity(certificate: &[u8], key: &[u8]) -> Result<Identity, PortError> {
+    let chain = read_certificates("the client certificate", certificate)?;
+    let unread = |_| {
+        PortError::new(
+            Condition::Malformed,
+            "the client certificate's key cannot be read",
+        )
+    };
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(unread)?;
+    Ok(Identity { chain, key })
 }
 
 /// What to do about a bundle. Whatever was to be fetched, it is this that must be mended, so no fault's own remedy fits.

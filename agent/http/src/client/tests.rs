@@ -1,5 +1,6 @@
 //! What the client promises, against servers on loopback.
 
+mod identity;
 mod limits;
 mod redirects;
 mod secure;

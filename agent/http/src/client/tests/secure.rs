@@ -3,7 +3,9 @@
 
 use super::{keep_answering, proxied, text};
 use crate::testing::read_request;
-use crate::{Client, HttpSettings, build_loopback_client, describe_failure};
+use crate::{Client, HttpSettings, Speaks, build_loopback_client, describe_failure, reach};
+use quake_model::facts::Reached;
+use quake_model::time::Timestamp;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -143,4 +145,36 @@ async fn https_goes_through_a_tunnel_and_the_proxy_resolves_the_name() {
     // One tunnel for both; what goes through it is not the proxy's to see.
     let told = seen.lock().expect("nobody panics with it").clone();
     assert_eq!(told, ["CONNECT mirror.test:443 Basic dXNlcjpwYTU1"]);
+}
+
+#[tokio::test]
+async fn a_peer_is_told_of_with_its_certificate_be_it_trusted_or_not() {
+    let ours = Speaks::TlsOf(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/authority.pem"));
+    let seen = async |port, speaks: &Speaks| match reach(
+        "127.0.0.1",
+        port,
+        speaks,
+        Duration::from_secs(10),
+    )
+    .await
+    {
+        Reached::Connected { tls: Some(tls) } => tls,
+        other => panic!("it listens: {other:?}"),
+    };
+    let tls = seen(mirror().await, &ours).await;
+    assert_eq!(tls.distrusted, None);
+    assert!(
+        tls.names.contains(&"mirror.test".to_owned()),
+        "{:?}",
+        tls.names
+    );
+    let strange = seen(mirror().await, &Speaks::Tls).await;
+    assert!(strange.distrusted.is_some() && strange.not_after == tls.not_after);
+    let past = seen(mirror_with(PAST).await, &ours).await;
+    // 2022-01-01; it was over before.
+    assert!(
+        past.not_after
+            .is_some_and(|ends| ends < Timestamp(1_640_995_200_000))
+    );
+    assert!(past.distrusted.is_some());
 }
