@@ -76,6 +76,18 @@ fn owns_network(spec: &NodeSpec) -> bool {
     }
 }
 
+/// Who writes the configuration that the runtime reads, in a word, and the files the agent itself writes for it.
+pub(crate) fn writer(spec: &NodeSpec) -> (&'static str, Vec<String>) {
+    match (owns_network(spec), uses_template(spec)) {
+        (false, _) => ("daemon-set", Vec::new()),
+        (true, true) => ("runtime", vec![TEMPLATE.to_owned()]),
+        (true, false) => {
+            let path = format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS);
+            ("agent", vec![path])
+        }
+    }
+}
+
 /// Whether the agent itself writes what kubelet or the runtime reads.
 pub(crate) fn writes_configuration(spec: &NodeSpec) -> bool {
     owns_network(spec) && !uses_template(spec)

@@ -21,9 +21,10 @@ mod tree;
 mod unit_text;
 mod yaml_text;
 
-pub(crate) use cni::writes_configuration as writes_cni_configuration;
+pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
 pub(crate) use hooks::distinct as distinct_hooks;
+pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
 pub use tree::{EtcdManifest, plan};

@@ -29,6 +29,7 @@ pub use expectation::{Expectation, consent, consents, expects_data, newest_backu
 pub use gate::{
     GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
 };
+pub(crate) use incarnation::certificates;
 pub use incarnation::{incarnation, key_digests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
 pub use marker::{Marker, VolumeIdentity, Writer, identity};

@@ -1,0 +1,98 @@
+//! Checks of the API server on a control plane.
+
+use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::node::Node;
+use super::{stage, static_pods};
+use quake_model::facts::{ProbeFacts, Unseen};
+use quake_model::fault::Code;
+use quake_model::phase::Phase;
+use quake_model::record::BootState;
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "apiserver.alive",
+    title: "the control plane's own API server says that it is well",
+    severity: Severity::Critical,
+    tags: &["control-plane"],
+    sources: &[Source::Probes, Source::Runtime],
+    because: &[
+        "host.disk-space",
+        "runtime.alive",
+        "kubelet.alive",
+        "certificates.present",
+        "certificates.dates",
+        "staticpods.manifests",
+        "etcd.alive",
+        "staticpods.running",
+        "etcd.data",
+        "volumes.mounted",
+    ],
+    why: "without it this control plane serves nobody, and its own kubelet cannot register",
+    remedy: "look at etcd first, then at its log: less /var/log/kube-apiserver.log, crictl logs <id>",
+    judge: alive,
+}];
+
+const COMPONENT: &str = "kube-apiserver";
+
+fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    stage::kubernetes(node)?;
+    if !node.is_control_plane() {
+        return Verdict::skip("the node is no control plane");
+    }
+    stage::done(node, Phase::Services)?;
+    let probes = node.survey().probes.get()?;
+    let Some(probe) = probes.iter().find(|probe| probe.component == COMPONENT) else {
+        return Err(Unseen::NotTaken("its health was not asked".to_owned()));
+    };
+    let url = &probe.url;
+    let how = match &probe.answer {
+        answer if answer.is_healthy() => return Verdict::ok(format!("{url} answers")),
+        ProbeFacts::Answered { status, body } => match failing(body) {
+            failing if failing.is_empty() => format!("answers {status} {}", body.trim()),
+            failing => format!("answers {status}: {} failed", failing.join(", ")),
+        },
+        ProbeFacts::Silent { reason } => format!("does not answer: {reason}"),
+    };
+    let waits_for_etcd = how.contains("etcd");
+    let fix = match waits_for_etcd {
+        true => {
+            "etcd is what it waits for: quake-agent diagnose --only etcd,volumes; crictl ps -a | grep etcd"
+        }
+        false => {
+            "less /var/log/kube-apiserver.log; crictl ps -a --name kube-apiserver; crictl logs <id>; its last line names a flag, a file or etcd"
+        }
+    };
+    let mut finding = Finding::new(format!("kube-apiserver at {url} {how}"), fix);
+    if let Ok(containers) = static_pods::containers_of(node, COMPONENT) {
+        for container in containers {
+            let code = container
+                .exit_code
+                .map_or(String::new(), |code| format!(", ended with {code}"));
+            finding = finding.seen(
+                "container",
+                format_args!(
+                    "{}{code}, started again {} times",
+                    container.state, container.restarts
+                ),
+            );
+        }
+    }
+    let finding = finding.coded(Code::ReadyProbeFailing);
+    match node.record()?.state {
+        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
+        // It is on its way, and the boot says itself when that takes too long.
+        BootState::Starting
+        | BootState::Configuring
+        | BootState::Preparing
+        | BootState::Joining => finding.warn(),
+    }
+}
+
+/// The names of the checks that failed, of an answer in the API server's own form: `[-]etcd failed: reason withheld`.
+fn failing(body: &str) -> Vec<&str> {
+    body.lines()
+        .filter_map(|line| line.strip_prefix("[-]")?.split(' ').next())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

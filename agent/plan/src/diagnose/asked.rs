@@ -1,0 +1,46 @@
+//! What kubelet is started with, as far as the node's own files and the record tell.
+
+use super::node::Node;
+use crate::yaml;
+
+/// The value of a flag of kubelet, `fail-swap-on`: from the file it is started with, else from the record.
+pub(super) fn kubelet_flag(node: &Node<'_>, name: &str) -> Option<String> {
+    let files = ["/etc/sysconfig/kubelet", "/etc/default/kubelet"];
+    let texts = files.iter().filter_map(|path| node.text(path).ok()?);
+    let started = texts.flat_map(|text| {
+        text.split(|c: char| c.is_whitespace() || c == '"')
+            .filter_map(|word| word.strip_prefix("--")?.split_once('='))
+    });
+    let expected = node.expected().ok();
+    let recorded = expected
+        .iter()
+        .flat_map(|expected| &expected.kubelet_flags)
+        .filter_map(|flag| flag.split_once('='));
+    let mut flags = started.chain(recorded);
+    let found = flags.find(|(flag, _)| *flag == name);
+    found.map(|(_, value)| value.trim_matches('\'').to_owned())
+}
+
+/// The value of a key of kubelet's configuration file, `failSwapOn`.
+pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
+    const FILE: &str = "/var/lib/kubelet/config.yaml";
+    let text = node.text(FILE).ok()??;
+    let parsed = yaml::parse(FILE, text).ok()?;
+    parsed.text_of(key).map(str::to_owned)
+}
+
+/// Kubernetes' minor version, 27 of `1.27.3`; `None` while it is not known or where none runs.
+pub(super) fn kubernetes_minor(node: &Node<'_>) -> Option<u32> {
+    let spec = node.survey().record.as_ref()?.spec.as_ref()?;
+    if spec.role == "bastion" {
+        return None;
+    }
+    let mut parts = spec.kubernetes.trim_start_matches('v').split('.');
+    let (_major, minor) = (parts.next()?, parts.next()?);
+    minor.parse().ok()
+}
+
+/// Whether the node is known to run Kubernetes.
+pub(super) fn runs_kubernetes(node: &Node<'_>) -> bool {
+    node.role().is_some_and(|role| role != "bastion")
+}

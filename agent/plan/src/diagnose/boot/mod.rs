@@ -1,0 +1,111 @@
+//! Checks of the boot as a whole.
+
+mod recorded;
+mod told;
+
+use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::node::Node;
+use quake_model::facts::Unseen;
+use quake_model::record::BootState;
+
+/// Stands apart, before all that a boot brings about.
+pub(super) const RECORDED: &[Check] = &[Check {
+    id: "boot.recorded",
+    title: "a boot of the agent is recorded on this machine",
+    severity: Severity::Critical,
+    tags: &["boot", "agent", "user-data"],
+    sources: &[Source::Files, Source::Units],
+    because: &["host.disk-space", "config.user-data", "identity.metadata"],
+    why: "where the agent never ran nothing was configured, and all else that is wrong follows from that",
+    remedy: "look what cloud-init did with the user data (/var/log/cloud-init-output.log), and start the agent",
+    judge: recorded::judge,
+}];
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "boot.conditions",
+        title: "the control plane's own components answer",
+        severity: Severity::Critical,
+        tags: &["boot", "probes", "control-plane"],
+        sources: &[Source::Probes, Source::Files],
+        because: &["etcd.alive", "apiserver.alive", "staticpods.running"],
+        why: "without a controller manager and a scheduler nothing is placed and nothing is mended",
+        remedy: "read the component's log below /var/log, and its manifest below /etc/kubernetes/manifests",
+        judge: told::conditions,
+    },
+    Check {
+        id: "boot.outcome",
+        title: "the latest boot ended with a ready node",
+        severity: Severity::Critical,
+        tags: &["boot"],
+        sources: &[Source::Files],
+        because: &["boot.conditions"],
+        why: "a node whose boot did not end well runs no workload, or an old configuration",
+        remedy: "mend what the first finding names, then start the agent again",
+        judge: outcome,
+    },
+    Check {
+        id: "boot.warnings",
+        title: "what the boot warned of is known",
+        severity: Severity::Info,
+        tags: &["boot"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "a warning stops nothing, and is easily forgotten; each is told by the check it belongs to",
+        remedy: "quake-agent explain CODE tells what a warning means",
+        judge: told::warnings,
+    },
+    Check {
+        id: "boot.timeline",
+        title: "no phase of the boot took longer than it should",
+        severity: Severity::Info,
+        tags: &["boot", "time"],
+        sources: &[Source::Files],
+        because: &["boot.outcome"],
+        why: "an autoscaling group that waits for its nodes is as slow as their boots",
+        remedy: "look which step took the time: quake-agent timeline; seed the image with what is fetched",
+        judge: told::timeline,
+    },
+];
+
+fn outcome(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let record = node.record()?;
+    let seconds = record.elapsed_ms as f64 / 1000.0;
+    match record.state {
+        BootState::Ready => Verdict::ok(format!("ready after {seconds:.1}s")),
+        BootState::Failed => Finding::new(
+            format!("the boot failed after {seconds:.1}s"),
+            "mend the cause, then: systemctl reset-failed quake-agent.service && systemctl start quake-agent.service",
+        )
+        .fail(),
+        BootState::Stopped => Finding::new(
+            format!("the boot was stopped after {seconds:.1}s"),
+            "systemctl start quake-agent.service",
+        )
+        .fail(),
+        BootState::Starting
+        | BootState::Configuring
+        | BootState::Preparing
+        | BootState::Joining => under_way(node, seconds),
+    }
+}
+
+/// A boot that has not ended: it goes on, or the agent died in the middle.
+fn under_way(node: &Node<'_>, seconds: f64) -> Result<Verdict, Unseen> {
+    let runs = match node.unit("quake-agent.service") {
+        Ok(unit) => unit.map(|unit| unit.main_started_us > 0 && unit.main_ended.is_none()),
+        Err(_) => None,
+    };
+    match runs {
+        Some(true) => Verdict::ok(format!("under way for {seconds:.1}s")),
+        Some(false) | None => Finding::new(
+            format!("the boot did not end: its last event was {seconds:.1}s into it"),
+            "journalctl -b -u quake-agent.service; systemctl restart quake-agent.service",
+        )
+        .seen("last event", node.record()?.updated)
+        .fail(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Whether the node's certificates are of the authority that its other files name.
+
+use super::super::check::{Finding, Verdict};
+use super::super::node::Node;
+use super::CA;
+use super::read::{AUTHORITY, CLIENT, Held, held, may_have_issued, share_a_key};
+use quake_model::facts::Unseen;
+use x509_cert::Certificate;
+
+/// Certificates that are issued by the cluster's authority, beside those in kubeconfigs.
+const ISSUED: &[&str] = &[
+    "/srv/kubernetes/server.cert",
+    "/var/lib/kubelet/pki/kubelet-client-current.pem",
+];
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let held = held(node);
+    let cluster = held.iter().find(|it| it.path == CA);
+    let authorities = || held.iter().filter(|it| it.part == AUTHORITY);
+    if let Some(cluster) = cluster
+        && let Some(other) =
+            authorities().find(|it| !share_a_key(&it.certificates, &cluster.certificates))
+    {
+        return Finding::new(
+            format!("{} trusts another authority than {CA}", other.path),
+            fix(other.path),
+        )
+        .seen("its authority", named(other))
+        .seen(CA, named(cluster))
+        .fail();
+    }
+    let known: Vec<&Certificate> = authorities()
+        .chain(cluster)
+        .flat_map(|it| it.certificates.iter())
+        .collect();
+    if known.is_empty() {
+        return Err(Unseen::NotTaken(
+            "no authority is in what was looked at".to_owned(),
+        ));
+    }
+    let issued = |it: &&Held<'_>| it.part == CLIENT || ISSUED.contains(&it.path);
+    let mut compared = 0;
+    for one in held.iter().filter(issued) {
+        let Some(chief) = one.chief() else { continue };
+        if !known
+            .iter()
+            .any(|authority| may_have_issued(authority, chief))
+        {
+            return stranger(one, chief, &known);
+        }
+        compared += 1;
+    }
+    match compared {
+        0 => Err(Unseen::NotTaken(
+            "no certificate that it issued is in what was looked at".to_owned(),
+        )),
+        compared => Verdict::ok(format!("{compared} of them issued by it")),
+    }
+}
+
+fn stranger(
+    one: &Held<'_>,
+    chief: &Certificate,
+    known: &[&Certificate],
+) -> Result<Verdict, Unseen> {
+    let issuer = chief.tbs_certificate.issuer.to_string();
+    let same_name = known
+        .iter()
+        .any(|it| it.tbs_certificate.subject == chief.tbs_certificate.issuer);
+    let by = match same_name {
+        true => format!("another authority of the same name, {issuer}"),
+        false => format!("{issuer}, which is not this cluster's authority"),
+    };
+    Finding::new(format!("{} was issued by {by}", one.place()), fix(one.path))
+        .seen("subject", &chief.tbs_certificate.subject)
+        .seen(
+            "authority",
+            known
+                .first()
+                .map_or_else(String::new, |it| it.tbs_certificate.subject.to_string()),
+        )
+        .fail()
+}
+
+fn fix(path: &str) -> String {
+    format!(
+        "mv {path} {path}.old; systemctl restart quake-agent.service writes the cluster's own; leave {path} out of the image"
+    )
+}
+
+fn named(held: &Held<'_>) -> String {
+    let names = held
+        .certificates
+        .iter()
+        .map(|it| it.tbs_certificate.subject.to_string());
+    names.collect::<Vec<_>>().join("; ")
+}

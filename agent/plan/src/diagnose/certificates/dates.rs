@@ -1,0 +1,101 @@
+//! Whether certificates are valid by the node's clock.
+
+use super::super::check::{Finding, Verdict};
+use super::super::node::Node;
+use super::read::{Held, begins, ends, held};
+use quake_model::facts::Unseen;
+
+const DAY_MS: u64 = 86_400_000;
+
+/// How long before its end a certificate is warned of: long enough to roll a cluster.
+const SOON_MS: u64 = 30 * DAY_MS;
+
+/// Nobody asks for kubelet's own serving certificate by name: the API server does not verify it unless it is told to.
+const UNVERIFIED: &[&str] = &["/var/lib/kubelet/pki/kubelet.crt"];
+
+/// How a certificate stands; the worst is the greatest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Valid,
+    EndsSoon,
+    EndedUnverified,
+    NotYet,
+    Ended,
+}
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let held = held(node);
+    let now = node.taken();
+    let standing = |held: &Held<'_>| {
+        let Some(chief) = held.chief() else {
+            return Standing::Valid;
+        };
+        let ends = ends(chief);
+        match () {
+            () if ends <= now && UNVERIFIED.contains(&held.path) => Standing::EndedUnverified,
+            () if ends <= now => Standing::Ended,
+            () if begins(chief) > now => Standing::NotYet,
+            // kubelet renews its own client certificate; what it renews may be short-lived.
+            () if ends.0 < now.0 + SOON_MS && !held.path.contains("kubelet-client-") => {
+                Standing::EndsSoon
+            }
+            () => Standing::Valid,
+        }
+    };
+    let Some((worst, of)) = held
+        .iter()
+        .map(|it| (standing(it), it))
+        .max_by_key(|it| it.0)
+    else {
+        return Err(Unseen::NotTaken(
+            "no certificate is in what was looked at".to_owned(),
+        ));
+    };
+    let alike: Vec<&Held<'_>> = held.iter().filter(|it| standing(it) == worst).collect();
+    if worst == Standing::Valid {
+        let first = held
+            .iter()
+            .filter_map(|it| Some((ends(it.chief()?), it)))
+            .min_by_key(|it| it.0);
+        let note = first.map(|(end, it)| format!("the first to end is {} at {end}", it.place()));
+        return Verdict::ok(format!(
+            "{} of them; {}",
+            held.len(),
+            note.unwrap_or_default()
+        ));
+    }
+    told(worst, of, &alike, node)
+}
+
+fn told(
+    worst: Standing,
+    of: &Held<'_>,
+    alike: &[&Held<'_>],
+    node: &Node<'_>,
+) -> Result<Verdict, Unseen> {
+    let place = of.place();
+    let end = of.chief().map(ends).unwrap_or_default();
+    let begin = of.chief().map(begins).unwrap_or_default();
+    let (summary, fix) = match worst {
+        Standing::NotYet => (
+            format!("{place} is not valid before {begin}"),
+            "compare the local time with the right one: chronyc tracking; step the clock: chronyc makestep",
+        ),
+        Standing::EndsSoon => (
+            format!("{place} ends at {end}"),
+            "issue it anew before then (kops rotates keypairs; a rolled node gets new ones), then: systemctl restart quake-agent.service",
+        ),
+        Standing::Valid | Standing::EndedUnverified | Standing::Ended => (
+            format!("{place} ended at {end}"),
+            "if the local time is right, issue it anew with the cluster's tool, then: systemctl restart quake-agent.service; what kubelet made itself it makes again once the file is gone and it is restarted",
+        ),
+    };
+    let mut finding = Finding::new(summary, fix).seen("local time", node.taken());
+    for other in alike.iter().filter(|it| it.place() != place) {
+        finding = finding.seen("also", other.place());
+    }
+    match worst {
+        Standing::NotYet | Standing::Ended => finding.fail(),
+        Standing::Valid | Standing::EndsSoon | Standing::EndedUnverified => finding.warn(),
+    }
+}

@@ -1,0 +1,77 @@
+//! Checks of the pod network's configuration.
+
+mod config;
+mod configuration;
+mod networks;
+mod plugins;
+mod ready;
+mod stale;
+#[cfg(test)]
+mod tests;
+
+pub(super) use configuration::pod_range;
+
+use super::check::{Check, Severity, Source};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "cni.ready",
+        title: "the pod that brings the network to this node runs",
+        severity: Severity::Critical,
+        tags: &["network", "pods"],
+        sources: &[Source::Files, Source::Runtime, Source::Journals],
+        because: &[
+            "runtime.alive",
+            "images.pull",
+            "kubelet.alive",
+            "apiserver.alive",
+            "node.registered",
+        ],
+        why: "where a DaemonSet brings the network, no pod gets an address before its pod ran on the node",
+        remedy: "kubectl -n kube-system get pods -o wide; look at the pod of the network on this node, and at its init containers",
+        judge: ready::judge,
+    },
+    Check {
+        id: "cni.config",
+        title: "the runtime finds a configuration of the pod network that it can read",
+        severity: Severity::Critical,
+        tags: &["network"],
+        sources: &[Source::Files],
+        because: &[
+            "host.disk-space",
+            "runtime.config",
+            "runtime.alive",
+            "images.pull",
+            "kubelet.alive",
+            "apiserver.alive",
+            "node.registered",
+            "cni.ready",
+            "files.written",
+        ],
+        why: "without one the node stays NotReady (NetworkPluginNotReady), and no pod gets an address",
+        remedy: "where the agent writes it: systemctl restart quake-agent.service; else look at the DaemonSet that does",
+        judge: config::judge,
+    },
+    Check {
+        id: "cni.stale",
+        title: "no leftover of another network stands before or beside the expected configuration",
+        severity: Severity::Critical,
+        tags: &["network"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "the first file by its name counts: one left from another network gives pods addresses that lead nowhere",
+        remedy: "remove the file that is named, then delete the pods that started with it",
+        judge: stale::judge,
+    },
+    Check {
+        id: "cni.plugins",
+        title: "every plugin that the network's configuration names can be run",
+        severity: Severity::Critical,
+        tags: &["network"],
+        sources: &[Source::Files],
+        because: &["cni.stale", "cni.ready", "assets.binaries"],
+        why: "a pod whose network plugin is missing stays in ContainerCreating",
+        remedy: "systemctl restart quake-agent.service places the plugins of the pinned archive; others are brought by the network's DaemonSet",
+        judge: plugins::judge,
+    },
+];

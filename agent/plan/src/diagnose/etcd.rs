@@ -1,0 +1,287 @@
+//! Checks of etcd on a control plane: its data by what stands there, its health, and its backups.
+
+use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::node::Node;
+use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
+use quake_model::fault::Code;
+use quake_model::phase::Phase;
+use std::collections::BTreeMap;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "etcd.data",
+        title: "each member's data is there, closed to others and within its quota",
+        severity: Severity::Critical,
+        tags: &["etcd", "data", "control-plane"],
+        sources: &[Source::Files],
+        because: &["volumes.attached", "volumes.contents", "volumes.mounted"],
+        why: "a member whose log or snapshots are gone does not start, and one that is over its quota takes no writes",
+        remedy: "restore the member from a backup or from its peers; compact and defragment what is over its quota",
+        judge: data,
+    },
+    Check {
+        id: "etcd.backup",
+        title: "etcd was backed up within the last day",
+        severity: Severity::Warning,
+        tags: &["etcd", "backup", "control-plane"],
+        sources: &[Source::Volumes, Source::Files],
+        because: &["iam.state-store"],
+        why: "a cluster that loses its quorum comes back from its newest backup, and from nothing else",
+        remedy: "look what etcd-manager says of its backups, and whether the role may write to the place of the backups",
+        judge: backup,
+    },
+];
+
+/// Stands apart, for what runs etcd comes after its data in the table.
+pub(super) const ALIVE: &[Check] = &[Check {
+    id: "etcd.alive",
+    title: "the members of etcd on this node answer",
+    severity: Severity::Critical,
+    tags: &["etcd", "probes", "control-plane"],
+    sources: &[Source::Probes, Source::Files],
+    because: &[
+        "volumes.mounted",
+        "volumes.space",
+        "etcd.data",
+        "runtime.alive",
+        "kubelet.alive",
+        "staticpods.manifests",
+    ],
+    why: "the API server is up as long as a quorum of etcd's members is",
+    remedy: "read the log of the etcd pod: /var/log/etcd.log, or crictl logs; a member without its quorum waits for its peers",
+    judge: alive,
+}];
+
+/// The quota of a member that was given none (etcd, `--quota-backend-bytes`): 2 GB, by which etcd means GiB.
+const QUOTA: u64 = 2 << 30;
+/// Above this size etcd warns at its start.
+const MOST: u64 = 8 << 30;
+
+fn data(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(skip) = without_members(node)? {
+        return Ok(skip);
+    }
+    let members = members(node);
+    let expected = node.expected()?.etcd.len();
+    if members.len() < expected {
+        return match node.has_done(Phase::Ready) {
+            false => Verdict::skip("etcd has not started here yet"),
+            true if !node
+                .survey()
+                .entries
+                .keys()
+                .any(|path| path.starts_with("/mnt/")) =>
+            {
+                Err(Unseen::NotTaken(
+                    "nothing below /mnt was looked at".to_owned(),
+                ))
+            }
+            true => lacking(expected, &members),
+        };
+    }
+    for (path, entry) in &members {
+        if let Some(verdict) = wrong_with(node, path, entry) {
+            return verdict;
+        }
+    }
+    let paths: Vec<&str> = members.keys().copied().collect();
+    Verdict::ok(paths.join(", "))
+}
+
+/// Why a check of etcd does not concern this node, if it does not.
+fn without_members(node: &Node<'_>) -> Result<Option<Verdict>, Unseen> {
+    let skip = |why: &str| Some(Verdict::Skip(why.to_owned()));
+    match node.expected()?.etcd.is_empty() {
+        true => Ok(skip("no member of etcd runs on this node")),
+        false if !node.has_done(Phase::Storage) => {
+            Ok(skip("the boot has not come so far as to mount its volumes"))
+        }
+        false => Ok(None),
+    }
+}
+
+/// The members' folders: `var/etcd/data*/member` as protokube had it, `data/<token>/member` as etcd-manager has it.
+fn members<'a>(node: &Node<'a>) -> BTreeMap<&'a str, &'a EntryFacts> {
+    let entries = node.survey().entries.iter();
+    entries
+        .filter(|(path, entry)| is_member(path) && entry.kind == EntryKind::Directory)
+        .map(|(path, entry)| (path.as_str(), entry))
+        .collect()
+}
+
+fn is_member(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("/mnt/master-") else {
+        return false;
+    };
+    match rest.split('/').skip(1).collect::<Vec<_>>().as_slice() {
+        ["data", _, "member"] => true,
+        ["var", "etcd", data, "member"] => data.starts_with("data"),
+        _ => false,
+    }
+}
+
+fn lacking(expected: usize, members: &BTreeMap<&str, &EntryFacts>) -> Result<Verdict, Unseen> {
+    let there: Vec<&str> = members.keys().copied().collect();
+    Finding::new(
+        format!("{} of {expected} members of etcd have data on their volumes", members.len()),
+        "look where etcd writes (crictl inspect, or docker inspect: its mounts) and what is on the volume: ls -R /mnt/master-*; restore a backup where the data is gone",
+    )
+    .seen("found", if there.is_empty() { "none".to_owned() } else { there.join(", ") })
+    .fail()
+}
+
+fn wrong_with(node: &Node<'_>, path: &str, entry: &EntryFacts) -> Option<Result<Verdict, Unseen>> {
+    let entries = &node.survey().entries;
+    for part in ["wal", "snap"] {
+        if !entries.contains_key(&format!("{path}/{part}")) {
+            let finding = Finding::new(
+                format!("{path} has no {part}"),
+                format!(
+                    "stop etcd, keep what is left (cp -a {path} {path}.left), and restore the member from a backup or add it anew from its peers"
+                ),
+            );
+            return Some(finding.fail());
+        }
+    }
+    let database = format!("{path}/snap/db");
+    let size = entries.get(&database).map_or(0, |it| it.size);
+    let quota = quota(node);
+    if size >= quota.min(MOST) {
+        return Some(full(&database, size, quota));
+    }
+    (entry.mode & 0o077 != 0).then(|| {
+        Finding::new(
+            format!("{path} is open to others than root"),
+            format!("chmod 0700 {path}"),
+        )
+        .seen("mode", format_args!("{:04o}", entry.mode))
+        .warn()
+    })
+}
+
+/// The quota that the manifests give, or etcd's own.
+fn quota(node: &Node<'_>) -> u64 {
+    let given = |text: &str| {
+        ["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"]
+            .iter()
+            .find_map(|key| {
+                let (_, rest) = text.split_once(key)?;
+                let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
+                let end = digits.find(|c: char| !c.is_ascii_digit());
+                digits[..end.unwrap_or(digits.len())].parse().ok()
+            })
+    };
+    let texts = node.survey().texts.iter();
+    let mut manifests =
+        texts.filter(|(path, _)| path.starts_with("/etc/kubernetes/manifests/etcd"));
+    let found = manifests.find_map(|(_, text)| given(text.ok()?));
+    found.filter(|quota| *quota > 0).unwrap_or(QUOTA)
+}
+
+fn full(database: &str, size: u64, quota: u64) -> Result<Verdict, Unseen> {
+    let mib = |bytes: u64| bytes >> 20;
+    let finding = Finding::new(
+        format!(
+            "{database} has {} MiB, and its quota is {} MiB",
+            mib(size),
+            mib(quota)
+        ),
+        "etcdctl compact <revision>, etcdctl defrag, etcdctl alarm disarm; find what fills it (events, leases), or raise --quota-backend-bytes",
+    );
+    match size >= quota {
+        true => finding.fail(),
+        false => finding.warn(),
+    }
+}
+
+fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(skip) = without_members(node)? {
+        return Ok(skip);
+    }
+    if !node
+        .expected()?
+        .probes
+        .iter()
+        .any(|it| it.starts_with("etcd"))
+    {
+        return Verdict::skip(
+            "its members ask for certificates; the API server is not healthy without them",
+        );
+    }
+    if !node.has_done(Phase::Services) {
+        return Verdict::skip("the boot has not come so far as to start kubelet");
+    }
+    let seen = node.survey().probes.get()?.iter();
+    let probes: Vec<&ProbeSeen> = seen.filter(|it| it.component.starts_with("etcd")).collect();
+    if let Some(ill) = probes.iter().find(|it| !it.answer.is_healthy()) {
+        return silent(ill);
+    }
+    let names: Vec<&str> = probes.iter().map(|it| it.component.as_str()).collect();
+    match names.is_empty() {
+        true => Err(Unseen::NotTaken("no member was asked".to_owned())),
+        false => Verdict::ok(names.join(", ")),
+    }
+}
+
+/// A component that is not healthy.
+pub(super) fn silent(ill: &ProbeSeen) -> Result<Verdict, Unseen> {
+    let (component, url) = (&ill.component, &ill.url);
+    let said = match &ill.answer {
+        ProbeFacts::Answered { status, body } => format!("answered {status}: {body}"),
+        ProbeFacts::Silent { reason } => format!("does not answer: {reason}"),
+    };
+    let fix = format!(
+        "read its log: /var/log/{component}.log, or crictl logs $(crictl ps -a -q --name {component} | head -n 1)"
+    );
+    Finding::new(format!("{component} {said}"), fix)
+        .coded(Code::ReadyProbeFailing)
+        .seen("url", url)
+        .fail()
+}
+
+/// etcd-manager makes a backup every quarter of an hour; after a day something keeps it from it.
+const STALE_MS: u64 = 86_400_000;
+
+fn backup(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = node.expected()?;
+    if expected.backups.is_empty() {
+        return Verdict::skip("the spec names no place for backups");
+    }
+    let seen = node.survey().backups.get()?;
+    let mut noted = Vec::new();
+    for place in &expected.backups {
+        let Some(newest) = seen.get(place) else {
+            continue;
+        };
+        let age = newest.map(|newest| node.taken().millis_since(newest));
+        let Some(hours) = age.filter(|age| *age < STALE_MS).map(|age| age / 3_600_000) else {
+            let since = newest.map_or_else(
+                || "no backup".to_owned(),
+                |it| format!("its newest of {it}"),
+            );
+            return stale(node, place, &since, newest.is_none());
+        };
+        noted.push(format!("{place}: {hours} hours ago"));
+    }
+    match noted.is_empty() {
+        true => Err(Unseen::NotTaken(
+            "no place of backups was listed".to_owned(),
+        )),
+        false => Verdict::ok(noted.join(", ")),
+    }
+}
+
+fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdict, Unseen> {
+    let age = node.taken().millis_since(node.record()?.started);
+    if none && age < STALE_MS {
+        return Verdict::skip("the first backup is still to come");
+    }
+    Finding::new(
+        format!("{place} has {since}"),
+        format!("look why: crictl logs $(crictl ps -q --name etcd-manager | head -n 1) | grep -i backup; and whether the role may s3:PutObject below {place}"),
+    )
+    .warn()
+}
+
+#[cfg(test)]
+mod tests;

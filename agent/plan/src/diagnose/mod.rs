@@ -1,0 +1,55 @@
+//! What is wrong with a node: a survey in, findings out, root causes first.
+//!
+//! A check is a row of a table: what it is called, what it needs to have been seen, and one pure function that judges
+//! it. The same checks judge a running machine and a captured tree. A check that could not see what it needs is skipped
+//! or broken, and never looks like one that passed.
+
+mod asked;
+mod boot_fault;
+mod check;
+mod command_flags;
+mod journal_reason;
+mod node;
+#[cfg(test)]
+mod node_sample;
+mod order;
+mod report;
+mod stage;
+mod syntax;
+mod table;
+mod unit_health;
+mod wanted;
+
+mod agent;
+mod api_server;
+mod assets;
+mod boot;
+mod certificates;
+mod cni;
+mod config;
+mod dns;
+mod etcd;
+mod host;
+mod iam;
+mod identity;
+mod images;
+mod kubelet;
+mod lifecycle;
+mod membership;
+mod net;
+mod runtime;
+mod services;
+mod static_pods;
+mod time;
+mod volumes;
+
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod surveyed;
+
+pub use check::{Check, Finding, Severity, Source, Verdict};
+pub use kubelet::{ApiAccess, api_access};
+pub use report::{CheckReport, Report, Status, Summary, judge};
+pub use table::{all, find};
+pub use wanted::WANTED;

@@ -1,0 +1,18 @@
+//! Checks of the node's network: the machine's own part, and what can be reached from it.
+
+mod filters;
+mod links;
+mod ports;
+mod proxy;
+mod reach;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use filters::CHECKS as FILTERS;
+pub(super) use links::CHECKS as LINKS;
+pub(super) use ports::CHECKS as PORTS;
+pub(super) use proxy::CHECKS as PROXY;
+pub(super) use reach::CHECKS as REACH;
+pub(super) use settings::CHECKS as SETTINGS;

@@ -1,0 +1,85 @@
+//! Which finding comes first: root causes before what follows from them, and before all what the boot failed by.
+
+use super::check::{Check, Severity};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The check of the boot as a whole.
+const OUTCOME: &str = "boot.outcome";
+
+/// What there is to order.
+pub(super) struct Found {
+    /// The check's place in the table.
+    pub(super) index: usize,
+    /// Whether it failed, and did not only warn.
+    pub(super) failed: bool,
+}
+
+/// A finding in its place.
+pub(super) struct Ranked {
+    /// The check's place in the table.
+    pub(super) index: usize,
+    /// The checks whose failure explains it, in the order of the table.
+    pub(super) because: Vec<usize>,
+}
+
+/// Orders findings. `blamed` are the checks that the boot's own fault belongs to.
+pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -> Vec<Ranked> {
+    let explained = explanations(table);
+    let failed: BTreeSet<usize> = found
+        .iter()
+        .filter(|found| found.failed)
+        .map(|found| found.index)
+        .collect();
+    let because = |index: usize| -> Vec<usize> {
+        let mut all = explained[&index].clone();
+        // A boot fails by what it says it failed by.
+        if table[index].id == OUTCOME {
+            all.extend(blamed.iter().filter(|blamed| **blamed != index));
+        }
+        all.intersection(&failed).copied().collect()
+    };
+    // What the boot failed by, and whatever explains that.
+    let blamed: BTreeSet<usize> = blamed
+        .iter()
+        .flat_map(|index| because(*index).into_iter().chain([*index]))
+        .collect();
+    let mut ranked: Vec<(bool, Ranked)> = found
+        .iter()
+        .map(|found| {
+            let index = found.index;
+            let because = because(index);
+            (found.failed, Ranked { index, because })
+        })
+        .collect();
+    ranked.sort_by_key(|(failed, ranked)| {
+        let index = ranked.index;
+        let severity: Severity = table[index].severity;
+        let follows = ranked.because.len();
+        (
+            !failed,
+            follows > 0,
+            !blamed.contains(&index),
+            severity,
+            follows,
+            index,
+        )
+    });
+    ranked.into_iter().map(|(_, ranked)| ranked).collect()
+}
+
+/// For each check all that could explain it, in any number of steps. A check names only such as stand before it.
+fn explanations(table: &[Check]) -> BTreeMap<usize, BTreeSet<usize>> {
+    let mut all: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (index, check) in table.iter().enumerate() {
+        let mut of_this = BTreeSet::new();
+        for cause in check.because {
+            let cause = table[..index].iter().position(|before| before.id == *cause);
+            if let Some(cause) = cause {
+                of_this.insert(cause);
+                of_this.extend(all[&cause].iter().copied());
+            }
+        }
+        all.insert(index, of_this);
+    }
+    all
+}

@@ -1,0 +1,162 @@
+//! The report of a diagnosis: what each check came to, and the findings with root causes first.
+
+use super::boot_fault;
+use super::check::{Check, Finding, Severity, Verdict};
+use super::node::Node;
+use super::order::{Found, rank};
+use quake_model::facts::{Survey, Unseen};
+use quake_model::redact::scrub;
+
+/// What one check came to, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It holds.
+    Ok,
+    /// It holds, but not for long, or not well.
+    Warn,
+    /// It does not hold.
+    Fail,
+    /// It does not concern this node, or what it needs was not looked at.
+    Skip,
+    /// The check itself could not be made.
+    Error,
+}
+
+impl Status {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What one check came to.
+#[derive(Debug, Clone)]
+pub struct CheckReport {
+    /// The check.
+    pub check: Check,
+    /// What it came to.
+    pub status: Status,
+    /// What was seen if it holds, else why it was skipped or could not be made; the finding's summary otherwise.
+    pub note: String,
+    /// What is wrong, of checks that fail or warn.
+    pub finding: Option<Finding>,
+    /// The names of the checks whose failure explains it.
+    pub because: Vec<&'static str>,
+}
+
+/// How many checks came to what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Checks that hold.
+    pub ok: usize,
+    /// Checks that warn.
+    pub warn: usize,
+    /// Checks that fail.
+    pub fail: usize,
+    /// Checks that were skipped.
+    pub skip: usize,
+    /// Checks that could not be made.
+    pub error: usize,
+}
+
+/// A whole diagnosis.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Every check that was asked for, in the order of the table.
+    pub checks: Vec<CheckReport>,
+    /// The places of those that fail or warn: failures before warnings, causes before what follows from them.
+    pub findings: Vec<usize>,
+}
+
+impl Report {
+    /// Those that fail or warn, root causes first.
+    pub fn findings(&self) -> impl Iterator<Item = &CheckReport> {
+        self.findings.iter().map(|index| &self.checks[*index])
+    }
+
+    /// How many came to what.
+    pub fn summary(&self) -> Summary {
+        let count = |status| {
+            self.checks
+                .iter()
+                .filter(|one| one.status == status)
+                .count()
+        };
+        Summary {
+            ok: count(Status::Ok),
+            warn: count(Status::Warn),
+            fail: count(Status::Fail),
+            skip: count(Status::Skip),
+            error: count(Status::Error),
+        }
+    }
+
+    /// The worst of all: a failure, then a check that could not be made, then a warning.
+    pub fn status(&self) -> Status {
+        let summary = self.summary();
+        match summary {
+            Summary { fail: 1.., .. } => Status::Fail,
+            Summary { error: 1.., .. } => Status::Error,
+            Summary { warn: 1.., .. } => Status::Warn,
+            Summary { ok: 0, .. } => Status::Skip,
+            _ => Status::Ok,
+        }
+    }
+}
+
+/// Judges the checks of `chosen` that concern the node of `survey`; `chosen` is in the order of the table.
+pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
+    let node = Node::new(survey);
+    let mut checks: Vec<CheckReport> = chosen.iter().map(|check| judged(check, &node)).collect();
+    let blamed = boot_fault::adopt(&mut checks, &node);
+    let found: Vec<Found> = checks
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| matches!(one.status, Status::Fail | Status::Warn))
+        .map(|(index, one)| Found {
+            index,
+            failed: one.status == Status::Fail,
+        })
+        .collect();
+    let ranked = rank(chosen, &found, &blamed);
+    for one in &ranked {
+        let because = one.because.iter().map(|cause| chosen[*cause].id);
+        checks[one.index].because = because.collect();
+    }
+    let findings = ranked.iter().map(|one| one.index).collect();
+    Report { checks, findings }
+}
+
+fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
+    let (status, note, finding) = match (check.judge)(node) {
+        Ok(Verdict::Ok(note)) => (Status::Ok, note, None),
+        Ok(Verdict::Skip(why)) => (Status::Skip, why, None),
+        Ok(Verdict::Warn(finding)) => (Status::Warn, finding.summary.clone(), Some(finding)),
+        // What only matters a little never counts as a failure.
+        Ok(Verdict::Fail(finding)) if check.severity == Severity::Info => {
+            (Status::Warn, finding.summary.clone(), Some(finding))
+        }
+        Ok(Verdict::Fail(finding)) => (Status::Fail, finding.summary.clone(), Some(finding)),
+        Err(Unseen::NotTaken(why)) => (Status::Skip, why, None),
+        Err(Unseen::Denied(why)) => (Status::Skip, format!("needs root: {why}"), None),
+        Err(Unseen::TimedOut(millis)) => {
+            let seconds = millis as f64 / 1000.0;
+            let note = format!("what it needs could not be seen in {seconds:.1}s");
+            (Status::Error, note, None)
+        }
+        Err(Unseen::Failed(why)) => (Status::Error, why, None),
+    };
+    CheckReport {
+        check: *check,
+        status,
+        note: scrub(&note),
+        finding,
+        because: Vec::new(),
+    }
+}

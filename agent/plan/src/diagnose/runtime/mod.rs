@@ -1,0 +1,76 @@
+//! Checks of the container runtime.
+
+mod alive;
+mod config;
+pub(super) mod configuration;
+mod groups;
+mod mirrors;
+#[cfg(test)]
+mod tests;
+
+use super::check::{Check, Severity, Source};
+use super::node::Node;
+use super::stage;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "runtime.config",
+        title: "containerd's configuration is one that it reads as it was meant",
+        severity: Severity::Critical,
+        tags: &["containerd"],
+        sources: &[Source::Files, Source::Runtime],
+        because: &[],
+        why: "a containerd that cannot read its configuration does not start, and one that reads another runs pods by its defaults",
+        remedy: "mend the place that is named, or let the agent write the file anew: systemctl restart quake-agent.service",
+        judge: config::judge,
+    },
+    Check {
+        id: "runtime.alive",
+        title: "the container runtime is up, stays up and answers",
+        severity: Severity::Critical,
+        tags: &["containerd", "docker"],
+        sources: &[Source::Units, Source::Journals, Source::Runtime],
+        because: &[
+            "host.disk-space",
+            "assets.binaries",
+            "runtime.config",
+            "agent.running",
+            "boot.recorded",
+            "host.modules",
+            "host.cgroup",
+            "host.disk-errors",
+            "services.systemd",
+        ],
+        why: "without a runtime kubelet does not start, and no pod runs",
+        remedy: "read its journal: journalctl -b -u containerd.service (or docker.service); mend what it says, then restart it",
+        judge: alive::judge,
+    },
+    Check {
+        id: "runtime.cgroup-driver",
+        title: "kubelet and the runtime manage control groups in the same way",
+        severity: Severity::Critical,
+        tags: &["containerd", "docker", "cgroup"],
+        sources: &[Source::Files, Source::Journals],
+        because: &["runtime.config"],
+        why: "two managers of one tree of control groups disagree: kubelet refuses to start, or pods cannot be made, or are killed",
+        remedy: "let both say systemd: SystemdCgroup = true in containerd's configuration, cgroupDriver: systemd for kubelet",
+        judge: groups::judge,
+    },
+    Check {
+        id: "runtime.mirrors",
+        title: "containerd's settings for registries can be read, and their hosts be reached",
+        severity: Severity::Warning,
+        tags: &["containerd", "images"],
+        sources: &[Source::Files, Source::Reach],
+        because: &["runtime.config"],
+        why: "images are then pulled from elsewhere than was meant, or not at all",
+        remedy: "mend the hosts.toml that is named; containerd reads it at each pull, without a restart",
+        judge: mirrors::judge,
+    },
+];
+
+/// Whether the node's runtime is containerd; `None` while that is not known.
+fn is_containerd(node: &Node<'_>) -> Option<bool> {
+    let expected = stage::kubernetes(node).ok()?;
+    Some(expected.runtime == "containerd")
+}

@@ -1,0 +1,12 @@
+//! Checks of systemd and of the node's units. The runtime and kubelet have checks of their own.
+
+mod files;
+mod shutdown;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use files::CHECKS as FILES;
+pub(super) use shutdown::CHECKS as SHUTDOWN;
+pub(super) use units::CHECKS as UNITS;

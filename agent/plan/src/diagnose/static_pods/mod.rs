@@ -1,0 +1,46 @@
+//! Checks of the pods that kubelet runs from files.
+
+mod manifest;
+mod manifests;
+mod running;
+#[cfg(test)]
+mod tests;
+
+pub(super) use manifest::images;
+pub(super) use running::containers_of;
+
+use super::check::{Check, Severity, Source};
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "staticpods.manifests",
+    title: "every static pod has one manifest that kubelet can read, and the files that it names",
+    severity: Severity::Critical,
+    tags: &["pods", "control-plane"],
+    sources: &[Source::Files],
+    because: &["host.disk-space", "files.written"],
+    why: "kubelet runs what is in these files and nothing else: a file that it cannot read is a component that does not run",
+    remedy: "systemctl restart quake-agent.service writes the agent's own anew; keep copies outside of the directory, for kubelet runs them too",
+    judge: manifests::judge,
+}];
+
+/// It stands after etcd's own check: without etcd the API server ends again and again.
+pub(super) const RUNNING: &[Check] = &[Check {
+    id: "staticpods.running",
+    title: "every static pod runs, and goes on running",
+    severity: Severity::Critical,
+    tags: &["pods", "control-plane"],
+    sources: &[Source::Runtime],
+    because: &[
+        "runtime.alive",
+        "runtime.cgroup-driver",
+        "images.pull",
+        "kubelet.alive",
+        "certificates.dates",
+        "certificates.present",
+        "staticpods.manifests",
+        "etcd.alive",
+    ],
+    why: "on a control plane they are the cluster; on a worker kube-proxy leads to its services",
+    remedy: "crictl ps -a and crictl logs <id> (docker ps -a, docker logs <id>); /var/log/<component>.log",
+    judge: running::judge,
+}];

@@ -1,0 +1,202 @@
+//! What a booted node is expected to have, drawn from its spec: what `diagnose` compares the machine with.
+
+use crate::files::{self, layout};
+use crate::ready;
+use quake_model::expected::{Expected, ExpectedAsset, ExpectedMember, ExpectedNetwork};
+use quake_model::facts::InstanceFacts;
+use quake_model::spec::{Dialect, NetworkMode, NodeSpec, Role, Runtime};
+use quake_model::step::Condition;
+use std::collections::BTreeSet;
+
+/// kubelet's flags that say what the machine must be like.
+const COMPARED_FLAGS: &[&str] = &[
+    "cgroup-driver",
+    "cloud-provider",
+    "cluster-dns",
+    "cluster-domain",
+    "config",
+    "container-runtime",
+    "container-runtime-endpoint",
+    "eviction-hard",
+    "fail-swap-on",
+    "hostname-override",
+    "max-pods",
+    "network-plugin",
+    "pod-infra-container-image",
+    "shutdown-grace-period",
+];
+
+/// What a node of this spec is expected to have. Nothing of it is secret.
+pub fn expected(spec: &NodeSpec, instance: &InstanceFacts) -> Expected {
+    let dialect = match spec.dialect {
+        Dialect::KubeEnv => "kube_env",
+        Dialect::Kops => "kops",
+    };
+    let mut expected = Expected {
+        dialect: dialect.to_owned(),
+        config_base: spec.config_base.to_string(),
+        ..Expected::default()
+    };
+    if spec.role != Role::Bastion {
+        kubernetes(&mut expected, spec, instance);
+    }
+    expected.assets = assets(spec);
+    expected.proxied = !spec.proxy.is_empty();
+    expected
+}
+
+fn kubernetes(expected: &mut Expected, spec: &NodeSpec, instance: &InstanceFacts) {
+    expected.node_name = node_name(spec, instance);
+    expected.runtime = match spec.runtime {
+        Runtime::Docker(_) => "docker",
+        Runtime::Containerd { .. } => "containerd",
+    }
+    .to_owned();
+    expected.units = [files::runtime_unit(spec), "kubelet.service"]
+        .map(str::to_owned)
+        .to_vec();
+    expected.api_servers = vec![files::api_server(spec)];
+    expected.names = names(spec);
+    expected.network = network(spec);
+    expected.kubelet_flags = COMPARED_FLAGS
+        .iter()
+        .filter_map(|name| Some(format!("{name}={}", spec.kubelet.flag(name)?)))
+        .collect();
+    expected
+        .kubeconfig
+        .clone_from(&spec.kubelet.kubeconfig_path);
+    expected.manifest_directory = spec.kubelet.manifest_path.trim_end_matches('/').to_owned();
+    expected.static_pods = static_pods(spec);
+    expected.probes = probes(spec);
+    expected.etcd = members(spec);
+    expected.backups = spec
+        .etcd
+        .iter()
+        .filter_map(|cluster| cluster.backup_store.as_ref().map(ToString::to_string))
+        .collect();
+    expected.no_proxy = vec!["169.254.169.254".to_owned(), format!(".{}", spec.cluster)];
+}
+
+/// The name kubelet registers with: what the spec says, or with AWS's cloud provider the private name.
+fn node_name(spec: &NodeSpec, instance: &InstanceFacts) -> String {
+    match spec.kubelet.flag("hostname-override") {
+        Some(name) if !name.starts_with('@') => name.to_owned(),
+        _ => instance.local_hostname.clone(),
+    }
+}
+
+/// Names that must resolve: on a worker its API server; a control plane asks itself.
+fn names(spec: &NodeSpec) -> Vec<String> {
+    match &spec.control_plane {
+        Some(_) => Vec::new(),
+        None => vec![format!("api.internal.{}", spec.cluster)],
+    }
+}
+
+fn network(spec: &NodeSpec) -> ExpectedNetwork {
+    let name = match &spec.networking.mode {
+        NetworkMode::Kubenet => "kubenet",
+        NetworkMode::External => "external",
+        NetworkMode::Cni { provider } if provider.is_empty() => "cni",
+        NetworkMode::Cni { provider } => provider,
+    };
+    let (writer, files) = files::cni_writer(spec);
+    ExpectedNetwork {
+        name: name.to_owned(),
+        writer: writer.to_owned(),
+        directory: layout::CNI_CONFIGURATIONS.to_owned(),
+        plugins: layout::CNI_PLUGINS.to_owned(),
+        files,
+    }
+}
+
+fn static_pods(spec: &NodeSpec) -> Vec<String> {
+    let mut pods = Vec::new();
+    if spec.control_plane.is_some() {
+        pods.extend([
+            "kube-apiserver",
+            "kube-controller-manager",
+            "kube-scheduler",
+        ]);
+    }
+    if spec.kube_proxy.is_some() {
+        pods.push("kube-proxy");
+    }
+    pods.into_iter().map(str::to_owned).collect()
+}
+
+/// The health checks of the ready phase.
+fn probes(spec: &NodeSpec) -> Vec<String> {
+    let conditions = ready::conditions(spec).into_iter();
+    let probes = conditions.filter_map(|condition| match condition {
+        Condition::Healthy { component, url } => Some(format!("{component} {url}")),
+        _ => None,
+    });
+    probes.collect()
+}
+
+fn members(spec: &NodeSpec) -> Vec<ExpectedMember> {
+    let clusters = spec.etcd.iter().filter(|_| spec.is_control_plane());
+    clusters
+        .map(|cluster| ExpectedMember {
+            cluster: cluster.name.clone(),
+            members: cluster
+                .members
+                .iter()
+                .map(|member| member.name.clone())
+                .collect(),
+            groups: cluster
+                .members
+                .iter()
+                .map(|member| member.instance_group.clone().unwrap_or_default())
+                .collect(),
+        })
+        .collect()
+}
+
+fn assets(spec: &NodeSpec) -> Vec<ExpectedAsset> {
+    let place_of = |name: &str| match name {
+        "kubelet" => vec![layout::KUBELET.to_owned()],
+        "kubectl" if spec.control_plane.is_some() => vec![layout::KUBECTL.to_owned()],
+        _ => Vec::new(),
+    };
+    spec.assets
+        .iter()
+        .map(|asset| ExpectedAsset {
+            name: asset.name.clone(),
+            digest: asset.digest.to_string(),
+            hosts: hosts(&asset.urls),
+            paths: place_of(&asset.name),
+        })
+        .collect()
+}
+
+/// The hosts of URLs with their ports, each once, in their order, without user information.
+fn hosts(urls: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    urls.iter()
+        .filter_map(|url| {
+            let (_, rest) = url.split_once("://")?;
+            let authority = rest.split(['/', '?', '#']).next()?;
+            let host = authority.rsplit('@').next()?;
+            (!host.is_empty()).then(|| host.to_owned())
+        })
+        .filter(|host| seen.insert(host.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_once_and_never_with_a_password() {
+        let urls = [
+            "https://user:pa55@a.example:8443/x",
+            "https://a.example:8443/y?sig=1",
+            "http://b.example",
+        ];
+        let urls = urls.map(str::to_owned);
+        assert_eq!(hosts(&urls), ["a.example:8443", "b.example"]);
+    }
+}
