@@ -2,22 +2,29 @@
 //! no clock, no randomness, no file, no network.
 
 pub mod assets;
+pub mod boot_report;
 pub mod credentials;
+pub mod diagnose;
 pub mod dialect;
+pub mod expected;
 pub mod files;
+pub mod fleet;
 pub mod hold;
 pub mod iam;
 pub mod identity;
 mod images;
 pub mod keyset;
 pub mod known;
+pub mod lasting;
 pub mod lint;
 pub mod network;
+pub mod owned;
 pub mod ready;
 pub mod release;
 pub mod services;
 pub mod standing;
 pub mod storage;
+pub mod timeline;
 pub mod user_data;
 pub mod watch;
 pub mod yaml;

@@ -12,6 +12,14 @@ const KUBELET_PORT: u16 = 10248;
 /// Plans the ready phase: kubelet first, which runs everything else; the network last, for where a `DaemonSet`
 /// configures it, it needs the API server.
 pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
+    conditions(spec)
+        .into_iter()
+        .map(|condition| Step::new(Phase::Ready, Action::Await(condition)))
+        .collect()
+}
+
+/// What a node of this spec waits for before it is ready.
+pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
     if spec.role == Role::Bastion {
         return Vec::new();
     }
@@ -36,9 +44,6 @@ pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
         directory: layout::CNI_CONFIGURATIONS.to_owned(),
     });
     conditions
-        .into_iter()
-        .map(|condition| Step::new(Phase::Ready, Action::Await(condition)))
-        .collect()
 }
 
 fn healthy(component: &str, probe: &Probe) -> Condition {

@@ -3,6 +3,7 @@
 use super::asset::{read_asset, weak_digests};
 use super::validate::{tolerate, validate};
 use crate::yaml::{Yaml, parse};
+use quake_model::boot_report::ReportFolder;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::AssetSpec;
@@ -80,6 +81,17 @@ pub fn read_kube_env(source: &str, text: &str) -> Result<(KubeEnv, Vec<Fault>), 
         preloaded_images: root.items_of("images").len(),
     };
     Ok((environment, findings))
+}
+
+/// Where reports of the node's boots belong, whatever else is wrong with its `kube_env.yaml`: so that it can be told there.
+/// `None` when the document does not say.
+pub fn read_report_folder(source: &str, text: &str) -> Option<ReportFolder> {
+    let root = parse(source, text).ok()?;
+    refuse_newer(source, &root).ok()?;
+    Some(ReportFolder {
+        config_base: config_base(source, &root).ok()?,
+        instance_group: instance_group(source, &root).ok()?,
+    })
 }
 
 /// Everything wrong with a `kube_env.yaml` that was read as YAML, errors and findings alike.
@@ -238,6 +250,23 @@ mod tests {
             assert_eq!(fault.code, Code::ConfigMissingKey, "{text}");
             assert_eq!(fault.evidence_named("path"), Some(key), "{text}");
             assert_eq!(fault.evidence_named("source"), Some("x"));
+        }
+    }
+
+    #[test]
+    fn where_reports_belong_is_known_although_the_rest_is_wrong() {
+        let text = "ConfigBase: s3://b/c\nInstanceGroupName: n\nAssets: [nothing]\nTagz: []\n";
+        assert!(read_kube_env("x", text).is_err());
+        let folder = read_report_folder("x", text).expect("both are named");
+        assert_eq!(folder.config_base.to_string(), "s3://b/c");
+        assert_eq!(folder.instance_group, "n");
+        for text in [
+            "",
+            "ConfigBase: s3://b/c",
+            "InstanceGroupName: n",
+            "ConfigBase: [",
+        ] {
+            assert_eq!(read_report_folder("x", text), None, "{text}");
         }
     }
 
