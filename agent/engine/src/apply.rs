@@ -95,6 +95,7 @@ impl<H: Host> Context<'_, H> {
             }
             Err(fault) => return Err(fault),
         };
+        self.note_owned(step, outcome);
         if self.is_planning()
             && !lock(&self.planned)
                 .iter()

@@ -2,10 +2,12 @@
 
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
+use crate::owned::Left;
 use crate::request::Request;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_model::backoff::ARRIVAL;
+use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
@@ -26,6 +28,10 @@ pub struct Verdict {
     pub planned: Vec<PlannedStep>,
     /// What [`crate::keep_looking`] should look at; empty unless the node is ready.
     pub watches: Vec<Watch>,
+    /// What is the agent's, of which it tells when somebody else changes it.
+    pub left: Left,
+    /// Where the boot's report belongs; `None` when it ended before that was known.
+    pub reports: Option<ReportFolder>,
 }
 
 /// Boots the node: every phase in its order, until the node is ready or a fault ends it.
@@ -40,6 +46,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         command: request.command.clone(),
     });
     let ended = context.run_phases().await;
+    context.keep_owned(ended.is_ok()).await;
     emitter.emit(Event::CallsCounted {
         calls: host.calls(),
     });
@@ -71,6 +78,8 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         fault,
         planned,
         watches,
+        left: context.left(),
+        reports: context.know(|knowledge| knowledge.reports.clone()),
     }
 }
 

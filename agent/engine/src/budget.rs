@@ -22,7 +22,19 @@ pub const NODE_BUDGET: Budget = Budget {
     ec2: 400,
 };
 
+/// What is left for the end of a boot, even of one that spent its budget: its report with a few tries.
+const RESERVE: u64 = 8;
+
 impl Budget {
+    /// The budget of what follows a boot's end.
+    #[must_use]
+    pub(crate) fn at_the_end(self) -> Self {
+        Self {
+            s3: self.s3 + RESERVE,
+            ..self
+        }
+    }
+
     /// Checks the calls made so far, by `service:Operation`.
     ///
     /// # Errors

@@ -2,12 +2,13 @@
 
 use crate::emit::Emitter;
 use crate::knowledge::Knowledge;
+use crate::owned::Ownership;
 use crate::request::{Acting, Request};
 use quake_model::backoff::Jitter;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::step::{Contents, Step, Visibility};
+use quake_model::step::{Contents, Step, Visibility, WriteFile};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tokio::sync::watch;
@@ -82,6 +83,10 @@ pub struct PlannedStep {
     pub before: Option<Contents>,
     /// A file's bytes as they would be.
     pub after: Option<Contents>,
+    /// How what is there differs from what is wanted, in words; without the bytes of what is secret.
+    pub differs: Option<String>,
+    /// How what is there differs from what an earlier boot left, in words: that somebody else changed.
+    pub drift: Option<String>,
 }
 
 pub(crate) struct Context<'a, H> {
@@ -97,6 +102,7 @@ pub(crate) struct Context<'a, H> {
     pub(crate) phases_began: Mutex<BTreeMap<Phase, Instant>>,
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<Knowledge>,
+    pub(crate) ownership: Mutex<Ownership>,
     pub(crate) planned: Mutex<Vec<PlannedStep>>,
 }
 
@@ -112,6 +118,7 @@ impl<'a, H> Context<'a, H> {
             phases_began: Mutex::new(BTreeMap::new()),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),
+            ownership: Mutex::new(Ownership::default()),
             planned: Mutex::new(Vec::new()),
         }
     }
@@ -160,30 +167,34 @@ impl<'a, H> Context<'a, H> {
 }
 
 impl PlannedStep {
-    /// A step that is not a file.
+    /// A step of which nothing more is to be said.
     pub(crate) fn plain(step: &Step, outcome: Outcome) -> Self {
         Self {
             step: step.clone(),
             outcome,
             before: None,
             after: None,
+            differs: None,
+            drift: None,
         }
     }
 
-    /// A file's step; contents are left out when they are secret.
-    pub(crate) fn file(
-        step: &Step,
-        outcome: Outcome,
-        before: Option<Vec<u8>>,
-        after: &Contents,
-        visibility: Visibility,
-    ) -> Self {
-        let shown = visibility == Visibility::Plain;
+    /// A step that would be brought about because of what differs.
+    pub(crate) fn differing(step: &Step, differs: Option<String>, drift: Option<String>) -> Self {
         Self {
-            step: step.clone(),
-            outcome,
+            differs,
+            drift,
+            ..Self::plain(step, Outcome::WouldChange)
+        }
+    }
+
+    /// The bytes of a file, before and after; left out when they are secret.
+    pub(crate) fn showing(self, file: &WriteFile, before: Option<Vec<u8>>) -> Self {
+        let shown = file.visibility == Visibility::Plain;
+        Self {
             before: before.filter(|_| shown).map(Contents),
-            after: shown.then(|| after.clone()),
+            after: shown.then(|| file.contents.clone()),
+            ..self
         }
     }
 }

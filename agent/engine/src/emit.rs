@@ -40,14 +40,15 @@ impl Emitter {
         }
     }
 
-    /// Emits one event. After a terminal event nothing more of the boot is emitted; what is noticed of a node that
-    /// became ready is.
+    /// Emits one event. After a terminal event nothing more of the boot is emitted; what is told to the outside is, and what
+    /// is noticed of a node that became ready.
     pub fn emit(&self, event: Event) {
         let at = (self.read_clock)();
         let mut state = self.lock();
         let takes = match state.record.state {
-            BootState::Ready => event.is_of_ready_node(),
-            _ => !event.is_of_ready_node() && !state.record.is_terminal(),
+            BootState::Ready => event.is_of_ready_node() || event.is_told_outside(),
+            BootState::Failed | BootState::Stopped => event.is_told_outside(),
+            _ => !event.is_of_ready_node() && !event.is_told_outside(),
         };
         if !takes {
             return;

@@ -1,6 +1,7 @@
 //! What the boot has learnt so far, filled by one phase and read by the next.
 
 use crate::storage::StorageState;
+use quake_model::boot_report::ReportFolder;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Knowledge {
     pub(crate) instance: Option<InstanceFacts>,
     pub(crate) os: Option<OsFacts>,
+    /// Where reports of the node's group belong.
+    pub(crate) reports: Option<ReportFolder>,
     pub(crate) spec: Option<Arc<NodeSpec>>,
     pub(crate) network: NetworkFacts,
     pub(crate) filesystems: Vec<String>,
@@ -60,4 +63,24 @@ fn missing(what: &str) -> Fault {
         Code::BootInternal,
         format!("{what} is not known to a phase that needs it"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_that_a_phase_needs_and_does_not_have_is_a_bug_that_names_it() {
+        let knowledge = Knowledge::default();
+        let faults = [
+            knowledge.spec().err(),
+            knowledge.instance().err(),
+            knowledge.known().err(),
+        ];
+        for fault in faults {
+            let fault = fault.expect("nothing is known yet");
+            assert_eq!(fault.code, Code::BootInternal);
+            assert!(fault.summary.contains("is not known"), "{fault:?}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ pub(crate) enum Attempted {
     AttachVolume,
     ReadConfiguration,
     ReadCredential,
+    WriteReport,
     FetchAsset,
     UseStore,
     UseFile,
@@ -75,6 +76,10 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             Condition::Missing => Code::CredentialsMissing,
             Condition::Denied => Code::CredentialsDenied,
             _ => configuration(condition),
+        },
+        Attempted::WriteReport => match condition {
+            Condition::Denied => Code::BootReportDenied,
+            _ => Code::BootReportFailed,
         },
         Attempted::FetchAsset | Attempted::UseStore => asset(condition),
         Attempted::UseImage => match condition {

@@ -1,7 +1,7 @@
-//! The one loop that sleeps.
+//! The loops that sleep: a boot's, and one for questions that are no boot.
 
 use crate::context::{Context, lock};
-use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, WATCH};
+use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, Jitter, WATCH};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
 use quake_model::phase::Phase;
@@ -110,15 +110,51 @@ impl<H: Meter> Context<'_, H> {
         });
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that sleeps"
-    )]
     pub(crate) async fn pause(&self, pause: Duration) -> Result<(), Fault> {
         tokio::select! {
-            () = tokio::time::sleep(pause) => Ok(()),
+            () = sleep(pause) => Ok(()),
             fault = self.stopped() => Err(fault),
         }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that sleeps"
+)]
+async fn sleep(pause: Duration) {
+    tokio::time::sleep(pause).await;
+}
+
+/// Tries until it succeeds or its fault is no hiccup, for at most `longest`: what is asked without a boot around it has
+/// no events, no budget and nobody who stops it. Whoever asks with the same `seed` draws the same pauses.
+///
+/// # Errors
+///
+/// Returns the last fault.
+pub(crate) async fn through_hiccups<T, F, R>(
+    seed: &str,
+    longest: Duration,
+    mut attempt: F,
+) -> Result<T, Fault>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, Fault>>,
+{
+    let began = Instant::now();
+    let mut jitter = Jitter::seeded(seed);
+    let mut tries = 0;
+    loop {
+        let fault = match attempt().await {
+            Err(fault) if fault.class() == Class::Transient => fault,
+            ended => return ended,
+        };
+        let pause = HICCUP.pause(tries, jitter.draw());
+        tries += 1;
+        if began.elapsed() + pause > longest {
+            return Err(worn_out(fault, tries, began));
+        }
+        sleep(pause).await;
     }
 }
 

@@ -3,7 +3,9 @@
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
 //! boot mends what the agent holds, and each fault names the command. No look asks a cloud service.
 
+use crate::boot::Verdict;
 use crate::context::{Context, Stop};
+use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{ready, services};
@@ -35,21 +37,24 @@ struct Known {
     lost: Option<(Code, Instant)>,
 }
 
-/// Looks at `watches` until told to stop, and emits what is lost and regained.
+/// Looks at what a boot brought about until told to stop, and emits what is lost and regained, and what drifts.
 pub async fn keep_looking<H: Host>(
     host: &H,
     emitter: &Emitter,
     request: &Request,
-    watches: &[Watch],
+    verdict: &Verdict,
     stop: Stop,
 ) {
     let context = Context::new(host, emitter, request, stop);
+    let watches = &verdict.watches;
+    let mut drift = DriftWatch::new(&verdict.left);
     let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {
             let (look, fault) = look_at(&context, &watch.subject, known).await;
             tell(&context, watch, known, look, fault).await;
         }
+        drift.look(&context).await;
         let (shortest, longest) = ROUNDS_APART;
         let pause = shortest + (longest - shortest).mul_f64(context.draw());
         if context.pause(pause).await.is_err() {

@@ -8,7 +8,7 @@ mod volumes;
 pub use volumes::{cloud, disks};
 
 use quake_model::facts::{EntryKind, Owner, Placed};
-use quake_model::ports::{Assets, Condition, Files, Objects, PortError};
+use quake_model::ports::{Assets, Condition, Files, Object, Objects, PortError};
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Contents, Keep, Place, Visibility, WriteFile};
 use std::fmt::Debug;
@@ -52,6 +52,7 @@ fn file(path: &str, contents: &str, mode: u32) -> WriteFile {
 pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
     absent_files(host).await?;
     written_files(host).await?;
+    stamps_of_files(host).await?;
     kinds_of_files(host).await
 }
 
@@ -97,6 +98,37 @@ async fn written_files<H: Files>(host: &H) -> Result<(), Broken> {
         None,
     )?;
     Ok(())
+}
+
+async fn stamps_of_files<H: Files>(host: &H) -> Result<(), Broken> {
+    let paths = ["/contract/a", "/contract/none", "/contract/b"].map(str::to_owned);
+    let stamped = async || sound("paths are stamped", host.stamp_files(&paths).await);
+    let first = stamped().await?;
+    hold("a stamp a path", first.len(), 3)?;
+    hold("an absent path has no stamp", first[1], None)?;
+    hold("a directory has one", first[2].is_some(), true)?;
+    hold("what nobody touched", stamped().await?, first.clone())?;
+    sound(
+        "permissions are set",
+        host.set_permissions(&file("/contract/a", "second", 0o640))
+            .await,
+    )?;
+    let second = stamped().await?;
+    hold(
+        "another mode is another stamp",
+        second[0] == first[0],
+        false,
+    )?;
+    sound(
+        "a file is replaced by one as long",
+        host.write_file(&file("/contract/a", "minute", 0o640)).await,
+    )?;
+    let third = stamped().await?;
+    hold(
+        "other bytes are another stamp",
+        third[0] == second[0],
+        false,
+    )
 }
 
 async fn kinds_of_files<H: Files>(host: &H) -> Result<(), Broken> {
@@ -243,4 +275,34 @@ pub async fn objects<H: Objects>(
         host.list_objects(&base.join("y")).await,
     )?;
     hold("an empty place has no names", none, Vec::new())
+}
+
+/// Objects that are written: each is there at once with its bytes, in folders that need not be made, and takes the place
+/// of the one before it; nothing half-written is listed. The store must hold nothing below `written` in `base`.
+///
+/// # Errors
+///
+/// Returns the first promise that was broken.
+pub async fn written_objects<H: Objects>(
+    host: &H,
+    base: &quake_model::location::Location,
+) -> Result<(), Broken> {
+    let folder = base.join("written/deep");
+    for bytes in ["first", "second, which is longer", ""] {
+        let object = Object {
+            location: folder.join("a.json"),
+            bytes: bytes.into(),
+        };
+        sound(
+            "an object is written",
+            host.write_object(&object, "application/json").await,
+        )?;
+        let read = sound("and read", host.read_object(&object.location).await)?;
+        hold("its bytes", read.bytes, object.bytes)?;
+    }
+    let listed = sound("names are listed", host.list_objects(&folder).await)?;
+    hold("nothing else is there", listed, vec!["a.json".to_owned()])?;
+    let above = host.list_objects(&base.join("written")).await;
+    let above = sound("its folder is listed", above)?;
+    hold("its folder", above, vec!["deep".to_owned()])
 }

@@ -54,6 +54,7 @@ async fn the_simulated_objects_keep_the_contract() {
     host.put_object("s3://bucket/x/b/c", "c");
     let base: Location = "s3://bucket".parse().expect("a literal");
     assert_eq!(contract::objects(&host, &base).await, Ok(()));
+    assert_eq!(contract::written_objects(&host, &base).await, Ok(()));
 }
 
 const ME: &str = "i-0123456789abcdef0";

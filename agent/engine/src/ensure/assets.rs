@@ -1,7 +1,8 @@
 //! Holds assets in the store and their files in place.
 
-use crate::context::Context;
+use crate::context::{Context, PlannedStep};
 use crate::meaning::{Attempted, fault_of};
+use crate::owned::placed_differs;
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::facts::Placed;
@@ -108,10 +109,16 @@ pub(crate) async fn placed<H: Host>(
 ) -> Result<Outcome, Fault> {
     if context.is_planning() {
         // Until the asset is fetched there is nothing to compare with.
-        return Ok(match context.host.look_placed(place).await {
-            Ok(Placed::Same) => Outcome::Held,
-            _ => Outcome::WouldChange,
-        });
+        let Ok(found) = context.host.look_placed(place).await else {
+            return Ok(Outcome::WouldChange);
+        };
+        let Some(differs) = placed_differs(found) else {
+            return Ok(Outcome::Held);
+        };
+        let drift = context.drift_of_program(place, found);
+        let planned = PlannedStep::differing(step, Some(differs.to_owned()), drift);
+        context.note_planned(planned);
+        return Ok(Outcome::WouldChange);
     }
     let missing = |error: quake_model::ports::PortError| match error.condition {
         quake_model::ports::Condition::Missing => error.into_fault(Code::AssetsMemberMissing),
@@ -121,8 +128,12 @@ pub(crate) async fn placed<H: Host>(
         _ => fault_of(Attempted::UseStore, error),
     };
     let look = async || context.host.look_placed(place).await.map_err(missing);
-    if look().await? == Placed::Same {
+    let found = look().await?;
+    if found == Placed::Same {
         return Ok(Outcome::Held);
+    }
+    if let Some(what) = context.drift_of_program(place, found) {
+        context.warn_of_overwriting(&place.path, &what);
     }
     context.announce(step);
     context.host.place(place).await.map_err(missing)?;

@@ -6,11 +6,15 @@ use quake_model::facts::{EntryKind, FileFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
-use quake_model::step::{Step, WriteFile};
+use quake_model::step::{Step, Visibility, WriteFile};
 use quake_plan::hold::{FileDecision, decide_file};
+use quake_plan::owned::{OwnedFile, Owners, sha256};
 
 /// The largest file compared byte by byte; nothing the agent renders is near it.
 const COMPARE_LIMIT: u64 = 16 << 20;
+
+/// As many digits of a digest as tell two files apart.
+const DIGITS_SHOWN: usize = 12;
 
 pub(crate) async fn written<H: Host>(
     context: &Context<'_, H>,
@@ -26,17 +30,16 @@ pub(crate) async fn written<H: Host>(
     if decision == FileDecision::Hold {
         return Ok(Outcome::Held);
     }
+    let drift = context.drift_of(file, found.as_ref());
     if context.is_planning() {
+        let differs = how_it_differs(file, found.as_ref(), Owners::of(owners));
+        let planned = PlannedStep::differing(step, differs, drift);
         let before = found.and_then(|found| found.contents);
-        let outcome = Outcome::WouldChange;
-        context.note_planned(PlannedStep::file(
-            step,
-            outcome,
-            before,
-            &file.contents,
-            file.visibility,
-        ));
-        return Ok(outcome);
+        context.note_planned(planned.showing(file, before));
+        return Ok(Outcome::WouldChange);
+    }
+    if let Some(what) = drift {
+        context.warn_of_overwriting(&file.path, &what);
     }
     context.announce(step);
     let acted = match decision {
@@ -51,6 +54,25 @@ pub(crate) async fn written<H: Host>(
             Code::FilesWriteFailed,
             format!("{} is not as just written", file.path),
         )),
+    }
+}
+
+/// How a file differs from what is wanted, in words. Of secrets only digests tell one from another.
+fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: Owners) -> Option<String> {
+    let Some(found) = found else {
+        return Some("missing".to_owned());
+    };
+    let differs = OwnedFile::of(file).differs(Some(found), owners)?;
+    match (file.visibility, &found.contents) {
+        (Visibility::Secret, Some(contents)) if *contents != file.contents.0 => {
+            let (is, wanted) = (sha256(contents), sha256(&file.contents.0));
+            Some(format!(
+                "{differs}: secret, sha256 {} instead of {}",
+                &is[..DIGITS_SHOWN],
+                &wanted[..DIGITS_SHOWN]
+            ))
+        }
+        (Visibility::Secret | Visibility::Plain, _) => Some(differs),
     }
 }
 

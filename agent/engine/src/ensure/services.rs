@@ -1,6 +1,6 @@
 //! Holds units: reload, enable, start or restart, and verified after each.
 
-use crate::context::{Context, lock};
+use crate::context::{Context, PlannedStep, lock};
 use crate::ensure::files;
 use crate::ensure::standing::{self, Watched};
 use crate::meaning::{Attempted, fault_of};
@@ -106,6 +106,9 @@ pub(crate) async fn held<H: Host>(
             return Ok(begun.outcome);
         }
         if context.is_planning() {
+            let drift = context.drift_of_unit(unit, decision);
+            let differs = Some(how_it_differs(decision, &begun.found));
+            context.note_planned(PlannedStep::differing(step, differs, drift));
             return Ok(Outcome::WouldChange);
         }
         match decision {
@@ -228,6 +231,22 @@ async fn newest_input<H: Host>(context: &Context<'_, H>, unit: &StartUnit) -> Re
         newest = newest.max(found.map_or(0, |found| found.modified_us));
     }
     Ok(newest)
+}
+
+/// Why something would be done about a unit, in words.
+fn how_it_differs(decision: UnitDecision, found: &UnitFacts) -> String {
+    match decision {
+        UnitDecision::Hold => "it is as wanted".to_owned(),
+        UnitDecision::Unknown => "systemd has no file for it yet".to_owned(),
+        UnitDecision::Reload => "its files changed since systemd read them".to_owned(),
+        UnitDecision::Enable => "it does not start at boot".to_owned(),
+        UnitDecision::Restart => "it runs with older files than those on disk".to_owned(),
+        UnitDecision::Start | UnitDecision::Died => {
+            let state = format!("{:?}", found.active).to_lowercase();
+            format!("it is {state} ({})", found.sub_state)
+        }
+        UnitDecision::Wait => format!("it is on its way ({})", found.sub_state),
+    }
 }
 
 fn unknown(unit: &str) -> Fault {

@@ -3,12 +3,14 @@
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, Object};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
+use quake_plan::expected::expected;
 use quake_plan::user_data;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,8 @@ impl<H: Host> Context<'_, H> {
             source: lowered.source,
             digest: lowered.digest,
         });
+        let expected = Box::new(expected(&lowered.spec, &instance));
+        self.emitter.emit(Event::NodeExpected { expected });
         self.learn(|knowledge| knowledge.spec = Some(Arc::new(lowered.spec)));
         Ok(())
     }
@@ -46,6 +50,16 @@ impl<H: Host> Context<'_, H> {
             ),
             None => self.find_in_user_data().await?,
         };
+        // Whatever is wrong with the rest: from here on the boot can say so where the cluster is.
+        let reports = kube_env::read_report_folder(&kube_env.source, &kube_env.text);
+        let reports = reports.map(|folder| ReportFolder {
+            config_base: configuration
+                .config_base
+                .clone()
+                .unwrap_or(folder.config_base),
+            ..folder
+        });
+        self.learn(|knowledge| knowledge.reports = reports);
         let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
         let base = configuration
             .config_base

@@ -51,6 +51,7 @@ impl<H: Host> Context<'_, H> {
                 let steps =
                     self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))?;
                 self.remove_leftovers(&steps).await?;
+                self.recall_owned(&steps).await;
                 Ok(steps)
             }
             Phase::Services => self.plan_from_known(services::plan),

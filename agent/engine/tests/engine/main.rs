@@ -2,8 +2,12 @@
 
 mod boots;
 mod common;
+mod drift;
+mod fleet;
 mod gate;
 mod images;
 mod ready_node;
+mod reports;
+mod runbook;
 mod units;
 mod volumes;

@@ -41,7 +41,7 @@ async fn told(group: &str, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, T
     let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
     assert_eq!(verdict.fault, None);
     let calls = host.calls();
-    let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict.watches, stop);
+    let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict, stop);
     let changing = async {
         looks_on().await;
         for change in changes {
@@ -148,6 +148,12 @@ async fn a_volume_that_is_unmounted_is_told_and_so_is_what_covers_it() {
         .filter_map(|(step, fault)| Some((step.as_str(), fault.as_ref()?.summary.as_str())))
         .collect();
     assert_eq!(seen.len(), 2, "{lost:?}");
+    let codes = lost.iter().filter_map(|(_, fault)| fault.as_ref());
+    assert!(
+        codes
+            .clone()
+            .all(|fault| fault.code == Code::StorageMountGone)
+    );
     assert_eq!(seen[0].0, "storage:mount/main/a");
     assert!(
         seen[0].1.starts_with("vol-0aa is not mounted at "),

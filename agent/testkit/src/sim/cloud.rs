@@ -106,6 +106,7 @@ impl Cloud for SimHost {
                 let summary = "AttachVolume is denied: the instance has no tags yet";
                 return Err(PortError::new(Condition::Denied, summary));
             }
+            require_key(world, volume_id)?;
             let zone = world.region.instance.zone.clone();
             let in_use = world.region.instances.iter().any(|view| {
                 view.instance_id == instance_id
@@ -197,6 +198,15 @@ impl Cloud for SimHost {
         })
         .await
     }
+}
+
+/// A volume whose key is locked cannot be attached.
+fn require_key(world: &super::World, volume_id: &str) -> Result<(), PortError> {
+    if !world.locked.contains(volume_id) {
+        return Ok(());
+    }
+    let summary = format!("the key of {volume_id} cannot be used");
+    Err(PortError::new(Condition::Denied, summary).seen("kms", "simulated"))
 }
 
 fn volume_in<'a>(

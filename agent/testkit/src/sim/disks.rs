@@ -88,7 +88,13 @@ impl Disks for SimHost {
     async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
         self.call("check_filesystem", |world| {
             require_ext4(world, device)?;
-            Ok(FilesystemCheck::Clean)
+            let id = volume_at(world, device)?;
+            Ok(match world.repairable.remove(&id) {
+                true => FilesystemCheck::Fixed {
+                    output: "simulated repair".to_owned(),
+                },
+                false => FilesystemCheck::Clean,
+            })
         })
         .await
     }

@@ -1,7 +1,7 @@
 //! Files, simulated.
 
 use super::{SimFile, SimHost, World};
-use quake_model::facts::{EntryKind, FileFacts, OsFacts, Owner};
+use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts, Owner};
 use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::WriteFile;
 
@@ -25,6 +25,13 @@ impl Files for SimHost {
                     .then(|| file.contents.clone()),
                 modified_us: file.modified_us,
             }))
+        })
+        .await
+    }
+
+    async fn stamp_files(&self, paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError> {
+        self.call("stamp_files", |world| {
+            Ok(paths.iter().map(|path| stamp(world, path)).collect())
         })
         .await
     }
@@ -99,6 +106,32 @@ impl Files for SimHost {
         })
         .await
     }
+}
+
+fn stamp(world: &World, path: &str) -> Option<FileStamp> {
+    let file = world.files.get(path)?;
+    // Units are enabled by links in this directory, which the simulated ones do without.
+    let links = match path {
+        "/etc/systemd/system" => world
+            .region
+            .units
+            .values()
+            .filter(|unit| unit.enabled)
+            .count(),
+        _ => 0,
+    };
+    // A file is replaced and never written into, so its inode is another where its bytes are.
+    let inode = file.contents.iter().fold(0_u64, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(*byte))
+    });
+    Some(FileStamp {
+        size: file.contents.len() as u64 + links as u64,
+        inode,
+        mode: file.mode,
+        owner: file.owner,
+        modified_ns: i128::from(file.modified_us) * 1000,
+        changed_ns: i128::from(file.modified_us) * 1000,
+    })
 }
 
 /// The unit whose file or drop-in is at this path.

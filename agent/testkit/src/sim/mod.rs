@@ -57,6 +57,10 @@ pub(crate) struct World {
     pub(crate) missing_modules: BTreeSet<String>,
     /// How many starts of a unit will still fail.
     pub(crate) failing_starts: BTreeMap<String, u32>,
+    /// Volumes whose filesystem has faults that the next check repairs.
+    pub(crate) repairable: BTreeSet<String>,
+    /// Volumes whose key EC2 may not use.
+    pub(crate) locked: BTreeSet<String>,
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) looks: BTreeMap<String, u32>,
     pub(crate) script: Script,
@@ -86,6 +90,8 @@ impl SimHost {
             seeded: Vec::new(),
             missing_modules: BTreeSet::new(),
             failing_starts: BTreeMap::new(),
+            repairable: BTreeSet::new(),
+            locked: BTreeSet::new(),
             calls: BTreeMap::new(),
             looks: BTreeMap::new(),
             script: Script::default(),
@@ -117,6 +123,11 @@ impl SimHost {
         self.lock()
             .objects
             .insert(location.to_owned(), bytes.into());
+    }
+
+    /// The bytes of an object of the state store.
+    pub fn object(&self, location: &str) -> Option<Vec<u8>> {
+        self.lock().objects.get(location).cloned()
     }
 
     /// Puts a file of root's on the machine.
@@ -162,6 +173,26 @@ impl SimHost {
     /// Makes the next starts of a unit end at once; systemd starts it again before each look.
     pub fn fail_starts(&self, unit: &str, times: u32) {
         self.lock().failing_starts.insert(unit.to_owned(), times);
+    }
+
+    /// Leaves faults in the filesystem of a volume, which the next check repairs without loss.
+    pub fn scratch_filesystem(&self, volume_id: &str) {
+        self.lock().repairable.insert(volume_id.to_owned());
+    }
+
+    /// Keeps EC2 from the key that encrypts a volume, until it is unlocked.
+    pub fn lock_key(&self, volume_id: &str) {
+        self.lock().locked.insert(volume_id.to_owned());
+    }
+
+    /// Lets EC2 use the key of a volume again.
+    pub fn unlock_key(&self, volume_id: &str) {
+        self.lock().locked.remove(volume_id);
+    }
+
+    /// Takes an object out of the state store.
+    pub fn remove_object(&self, location: &str) {
+        self.lock().objects.remove(location);
     }
 
     /// Changes the region, as someone outside would.

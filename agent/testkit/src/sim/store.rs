@@ -46,6 +46,16 @@ impl Objects for SimHost {
         })
         .await
     }
+
+    async fn write_object(&self, object: &Object, _: &str) -> Result<(), PortError> {
+        self.call("write_object", |world| {
+            world.count("s3:PutObject");
+            let place = object.location.to_string();
+            world.objects.insert(place, object.bytes.clone());
+            Ok(())
+        })
+        .await
+    }
 }
 
 impl Assets for SimHost {

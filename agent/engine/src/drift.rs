@@ -1,0 +1,149 @@
+//! Notices what somebody changed of what the agent wrote or enabled, and tells it. It mends nothing and makes no node unready.
+//!
+//! A look must cost next to nothing, for a node is looked at for years: every path is stamped in one call, and only what
+//! has another stamp than at the look before is read.
+
+use crate::context::Context;
+use crate::ensure::{files, services};
+use crate::owned::{Left, placed_differs};
+use quake_model::drift::{Drifted, MOST_NAMED};
+use quake_model::event::Event;
+use quake_model::facts::FileStamp;
+use quake_model::ports::{Host, PortError};
+use quake_plan::owned::Owners;
+use std::collections::BTreeMap;
+
+/// Where systemd keeps the links by which units are enabled; each of its folders that ends so has some.
+const UNIT_LINKS: &str = "/etc/systemd/system";
+const LINKING: [&str; 2] = [".wants", ".requires"];
+
+/// What was seen at the looks so far.
+pub(crate) struct DriftWatch<'a> {
+    left: &'a Left,
+    /// Every file and program, each with its stamp when it was last compared.
+    paths: Vec<String>,
+    stamps: Vec<Option<FileStamp>>,
+    /// The folders of links, as they were when the units were last asked about.
+    links: Vec<Option<FileStamp>>,
+    drifted: BTreeMap<String, String>,
+    is_first: bool,
+}
+
+impl<'a> DriftWatch<'a> {
+    /// Watches what a boot left.
+    pub(crate) fn new(left: &'a Left) -> Self {
+        let files = left.owned.files.keys();
+        let paths: Vec<String> = files.chain(left.owned.programs.keys()).cloned().collect();
+        Self {
+            left,
+            stamps: vec![None; paths.len()],
+            paths,
+            links: Vec::new(),
+            drifted: BTreeMap::new(),
+            is_first: true,
+        }
+    }
+
+    /// Looks once, and tells if there is anything else to tell than before. What cannot be looked at stays as it was known.
+    pub(crate) async fn look<H: Host>(&mut self, context: &Context<'_, H>) {
+        let before = self.drifted.clone();
+        if let Ok(stamps) = context.host.stamp_files(&self.paths).await {
+            self.compare(context, &stamps).await;
+        }
+        if let Ok(links) = links(context).await {
+            self.ask_units(context, links).await;
+        }
+        self.is_first = false;
+        if self.drifted != before {
+            context.emitter.emit(self.told());
+        }
+    }
+
+    /// Reads what has another stamp.
+    async fn compare<H: Host>(&mut self, context: &Context<'_, H>, stamps: &[Option<FileStamp>]) {
+        for (index, stamp) in stamps.iter().enumerate() {
+            if *stamp == self.stamps[index] && !self.is_first {
+                continue;
+            }
+            let path = self.paths[index].clone();
+            let Ok(what) = self.differs(context, &path).await else {
+                continue;
+            };
+            self.stamps[index] = *stamp;
+            self.note(path, what);
+        }
+    }
+
+    async fn differs<H: Host>(
+        &self,
+        context: &Context<'_, H>,
+        path: &str,
+    ) -> Result<Option<String>, ()> {
+        if let Some(file) = self.left.owned.files.get(path) {
+            let found = files::look(context, path).await.map_err(drop)?;
+            let owners = Owners::of(context.host.sets_owners());
+            return Ok(file.differs(found.as_ref(), owners));
+        }
+        // The boot has just compared the programs, and reading them again would take the disk's time.
+        let place = self.left.places.iter().find(|place| place.path == path);
+        let Some(place) = place.filter(|_| !self.is_first) else {
+            return Ok(None);
+        };
+        let found = context.host.look_placed(place).await.map_err(drop)?;
+        Ok(placed_differs(found).map(str::to_owned))
+    }
+
+    /// Asks about the units if a link came or went; a bus is not to be troubled twice a minute for what is so seldom.
+    async fn ask_units<H: Host>(
+        &mut self,
+        context: &Context<'_, H>,
+        links: Vec<Option<FileStamp>>,
+    ) {
+        if links == self.links || self.is_first {
+            self.links = links;
+            return;
+        }
+        for unit in &self.left.owned.units {
+            let Ok(found) = services::look(context, unit).await else {
+                return;
+            };
+            let what = match (found.found, found.installable && !found.enabled) {
+                (false, _) => Some("removed or masked"),
+                (true, true) => Some("not enabled at boot any more"),
+                (true, false) => None,
+            };
+            self.note(unit.clone(), what.map(str::to_owned));
+        }
+        self.links = links;
+    }
+
+    fn note(&mut self, name: String, what: Option<String>) {
+        match what {
+            Some(what) => self.drifted.insert(name, what),
+            None => self.drifted.remove(&name),
+        };
+    }
+
+    fn told(&self) -> Event {
+        let named = self.drifted.iter().take(MOST_NAMED);
+        Event::DriftChanged {
+            drifted: named
+                .map(|(name, what)| Drifted {
+                    name: name.clone(),
+                    what: what.clone(),
+                })
+                .collect(),
+            more: self.drifted.len().saturating_sub(MOST_NAMED),
+        }
+    }
+}
+
+/// Stamps the folders in which a link appears or vanishes when a unit is enabled, disabled or masked.
+async fn links<H: Host>(context: &Context<'_, H>) -> Result<Vec<Option<FileStamp>>, PortError> {
+    let names = context.host.list_directory(UNIT_LINKS).await?;
+    let links = |name: &String| LINKING.iter().any(|ending| name.ends_with(ending));
+    let below = names.into_iter().filter(links);
+    let mut folders = vec![UNIT_LINKS.to_owned()];
+    folders.extend(below.map(|name| format!("{UNIT_LINKS}/{name}")));
+    context.host.stamp_files(&folders).await
+}

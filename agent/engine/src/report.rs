@@ -1,0 +1,180 @@
+//! Tells the outside how a boot ended: leaves its report in the cluster's state store.
+//!
+//! This is after the verdict and changes nothing of it. It is bounded by a short deadline, counted and budgeted like any
+//! other call, and whatever goes wrong is a warning. A lacking permission is a warning once for an instance: it is the
+//! same on each of its boots, so a note on the disk remembers it.
+
+use crate::boot::Verdict;
+use crate::context::{Context, stop_signal};
+use crate::emit::Emitter;
+use crate::meaning::{Attempted, fault_of};
+use crate::request::Request;
+use crate::retry::millis;
+use quake_model::boot_report::CONTENT_TYPE;
+use quake_model::event::Event;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::outward::Outward;
+use quake_model::phase::Phase;
+use quake_model::ports::{Host, Object};
+use quake_model::step::WriteFile;
+use quake_plan::boot_report::{report, to_json};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// How long the state store may take, all tries together. A guess: it is one small request, and a machine that failed
+/// should not be held up longer before systemd starts the agent again.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Where it is remembered that a report was refused, and for which object.
+const NOTE: &str = "/var/lib/quake-agent/boot-report-denied";
+
+/// The longest note that is read: it is one location.
+const NOTE_BYTES: u64 = 4096;
+
+/// Leaves the report of the boot that ended with `verdict`, and emits what came of it. `agent_digest` is the digest over
+/// this binary, where it could be read.
+pub async fn report_boot<H: Host>(
+    host: &H,
+    emitter: &Emitter,
+    request: &Request,
+    verdict: &Verdict,
+    agent_digest: Option<&str>,
+) {
+    // Who is told to stop still says how it ended: whoever asked waits longer than this takes.
+    let (_handle, stop) = stop_signal();
+    let request = Request {
+        budget: request.budget.at_the_end(),
+        ..request.clone()
+    };
+    let context = Context::new(host, emitter, &request, stop);
+    let began = Instant::now();
+    let left = match object(emitter, verdict, agent_digest) {
+        Ok(object) => context.leave(&object).await.map(|()| object.location),
+        Err(fault) => Err((fault, false)),
+    };
+    let what = Outward::BootReport;
+    emitter.emit(match left {
+        Ok(location) => Event::Told {
+            what,
+            to: location.to_string(),
+            took_ms: millis(began.elapsed()),
+        },
+        Err((fault, known)) => Event::NotTold { what, fault, known },
+    });
+}
+
+/// The report as an object, or why there is none.
+fn object(
+    emitter: &Emitter,
+    verdict: &Verdict,
+    agent_digest: Option<&str>,
+) -> Result<Object, Fault> {
+    let unplaced = |summary: &str| Fault::new(Code::BootReportUnplaced, summary);
+    let folder = verdict.reports.as_ref().ok_or_else(|| {
+        unplaced("there is no boot report: the boot ended before it knew the state store")
+    })?;
+    let record = emitter.record();
+    let report = report(&record, &folder.instance_group, agent_digest)
+        .ok_or_else(|| unplaced("there is no boot report: the instance is not known"))?;
+    let instance = record.instance.map(|instance| instance.instance_id);
+    let location = folder
+        .report_of(instance.as_deref().unwrap_or_default())
+        .ok_or_else(|| {
+            unplaced("there is no boot report: the group or the instance has no plain name")
+        })?;
+    Ok(Object {
+        location,
+        bytes: to_json(&report),
+    })
+}
+
+impl<H: Host> Context<'_, H> {
+    /// Writes the object; a failure comes with whether it is known already.
+    async fn leave(&self, object: &Object) -> Result<(), (Fault, bool)> {
+        let location = &object.location;
+        let written = match timeout(DEADLINE, self.write_report(object)).await {
+            Ok(written) => written,
+            Err(_) => {
+                let summary = format!("{location} was not written within {} s", DEADLINE.as_secs());
+                Err(Fault::new(Code::BootReportFailed, summary))
+            }
+        };
+        let noted = self.read_note().await;
+        match written {
+            Ok(()) => {
+                // So that a permission that is taken away again is told again.
+                if noted.is_some_and(|noted| !noted.is_empty()) {
+                    self.write_note("").await;
+                }
+                Ok(())
+            }
+            Err(fault) if fault.class() == Class::Denied => {
+                let known = noted == Some(location.to_string());
+                if !known {
+                    self.write_note(&location.to_string()).await;
+                }
+                Err((fault, known))
+            }
+            Err(fault) => Err((fault, false)),
+        }
+    }
+
+    /// Tries as long as the store hiccups. A refusal is final: a role that is only late has a grace in the boot itself.
+    async fn write_report(&self, object: &Object) -> Result<(), Fault> {
+        let wait = self.wait(Phase::Ready, "boot-report", DEADLINE);
+        let attempt = || async {
+            let written = self.host.write_object(object, CONTENT_TYPE).await;
+            let written = written.map_err(|error| {
+                fault_of(Attempted::WriteReport, error).seen("object", &object.location)
+            });
+            match written {
+                Err(fault) if fault.class() == Class::Transient => Err(fault),
+                ended => Ok(ended),
+            }
+        };
+        self.retry(&wait, attempt).await?
+    }
+
+    async fn read_note(&self) -> Option<String> {
+        let looked = self.host.look_file(NOTE, NOTE_BYTES).await.ok()??;
+        let text = String::from_utf8(looked.contents?).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// Notes a refusal. Where it cannot be noted, the next boot warns once more.
+    async fn write_note(&self, location: &str) {
+        let text = format!("{location}\n").trim_start().to_owned();
+        let _ = self
+            .host
+            .write_file(&WriteFile::plain(NOTE, 0o644, text))
+            .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::boot_report::ReportFolder;
+    use quake_model::location::Location;
+
+    #[test]
+    fn where_the_state_store_is_not_known_there_is_no_object() {
+        let clock = || quake_model::time::Timestamp(0);
+        let emitter = Emitter::new(Box::new(clock), Vec::new());
+        let mut verdict = Verdict {
+            fault: None,
+            planned: Vec::new(),
+            watches: Vec::new(),
+            left: crate::Left::default(),
+            reports: None,
+        };
+        let code = |verdict: &Verdict| object(&emitter, verdict, None).map_err(|fault| fault.code);
+        assert_eq!(code(&verdict), Err(Code::BootReportUnplaced));
+        let config_base: Location = "s3://store/c".parse().expect("a literal");
+        verdict.reports = Some(ReportFolder {
+            config_base,
+            instance_group: "nodes".to_owned(),
+        });
+        assert_eq!(code(&verdict), Err(Code::BootReportUnplaced), "nobody");
+    }
+}

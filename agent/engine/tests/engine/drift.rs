@@ -1,0 +1,202 @@
+//! What somebody changes of what the agent wrote: told on a ready node, in a plan, and before a boot overwrites it.
+
+use crate::common::{Keep, events_of, host, request, run};
+use quake_engine::{Acting, Emitter, boot, keep_looking, stop_signal};
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Clock, Sink};
+use quake_model::record::Record;
+use quake_model::step::WriteFile;
+use quake_plan::owned::{self, Owned, OwnedFile};
+use quake_testkit::{SimHost, Timing};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Longer than two rounds of looks.
+const LONG: Duration = Duration::from_secs(90);
+
+const GROUP: &str = "workers";
+/// A unit that the agent enables; kubelet is none, it waits for the volumes.
+const TIMER: &str = "logrotate.timer";
+const FILE: &str = "/etc/sysctl.d/99-k8s-general.conf";
+
+/// Lets time pass; the clock is paused, so none does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent pauses between looks"
+)]
+async fn looks_on() {
+    tokio::time::sleep(LONG).await;
+}
+
+/// What is told of drift while the world of a ready node is changed from outside, one change after the other.
+async fn told(host: &SimHost, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, Vec<String>) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let now = host.now();
+    let emitter = Emitter::new(Box::new(move || now), sinks);
+    let request = request(GROUP);
+    let (handle, stop) = stop_signal();
+    let verdict = boot(host, &emitter, &request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    let looking = keep_looking(host, &emitter, &request, &verdict, stop);
+    let changing = async {
+        looks_on().await;
+        for change in changes {
+            change(host);
+            looks_on().await;
+        }
+        handle.stop("the test is over");
+    };
+    tokio::join!(looking, changing);
+    let kept = kept.lock().expect("no other holder panics");
+    let told = kept.iter().filter_map(|event| match event {
+        Event::DriftChanged { drifted, .. } => {
+            let named = drifted
+                .iter()
+                .map(|one| format!("{}: {}", one.name, one.what));
+            Some(named.collect::<Vec<_>>().join("; "))
+        }
+        _ => None,
+    });
+    (emitter.record(), told.collect())
+}
+
+fn warnings(events: &[Event]) -> Vec<&Fault> {
+    let faults = events.iter().filter_map(|event| match event {
+        Event::Warning { fault } => Some(fault),
+        _ => None,
+    });
+    faults
+        .filter(|fault| fault.code == Code::FilesOverwritten)
+        .collect()
+}
+
+fn bytes_of(host: &SimHost, path: &str) -> Vec<u8> {
+    let tree = host.tree();
+    tree.get(path).expect("the boot wrote it").clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_somebody_changed_is_told_once_and_the_node_stays_ready() {
+    let host = host(GROUP, Timing::default());
+    let changed = |host: &SimHost| host.put_file(FILE, "mine");
+    let removed = |host: &SimHost| host.remove_file(FILE);
+    let (record, told) = told(&host, &[&changed, &removed]).await;
+    let wanted = [
+        format!("{FILE}: other contents, mode 0600 instead of 0644"),
+        format!("{FILE}: removed"),
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!((record.is_ready(), record.drift.count()), (true, 1));
+    assert!(!host.tree().contains_key(FILE), "nothing is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_nobody_touches_is_stamped_and_never_read() {
+    let host = host(GROUP, Timing::default());
+    let counts = Mutex::new(Vec::new());
+    let count = |host: &SimHost| {
+        let calls = ["look_file", "write_file", "look_unit", "stamp_files"];
+        let made = calls.map(|call| host.port_calls_of(call));
+        counts.lock().expect("no other holder panics").push(made);
+    };
+    let (_, told) = told(&host, &[&count, &count]).await;
+    assert!(told.is_empty(), "{told:?}");
+    let counts = counts.into_inner().expect("no other holder panics");
+    let made = |call: usize| counts[1][call] - counts[0][call];
+    assert_eq!((made(0), made(1)), (0, 0), "no file is read or written");
+    // The units that are watched anyway are two.
+    let rounds = made(3) / 2;
+    assert_eq!(made(2), 2 * rounds, "no unit is asked about for its links");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_somebody_disabled_is_told_until_it_is_enabled() {
+    let host = host(GROUP, Timing::default());
+    let set = |host: &SimHost, enabled: bool| {
+        host.change(|region| {
+            let unit = region.units.get_mut(TIMER).expect("it runs");
+            unit.enabled = enabled;
+        });
+    };
+    let disabled = |host: &SimHost| set(host, false);
+    let enabled = |host: &SimHost| set(host, true);
+    let (record, told) = told(&host, &[&disabled, &enabled]).await;
+    let wanted = [
+        format!("{TIMER}: not enabled at boot any more"),
+        String::new(),
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(record.drift.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_names_each_file_it_overwrites_that_somebody_changed_and_no_other() {
+    let host = host(GROUP, Timing::default());
+    run(&host, &request(GROUP)).await;
+    let written = bytes_of(&host, FILE);
+    host.put_file(FILE, "mine");
+    let (verdict, events) = events_of(&host, &request(GROUP)).await;
+    assert_eq!(verdict.fault, None);
+    let warnings = warnings(&events);
+    let paths: Vec<_> = warnings
+        .iter()
+        .filter_map(|fault| fault.evidence_named("path"))
+        .collect();
+    assert_eq!(paths, [FILE]);
+    assert_eq!(bytes_of(&host, FILE), written);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_the_agent_itself_rendered_otherwise_before_is_nobodys_change() {
+    let host = host(GROUP, Timing::default());
+    run(&host, &request(GROUP)).await;
+    let mut owned = Owned::parse(&bytes_of(&host, owned::PATH)).expect("it is noted");
+    let before = WriteFile::plain(FILE, 0o600, "as rendered by an older agent");
+    owned.files.insert(FILE.to_owned(), OwnedFile::of(&before));
+    host.put_file(owned::PATH, owned.file().contents.0);
+    host.put_file(FILE, before.contents.0);
+    let (_, events) = events_of(&host, &request(GROUP)).await;
+    assert!(warnings(&events).is_empty(), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_of_a_node_that_is_as_it_was_left_writes_no_note() {
+    let host = host(GROUP, Timing::default());
+    run(&host, &request(GROUP)).await;
+    let before = host.port_calls_of("write_file");
+    let (verdict, _) = run(&host, &request(GROUP)).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(host.port_calls_of("write_file"), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_tells_what_somebody_changed_from_what_is_not_there_yet() {
+    let host = host(GROUP, Timing::default());
+    run(&host, &request(GROUP)).await;
+    host.put_file(FILE, "mine");
+    host.change(|region| {
+        let unit = region.units.get_mut(TIMER).expect("it runs");
+        unit.enabled = false;
+    });
+    let mut asked = request(GROUP);
+    asked.acting = Acting::Plan;
+    let (verdict, _) = run(&host, &asked).await;
+    let drifted: Vec<_> = verdict
+        .planned
+        .iter()
+        .filter_map(|step| Some((step.step.id.as_str(), step.drift.as_deref()?)))
+        .collect();
+    let (file, timer) = (format!("files:{FILE}"), format!("services:{TIMER}"));
+    let wanted = [
+        (file.as_str(), "other contents, mode 0600 instead of 0644"),
+        (timer.as_str(), "not enabled at boot"),
+    ];
+    assert_eq!(drifted, wanted);
+    host.remove_file(owned::PATH);
+    let (verdict, _) = run(&host, &asked).await;
+    let first = verdict.planned.iter().find(|step| step.step.id == file);
+    let first = first.expect("it is planned");
+    assert_eq!((&first.drift, first.differs.is_some()), (&None, true));
+}

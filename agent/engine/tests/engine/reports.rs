@@ -1,0 +1,169 @@
+//! The report of a boot, left in the state store after the verdict.
+
+use crate::common::{Keep, host, request, strike};
+use quake_engine::{Configuration, Emitter, Request, Verdict, boot, report_boot, stop_signal};
+use quake_model::boot_report::BootReport;
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Clock, Condition, Meter};
+use quake_model::record::{BootState, Record};
+use quake_testkit::{Script, SimHost, Timing};
+use std::sync::{Arc, Mutex};
+
+const REPORT: &str =
+    "s3://quake-example-state/demo.quake.example/boot-reports/workers/i-0123456789abcdef0.json";
+
+/// A boot and its report; what happened after the boot ended.
+async fn report(host: &Arc<SimHost>, request: &Request) -> (Verdict, Record, Vec<Event>) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(host);
+    let emitter = Emitter::new(
+        Box::new(move || clock.now()),
+        vec![Box::new(Keep(Arc::clone(&kept)))],
+    );
+    let (_handle, stop) = stop_signal();
+    let verdict = boot(host.as_ref(), &emitter, request, stop).await;
+    report_boot(
+        host.as_ref(),
+        &emitter,
+        request,
+        &verdict,
+        Some("sha256:aa"),
+    )
+    .await;
+    let events = kept.lock().expect("no other holder panics").clone();
+    let ended = events.iter().position(Event::is_terminal);
+    let after = events[ended.expect("it ended") + 1..].to_vec();
+    (verdict, emitter.record(), after)
+}
+
+fn stored(host: &SimHost) -> BootReport {
+    let bytes = host.object(REPORT).expect("the report is there");
+    serde_json::from_slice(&bytes).expect("it is a report")
+}
+
+fn not_told(events: &[Event]) -> Vec<(Code, bool)> {
+    let not_told = events.iter().filter_map(|event| match event {
+        Event::NotTold { fault, known, .. } => Some((fault.code, *known)),
+        _ => None,
+    });
+    not_told.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ready_boot_leaves_its_report_after_the_verdict() {
+    let host = host("workers", Timing::default());
+    let (_, record, after) = report(&host, &request("workers")).await;
+    assert!(
+        matches!(after.as_slice(), [Event::Told { to, .. }] if to == REPORT),
+        "{after:?}"
+    );
+    let report = stored(&host);
+    assert_eq!(report.result, BootState::Ready);
+    assert_eq!(
+        report.took_ms, record.elapsed_ms,
+        "the report is no part of it"
+    );
+    assert_eq!(report.agent.digest.as_deref(), Some("sha256:aa"));
+    assert_eq!(report.cluster.as_deref(), Some("demo.quake.example"));
+    assert_eq!(report.phases.len(), 9);
+    assert_eq!(host.calls().get("s3:PutObject"), Some(&1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_that_failed_of_the_configuration_still_leaves_its_report() {
+    let host = host("workers", Timing::default());
+    host.put_object(
+        "s3://quake-example-state/demo.quake.example/cluster.spec",
+        "spec: [",
+    );
+    let (verdict, _, after) = report(&host, &request("workers")).await;
+    assert!(verdict.fault.is_some() && not_told(&after).is_empty());
+    let report = stored(&host);
+    assert_eq!((report.result, report.config), (BootState::Failed, None));
+    let fault = report.fault.expect("it failed");
+    assert_eq!(fault.phase.as_deref(), Some("config"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_whose_user_data_is_wrong_but_names_the_store_leaves_its_report() {
+    let host = host("workers", Timing::default());
+    let mut request = request("workers");
+    let document = request.configuration.kube_env.as_mut();
+    document
+        .expect("the example has one")
+        .text
+        .push_str("\netcdManifests:\n- main.yaml\n");
+    let (verdict, _, after) = report(&host, &request).await;
+    assert!(verdict.fault.is_some() && not_told(&after).is_empty());
+    let fault = stored(&host).fault.expect("it failed");
+    assert!(fault.code.starts_with("config."), "{fault:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_that_never_learnt_the_store_says_that_there_is_no_report() {
+    let host = host("workers", Timing::default());
+    let request = Request {
+        configuration: Configuration::default(),
+        ..request("workers")
+    };
+    let (verdict, record, after) = report(&host, &request).await;
+    assert!(verdict.fault.is_some(), "it has no user data");
+    assert_eq!(not_told(&after), [(Code::BootReportUnplaced, false)]);
+    assert_eq!(record.state, BootState::Failed);
+    assert_eq!(host.calls().get("s3:PutObject"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_permission_is_a_warning_once_and_again_after_it_was_there() {
+    let host = host("workers", Timing::default());
+    let denied = || Script::of(vec![strike("write_object", 1..=9, Condition::Denied)]);
+    let mut seen = Vec::new();
+    for script in [denied(), denied(), Script::default(), denied()] {
+        host.next_boot(script);
+        let (verdict, record, after) = report(&host, &request("workers")).await;
+        assert_eq!((verdict.fault, record.exit_status()), (None, 0));
+        let warned: Vec<&Fault> = record
+            .warnings
+            .iter()
+            .filter(|fault| fault.code == Code::BootReportDenied)
+            .collect();
+        let known: Vec<bool> = not_told(&after).iter().map(|(_, known)| *known).collect();
+        seen.push((host.port_calls_of("write_object"), warned.len(), known));
+    }
+    assert_eq!(
+        seen,
+        [
+            (1, 1, vec![false]),
+            (1, 0, vec![true]),
+            (1, 0, vec![]),
+            (1, 1, vec![false])
+        ],
+        "tries, warnings, and whether it was known"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hiccups_is_tried_again_and_one_that_is_gone_is_given_up() {
+    let host = host("workers", Timing::default());
+    host.next_boot(Script::of(vec![strike(
+        "write_object",
+        1..=2,
+        Condition::Throttled,
+    )]));
+    let (_, _, after) = report(&host, &request("workers")).await;
+    assert!(
+        matches!(after.as_slice(), [Event::Told { .. }]),
+        "{after:?}"
+    );
+
+    host.next_boot(Script::of(vec![strike(
+        "write_object",
+        1..=99,
+        Condition::Unreachable,
+    )]));
+    let (verdict, record, after) = report(&host, &request("workers")).await;
+    assert_eq!(not_told(&after), [(Code::BootReportFailed, false)]);
+    assert_eq!((verdict.fault, record.exit_status()), (None, 0));
+    assert!(host.port_calls_of("write_object") < 20);
+}
