@@ -2,7 +2,9 @@
 //! attempt with a typed error; nothing here retries, sleeps, plans or reports.
 
 pub mod aws;
+pub mod bundle;
 pub mod clock;
+pub mod collect;
 pub mod hygiene;
 pub mod images;
 pub mod imds;
@@ -10,4 +12,5 @@ pub mod linux;
 pub mod objects;
 pub mod probes;
 pub mod sinks;
+pub mod survey;
 pub mod systemd;

@@ -1,5 +1,9 @@
 //! The EC2 API, as far as a node needs it.
 
+mod dry_run;
+
+pub use dry_run::DryRun;
+
 use super::clients::Aws;
 use super::ec2_facts::{instance_view, volume_facts};
 use super::failure::{Attempt, is_expired, port_error};

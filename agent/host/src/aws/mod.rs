@@ -12,7 +12,7 @@ mod s3;
 mod settings;
 
 pub use clients::Aws;
-pub use ec2::Ec2;
+pub use ec2::{DryRun, Ec2};
 pub use meter::Calls;
 pub use s3::S3;
 pub use settings::{AwsSettings, CredentialSource, StoreKeys, Surroundings};

@@ -106,6 +106,27 @@ impl S3 {
         }
     }
 
+    /// Writes one object. Who may read it is the bucket's own affair, and so is its encryption: nothing is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`S3::read_object`], without `Missing`.
+    pub async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
+        let location = &object.location;
+        let (attempt, sent) = self
+            .in_region(location.bucket(), "s3:PutObject", location, |client| {
+                let request = client.put_object().bucket(location.bucket());
+                let body = ByteStream::from(object.bytes.clone());
+                let request = request.key(location.key()).content_type(content_type);
+                request.body(body).send()
+            })
+            .await?;
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(&attempt, error).await),
+        }
+    }
+
     /// Sends a request to the bucket's region as far as it is known, and where S3 says it is if it is
     /// elsewhere.
     async fn in_region<'a, O, E, F, Sent>(
@@ -121,7 +142,7 @@ impl S3 {
     {
         let operation = match action {
             "s3:ListBucket" => "s3:ListObjectsV2",
-            _ => "s3:GetObject",
+            action => action,
         };
         let mut moves = 0;
         loop {

@@ -110,6 +110,18 @@ impl Imds {
         self.0.role.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads a path that may not exist, as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Imds::read`].
+    pub(crate) async fn read_optional(&self, path: &str) -> Result<Option<Vec<u8>>, PortError> {
+        match self.read(path).await? {
+            Answer::Found(bytes) => Ok(Some(bytes)),
+            Answer::NotFound => Ok(None),
+        }
+    }
+
     /// Reads a path that must exist, as text.
     ///
     /// # Errors

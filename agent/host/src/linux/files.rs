@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fchownat, unlinkat};
-use quake_model::facts::{EntryKind, FileFacts, OsFacts};
+use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts};
 use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::{Keep, WriteFile};
 use std::fs::{File, Permissions};
@@ -68,6 +68,12 @@ impl Files for NodeFiles {
     async fn look_file(&self, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
         let path = path.to_owned();
         self.with_tree(move |tree| look(tree, &path, limit)).await
+    }
+
+    async fn stamp_files(&self, paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError> {
+        let paths = paths.to_vec();
+        self.with_tree(move |tree| paths.iter().map(|path| stamp(tree, path)).collect())
+            .await
     }
 
     async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
@@ -162,6 +168,24 @@ fn look(tree: &Tree, path: &str, limit: u64) -> Result<Option<FileFacts>, PortEr
         owner: tree.owner_of(&stat),
         contents,
         modified_us: seconds * 1_000_000 + nanoseconds / 1000,
+    }))
+}
+
+fn stamp(tree: &Tree, path: &str) -> Result<Option<FileStamp>, PortError> {
+    let Some(spot) = tree.find_spot(path)? else {
+        return Ok(None);
+    };
+    let looked = spot.look();
+    let stat = looked.map_err(|errno| os_error(format!("look at {path}"), &errno.into()))?;
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Ok(stat.map(|stat| FileStamp {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        inode: stat.st_ino,
+        mode: stat.st_mode,
+        owner: tree.owner_of(&stat),
+        modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
     }))
 }
 

@@ -32,10 +32,11 @@ pub use disks::LinuxDisks;
 pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
 pub use tree::OwnerPolicy;
+pub(crate) use tree::{Tree, kind_bits, names_in, permission_bits};
 
 pub use program::Feed;
 
-pub(crate) use program::{Abandon, Program, complaint};
+pub(crate) use program::{Abandon, DIRECTORIES, Program, complaint, find_program};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStdin, Command};
 
 /// Where programs of the node are, whatever this process was started with.
-const DIRECTORIES: [&str; 6] = [
+pub(crate) const DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/sbin",
     "/sbin",
@@ -95,7 +95,7 @@ impl Program {
     }
 
     fn start(&self, arguments: &[&str], input: Stdio) -> Result<Child, PortError> {
-        let path = find(self.name).ok_or_else(|| self.missing())?;
+        let path = find_program(self.name).ok_or_else(|| self.missing())?;
         Command::new(path)
             .args(arguments)
             // Messages are read, by us and by operators; they must not depend on the node's language.
@@ -140,7 +140,7 @@ impl Program {
     }
 }
 
-fn find(name: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     DIRECTORIES
         .iter()
         .map(|directory| Path::new(directory).join(name))

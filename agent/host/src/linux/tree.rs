@@ -37,7 +37,7 @@ impl OwnerPolicy {
 
 /// A tree of files below a root.
 #[derive(Debug, Clone)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: PathBuf,
     pub(super) owners: OwnerPolicy,
 }
@@ -49,12 +49,12 @@ pub(super) struct Spot {
 }
 
 impl Tree {
-    pub(super) fn new(root: PathBuf, owners: OwnerPolicy) -> Self {
+    pub(crate) fn new(root: PathBuf, owners: OwnerPolicy) -> Self {
         Self { root, owners }
     }
 
     /// Opens what a clean absolute path leads to.
-    pub(super) fn open(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
+    pub(crate) fn open(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
         let flags = flags | OFlag::O_CLOEXEC;
         if self.root == Path::new("/") {
             return open(path, flags, Mode::empty());
@@ -139,12 +139,12 @@ impl Spot {
 }
 
 /// The kind of entry, from its mode word.
-pub(super) fn kind_bits(stat: &FileStat) -> SFlag {
+pub(crate) fn kind_bits(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 
 /// The permission bits, with set-user-id, set-group-id and sticky.
-pub(super) fn permission_bits(stat: &FileStat) -> u32 {
+pub(crate) fn permission_bits(stat: &FileStat) -> u32 {
     stat.st_mode & 0o7777
 }
 
@@ -171,7 +171,7 @@ pub(super) fn no_space_seen(error: PortError, directory: &OwnedFd) -> PortError 
 }
 
 /// The names in an open directory, unsorted.
-pub(super) fn names_in(directory: &OwnedFd) -> io::Result<Vec<String>> {
+pub(crate) fn names_in(directory: &OwnedFd) -> io::Result<Vec<String>> {
     // Through /proc the listing is of the directory that is open, wherever its path leads by now.
     let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
     std::fs::read_dir(path)?

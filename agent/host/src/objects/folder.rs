@@ -4,7 +4,7 @@ use quake_model::location::Location;
 use quake_model::ports::{Condition, Object, PortError};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 
 /// The largest object that is read. Cluster specs are some tens of kilobytes, keysets less; this is the
@@ -78,6 +78,56 @@ pub(super) async fn list_directory(
         return Ok(names.into_iter().collect());
     }
     Ok(Vec::new())
+}
+
+/// Writes the object as a file: over the first of `candidates` that is there, else as the first whose bucket's folder is,
+/// else as the last. It gets its name when it is whole.
+///
+/// # Errors
+///
+/// `Denied`, `NoSpace` or `Io` when it cannot be written.
+pub(super) async fn write_file(object: &Object, candidates: &[PathBuf]) -> Result<(), PortError> {
+    let there = |path: &&PathBuf| path.is_file();
+    let bucket = object.location.key().split('/').count();
+    let known = |path: &&PathBuf| path.ancestors().nth(bucket).is_some_and(Path::is_dir);
+    let chosen = candidates.iter().find(there);
+    let chosen = chosen.or_else(|| candidates.iter().find(known));
+    let Some(path) = chosen.or(candidates.last()) else {
+        let summary = format!("{} is no file", object.location);
+        return Err(PortError::new(Condition::Unknown, summary));
+    };
+    let written = write_whole(path, &object.bytes).await;
+    written.map_err(|error| unwritten(&object.location, &error))
+}
+
+async fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        tokio::fs::create_dir_all(parent).await?;
+    }
+    // A name of this process': two of them may write one object, and the last one stays.
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.new", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = async {
+        tokio::fs::write(&temporary, bytes).await?;
+        tokio::fs::rename(&temporary, path).await
+    };
+    let written = written.await;
+    if written.is_err() {
+        // What is not there any more is what is wanted.
+        let _ = tokio::fs::remove_file(&temporary).await;
+    }
+    written
+}
+
+fn unwritten(location: &Location, error: &std::io::Error) -> PortError {
+    let condition = match error.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Condition::Denied,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Condition::NoSpace,
+        _ => Condition::Io,
+    };
+    PortError::new(condition, format!("{location} cannot be written")).because(error)
 }
 
 /// The error of an object beyond the limit.

@@ -1,6 +1,6 @@
 //! Finds the place a location means, and reads it there.
 
-use super::folder::{list_directory, read_file};
+use super::folder::{list_directory, read_file, write_file};
 use crate::aws::S3;
 use quake_model::location::{Location, Scheme};
 use quake_model::ports::{Condition, Object, Objects, PortError};
@@ -78,6 +78,13 @@ impl Objects for StateStore {
         match self.place(location)? {
             Place::Bucket(s3) => s3.list_objects(location).await,
             Place::Paths(paths) => list_directory(location, &paths).await,
+        }
+    }
+
+    async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
+        match self.place(&object.location)? {
+            Place::Bucket(s3) => s3.write_object(object, content_type).await,
+            Place::Paths(paths) => write_file(object, &paths).await,
         }
     }
 }
@@ -169,6 +176,45 @@ mod tests {
         );
         let none = store.list_objects(&location("s3://b/other")).await;
         assert_eq!(none, Ok(Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn an_object_is_written_where_its_bucket_is() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "bucket/c.example/cluster.spec", b"named");
+        let store = StateStore::with_folder(folder.path());
+        for (url, path) in [
+            (
+                "s3://bucket/c.example/reports/a",
+                "bucket/c.example/reports/a",
+            ),
+            ("s3://other/c.example/reports/a", "c.example/reports/a"),
+        ] {
+            let object = Object {
+                location: location(url),
+                bytes: b"told".to_vec(),
+            };
+            let written = store.write_object(&object, "text/plain").await;
+            assert_eq!(written, Ok(()));
+            let found = std::fs::read(folder.path().join(path));
+            assert_eq!(found.ok().as_deref(), Some(b"told".as_slice()), "{url}");
+            assert_eq!(read(&store, url).await, Ok(b"told".to_vec()));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_object_is_not_written_over_a_folder_and_leaves_nothing_then() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "b/reports/a/below", b"");
+        let store = StateStore::with_folder(folder.path());
+        let object = Object {
+            location: location("s3://b/reports/a"),
+            bytes: b"told".to_vec(),
+        };
+        let refused = store.write_object(&object, "text/plain").await;
+        assert_eq!(refused.map_err(|error| error.condition), Err(Condition::Io));
+        let names = store.list_objects(&location("s3://b/reports")).await;
+        assert_eq!(names, Ok(vec!["a".to_owned()]));
     }
 
     #[tokio::test]

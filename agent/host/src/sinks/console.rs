@@ -175,6 +175,8 @@ impl<W: Write + Send> Console<W> {
                 self.change(&format!("{said}; the node is ready again"))
             }
             Event::ConditionRegained { .. } => self.change(&said),
+            // What the outside was told comes after the verdict, which is to be the last line.
+            Event::Told { .. } | Event::NotTold { .. } => Ok(()),
             _ => Ok(()),
         }
     }
@@ -274,7 +276,7 @@ mod tests {
         let last = "quake-agent: FAILED code=storage.volume-conflict phase=storage exit=80";
         assert_eq!(lines.last().map(String::as_str), Some(last));
         assert!(
-            lines[lines.len() - 2].starts_with("quake-agent: fix: keep one"),
+            lines[lines.len() - 2].starts_with("quake-agent: fix: find out which one has the data"),
             "{lines:?}"
         );
     }

@@ -115,8 +115,10 @@ struct Kind {
 fn kind_of(event: &Event) -> Kind {
     let (name, message_id, priority) = match event {
         Event::BootStarted { .. } => ("boot-started", "3ba4d29f873f43a3bb629421a8de0e84", "5"),
+        Event::KernelKnown { .. } => ("kernel-known", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::InstanceKnown { .. } => ("instance-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
         Event::SpecKnown { .. } => ("spec-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
+        Event::NodeExpected { .. } => ("node-expected", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::PhaseStarted { .. } => ("phase-started", "20d1034267c74deba7e96618226d6d39", "6"),
         Event::PhasePlanned { .. } => ("phase-planned", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::PhaseDone { .. } => ("phase-done", "34a0e41a783f443f87aa13454237f3b6", "6"),
@@ -138,6 +140,12 @@ fn kind_of(event: &Event) -> Kind {
             "75b498f8cd8d410ea3dc649969972a74",
             "5",
         ),
+        Event::DriftChanged { .. } => ("drift-changed", "4edecb56cb4b46f39e346b5eb903ec72", "4"),
+        Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
+        Event::NotTold { known: false, .. } => {
+            ("not-told", "ca13ca37104d434d9770630e13c9b51b", "4")
+        }
+        Event::NotTold { known: true, .. } => ("not-told", "ca13ca37104d434d9770630e13c9b51b", "6"),
         Event::Unknown => ("unknown", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
     };
     Kind {

@@ -93,12 +93,15 @@ fn is_important(event: &Event) -> bool {
         | Event::Warning { .. }
         | Event::BootFailed { .. }
         | Event::ConditionLost { .. }
+        | Event::NotTold { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
         | Event::BootReady { .. }
+        | Event::KernelKnown { .. }
         | Event::InstanceKnown { .. }
         | Event::SpecKnown { .. }
+        | Event::NodeExpected { .. }
         | Event::PhaseStarted { .. }
         | Event::PhasePlanned { .. }
         | Event::StepStarted { .. }
@@ -109,6 +112,8 @@ fn is_important(event: &Event) -> bool {
         | Event::ReadAhead { .. }
         | Event::CallsCounted { .. }
         | Event::ConditionRegained { .. }
+        | Event::DriftChanged { .. }
+        | Event::Told { .. }
         | Event::Unknown => false,
     }
 }
@@ -136,6 +141,11 @@ pub fn read_ledger(path: &Path) -> io::Result<(Vec<Envelope>, bool)> {
     Ok((events, torn))
 }
 
+/// Where the ledger of the boot called `boot` is, in `directory`.
+pub fn ledger_of(directory: &Path, boot: &str) -> PathBuf {
+    directory.join(format!("{boot}{SUFFIX}"))
+}
+
 /// The newest boot's ledger in `directory`; `None` when there is none.
 ///
 /// # Errors
@@ -150,7 +160,7 @@ pub fn latest(directory: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Ledgers in a directory, oldest first: names of boots sort by their start.
-fn ledgers(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn ledgers(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;

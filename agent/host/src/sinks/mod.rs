@@ -10,5 +10,6 @@ mod waits;
 
 pub use console::Console;
 pub use journal::Journal;
-pub use ledger::{Ledger, latest, read_ledger};
+pub(crate) use ledger::ledgers;
+pub use ledger::{Ledger, latest, ledger_of, read_ledger};
 pub use status_file::StatusFile;

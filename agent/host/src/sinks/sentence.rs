@@ -1,5 +1,6 @@
 //! Says an event in one line of plain words, for the journal and the console.
 
+use quake_model::drift::Drifted;
 use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
@@ -19,6 +20,9 @@ pub(super) fn sentence(event: &Event) -> String {
         } => {
             format!("{command} {boot} started by version {version}")
         }
+        Event::KernelKnown { uptime_ms, .. } => {
+            format!("the kernel has run for {}", seconds(*uptime_ms))
+        }
         Event::InstanceKnown { instance } => {
             let (id, kind, zone) = (
                 &instance.instance_id,
@@ -35,6 +39,13 @@ pub(super) fn sentence(event: &Event) -> String {
             ..
         } => {
             format!("to become {role} of {cluster} ({instance_group}), Kubernetes {kubernetes}")
+        }
+        Event::NodeExpected { expected } => {
+            format!(
+                "{} and {} units are expected",
+                expected.runtime,
+                expected.units.len()
+            )
         }
         Event::PhaseStarted { phase } => format!("{phase} started"),
         Event::PhasePlanned { phase, steps } => format!("{phase} planned in {steps} steps"),
@@ -92,7 +103,28 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::ConditionRegained { step, lost_ms, .. } => {
             format!("{step} holds again after {}", seconds(*lost_ms))
         }
+        Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
+        Event::Told { what, to, took_ms } => {
+            format!("{what} told to {to} in {}", seconds(*took_ms))
+        }
+        Event::NotTold { what, fault, .. } => format!("{what} not told: {fault}"),
         Event::Unknown => "an event of a newer agent".to_owned(),
+    }
+}
+
+/// The first of them stands for all; the rest is in the event's own list.
+fn drifted_sentence(drifted: &[Drifted], more: usize) -> String {
+    match drifted.first() {
+        None => "all is again as the agent left it".to_owned(),
+        Some(first) => format!(
+            "{} not as the agent left it, such as {} ({})",
+            match drifted.len() + more {
+                1 => "1 file or unit is".to_owned(),
+                count => format!("{count} files or units are"),
+            },
+            first.name,
+            first.what
+        ),
     }
 }
 
@@ -104,6 +136,7 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::Warning { fault }
         | Event::BootFailed { fault, .. }
         | Event::ConditionLost { fault, .. }
+        | Event::NotTold { fault, .. }
         | Event::BootStopped { fault } => Some(fault),
         _ => None,
     }

@@ -53,6 +53,12 @@ impl Bus {
         self.call(MANAGER_PATH, MANAGER, method, body).await
     }
 
+    /// Reads all properties of systemd's manager.
+    pub(super) async fn manager_properties(&self) -> Result<Properties, PortError> {
+        self.call(MANAGER_PATH, PROPERTIES, "GetAll", &MANAGER)
+            .await
+    }
+
     /// Reads all properties of one interface of an object.
     pub(super) async fn properties(
         &self,

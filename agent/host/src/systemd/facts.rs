@@ -109,7 +109,8 @@ pub(super) fn text_of(value: &Variant<'_>) -> String {
     }
 }
 
-fn number(properties: &Properties, name: &str) -> u64 {
+/// The number of a property; zero when it is absent.
+pub(super) fn number(properties: &Properties, name: &str) -> u64 {
     match properties.get(name).map(|value| &**value) {
         Some(Variant::U64(number)) => *number,
         _ => 0,

@@ -5,6 +5,7 @@ mod bus;
 mod facts;
 mod journal;
 mod refusal;
+mod times;
 mod units;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use zbus::{MessageStream, OwnedObjectPath, Variant};
 
-const UNIT: &str = "org.freedesktop.systemd1.Unit";
+pub(super) const UNIT: &str = "org.freedesktop.systemd1.Unit";
 
 /// How long a job may run. systemd's own limit for a start is 90 s unless the unit says otherwise, and
 /// then the job ends; one that is still running after this is reported with what is seen of it.
@@ -27,7 +27,7 @@ type Open = BTreeSet<usize>;
 /// systemd on the system bus. The connection is made at the first call and kept.
 #[derive(Debug, Default)]
 pub struct Systemd {
-    bus: Bus,
+    pub(super) bus: Bus,
 }
 
 impl Systemd {
@@ -44,6 +44,21 @@ impl Systemd {
     pub async fn queue_start(&self, unit: &str) -> Result<(), PortError> {
         let _: OwnedObjectPath = self.bus.manage("StartUnit", &(unit, "replace")).await?;
         Ok(())
+    }
+
+    /// Whether a job of the unit is queued or runs, such as a start that somebody asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Units::reload_units`].
+    pub async fn has_job(&self, unit: &str) -> Result<bool, PortError> {
+        let path: OwnedObjectPath = self.bus.manage("LoadUnit", &unit).await?;
+        // A pair of the job's number and its path; zero when there is none.
+        let job = self.bus.property(&path, UNIT, "Job").await?;
+        Ok(match Variant::from(job) {
+            Variant::Structure(pair) => pair.fields().first() != Some(&Variant::U32(0)),
+            _ => false,
+        })
     }
 
     /// systemd on the bus at a D-Bus address, such as `unix:path=/run/dbus/system_bus_socket`.

@@ -48,6 +48,47 @@ async fn an_object_is_read_with_the_roles_credentials() {
 }
 
 #[tokio::test]
+async fn an_object_is_written_with_its_kind_and_nothing_about_who_may_read_it() {
+    let (aws, calls, server) = aws_at(|_| Reply::text(200, "")).await;
+    let object = Object {
+        location: location("s3://store/c.example/boot-reports/nodes/i-0a.json"),
+        bytes: b"{}".to_vec(),
+    };
+    let written = S3::new(aws).write_object(&object, "application/json").await;
+    assert_eq!(written, Ok(()));
+    let seen = server.seen();
+    let request = seen.last().expect("it was asked");
+    let path = "/store/c.example/boot-reports/nodes/i-0a.json";
+    assert!(request.path.starts_with(path), "{}", request.path);
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("content-length"), Some("2"));
+    for header in ["x-amz-acl", "x-amz-server-side-encryption"] {
+        assert_eq!(request.header(header), None);
+    }
+    assert_eq!(calls.calls()["s3:PutObject"], 1);
+}
+
+#[tokio::test]
+async fn a_report_that_is_denied_gets_its_statement() {
+    let (aws, _calls, _server) = aws_at(|_| s3_error(403, "AccessDenied")).await;
+    let object = Object {
+        location: location("s3://store/c.example/boot-reports/nodes/i-0a.json"),
+        bytes: b"{}".to_vec(),
+    };
+    let error = S3::new(aws).write_object(&object, "application/json").await;
+    let error = error.expect_err("it is denied");
+    assert_eq!(error.condition, Condition::Denied);
+    let remedy = error.remedy.expect("denied has a remedy");
+    let allow =
+        "allow s3:PutObject on arn:aws:s3:::store/c.example/boot-reports/nodes/i-0a.json for";
+    assert!(remedy.starts_with(allow), "{remedy}");
+    assert!(
+        remedy.contains("\"Sid\":\"QuakeWriteBootReport\""),
+        "{remedy}"
+    );
+}
+
+#[tokio::test]
 async fn each_refusal_has_its_condition() {
     for (status, code, condition) in [
         (404, "NoSuchKey", Condition::Missing),

@@ -1,0 +1,250 @@
+//! Bundles as whoever unpacks them finds them.
+
+use super::age::tests::{SECRET, decrypt};
+use super::{Bundle, Existing, Recipients, Redaction};
+use quake_integration::planted::planted_secrets;
+use quake_model::ports::Condition;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+
+fn unpack(bytes: &[u8]) -> BTreeMap<String, String> {
+    let mut archive = tar::Archive::new(zstd::Decoder::new(bytes).unwrap());
+    let entries = archive.entries().unwrap().map(|entry| {
+        let mut entry = entry.unwrap();
+        assert_eq!(entry.header().mtime().unwrap(), 0);
+        let mut text = String::new();
+        entry.read_to_string(&mut text).unwrap();
+        (entry.path().unwrap().display().to_string(), text)
+    });
+    entries.collect()
+}
+
+fn json(files: &BTreeMap<String, String>, path: &str) -> Value {
+    serde_json::from_str(&files[path]).unwrap()
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes_in_whatever_order_they_come() {
+    let files = [("b/two.txt", "2"), ("a.txt", "1"), ("b/one.json", "{}")];
+    let pack = |order: &[usize]| {
+        let mut bundle = Bundle::new(Redaction::Masked);
+        bundle.add_failed("c.txt", "not there");
+        for at in order {
+            bundle.add(files[*at].0, files[*at].1.as_bytes());
+        }
+        bundle.pack().unwrap()
+    };
+    assert_eq!(pack(&[0, 1, 2]), pack(&[2, 0, 1]));
+}
+
+#[test]
+fn the_manifest_has_the_digest_of_every_other_file() {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    bundle.add("a.txt", b"1");
+    let files = unpack(&bundle.pack().unwrap());
+    let manifest = json(&files, "manifest.json");
+    let told: Vec<&str> = manifest["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(told, ["a.txt", "errors.json", "redaction.json"]);
+    let one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b";
+    assert_eq!(
+        (
+            &manifest["files"][0]["sha256"],
+            &manifest["files"][0]["size"]
+        ),
+        (&one.into(), &1.into())
+    );
+}
+
+#[test]
+fn no_planted_secret_is_in_a_bundle_and_its_report_names_rules_alone() {
+    let planted = planted_secrets();
+    let mut bundle = Bundle::new(Redaction::Masked);
+    for (number, planted) in planted.iter().enumerate() {
+        bundle.add(&format!("node/{number}.yaml"), planted.text.as_bytes());
+        let lines = serde_json::json!({"message": planted.text}).to_string();
+        bundle.add(
+            &format!("{number}.jsonl"),
+            format!("{lines}\n{lines}\n").as_bytes(),
+        );
+        bundle.add_failed(&format!("{number}.txt"), &planted.text);
+    }
+    let files = unpack(&bundle.pack().unwrap());
+    let all: String = files
+        .iter()
+        .map(|(path, text)| format!("{path}\n{text}\n"))
+        .collect();
+    let seen: Vec<&str> = planted
+        .iter()
+        .filter(|planted| planted.is_seen_in(&all))
+        .map(|planted| planted.name.as_str())
+        .collect();
+    assert!(seen.is_empty(), "{seen:?}");
+    let report = json(&files, "redaction.json");
+    assert!(report["redacted"] == true && report["total"].as_u64() > Some(1000));
+    assert!(report["byRule"]["private-key"].as_u64() > Some(1));
+    assert_eq!(report["byFile"]["node/0.yaml"]["aws-secret"], 1, "{report}");
+}
+
+#[test]
+fn a_masked_document_can_still_be_read() {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    let number =
+        br#"{"token": 123456, "list": [{"password": "a\"b", "port": 1}], "x": "token: y"}"#;
+    bundle.add("a.json", number);
+    bundle.add(
+        "b.yaml",
+        b"a: 1\ntoken: some words # why\nsecret: |\n  x\n  y\nb: 2\n",
+    );
+    let files = unpack(&bundle.pack().unwrap());
+    let read = json(&files, "a.json");
+    assert_eq!(
+        (&read["token"], &read["list"][0]["port"]),
+        (&"***".into(), &1.into())
+    );
+    assert_eq!(read["list"][0]["password"], "***");
+    assert_eq!(
+        files["b.yaml"],
+        "a: 1\ntoken: \"***\" # why\nsecret: \"***\"\nb: 2\n"
+    );
+}
+
+#[test]
+fn what_is_no_text_stays_out_and_is_told() {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    bundle.add("core", &[0xff, 0xfe, 0]);
+    let files = unpack(&bundle.pack().unwrap());
+    assert!(!files.contains_key("core"));
+    let errors = json(&files, "errors.json");
+    let error = &errors["errors"][0];
+    assert!(
+        error["path"] == "core" && error["inBundle"] == false,
+        "{errors}"
+    );
+    assert!(
+        error["why"]
+            .as_str()
+            .unwrap()
+            .starts_with("3 bytes that are no text"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn asked_for_as_it_is_a_file_is_as_it_is_and_the_report_says_so() {
+    let mut bundle = Bundle::new(Redaction::AsIs);
+    bundle.add("a.txt", b"password=hunter2");
+    let files = unpack(&bundle.pack().unwrap());
+    assert_eq!(files["a.txt"], "password=hunter2");
+    assert_eq!(json(&files, "redaction.json")["redacted"], false);
+}
+
+#[test]
+fn a_path_never_leads_out_of_the_folder_it_is_unpacked_in() {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    for path in [
+        "/etc/x",
+        "../x",
+        "a/../../x",
+        "a//b",
+        "",
+        "a\nb",
+        "manifest.json",
+    ] {
+        bundle.add(path, b"x");
+    }
+    assert!(bundle.is_empty());
+    let files = unpack(&bundle.pack().unwrap());
+    assert_eq!(
+        json(&files, "errors.json")["errors"]
+            .as_array()
+            .unwrap()
+            .len(),
+        7
+    );
+}
+
+fn small() -> Bundle {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    bundle.add("a.txt", b"1");
+    bundle
+}
+
+#[test]
+fn a_bundle_is_its_owners_alone_and_leaves_nothing_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.tar.zst");
+    let written = small()
+        .write(&target, Existing::Keep, &Recipients::default())
+        .unwrap();
+    let found = target.metadata().unwrap();
+    assert_eq!(
+        (found.permissions().mode() & 0o777, found.len()),
+        (0o600, written.bytes)
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_in_the_way_stays_unless_it_is_asked_to_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.tar.zst");
+    std::fs::write(&target, "mine").unwrap();
+    let everybody = Recipients::default();
+    let error = small()
+        .write(&target, Existing::Keep, &everybody)
+        .unwrap_err();
+    assert_eq!(error.condition, Condition::Occupied);
+    assert_eq!(std::fs::read(&target).unwrap(), b"mine");
+    small()
+        .write(&target, Existing::Replace, &everybody)
+        .unwrap();
+    assert_eq!(unpack(&std::fs::read(&target).unwrap())["a.txt"], "1");
+    assert_eq!(
+        target.metadata().unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}
+
+#[test]
+fn a_link_in_the_way_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.tar.zst");
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &target).unwrap();
+    for existing in [Existing::Keep, Existing::Replace] {
+        let error = small()
+            .write(&target, existing, &Recipients::default())
+            .unwrap_err();
+        assert_eq!(error.condition, Condition::Occupied);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_bundle_for_a_recipient_is_read_with_that_key_alone() {
+    // The public key of the tests' secret key, as age writes it.
+    let key = "age1zwlyl6h27gzv0lfntr7fcqrjrzqazap8sy5zylkxwneh7llf0dksu37mwt".to_owned();
+    let recipients = Recipients::parse(&[key]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.tar.zst.age");
+    small().write(&target, Existing::Keep, &recipients).unwrap();
+    let sealed = std::fs::read(&target).unwrap();
+    assert!(sealed.starts_with(b"age-encryption.org/v1\n-> X25519 "));
+    assert_eq!(decrypt(&sealed, &[9; 32]), None);
+    assert_eq!(unpack(&decrypt(&sealed, &SECRET).unwrap())["a.txt"], "1");
+}
+
+#[test]
+fn what_is_no_public_key_is_refused_and_not_shown() {
+    let secret = format!("AGE-SECRET-KEY-1{}", "Q".repeat(58));
+    for wrong in [secret.as_str(), "age1", "", "age1qqqq", "ssh-ed25519 AAAA"] {
+        let error = Recipients::parse(&[wrong.to_owned()]).unwrap_err();
+        assert_eq!(error.summary, "recipient 1 of 1 is no public key of age");
+    }
+}

@@ -1,0 +1,116 @@
+//! Warnings and errors of the kernel's log, read from `/dev/kmsg` (its format: the kernel's ABI documentation,
+//! `dev-kmsg`). Only root may read it where `kernel.dmesg_restrict` is set.
+
+use quake_model::ports::{Condition, PortError};
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+
+const DEVICE: &str = "/dev/kmsg";
+/// How many records are kept, the last ones.
+const KEPT: usize = 200;
+/// How many records are read; the largest log that a kernel is configured with holds fewer.
+const READ: usize = 100_000;
+/// The longest record that the kernel gives.
+const RECORD: usize = 8192;
+/// Records of this level and below are warnings and errors (syslog(2)).
+const WARNING: u32 = 4;
+/// SELinux tells its denials, which are the kernel's too, one level lower.
+const DENIAL: &str = "avc:";
+
+/// The last warnings and errors of the kernel's log, oldest first.
+///
+/// # Errors
+///
+/// `Denied` when only root may read it, `Missing` where there is none, `Io`.
+pub fn read_kernel_log() -> Result<Vec<String>, PortError> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(nix::libc::O_NONBLOCK);
+    let mut device = options.open(DEVICE).map_err(|error| refusal(&error))?;
+    let mut kept = VecDeque::new();
+    let mut buffer = vec![0; RECORD];
+    for _ in 0..READ {
+        match device.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => keep(&mut kept, &String::from_utf8_lossy(&buffer[..length])),
+            // The record was overwritten while it was waited for; the next read gives the oldest there is.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => return Err(refusal(&error)),
+        }
+    }
+    Ok(kept.into())
+}
+
+fn refusal(error: &std::io::Error) -> PortError {
+    let condition = match error.kind() {
+        ErrorKind::PermissionDenied => Condition::Denied,
+        ErrorKind::NotFound => Condition::Missing,
+        _ => Condition::Io,
+    };
+    PortError::new(condition, format!("read {DEVICE}")).because(error)
+}
+
+/// Keeps the message of a record of the kernel's own that is a warning or worse.
+fn keep(kept: &mut VecDeque<String>, record: &str) {
+    let Some((head, rest)) = record.split_once(';') else {
+        return;
+    };
+    let number = head
+        .split(',')
+        .next()
+        .and_then(|number| number.parse::<u32>().ok());
+    let message = rest.lines().next().unwrap_or_default();
+    let Some(number) = number else { return };
+    let (facility, level) = (number >> 3, number & 7);
+    if facility != 0 || (level > WARNING && !message.contains(DENIAL)) {
+        return;
+    }
+    if kept.len() == KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(message.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(records: &[&str]) -> Vec<String> {
+        let mut kept = VecDeque::new();
+        for record in records {
+            keep(&mut kept, record);
+        }
+        kept.into()
+    }
+
+    #[test]
+    fn only_warnings_and_errors_of_the_kernel_are_kept() {
+        let records = [
+            "6,1,100,-;Linux version 6.1.0\n",
+            "3,2,200,-;EXT4-fs error (device nvme0n1p1): x\n SUBSYSTEM=block\n",
+            "12,3,300,-;systemd[1]: a warning of a program\n",
+            "5,4,400,-;audit: type=1400 audit(1.2:3): avc:  denied  { read }\n",
+            "4,5,500,c;a warning; with a semicolon\n",
+            "no record\n",
+        ];
+        let wanted = [
+            "EXT4-fs error (device nvme0n1p1): x",
+            "audit: type=1400 audit(1.2:3): avc:  denied  { read }",
+            "a warning; with a semicolon",
+        ];
+        assert_eq!(kept(&records), wanted);
+    }
+
+    #[test]
+    fn the_last_records_win() {
+        let records: Vec<String> = (0..KEPT + 5)
+            .map(|n| format!("3,{n},1,-;error {n}\n"))
+            .collect();
+        let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        let kept = kept(&records);
+        assert_eq!((kept.len(), kept[0].as_str()), (KEPT, "error 5"));
+    }
+}

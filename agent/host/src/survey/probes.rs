@@ -1,0 +1,59 @@
+//! The health of the components on this machine, all asked at once.
+
+use crate::probes::HttpProbes;
+use futures_util::future::join_all;
+use quake_model::facts::ProbeSeen;
+use quake_model::ports::{PortError, Probes};
+
+/// Asks components for their health; `expected` has each as its name, a blank, and the URL.
+///
+/// # Errors
+///
+/// None: a component that does not answer is an answer too.
+pub async fn look_at_probes(expected: &[String]) -> Result<Vec<ProbeSeen>, PortError> {
+    let probes = HttpProbes::new();
+    let named = expected.iter().filter_map(|probe| probe.split_once(' '));
+    let asked = named.map(|(component, url)| {
+        let probes = &probes;
+        async move {
+            ProbeSeen {
+                component: component.to_owned(),
+                url: url.to_owned(),
+                answer: probes.probe(url).await,
+            }
+        }
+    });
+    Ok(join_all(asked).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_http::testing::{Reply, Server, closed_port};
+    use quake_model::facts::ProbeFacts;
+
+    #[tokio::test]
+    async fn every_component_is_asked_and_silence_is_an_answer() {
+        let server = Server::start(|_| Reply::text(500, "[-]etcd failed")).await;
+        let closed = closed_port().await;
+        let expected = [
+            format!("kube-apiserver {}", server.url("/healthz")),
+            format!("kubelet {closed}/healthz"),
+            "no-url".to_owned(),
+        ];
+        let seen = look_at_probes(&expected).await.expect("it never fails");
+        assert_eq!(seen.len(), 2);
+        let wanted = ProbeFacts::Answered {
+            status: 500,
+            body: "[-]etcd failed".to_owned(),
+        };
+        assert_eq!(
+            (seen[0].component.as_str(), &seen[0].answer),
+            ("kube-apiserver", &wanted)
+        );
+        assert!(
+            matches!(seen[1].answer, ProbeFacts::Silent { .. }),
+            "{seen:?}"
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! The container runtime, asked by its own clients: its version, its images, the containers of its pods. `crictl` sees
+//! what kubelet sees; where it is not installed, `ctr` tells version and images. Nothing is changed.
+
+mod cri;
+mod docker;
+
+use crate::linux::{Abandon, Program, complaint};
+use quake_model::facts::RuntimeSeen;
+use quake_model::ports::{Condition, PortError};
+use quake_model::redact::scrub;
+use std::time::Duration;
+
+/// How long one question may take; all are asked at once.
+const DEADLINE: Duration = Duration::from_millis(1400);
+
+/// How much of an answer is read: a node with many thousand images must not fill the diagnosis.
+const MOST_NAMES: usize = 2000;
+
+/// Looks at the runtime of this name, `docker` or `containerd`.
+///
+/// # Errors
+///
+/// `Missing` when none of its clients is installed.
+pub async fn look_at_runtime(name: &str) -> Result<RuntimeSeen, PortError> {
+    match name {
+        "docker" => docker::look().await,
+        _ => cri::look().await,
+    }
+}
+
+fn client(name: &'static str, package: &'static str) -> Program {
+    Program {
+        name,
+        package,
+        deadline: DEADLINE,
+        abandon: Abandon::Kill,
+    }
+}
+
+/// What a client wrote, or why there is nothing.
+async fn ask(program: Program, arguments: &[&str]) -> Result<String, PortError> {
+    let output = program.run(arguments).await?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let said = scrub(&complaint(&output));
+            Err(PortError::new(Condition::Io, said))
+        }
+    }
+}
+
+/// Why a runtime did not answer, in one line.
+fn silence(error: &PortError) -> String {
+    let mut text = error.summary.clone();
+    for cause in &error.causes {
+        text.push_str(": ");
+        text.push_str(cause);
+    }
+    text
+}
