@@ -1,12 +1,20 @@
 //! The command line.
 
+pub(crate) mod diagnose;
+mod examples;
+pub(crate) mod fleet;
+pub(crate) mod generate;
 pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod seed;
+mod standing;
 pub(crate) mod store;
+mod timeline;
 pub(crate) mod user_data;
 mod volumes;
 
+pub(crate) use standing::{EndpointArguments, StatusArguments, WaitArguments};
+pub(crate) use timeline::{TimelineArguments, TimelineFormat};
 pub(crate) use volumes::{
     ExplainVolumesArguments, ListArguments, SourceArguments, Verb, VolumeArguments,
     VolumesArguments,
@@ -15,13 +23,17 @@ pub(crate) use volumes::{
 use crate::parts::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Turns a bare EC2 instance into a working Kubernetes node, and tells the truth when it cannot.
 #[derive(Debug, Parser)]
 #[command(name = "quake-agent", version, max_term_width = 100)]
 pub(crate) struct Arguments {
+    /// When to use colour; auto is on a terminal, unless NO_COLOR or CLICOLOR_FORCE says otherwise
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    // Followed before the words are parsed: see `output::follow_color`.
+    pub(crate) color: clap::ColorChoice,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -29,27 +41,46 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Boot this machine as a node, then stay and report its state
+    #[command(after_help = examples::BOOT)]
     Boot(Box<BootArguments>),
     /// Boot a configuration into a scratch root, without root, without AWS
+    #[command(after_help = examples::REHEARSE)]
     Rehearse(Box<RehearseArguments>),
     /// Show what a boot would change, and change nothing
+    #[command(after_help = examples::PLAN)]
     Plan(Box<PlanArguments>),
     /// Check configuration files: unknown keys and wrong types are errors
+    #[command(after_help = examples::CHECK)]
     Check(CheckArguments),
-    /// Explain a fault code: class, why it matters, what to do
+    /// Find out what is wrong with this node, and change nothing
+    #[command(after_help = diagnose::EXAMPLES)]
+    Diagnose(Box<diagnose::DiagnoseArguments>),
+    /// Explain a fault code: why it matters, what to do, and what the agent does about it
+    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
     /// Show how the boot of this machine stands
+    #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
+    /// Show where the time of a boot went, and what its end waited for
+    #[command(after_help = timeline::EXAMPLES)]
+    Timeline(TimelineArguments),
     /// Wait until the node is ready, or a condition holds
+    #[command(after_help = examples::WAIT)]
     Wait(WaitArguments),
+    /// List how the nodes of a cluster booted, from the reports in its state store
+    #[command(after_help = fleet::EXAMPLES)]
+    Fleet(fleet::FleetArguments),
     /// Print what the agent needs of IAM
+    #[command(after_help = examples::IAM)]
     Iam(iam::IamArguments),
     /// Explain and resolve which volumes back etcd's members
-    #[command(visible_alias = "volume")]
+    #[command(visible_alias = "volume", after_help = examples::VOLUMES)]
     Volumes(Box<VolumesArguments>),
     /// Put assets into an image, or into a bundle, before any node boots
+    #[command(after_help = examples::SEED)]
     Seed(Box<seed::SeedArguments>),
     /// Look after the store of assets
+    #[command(after_help = examples::STORE)]
     Store(store::StoreArguments),
     /// Make the user data that brings the agent to an instance, and explain user data
     #[command(after_help = user_data::EXAMPLES)]
@@ -57,7 +88,14 @@ pub(crate) enum Command {
     /// Install this binary and its units on a machine, or into an image
     #[command(after_help = install::EXAMPLES)]
     Install(install::InstallArguments),
+    /// Print what a shell needs to complete the agent's words
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(generate::CompletionsArguments),
+    /// Print the manual's first page, or write a page for each command
+    #[command(after_help = examples::MAN)]
+    Man(generate::ManArguments),
     /// Print the version
+    #[command(after_help = examples::VERSION)]
     Version(VersionArguments),
 }
 
@@ -90,7 +128,7 @@ fn slot(text: &str) -> Result<String, String> {
 }
 
 /// Reads seconds (`90`, `90s`), minutes (`5m`) or hours (`1h`).
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: f64 = digits
         .parse()
@@ -195,6 +233,9 @@ pub(crate) struct BootArguments {
     /// Put stand-ins in the place of keypairs the state store lacks; only with a scratch --root
     #[arg(long)]
     pub(crate) stand_in_credentials: bool,
+    /// Leave no report of the boot in the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
+    #[arg(long)]
+    pub(crate) no_boot_report: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -214,6 +255,9 @@ pub(crate) struct RehearseArguments {
     /// Where assets come from
     #[arg(long, value_enum, default_value = "stub", value_name = "MODE")]
     pub(crate) assets: AssetMode,
+    /// Leave a report of the rehearsal in the state store, as a boot does
+    #[arg(long)]
+    pub(crate) boot_report: bool,
     #[command(flatten)]
     pub(crate) configuration: ConfigurationArguments,
     #[command(flatten)]
@@ -256,56 +300,25 @@ pub(crate) struct CheckArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainArguments {
-    /// A code such as assets.digest-mismatch; without one, all codes are listed
+    /// A code such as assets.digest-mismatch, an area such as assets, or a line out of a log; without any, all are listed
     #[arg(value_name = "CODE")]
-    pub(crate) code: Option<String>,
+    pub(crate) words: Vec<String>,
+    /// Explain every code
+    #[arg(long, conflicts_with = "words")]
+    pub(crate) all: bool,
     /// How results are printed
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
 
-/// Where the running agent is asked.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct EndpointArguments {
-    /// The agent's unix socket
-    #[arg(
-        long,
-        value_name = "PATH",
-        default_value = "/run/quake-agent/quake-agent.sock"
-    )]
-    pub(crate) socket: PathBuf,
-    /// The agent's HTTP address, instead of the socket
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) address: Option<SocketAddr>,
-}
+/// Where an agent serves its endpoint on a node.
+const SOCKET: &str = "/run/quake-agent/quake-agent.sock";
 
-#[derive(Debug, Clone, Args)]
-pub(crate) struct StatusArguments {
-    #[command(flatten)]
-    pub(crate) endpoint: EndpointArguments,
-    /// Where the node's files are, for the record of a boot whose agent has ended
-    #[arg(long, value_name = "DIR", default_value = "/")]
-    pub(crate) root: PathBuf,
-    /// How results are printed
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output: OutputFormat,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct WaitArguments {
-    #[command(flatten)]
-    pub(crate) endpoint: EndpointArguments,
-    /// What to wait for: ready, or conditions such as assets,storage
-    #[arg(
-        long = "for",
-        value_delimiter = ',',
-        default_value = "ready",
-        value_name = "CONDITIONS"
-    )]
-    pub(crate) conditions: Vec<String>,
-    /// How long to wait
-    #[arg(long, value_parser = duration, default_value = "10m", value_name = "TIME")]
-    pub(crate) timeout: Duration,
+impl EndpointArguments {
+    /// Whether the command line names another place than the usual one.
+    pub(crate) fn is_named(&self) -> bool {
+        self.address.is_some() || self.socket != Path::new(SOCKET)
+    }
 }
 
 #[derive(Debug, Clone, Args)]

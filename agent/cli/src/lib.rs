@@ -18,6 +18,8 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Parses arguments, runs the command, and returns the process's exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    output::follow_color(&arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -57,15 +59,20 @@ async fn dispatch(command: Command) -> u8 {
         Command::Rehearse(arguments) => commands::rehearse::run(*arguments).await,
         Command::Plan(arguments) => commands::plan::run(*arguments).await,
         Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Diagnose(arguments) => commands::diagnose::run(&arguments).await,
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments).await,
+        Command::Timeline(arguments) => commands::timeline::run(&arguments).await,
         Command::Wait(arguments) => commands::wait::run(&arguments).await,
+        Command::Fleet(arguments) => commands::fleet::run(arguments).await,
         Command::Iam(arguments) => commands::iam::run(arguments),
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
         Command::Seed(arguments) => commands::seed::run(*arguments).await,
         Command::Store(arguments) => commands::store::run(arguments).await,
         Command::UserData(arguments) => commands::user_data::run(*arguments),
         Command::Install(arguments) => commands::install::run(&arguments).await,
+        Command::Completions(arguments) => commands::generate::complete(&arguments),
+        Command::Man(arguments) => commands::generate::man(&arguments),
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }

@@ -77,13 +77,22 @@ impl Sink for Publish {
         {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
             if events.len() == EVENTS_KEPT {
-                events.pop_front();
+                make_room(&mut events);
             }
             events.push_back(envelope.clone());
         }
         self.record.send_replace(Arc::new(record.clone()));
         Ok(())
     }
+}
+
+/// Forgets one event: progress first, which tells nothing once there is newer. A boot that fetches for minutes would
+/// lose its own start otherwise, without which nobody can tell what it is.
+fn make_room(events: &mut VecDeque<Envelope>) {
+    let progress = events
+        .iter()
+        .position(|envelope| envelope.event.is_progress());
+    events.remove(progress.unwrap_or_default());
 }
 
 /// Tells systemd how the boot stands: `STATUS=`, `READY=1`, more time for its start.
@@ -165,4 +174,46 @@ pub(crate) fn status_line(record: &Record) -> String {
         })
         .collect();
     running.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::phase::Phase;
+    use quake_model::time::Timestamp;
+
+    fn envelope(seq: u64, event: Event) -> Envelope {
+        Envelope {
+            seq,
+            at: Timestamp(0),
+            elapsed_ms: 0,
+            event,
+        }
+    }
+
+    #[test]
+    fn progress_is_forgotten_before_anything_else() {
+        let (mut publish, published) = published();
+        let started = Event::PhaseStarted {
+            phase: Phase::Assets,
+        };
+        let progress = || Event::Progress {
+            step: "assets:a".into(),
+            done: 1,
+            total: None,
+        };
+        let kept = EVENTS_KEPT as u64;
+        let events = std::iter::once(started).chain(std::iter::repeat_with(progress));
+        for (seq, event) in (1..=kept + 5).zip(events) {
+            let taken = publish.accept(&envelope(seq, event), &Record::default());
+            taken.expect("memory takes it");
+        }
+        let found: Vec<u64> = published
+            .events_since(0)
+            .iter()
+            .map(|envelope| envelope.seq)
+            .collect();
+        let wanted: Vec<u64> = std::iter::once(1).chain(7..=kept + 5).collect();
+        assert_eq!(found, wanted);
+    }
 }

@@ -1,5 +1,6 @@
 //! The arguments of `iam`.
 
+use super::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use quake_model::iam::Caller;
 use quake_model::location::Location;
@@ -13,6 +14,7 @@ pub(crate) struct IamArguments {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum IamCommand {
     /// Print the IAM policy of a role: what the agent calls in it, and nothing else
+    #[command(after_help = examples::IAM)]
     Policy(PolicyArguments),
 }
 
@@ -23,7 +25,7 @@ pub(crate) enum PolicyRole {
     ControlPlane,
     /// All other nodes
     Worker,
-    /// People who inspect and mark volumes from a workstation
+    /// People who inspect and mark volumes, and look at boot reports, from a workstation
     Operator,
 }
 

@@ -1,6 +1,7 @@
 //! The arguments of `seed`.
 
 use super::OutputFormat;
+use super::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -13,14 +14,19 @@ pub(crate) struct SeedArguments {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum SeedVerb {
     /// Fill the store of an image, so that its instances need not fetch
+    #[command(after_help = examples::SEED_BUILD)]
     Build(Box<BuildArguments>),
     /// Write assets into one file, for where no mirror can be reached
+    #[command(after_help = examples::SEED_BUNDLE)]
     Bundle(Box<BundleArguments>),
     /// Take a bundle's assets into the store, each proven
+    #[command(after_help = examples::SEED_LOAD)]
     Load(LoadArguments),
     /// Read every byte of the store, and look for what an image must not carry
+    #[command(after_help = examples::SEED_VERIFY)]
     Verify(VerifyArguments),
     /// Show how much of an instance group's assets the store has
+    #[command(after_help = examples::SEED_SHOW)]
     Show(Box<ShowArguments>),
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of `store`.
 
+use super::examples;
 use super::seed::RootArguments;
 use clap::{Args, Subcommand};
 
@@ -12,10 +13,13 @@ pub(crate) struct StoreArguments {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum StoreVerb {
     /// List what is in the store, and which sets want it
+    #[command(after_help = examples::STORE_LIST)]
     List(RootArguments),
     /// Read every byte of the store, or of what is named; 1 when something is not what it was
+    #[command(after_help = examples::STORE_VERIFY)]
     Verify(StoreVerifyArguments),
     /// Show what no boot and no seed wants, and remove it with --yes
+    #[command(after_help = examples::STORE_GC)]
     Gc(GcArguments),
 }
 

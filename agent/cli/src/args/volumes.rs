@@ -1,6 +1,7 @@
 //! The arguments of `volumes`.
 
 use super::OutputFormat;
+use super::examples;
 use clap::{ArgAction, Args, Subcommand};
 use quake_model::time::Timestamp;
 use quake_plan::storage::{Slot, instant};
@@ -15,20 +16,28 @@ pub(crate) struct VolumesArguments {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Verb {
     /// List the cluster's etcd volumes, their holders, and what the choice thinks of each
+    #[command(after_help = examples::VOLUMES_LIST)]
     List(ListArguments),
     /// Explain the choice: every decision, the rule that made it, and why each volume lost
+    #[command(after_help = examples::VOLUMES_EXPLAIN)]
     Explain(ExplainVolumesArguments),
     /// Choose this volume and no other for its slot
+    #[command(after_help = examples::VOLUMES_PIN)]
     Pin(PinArguments),
     /// Take a pin off
+    #[command(after_help = examples::VOLUMES_UNPIN)]
     Unpin(VolumeArguments),
     /// Never choose this volume
+    #[command(after_help = examples::VOLUMES_IGNORE)]
     Ignore(IgnoreArguments),
     /// Let an ignored volume be chosen again
+    #[command(after_help = examples::VOLUMES_UNIGNORE)]
     Unignore(VolumeArguments),
     /// Take a volume into this life of the cluster, although its past speaks against it
+    #[command(after_help = examples::VOLUMES_ADOPT)]
     Adopt(AdoptArguments),
     /// Allow, for an hour, an empty filesystem where data is expected; this wipes nothing
+    #[command(after_help = examples::VOLUMES_WIPE)]
     Wipe(WipeArguments),
 }
 

@@ -68,10 +68,26 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
         root,
         record: arguments.run.record,
+        report: reports(arguments)?,
         exit_when_ready: arguments.run.exit_when_ready,
         output: arguments.run.output,
         is_machine,
     })
+}
+
+/// Names what turns boot reports off, beside the flag, for machines whose units nobody edits.
+const REPORT_VARIABLE: &str = "QUAKE_AGENT_BOOT_REPORT";
+
+/// Whether the boot leaves a report.
+fn reports(arguments: &BootArguments) -> Result<bool, u8> {
+    let set = std::env::var(REPORT_VARIABLE).unwrap_or_default();
+    match set.trim() {
+        "" | "on" => Ok(!arguments.no_boot_report),
+        "off" => Ok(false),
+        other => Err(running::usage(&format!(
+            "{REPORT_VARIABLE} is on or off, not {other:?}"
+        ))),
+    }
 }
 
 fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {

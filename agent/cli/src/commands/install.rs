@@ -1,5 +1,6 @@
 //! `install`: this binary and its units, on a machine or into an image. One file is then all that has to be delivered.
 
+use super::generate::shared_files;
 use crate::args::install::InstallArguments;
 use crate::exit;
 use crate::output;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const BINARY: &str = "usr/local/bin/quake-agent";
 /// Where locally installed units are (systemd.unit(5)); /etc is left to the administrator, whose files win.
 const UNITS: &str = "usr/local/lib/systemd/system";
+/// Where a machine's own manual and completions are (hier(7)).
+const SHARE: &str = "usr/local/share";
 /// The unit whose start brings everything up.
 const READY: &str = "quake-ready.target";
 
@@ -56,7 +59,7 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
         output::error_line("error: an image cannot be started: leave out --start or --root");
         return exit::USAGE;
     }
-    let changed = match install(&arguments.root) {
+    let changed = match install(&arguments.root, extras(arguments)) {
         Ok(changed) => changed,
         Err((path, error)) => return cannot(&path, &error),
     };
@@ -78,7 +81,7 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
 }
 
 /// Writes what is not there yet; whether there was anything.
-fn install(root: &Path) -> Result<bool, (PathBuf, io::Error)> {
+fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, (PathBuf, io::Error)> {
     let mut changed = false;
     let mut note = |path: &Path, written: io::Result<Written>| {
         let written = written.map_err(|error| (path.to_owned(), error))?;
@@ -96,6 +99,10 @@ fn install(root: &Path) -> Result<bool, (PathBuf, io::Error)> {
         let path = root.join(path);
         note(&path, write_file(&path, text.as_bytes(), 0o644))?;
     }
+    for (path, content) in extras {
+        let path = root.join(path);
+        note(&path, write_file(&path, &content, 0o644))?;
+    }
     for unit in ENABLED {
         let link = root.join(WANTS).join(unit);
         note(
@@ -104,6 +111,16 @@ fn install(root: &Path) -> Result<bool, (PathBuf, io::Error)> {
         )?;
     }
     Ok(changed)
+}
+
+/// The manual and completions, where they are wanted: an image for nodes alone has no use for them.
+fn extras(arguments: &InstallArguments) -> Vec<(PathBuf, Vec<u8>)> {
+    if !arguments.extras {
+        return Vec::new();
+    }
+    let files = shared_files().into_iter();
+    let below = |(path, content)| (Path::new(SHARE).join(path), content);
+    files.map(below).collect()
 }
 
 /// Copies this program, unless it is the one that is there.
@@ -211,19 +228,43 @@ mod tests {
     fn an_image_gets_the_binary_its_units_and_their_links_and_the_second_time_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path();
-        assert_eq!(install(root).ok(), Some(true));
+        assert_eq!(install(root, Vec::new()).ok(), Some(true));
         assert!(root.join(BINARY).is_file());
         for unit in ENABLED {
             let link = std::fs::read_link(root.join(WANTS).join(unit)).expect("a link");
             assert_eq!(link, Path::new("/usr/local/lib/systemd/system").join(unit));
             assert!(root.join(UNITS).join(unit).is_file());
         }
-        assert_eq!(install(root).ok(), Some(false));
+        assert_eq!(install(root, Vec::new()).ok(), Some(false));
     }
 
     #[test]
     fn the_unit_starts_the_binary_where_it_is_installed() {
         let (_, unit) = FILES[0];
         assert!(unit.contains(&format!("\nExecStart=/{BINARY} boot\n")));
+    }
+
+    #[test]
+    fn an_image_gets_the_manual_and_completions_only_when_they_are_asked_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = InstallArguments {
+            root: folder.path().to_owned(),
+            extras: true,
+            start: false,
+        };
+        assert_eq!(install(folder.path(), Vec::new()).ok(), Some(true));
+        let share = folder.path().join(SHARE);
+        assert!(!share.exists());
+        assert_eq!(install(folder.path(), extras(&arguments)).ok(), Some(true));
+        for file in [
+            "man/man1/quake-agent.1",
+            "man/man1/quake-agent-boot.1",
+            "bash-completion/completions/quake-agent",
+            "zsh/site-functions/_quake-agent",
+            "fish/vendor_completions.d/quake-agent.fish",
+        ] {
+            assert!(share.join(file).is_file(), "{file}");
+        }
+        assert_eq!(install(folder.path(), extras(&arguments)).ok(), Some(false));
     }
 }

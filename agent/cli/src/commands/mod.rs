@@ -2,7 +2,10 @@
 
 pub(crate) mod boot;
 pub(crate) mod check;
+pub(crate) mod diagnose;
 pub(crate) mod explain;
+pub(crate) mod fleet;
+pub(crate) mod generate;
 pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod plan;
@@ -10,13 +13,20 @@ pub(crate) mod rehearse;
 pub(crate) mod seed;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod timeline;
 pub(crate) mod user_data;
 pub(crate) mod version;
 pub(crate) mod volumes;
 pub(crate) mod wait;
 
+mod asking;
+mod follow;
+mod left_behind;
+mod outward;
 mod running;
 mod scratch;
+mod service;
 mod state_store;
+mod watch;
 
 pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered, node_document_in};

@@ -27,6 +27,7 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
             assets: arguments.rehearse.assets,
             simulate: Vec::new(),
             stand_in_credentials: false,
+            no_boot_report: true,
         })
     } else {
         rehearse::prepare(arguments.rehearse, Acting::Plan).await

@@ -96,6 +96,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         socket,
         root,
         record: run.record,
+        report: arguments.boot_report,
         exit_when_ready: run.exit_when_ready,
         output: run.output,
         is_machine: false,

@@ -1,7 +1,8 @@
 //! Runs one boot with its sinks and its endpoint, and stays until told to stop.
 
+use super::outward;
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
-use crate::commands::status::STATUS_FILE;
+use crate::commands::left_behind::{BOOTS, STATUS_FILE};
 use crate::host::NodeHost;
 use crate::output;
 use crate::render::{Live, closing_text, summary_json};
@@ -11,7 +12,7 @@ use crate::{exit, render};
 use quake_engine::{
     Configuration, Emitter, Request, Stop, StopHandle, Verdict, boot, keep_looking, stop_signal,
 };
-use quake_host::clock::SystemClock;
+use quake_host::clock::{KernelClock, SystemClock, kernel_clock};
 use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
 use quake_model::boot::BootId;
 use quake_model::event::Event;
@@ -39,6 +40,8 @@ pub(crate) struct Run {
     pub(crate) socket: Option<PathBuf>,
     /// Whether what the boot touched is noted.
     pub(crate) record: bool,
+    /// Whether the boot's report is left in the state store.
+    pub(crate) report: bool,
     pub(crate) exit_when_ready: bool,
     pub(crate) output: OutputFormat,
     /// Whether this is the machine's own boot, which reports to journal, console and systemd.
@@ -68,6 +71,8 @@ pub(crate) async fn run(run: Run) -> u8 {
     let signals = tokio::spawn(stop_on_signals(handle));
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
     let verdict = boot_reading_ahead(&run, &emitter, stop.clone()).await;
+    // The verdict stands and systemd has it. The summary is told after this, for it is the last thing that is told.
+    outward::tell(&run, &emitter, &verdict).await;
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -93,6 +98,12 @@ async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) -> Verdict
     let reading = run.host.begin_reading_ahead(&run.root);
     let booting = boot(&run.host, emitter, &run.request, stop);
     tokio::pin!(booting);
+    // The first event is the boot's own; this one follows as soon as the boot waits for anything.
+    tokio::select! {
+        biased;
+        verdict = &mut booting => return verdict,
+        () = std::future::ready(()) => tell_kernel(run, emitter),
+    }
     if let Some(mut reading) = reading {
         tokio::select! {
             verdict = &mut booting => return verdict,
@@ -105,6 +116,14 @@ async fn boot_reading_ahead(run: &Run, emitter: &Emitter, stop: Stop) -> Verdict
         }
     }
     booting.await
+}
+
+/// Tells how long this machine's kernel has run; below a scratch root that would be another machine's.
+fn tell_kernel(run: &Run, emitter: &Emitter) {
+    let clock = run.is_machine.then(|| kernel_clock(&run.root).ok());
+    if let Some(KernelClock { boot, uptime_ms }) = clock.flatten() {
+        emitter.emit(Event::KernelKnown { boot, uptime_ms });
+    }
 }
 
 /// Notes what the boot touched, and says what came of it.
@@ -196,7 +215,7 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
             output::error_line(format_args!("warning: {error}: {cause}"));
         }
     };
-    let boots = run.root.join("var/lib/quake-agent/boots");
+    let boots = run.root.join(BOOTS);
     add(Ledger::create(&boots, &run.request.boot).map(|sink| Box::new(sink) as Box<dyn Sink>));
     let status = run.root.join(STATUS_FILE);
     add(StatusFile::create(&status).map(|sink| Box::new(sink) as Box<dyn Sink>));
@@ -244,7 +263,7 @@ async fn wait_for_signal() -> &'static str {
 
 /// Stays with a node that is ready, until told to stop.
 async fn stay(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
-    let looking = keep_looking(&run.host, emitter, &run.request, &verdict.watches, stop);
+    let looking = keep_looking(&run.host, emitter, &run.request, verdict, stop);
     tokio::join!(settle(&run.host), looking);
 }
 

@@ -211,10 +211,9 @@ mod tests {
         std::fs::write(store.path().join("bucket/x/a"), "a").expect("it can be written");
         std::fs::write(store.path().join("bucket/x/b/c"), "c").expect("it can be written");
         let base: Location = "s3://bucket".parse().expect("a literal");
-        assert_eq!(
-            contract::objects(&host(store.path(), store.path()), &base).await,
-            Ok(())
-        );
+        let host = host(store.path(), store.path());
+        assert_eq!(contract::objects(&host, &base).await, Ok(()));
+        assert_eq!(contract::written_objects(&host, &base).await, Ok(()));
     }
 
     /// A loop device over a sparse file; detached and unmounted with its value.

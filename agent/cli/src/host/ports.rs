@@ -5,7 +5,7 @@ use crate::parts::Part;
 use quake_assets::ListedImage;
 use quake_model::digest::Digest;
 use quake_model::facts::{
-    DeviceContents, DeviceFacts, FileFacts, FilesystemCheck, InsideFacts, InstanceFacts,
+    DeviceContents, DeviceFacts, FileFacts, FileStamp, FilesystemCheck, InsideFacts, InstanceFacts,
     InstanceView, MountFacts, NetworkFacts, NewFilesystem, OsFacts, Placed, ProbeFacts, UnitFacts,
     VolumeFacts,
 };
@@ -97,6 +97,10 @@ impl Objects for NodeHost {
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
         route!(self, Objects, objects.list_objects(location))
     }
+
+    async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
+        route!(self, Objects, objects.write_object(object, content_type))
+    }
 }
 
 impl Assets for NodeHost {
@@ -187,6 +191,10 @@ impl Files for NodeHost {
 
     async fn look_file(&self, path: &str, limit: u64) -> Result<Option<FileFacts>, PortError> {
         self.files.look_file(path, limit).await
+    }
+
+    async fn stamp_files(&self, paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError> {
+        self.files.stamp_files(paths).await
     }
 
     async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {

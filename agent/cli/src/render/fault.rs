@@ -1,5 +1,6 @@
 //! A fault, as an operator and as a program reads it.
 
+use crate::output::style;
 use quake_model::fault::Fault;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -7,7 +8,8 @@ use std::fmt::Write;
 /// The fault with its evidence, why it matters and what to do.
 pub(crate) fn fault_text(label: &str, fault: &Fault) -> String {
     let entry = fault.code.entry();
-    let mut text = format!("{label}: {}: {}\n", fault.code, fault.summary);
+    let (label, code) = (label_of(label), style::strong(fault.code));
+    let mut text = format!("{label}: {code}: {}\n", fault.summary);
     for cause in &fault.causes {
         let _ = writeln!(text, "  cause: {cause}");
     }
@@ -23,6 +25,13 @@ pub(crate) fn fault_text(label: &str, fault: &Fault) -> String {
     let _ = writeln!(text, "  fix: {}", fault.fix());
     let _ = writeln!(text, "  see: quake-agent explain {}", entry.code);
     text
+}
+
+fn label_of(label: &str) -> String {
+    match label {
+        "warning" => style::warning(label).to_string(),
+        _ => style::bad(label).to_string(),
+    }
 }
 
 /// The fault with what the catalogue says of its code.
@@ -50,7 +59,7 @@ mod tests {
         let fault = Fault::new(Code::AssetsDigestMismatch, "kubelet has another digest")
             .seen("expected", "sha1:aa")
             .seen("actual", "sha1:bb");
-        let text = fault_text("error", &fault);
+        let text = anstream::adapter::strip_str(&fault_text("error", &fault)).to_string();
         for part in [
             "error: assets.digest-mismatch: kubelet",
             "expected: sha1:aa",

@@ -3,6 +3,7 @@
 use super::fault::fault_text;
 use super::transfer::{fetched_text, left_text, rate_text};
 use crate::args::OutputFormat;
+use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use quake_model::event::{Envelope, Event};
 use quake_model::outcome::Outcome;
@@ -29,9 +30,10 @@ impl Live {
     }
 
     fn print(&self, line: &str) -> std::io::Result<()> {
+        let line = output::as_shown(line.trim_end());
         match &self.screen {
-            Some(screen) => screen.lines.println(line.trim_end()),
-            None => writeln!(std::io::stdout(), "{}", line.trim_end()),
+            Some(screen) => screen.lines.println(line),
+            None => writeln!(std::io::stdout(), "{line}"),
         }
     }
 }
@@ -169,6 +171,16 @@ fn line_of(envelope: &Envelope) -> Option<String> {
         Event::Warning { fault } => fault_text("warning", fault),
         Event::ConditionLost { fault, .. } => fault_text("not ready any more", fault),
         Event::ConditionRegained { step, .. } => format!("{step} holds again"),
+        Event::DriftChanged { drifted, more } => match drifted.len() + more {
+            0 => "all is again as the agent left it".to_owned(),
+            count => format!("drift: {count} of the agent's files and units changed"),
+        },
+        Event::Told { what, to, .. } => format!("{what}: {to}"),
+        Event::NotTold {
+            fault,
+            known: false,
+            ..
+        } => fault_text("warning", fault),
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
         Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
         _ => return None,

@@ -1,6 +1,8 @@
 //! What people and programs are shown.
 
+pub(crate) mod diagnose;
 mod fault;
+pub(crate) mod fleet;
 mod live;
 mod plan;
 pub(crate) mod seed;
@@ -8,6 +10,7 @@ mod status;
 pub(crate) mod store;
 mod summary;
 mod table;
+mod timeline;
 mod transfer;
 pub(crate) mod user_data;
 pub(crate) mod volumes;
@@ -15,5 +18,6 @@ pub(crate) mod volumes;
 pub(crate) use fault::{fault_json, fault_text};
 pub(crate) use live::Live;
 pub(crate) use plan::{changes, plan_json, plan_text};
-pub(crate) use status::{status_json, status_text};
+pub(crate) use status::{drift_json, status_json, status_text};
 pub(crate) use summary::{closing_text, summary_json};
+pub(crate) use timeline::{timeline_chrome, timeline_json, timeline_text};

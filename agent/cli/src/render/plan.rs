@@ -1,10 +1,12 @@
 //! What a boot would change: one line a step, and a unified diff for each file that may be shown.
 
 use super::fault::fault_json;
+use crate::output::style;
 use quake_engine::PlannedStep;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
-use quake_model::step::Action;
+use quake_model::redact::scrub;
+use quake_model::step::{Action, Contents};
 use serde_json::{Value, json};
 use similar::TextDiff;
 use std::fmt::Write;
@@ -15,18 +17,27 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
     for step in planned {
         let mark = match step.outcome {
             Outcome::Held => continue,
-            Outcome::WouldChange | Outcome::Changed => '+',
-            Outcome::Skipped => '?',
+            Outcome::WouldChange | Outcome::Changed => style::good('+'),
+            Outcome::Skipped => style::faint('?'),
         };
         let note = note(step).map_or_else(String::new, |note| format!("  ({note})"));
         let _ = writeln!(text, "{mark} {}{note}", step.step.id);
-        text.push_str(&diff(step).unwrap_or_default());
+        if let Some(what) = &step.drift {
+            let drifted = style::warning("changed since the agent left it");
+            let _ = writeln!(text, "  {drifted}: {what}");
+        }
+        text.push_str(&colored(&diff(step).unwrap_or_default()));
     }
     let held = planned
         .iter()
         .filter(|step| step.outcome == Outcome::Held)
         .count();
-    let _ = writeln!(text, "Plan: {} to change, {held} hold.", changes(planned));
+    let (changes, drifted) = (changes(planned), drifted(planned));
+    let _ = write!(text, "Plan: {changes} to change, {held} hold");
+    if drifted > 0 {
+        let _ = write!(text, "; {drifted} changed since the agent left them");
+    }
+    text.push_str(".\n");
     text
 }
 
@@ -40,6 +51,8 @@ pub(crate) fn plan_json(planned: &[PlannedStep], warnings: &[Fault]) -> Value {
                 "phase": step.step.phase,
                 "action": step.step.action,
                 "outcome": step.outcome,
+                "differs": step.differs,
+                "drift": step.drift,
                 "note": note(step),
                 "diff": diff(step),
             })
@@ -48,6 +61,7 @@ pub(crate) fn plan_json(planned: &[PlannedStep], warnings: &[Fault]) -> Value {
     json!({
         "schemaVersion": "quake-agent/plan/v1",
         "changes": changes(planned),
+        "drifted": drifted(planned),
         "warnings": warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "steps": steps,
     })
@@ -61,40 +75,107 @@ pub(crate) fn changes(planned: &[PlannedStep]) -> usize {
         .count()
 }
 
-fn note(step: &PlannedStep) -> Option<String> {
-    let note = match (&step.step.action, step.outcome) {
-        (Action::Await(_), Outcome::Skipped) => "after services",
-        (Action::MakeFilesystem(_) | Action::MountVolume(_), Outcome::WouldChange) => {
-            "after the volume is attached"
-        }
-        (Action::Place(_), Outcome::WouldChange) => "after assets",
-        (Action::WriteFile(file), Outcome::WouldChange) if step.after.is_none() => {
-            return Some(format!("{} secret bytes, not shown", file.contents.0.len()));
-        }
-        _ => return None,
-    };
-    Some(note.to_owned())
+/// How many would change back what somebody changed.
+fn drifted(planned: &[PlannedStep]) -> usize {
+    planned.iter().filter(|step| step.drift.is_some()).count()
 }
 
+fn note(step: &PlannedStep) -> Option<String> {
+    let when = match (&step.step.action, step.outcome) {
+        (Action::Await(_), Outcome::Skipped) => Some("after services".to_owned()),
+        (Action::MakeFilesystem(_) | Action::MountVolume(_), Outcome::WouldChange) => {
+            Some("after the volume is attached".to_owned())
+        }
+        (Action::Place(_), Outcome::WouldChange) => Some("after assets".to_owned()),
+        (Action::WriteFile(file), Outcome::WouldChange) if step.after.is_none() => {
+            Some(format!("{} secret bytes, not shown", file.contents.0.len()))
+        }
+        _ => None,
+    };
+    let notes: Vec<String> = step.differs.iter().cloned().chain(when).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// A unified diff of a file that may be shown. Both sides go through the redactor first, for an operator may have put a
+/// secret where none belongs; where they differ in nothing else there is no diff.
 fn diff(step: &PlannedStep) -> Option<String> {
     let Action::WriteFile(file) = &step.step.action else {
         return None;
     };
-    let after = String::from_utf8_lossy(&step.after.as_ref()?.0).into_owned();
-    let before = step
-        .before
-        .as_ref()
-        .map(|before| String::from_utf8_lossy(&before.0).into_owned());
-    let from = if before.is_some() {
-        format!("a{}", file.path)
-    } else {
-        "/dev/null".to_owned()
+    let shown = |contents: &Contents| scrub(&String::from_utf8_lossy(&contents.0));
+    let after = shown(step.after.as_ref()?);
+    let before = step.before.as_ref().map(shown);
+    let from = match before {
+        Some(_) => format!("a{}", file.path),
+        None => "/dev/null".to_owned(),
     };
-    let diff = TextDiff::from_lines(before.as_deref().unwrap_or_default(), after.as_str());
-    Some(
-        diff.unified_diff()
-            .context_radius(3)
-            .header(&from, &format!("b{}", file.path))
-            .to_string(),
-    )
+    let before = before.unwrap_or_default();
+    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(&from, &format!("b{}", file.path))
+        .to_string();
+    (before != after).then_some(text)
+}
+
+fn colored(diff: &str) -> String {
+    let mut text = String::with_capacity(diff.len());
+    for line in diff.lines() {
+        let _ = match line.as_bytes().first() {
+            Some(b'+') => writeln!(text, "{}", style::good(line)),
+            Some(b'-') => writeln!(text, "{}", style::bad(line)),
+            Some(b'@') => writeln!(text, "{}", style::faint(line)),
+            Some(_) | None => writeln!(text, "{line}"),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::phase::Phase;
+    use quake_model::step::{Step, WriteFile};
+
+    fn planned(before: &str, after: &str) -> PlannedStep {
+        let file = WriteFile::plain("/etc/x", 0o644, after);
+        PlannedStep {
+            step: Step::new(Phase::Files, Action::WriteFile(file)),
+            outcome: Outcome::WouldChange,
+            before: Some(before.into()),
+            after: Some(after.into()),
+            differs: Some("other contents".to_owned()),
+            drift: Some("other contents".to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_somebody_changed_is_told_with_a_diff() {
+        let steps = [planned("a\nmine\n", "a\nb\n")];
+        let text = anstream::adapter::strip_str(&plan_text(&steps)).to_string();
+        let wanted = "+ files:/etc/x  (other contents)\n  changed since the agent left it: other contents\n\
+                      --- a/etc/x\n+++ b/etc/x\n@@ -1,2 +1,2 @@\n a\n-mine\n+b\n\
+                      Plan: 1 to change, 0 hold; 1 changed since the agent left them.\n";
+        assert_eq!(text, wanted);
+        let json = plan_json(&steps, &[]);
+        assert_eq!(json["drifted"], 1);
+        assert_eq!(json["steps"][0]["drift"], "other contents");
+    }
+
+    #[test]
+    fn a_secret_that_somebody_put_into_a_file_is_in_no_diff() {
+        let before = "a\nexport AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI\n";
+        let steps = [planned(before, "a\n")];
+        for shown in [plan_text(&steps), plan_json(&steps, &[]).to_string()] {
+            assert!(shown.contains("AWS_SECRET_ACCESS_KEY"), "{shown}");
+            assert!(!shown.contains("wJalrXUtnFEMI"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_other_permissions_alone_has_no_diff() {
+        let same = planned("a\n", "a\n");
+        assert_eq!(diff(&same), None);
+    }
 }

@@ -1,12 +1,14 @@
 //! How a boot stands: what is served at `/v1/status`, and what `status` prints.
 
 use super::fault::{fault_json, fault_text};
-use super::transfer::transfer_text;
-use crate::serve::{Condition, condition_of};
+use super::transfer::{clock_text, transfer_text};
+use crate::output::style;
+use crate::serve::{Condition, condition_of, fault_of_condition};
 use quake_model::boot::BootId;
 use quake_model::loss::Loss;
 use quake_model::phase::{PHASES, Phase};
-use quake_model::record::{PhaseRecord, PhaseStatus, Record};
+use quake_model::record::{BootState, PhaseRecord, PhaseStatus, Record};
+use quake_model::time::Timestamp;
 use quake_model::transfer::{Fetched, Transfer, asset_of};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -31,11 +33,45 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "progress": { "bytesDone": done, "bytesTotal": total },
         "assets": { "underWay": under_way(record), "fetched": fetched(record) },
         "writes": record.writes(),
+        "drift": drift_json(record, DRIFTED_SHOWN),
         "calls": record.calls,
         "warnings": record.warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "fault": record.fault.as_ref().map(fault_json),
         "agent": { "version": record.version },
     })
+}
+
+/// How many files and units that drifted a status names; `/v1/drift` names all that are known.
+const DRIFTED_SHOWN: usize = 20;
+
+/// What is not as the agent left it, at most `most` files and units of it by name.
+pub(crate) fn drift_json(record: &Record, most: usize) -> Value {
+    let files = record.drift.files().map(
+        |(path, one)| json!({ "path": path, "what": one.what, "since": one.since.to_string() }),
+    );
+    let units = record.drift.units().map(
+        |(unit, one)| json!({ "unit": unit, "what": one.what, "since": one.since.to_string() }),
+    );
+    json!({
+        "count": record.drift.count(),
+        "files": files.take(most).collect::<Vec<_>>(),
+        "units": units.take(most).collect::<Vec<_>>(),
+    })
+}
+
+/// What is not as the agent left it, in a line.
+fn drift_text(record: &Record) -> Option<String> {
+    let mut named = record.drift.files().chain(record.drift.units());
+    let (name, first) = named.next()?;
+    let (what, since) = (&first.what, first.since);
+    let more = match record.drift.count() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    Some(format!(
+        "{}: {name} ({what}, since {since}){more}; quake-agent plan shows all, and a restart of the agent undoes it\n",
+        style::warning("drift")
+    ))
 }
 
 /// Assets on their way; rates are as of the last report of bytes.
@@ -130,58 +166,202 @@ fn unmet(record: &Record) -> Vec<Value> {
     all
 }
 
-/// The status for people.
-pub(crate) fn status_text(record: &Record) -> String {
-    let state = serde_json::to_value(record.state).unwrap_or_default();
-    let lost = match record.losses.is_empty() {
-        true => "",
-        false => ", and not ready any more",
-    };
-    let mut text = format!(
-        "{} after {:.1}s{lost}, boot {}\n",
-        state.as_str().unwrap_or_default(),
-        record.elapsed_ms as f64 / 1000.0,
-        record.boot.as_ref().map_or("-", BootId::as_str),
-    );
+/// How many warnings are told in full; the rest is a number, and in JSON.
+const WARNINGS: usize = 5;
+
+/// Where else a boot is told of.
+const ELSEWHERE: &str = "\
+logs      journalctl -b -u quake-agent.service
+          /var/lib/quake-agent/boots/ has the events of the last boots
+times     quake-agent timeline
+";
+
+/// The status for people: what it is and for how long, what is amiss and what to do, each condition, and where to look on.
+/// `now` is the time of the reader.
+pub(crate) fn status_text(record: &Record, now: Timestamp) -> String {
+    let mut text = format!("{}\n", headline(record, now));
     if let Some(instance) = &record.instance {
-        let (id, kind, zone) = (
-            &instance.instance_id,
-            &instance.instance_type,
-            &instance.zone,
+        let _ = writeln!(
+            text,
+            "node      {} {}, {} in {}, {}",
+            instance.local_hostname,
+            instance.instance_id,
+            instance.instance_type,
+            instance.zone,
+            instance.private_ip
         );
-        let _ = writeln!(text, "instance {id} ({kind}) in {zone}");
     }
     if let Some(spec) = &record.spec {
         let (role, cluster, version) = (&spec.role, &spec.cluster, &spec.kubernetes);
         let _ = writeln!(
             text,
-            "{role} of {cluster}, group {}, Kubernetes {version}",
+            "to be     {role} of {cluster}, group {}, Kubernetes {version}",
             spec.instance_group
         );
     }
+    text.push_str(&amiss(record, now));
     for row in PHASES {
         let (mark, why) = match condition_of(record, row.phase) {
-            Condition::Met => ("ok  ", row.done_when.to_owned()),
-            Condition::Pending(why) => ("    ", why),
-            Condition::Failing(why) => ("FAIL", why),
+            Condition::Met => (style::good("ok  "), row.done_when.to_owned()),
+            Condition::Pending(why) => (style::faint("    "), why),
+            Condition::Failing(_) => (style::bad("FAIL"), short(record, row.phase)),
         };
         let _ = writeln!(text, "  {mark} {:<12} {why}", row.phase.name());
     }
     for (step, found) in &record.transfers.under_way {
         let _ = writeln!(text, "fetching {} {}", asset_of(step), transfer_text(found));
     }
-    for warning in &record.warnings {
-        let _ = writeln!(text, "warning: {warning}");
+    text.push_str(&drift_text(record).unwrap_or_default());
+    let earlier = record.warnings.len().saturating_sub(WARNINGS);
+    if earlier > 0 {
+        let _ = writeln!(
+            text,
+            "{earlier} earlier warnings: quake-agent status --output json"
+        );
     }
+    for warning in record.warnings.iter().skip(earlier) {
+        let _ = writeln!(text, "{}: {warning}", style::warning("warning"));
+    }
+    text.push_str(ELSEWHERE);
+    text
+}
+
+/// The state, for how long, and since when: `ready in 31.4s, 2h05m ago, boot …`.
+fn headline(record: &Record, now: Timestamp) -> String {
+    let state = serde_json::to_value(record.state).unwrap_or_default();
+    let state = state.as_str().unwrap_or_default().to_uppercase();
+    let boot = record.boot.as_ref().map_or("-", BootId::as_str);
+    let ended = record
+        .phases
+        .values()
+        .filter_map(|phase| phase.ended_ms)
+        .max();
+    let age = ago(record.started, now);
+    match (record.state, record.losses.is_empty()) {
+        (BootState::Ready, is_so) => {
+            let took = ended.unwrap_or(record.elapsed_ms) as f64 / 1000.0;
+            let lost = if is_so {
+                ""
+            } else {
+                ", and not ready any more"
+            };
+            format!("{state} after {took:.1}s{lost}; boot {boot}, begun {age}")
+        }
+        (BootState::Failed | BootState::Stopped, _) => {
+            let took = record.elapsed_ms as f64 / 1000.0;
+            format!("{state} after {took:.1}s; boot {boot}, begun {age}")
+        }
+        _ => format!("{state}, not ready yet; boot {boot}, begun {age}"),
+    }
+}
+
+/// How long ago something was, in words; the clock may have been set in between.
+fn ago(then: Timestamp, now: Timestamp) -> String {
+    match now.millis_since(then) / 1000 {
+        0 => "just now".to_owned(),
+        seconds => format!("{} ago", clock_text(seconds)),
+    }
+}
+
+/// What an operator is to know first: why the boot failed, else what it waits for, else what a ready node lost. Each with
+/// since when and what to do.
+fn amiss(record: &Record, now: Timestamp) -> String {
     if let Some(fault) = &record.fault {
-        text.push_str(&fault_text("error", fault));
+        return fault_text("error", fault);
+    }
+    let mut text = String::new();
+    for found in record.phases.values() {
+        for unmet in found.unmet.values() {
+            let (step, attempt) = (&unmet.step, unmet.attempt);
+            let left = clock_text(unmet.deadline.millis_since(now) / 1000);
+            let label = format!("waiting for {step}");
+            text.push_str(&fault_text(&label, &unmet.fault));
+            let _ = writeln!(
+                text,
+                "  since: {} ({}), try {attempt}, gives up in {left}",
+                unmet.since,
+                ago(unmet.since, now)
+            );
+        }
+    }
+    for (step, loss) in record.losses.iter() {
+        text.push_str(&fault_text(&format!("lost {step}"), &loss.fault));
+        let _ = writeln!(text, "  since: {} ({})", loss.since, ago(loss.since, now));
     }
     text
+}
+
+/// Why a condition fails, in its code and what happened; the rest is told above.
+fn short(record: &Record, phase: Phase) -> String {
+    fault_of_condition(record, phase).map_or_else(String::new, ToString::to_string)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::event::{Envelope, Event};
+    use quake_model::fault::{Code, Fault};
+
+    #[test]
+    fn what_is_waited_for_comes_first_with_since_when_and_what_to_do() {
+        let fault = Fault::new(Code::AssetsUnreachable, "no mirror answered");
+        let mut record = Record::default();
+        let events = [
+            Event::PhaseStarted {
+                phase: Phase::Assets,
+            },
+            Event::Waiting {
+                phase: Phase::Assets,
+                step: "assets:kubelet".into(),
+                attempt: 3,
+                retry_in_ms: 1_000,
+                deadline_in_ms: 900_000,
+                fault: fault.remedied_by("open the way to the mirror"),
+            },
+        ];
+        for (seq, event) in (1..).zip(events) {
+            let (at, elapsed_ms) = (Timestamp(60_000), 500);
+            record.fold(&Envelope {
+                seq,
+                at,
+                elapsed_ms,
+                event,
+            });
+        }
+        let text = status_text(&record, Timestamp(125_000));
+        let text = anstream::adapter::strip_str(&text).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("PREPARING, not ready yet; boot -"),
+            "{text}"
+        );
+        assert_eq!(
+            lines[1],
+            "waiting for assets:kubelet: assets.unreachable: no mirror answered"
+        );
+        for line in [
+            "  fix: open the way to the mirror",
+            "  since: 1970-01-01T00:01:00.000Z (1m05s ago), try 3, gives up in 13m55s",
+            "  FAIL assets       assets.unreachable: no mirror answered",
+        ] {
+            assert!(lines.contains(&line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_warnings_are_told_in_full() {
+        let warning = |number: u32| Fault::new(Code::AssetsUnreachable, format!("number {number}"));
+        let record = Record {
+            warnings: (1..=7).map(warning).collect(),
+            ..Record::default()
+        };
+        let text = status_text(&record, Timestamp(0));
+        assert!(text.contains("2 earlier warnings: "), "{text}");
+        assert!(
+            !text.contains("number 2") && text.contains("number 3"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn each_asset_is_shown_with_its_rate_until_it_came_in_and_with_its_source_then() {

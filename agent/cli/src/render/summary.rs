@@ -1,10 +1,11 @@
 //! How a boot ended, in one object and in a few lines.
 
 use super::fault::{fault_json, fault_text};
-use crate::serve::timeline_text;
+use super::timeline::timeline_text;
 use quake_model::outcome::Outcome;
 use quake_model::phase::PHASES;
 use quake_model::record::Record;
+use quake_plan::timeline::{MachineSources, timeline};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -37,7 +38,10 @@ pub(crate) fn summary_json(record: &Record, root: &str) -> Value {
 /// The last lines of a boot in text: the timeline, what was written, and the verdict.
 pub(crate) fn closing_text(record: &Record, root: &str) -> String {
     let mut text = String::from("\nTimeline\n");
-    text.push_str(&timeline_text(record));
+    let sources = MachineSources::none("a boot tells of itself alone; see quake-agent timeline");
+    let mut timeline = timeline(record, &[], &sources);
+    timeline.machine.absent.clear();
+    text.push_str(&timeline_text(record, &timeline));
     let _ = writeln!(text, "\n{} changes below {root}", record.writes());
     for row in PHASES {
         let of_phase = record.steps.iter().filter(|step| step.phase == row.phase);

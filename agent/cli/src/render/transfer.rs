@@ -34,7 +34,8 @@ pub(crate) fn left_text(transfer: &Transfer) -> String {
         .unwrap_or_default()
 }
 
-fn clock_text(seconds: u64) -> String {
+/// A time in its two largest units.
+pub(crate) fn clock_text(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds}s"),
         (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),

@@ -1,146 +1,60 @@
-//! `/metrics` in the Prometheus text format. Labels come from closed sets; only assets on their way are named by their
-//! own names, a few at a time.
+//! `/metrics`: what is counted and measured of a boot. Labels come from closed sets; only assets on their way are named by
+//! their own names, a few at a time.
 
-use quake_model::record::{BootState, PhaseStatus, Record};
+use super::exposition::{Family, Kind};
+use quake_engine::{Budget, NODE_BUDGET};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::record::{BootState, PhaseRecord, PhaseStatus, Record};
 use quake_model::transfer::{Transfer, asset_of};
 use std::collections::BTreeMap;
-use std::fmt::Write;
-
-/// Renders the record as metrics.
-pub(crate) fn metrics(record: &Record) -> String {
-    let mut text = String::new();
-    header(
-        &mut text,
-        "quake_agent_build_info",
-        "gauge",
-        "The agent's version",
-    );
-    let version = env!("CARGO_PKG_VERSION");
-    let _ = writeln!(text, "quake_agent_build_info{{version=\"{version}\"}} 1");
-    header(
-        &mut text,
-        "quake_agent_ready",
-        "gauge",
-        "Whether the node is ready",
-    );
-    let _ = writeln!(text, "quake_agent_ready {}", u8::from(record.is_ready()));
-    states(&mut text, record);
-    header(
-        &mut text,
-        "quake_agent_boot_elapsed_seconds",
-        "gauge",
-        "Start of the boot to its last event",
-    );
-    let _ = writeln!(
-        text,
-        "quake_agent_boot_elapsed_seconds {}",
-        record.elapsed_ms as f64 / 1000.0
-    );
-    phases(&mut text, record);
-    faults(&mut text, record);
-    fetched(&mut text, record);
-    under_way(&mut text, record);
-    header(
-        &mut text,
-        "quake_agent_cloud_requests_total",
-        "counter",
-        "Requests to cloud services",
-    );
-    for (call, count) in &record.calls {
-        let (service, operation) = call.split_once(':').unwrap_or((call, ""));
-        let _ = writeln!(
-            text,
-            "quake_agent_cloud_requests_total{{service=\"{service}\",operation=\"{operation}\"}} {count}"
-        );
-    }
-    header(
-        &mut text,
-        "quake_agent_changes_total",
-        "counter",
-        "Steps that changed something",
-    );
-    let _ = writeln!(text, "quake_agent_changes_total {}", record.writes());
-    text.push_str("# EOF\n");
-    text
-}
 
 /// How many assets on their way have samples of their own.
 const ASSETS_SHOWN: usize = 16;
 
-fn fetched(text: &mut String, record: &Record) {
-    let transfers = &record.transfers;
-    let name = "quake_agent_asset_bytes_total";
-    header(
-        text,
-        name,
-        "counter",
-        "Bytes of assets that came in, those of broken attempts among them",
+/// The families of a record; those without a sample are not shown.
+pub(crate) fn metrics(record: &Record) -> Vec<Family> {
+    let mut all = Vec::new();
+    all.extend(standing(record));
+    all.extend(times(record));
+    all.extend(phases(record));
+    all.extend(faults(record));
+    all.extend(assets(record));
+    all.extend(under_way(record));
+    all.extend(requests(record));
+    let changes = Family::new(
+        "quake_agent_changes_total",
+        Kind::Counter,
+        "Steps that changed something",
     );
-    let _ = writeln!(text, "{name} {}", transfers.received);
-    let name = "quake_agent_assets_fetched_total";
-    header(text, name, "counter", "Assets that came in whole");
-    let _ = writeln!(text, "{name} {}", transfers.fetched.len());
-    let name = "quake_agent_asset_fetch_seconds_total";
-    header(
-        text,
-        name,
-        "counter",
-        "How long those assets took, each on its own",
+    all.push(changes.with(count(record.writes())));
+    all.extend(drift(record));
+    all
+}
+
+fn drift(record: &Record) -> [Family; 2] {
+    let files = Family::new(
+        "quake_agent_drift_files",
+        Kind::Gauge,
+        "Files that are not as the agent wrote them",
     );
-    let took: u64 = transfers.fetched.iter().map(|one| one.took_ms).sum();
-    let _ = writeln!(text, "{name} {}", took as f64 / 1000.0);
+    let units = Family::new(
+        "quake_agent_drift_units",
+        Kind::Gauge,
+        "Units that are not as the agent enabled them",
+    );
+    [
+        files.with(count(record.drift.files().count())),
+        units.with(count(record.drift.units().count())),
+    ]
 }
 
-/// What each asset on its way has and wants.
-fn under_way(text: &mut String, record: &Record) {
-    type Read = fn(&Transfer) -> Option<f64>;
-    let families: [(&str, &str, Read); 4] = [
-        ("received_bytes", "Bytes so far", |one| {
-            Some(one.done as f64)
-        }),
-        ("size_bytes", "Bytes in all, where known", |one| {
-            one.total.map(|total| total as f64)
-        }),
-        (
-            "bytes_per_second",
-            "Bytes per second, a weighted mean of the last seconds",
-            |one| one.rate,
-        ),
-        (
-            "remaining_seconds",
-            "Seconds until it is there at this rate",
-            Transfer::remaining_seconds,
-        ),
-    ];
-    for (name, help, read) in families {
-        let name = format!("quake_agent_asset_{name}");
-        header(text, &name, "gauge", help);
-        for (step, transfer) in record.transfers.under_way.iter().take(ASSETS_SHOWN) {
-            if let Some(value) = read(transfer) {
-                let asset = label(asset_of(step));
-                let _ = writeln!(text, "{name}{{asset=\"{asset}\"}} {value}");
-            }
-        }
-    }
-}
-
-/// A label's value as the format wants it.
-fn label(text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    text.replace('\n', "\\n")
-}
-
-fn header(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(text, "# HELP {name} {help}");
-    let _ = writeln!(text, "# TYPE {name} {kind}");
-}
-
-fn states(text: &mut String, record: &Record) {
-    header(
-        text,
-        "quake_agent_state",
-        "gauge",
-        "1 for the state the boot is in",
+fn standing(record: &Record) -> [Family; 3] {
+    let build = Family::new("quake_agent_build_info", Kind::Info, "The agent's version");
+    let ready = Family::new(
+        "quake_agent_ready",
+        Kind::Gauge,
+        "Whether the node is ready",
     );
     let all = [
         (BootState::Starting, "starting"),
@@ -151,88 +65,233 @@ fn states(text: &mut String, record: &Record) {
         (BootState::Failed, "failed"),
         (BootState::Stopped, "stopped"),
     ];
-    for (state, name) in all {
-        let _ = writeln!(
-            text,
-            "quake_agent_state{{state=\"{name}\"}} {}",
-            u8::from(record.state == state)
-        );
-    }
+    let state = Family::new(
+        "quake_agent_state",
+        Kind::Gauge,
+        "1 for the state the boot is in",
+    );
+    [
+        build.of("version", env!("CARGO_PKG_VERSION"), 1.0),
+        ready.with(flag(record.is_ready())),
+        all.into_iter().fold(state, |family, (state, name)| {
+            family.of("state", name, flag(record.state == state))
+        }),
+    ]
 }
 
-fn phases(text: &mut String, record: &Record) {
-    header(
-        text,
-        "quake_agent_phase_done",
-        "gauge",
-        "Whether the phase is done",
+/// How long the boot and its parts took.
+fn times(record: &Record) -> [Family; 3] {
+    let elapsed = Family::new(
+        "quake_agent_boot_elapsed_seconds",
+        Kind::Gauge,
+        "Start of the boot to its last event",
     );
-    for (phase, found) in &record.phases {
-        let done = u8::from(found.status == PhaseStatus::Done);
-        let _ = writeln!(text, "quake_agent_phase_done{{phase=\"{phase}\"}} {done}");
-    }
-    header(
-        text,
-        "quake_agent_phase_duration_seconds",
-        "gauge",
-        "How long the phase took",
+    let ready = Family::new(
+        "quake_agent_boot_ready_seconds",
+        Kind::Gauge,
+        "Start of the boot to the node being ready",
     );
-    for (phase, found) in &record.phases {
-        if let (Some(start), Some(end)) = (found.started_ms, found.ended_ms) {
-            let seconds = (end - start) as f64 / 1000.0;
-            let _ = writeln!(
-                text,
-                "quake_agent_phase_duration_seconds{{phase=\"{phase}\"}} {seconds}"
-            );
-        }
-    }
-    header(
-        text,
-        "quake_agent_retries_total",
-        "counter",
-        "Tries that failed and were tried again",
+    let of_node = Family::new(
+        "quake_agent_node_boot_ready_seconds",
+        Kind::Gauge,
+        "Start of the kernel to the node being ready",
     );
-    for (phase, found) in &record.phases {
-        let _ = writeln!(
-            text,
-            "quake_agent_retries_total{{phase=\"{phase}\"}} {}",
-            found.retries
-        );
-    }
+    let took_ms = ready_ms(record);
+    let node_ms = took_ms
+        .zip(record.began_ms())
+        .map(|(took, began)| took + began);
+    [
+        elapsed.with(seconds(record.elapsed_ms)),
+        some(ready, took_ms.map(seconds)),
+        some(of_node, node_ms.map(seconds)),
+    ]
 }
 
-fn faults(text: &mut String, record: &Record) {
-    header(
-        text,
-        "quake_agent_warnings_total",
-        "counter",
-        "Warnings by code",
-    );
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+/// Milliseconds of the boot until the node was ready, if it became so.
+fn ready_ms(record: &Record) -> Option<u64> {
+    let last = record.phases.get(&Phase::Ready)?;
+    last.ended_ms.filter(|_| record.state == BootState::Ready)
+}
+
+fn phases(record: &Record) -> [Family; 3] {
+    type Read = fn(&PhaseRecord) -> Option<f64>;
+    let families: [(&'static str, Kind, &'static str, Read); 3] = [
+        (
+            "quake_agent_phase_done",
+            Kind::Gauge,
+            "Whether the phase is done",
+            |found| Some(flag(found.status == PhaseStatus::Done)),
+        ),
+        (
+            "quake_agent_phase_duration_seconds",
+            Kind::Gauge,
+            "How long the phase took",
+            |found| Some(seconds(found.ended_ms?.saturating_sub(found.started_ms?))),
+        ),
+        (
+            "quake_agent_retries_total",
+            Kind::Counter,
+            "Tries that failed and were tried again",
+            |found| Some(f64::from(found.retries)),
+        ),
+    ];
+    families.map(|(name, kind, help, read)| {
+        let found = record.phases.iter();
+        let found = found.filter_map(|(phase, found)| Some((phase, read(found)?)));
+        found.fold(Family::new(name, kind, help), |family, (phase, value)| {
+            family.of("phase", phase, value)
+        })
+    })
+}
+
+fn faults(record: &Record) -> [Family; 2] {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for fault in &record.warnings {
         *counts.entry(fault.code.entry().code).or_default() += 1;
     }
-    for (code, count) in counts {
-        let _ = writeln!(
-            text,
-            "quake_agent_warnings_total{{code=\"{code}\"}} {count}"
-        );
-    }
-    header(
-        text,
+    let warnings = Family::new(
+        "quake_agent_warnings_total",
+        Kind::Counter,
+        "Warnings by code",
+    );
+    let fault = Family::new(
         "quake_agent_fault",
-        "gauge",
+        Kind::Gauge,
         "1 for the code the boot failed with",
     );
-    if let Some(fault) = &record.fault {
-        let _ = writeln!(text, "quake_agent_fault{{code=\"{}\"}} 1", fault.code);
+    let found = record.fault.iter();
+    [
+        counts.into_iter().fold(warnings, |family, (code, number)| {
+            family.of("code", code, count(number))
+        }),
+        found.fold(fault, |family, found| family.of("code", &found.code, 1.0)),
+    ]
+}
+
+/// Assets that came in, and those that were there before.
+fn assets(record: &Record) -> [Family; 4] {
+    let transfers = &record.transfers;
+    let received = Family::new(
+        "quake_agent_asset_bytes_total",
+        Kind::Counter,
+        "Bytes of assets that came in, those of broken attempts among them",
+    );
+    let fetched = Family::new(
+        "quake_agent_assets_fetched_total",
+        Kind::Counter,
+        "Assets that came in whole",
+    );
+    let held = Family::new(
+        "quake_agent_assets_held_total",
+        Kind::Counter,
+        "Assets that were in the store already, of a seed or an earlier boot",
+    );
+    let took = Family::new(
+        "quake_agent_asset_fetch_seconds_total",
+        Kind::Counter,
+        "How long the assets that came in took, each on its own",
+    );
+    let is_held = |step: &&quake_model::record::StepRecord| {
+        step.phase == Phase::Assets && step.outcome == Outcome::Held
+    };
+    let took_ms = transfers.fetched.iter().map(|one| one.took_ms).sum();
+    [
+        received.with(transfers.received as f64),
+        fetched.with(count(transfers.fetched.len())),
+        held.with(count(record.steps.iter().filter(is_held).count())),
+        took.with(seconds(took_ms)),
+    ]
+}
+
+/// What each asset on its way has and wants.
+fn under_way(record: &Record) -> [Family; 4] {
+    type Read = fn(&Transfer) -> Option<f64>;
+    let families: [(&'static str, &'static str, Read); 4] = [
+        ("quake_agent_asset_received_bytes", "Bytes so far", |one| {
+            Some(one.done as f64)
+        }),
+        (
+            "quake_agent_asset_size_bytes",
+            "Bytes in all, where known",
+            |one| one.total.map(|total| total as f64),
+        ),
+        (
+            "quake_agent_asset_bytes_per_second",
+            "Bytes per second, a weighted mean of the last seconds",
+            |one| one.rate,
+        ),
+        (
+            "quake_agent_asset_remaining_seconds",
+            "Seconds until it is there at this rate",
+            Transfer::remaining_seconds,
+        ),
+    ];
+    families.map(|(name, help, read)| {
+        let shown = record.transfers.under_way.iter().take(ASSETS_SHOWN);
+        let shown = shown.filter_map(|(step, one)| Some((asset_of(step), read(one)?)));
+        let family = Family::new(name, Kind::Gauge, help);
+        shown.fold(family, |family, (asset, value)| {
+            family.of("asset", asset, value)
+        })
+    })
+}
+
+/// Requests to cloud services, and how many a boot may make.
+fn requests(record: &Record) -> [Family; 2] {
+    let made = Family::new(
+        "quake_agent_cloud_requests_total",
+        Kind::Counter,
+        "Requests to cloud services",
+    );
+    let allowed = Family::new(
+        "quake_agent_cloud_requests_allowed",
+        Kind::Gauge,
+        "Requests to each cloud service that a boot may make",
+    );
+    let Budget { imds, s3, ec2 } = NODE_BUDGET;
+    let budget = [("ec2", ec2), ("imds", imds), ("s3", s3)].into_iter();
+    [
+        record.calls.iter().fold(made, |family, (call, count)| {
+            let (service, operation) = call.split_once(':').unwrap_or((call, ""));
+            let labels = [("service", service), ("operation", operation)];
+            let labels = labels.map(|(name, value)| (name, value.to_owned()));
+            family.labelled(labels.to_vec(), *count as f64)
+        }),
+        budget.fold(allowed, |family, (service, most)| {
+            family.of("service", service, most as f64)
+        }),
+    ]
+}
+
+/// The family with its only sample, where there is one.
+fn some(family: Family, value: Option<f64>) -> Family {
+    match value {
+        Some(value) => family.with(value),
+        None => family,
     }
+}
+
+fn flag(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
+}
+
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1000.0
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::exposition::{Format, exposition};
     use super::*;
     use quake_model::transfer::Fetched;
+
+    fn text(record: &Record) -> String {
+        exposition(&metrics(record), Format::Text)
+    }
 
     #[test]
     fn assets_on_their_way_are_few_and_those_that_came_in_are_a_sum() {
@@ -249,7 +308,7 @@ mod tests {
             source: "https://example.com/a".into(),
             mirror: 1,
         });
-        let text = metrics(&record);
+        let text = text(&record);
         for line in [
             "quake_agent_asset_bytes_total 23000",
             "quake_agent_assets_fetched_total 1",
@@ -262,5 +321,29 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
         assert_eq!(text.matches("asset_received_bytes{").count(), ASSETS_SHOWN);
+    }
+
+    #[test]
+    fn a_node_that_became_ready_says_how_long_that_took_from_both_starts() {
+        let mut record = Record {
+            elapsed_ms: 90_000,
+            kernel: Some(quake_model::record::KernelRecord {
+                boot: "k".into(),
+                began_ms: 5_500,
+            }),
+            ..Record::default()
+        };
+        let last = record.phases.entry(Phase::Ready).or_default();
+        last.ended_ms = Some(12_250);
+        assert!(!text(&record).contains("boot_ready_seconds"));
+        record.state = BootState::Ready;
+        let text = text(&record);
+        for line in [
+            "quake_agent_boot_elapsed_seconds 90\n",
+            "quake_agent_boot_ready_seconds 12.25\n",
+            "quake_agent_node_boot_ready_seconds 17.75\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
     }
 }

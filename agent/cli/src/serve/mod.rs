@@ -1,13 +1,13 @@
 //! Readiness over HTTP, on loopback and a unix socket. Read-only; nothing secret is ever in a record.
 
+mod exposition;
+mod health;
 mod metrics;
 mod readiness;
 mod routes;
-mod timeline;
 
-pub(crate) use readiness::{Condition, condition_of};
+pub(crate) use readiness::{Condition, condition_of, fault_of_condition};
 pub(crate) use routes::routes;
-pub(crate) use timeline::timeline_text;
 
 use crate::args::Listen;
 use crate::sinks::Published;

@@ -1,9 +1,9 @@
-//! `/readyz`: which conditions hold, which do not, and why; the grammar is the API server's.
+//! `/readyz`: which conditions hold, which do not, and why.
 
+use super::health::{Check, Health, health};
 use quake_model::fault::Fault;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{PhaseRecord, PhaseStatus, Record};
-use std::fmt::Write;
 
 /// How one condition stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,55 +61,39 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
     }
 }
 
+/// The fault for which a condition does not hold, where there is one.
+pub(crate) fn fault_of_condition(record: &Record, phase: Phase) -> Option<&Fault> {
+    let found = record.phases.get(&phase)?;
+    let lost = record.losses.of(phase).map(|(_, loss)| &loss.fault);
+    let unmet = found.unmet.values().next().map(|unmet| &unmet.fault);
+    match found.status {
+        PhaseStatus::Done => lost,
+        PhaseStatus::Failed => found.fault.as_ref(),
+        PhaseStatus::Running => unmet,
+        PhaseStatus::Pending => None,
+    }
+}
+
 /// A fault on one line, with what to do.
 fn with_fix(fault: &Fault, wait: &str) -> String {
     format!("{fault}{wait}; fix: {}", fault.fix())
 }
 
-/// The answer of `/readyz`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Readiness {
-    pub(crate) ready: bool,
-    pub(crate) text: String,
-}
-
-/// Judges every condition that is not excluded. Excluding a condition that still stands leaves the rest
-/// to decide, as with the API server.
-pub(crate) fn readiness(record: &Record, excluded: &[String], verbose: bool) -> Readiness {
-    let mut text = String::new();
-    let mut ready = true;
-    for row in PHASES {
-        let name = row.phase.name();
-        if excluded.iter().any(|excluded| excluded == name) {
-            let _ = writeln!(text, "[+]{name} excluded: ok");
-            continue;
-        }
-        let condition = condition_of(record, row.phase);
-        ready &= condition == Condition::Met;
-        let _ = match &condition {
-            Condition::Met => writeln!(text, "[+]{name} ok"),
-            Condition::Pending(why) => writeln!(text, "[ ]{name} pending: {why}"),
-            Condition::Failing(why) => writeln!(text, "[-]{name} failed: {why}"),
-        };
-    }
-    for unknown in excluded
+/// The answer of the path called `name`, by all conditions that are not excluded. Excluding a condition that still
+/// stands leaves the rest to decide.
+pub(crate) fn readiness(name: &str, record: &Record, excluded: &[String], verbose: bool) -> Health {
+    let checks: Vec<Check> = PHASES
         .iter()
-        .filter(|name| Phase::from_name(name).is_none())
-    {
-        let _ = writeln!(
-            text,
-            "warn: some health checks cannot be excluded: no matches for {unknown:?}"
-        );
-    }
-    text.push_str(if ready {
-        "readyz check passed\n"
-    } else {
-        "readyz check failed\n"
-    });
-    if ready && !verbose {
-        "ok".clone_into(&mut text);
-    }
-    Readiness { ready, text }
+        .map(|row| {
+            let outcome = match condition_of(record, row.phase) {
+                Condition::Met => Ok(()),
+                Condition::Pending(why) => Err(format!("pending: {why}")),
+                Condition::Failing(why) => Err(why),
+            };
+            (row.phase.name(), outcome)
+        })
+        .collect();
+    health(name, &checks, excluded, verbose)
 }
 
 #[cfg(test)]
@@ -156,14 +140,14 @@ mod tests {
                 fault,
             },
         ]);
-        let readiness = readiness(&record, &[], true);
-        assert!(!readiness.ready);
+        let readiness = readiness("readyz", &record, &[], true);
+        assert!(!readiness.passed);
         let wanted = "[-]assets failed: assets.unreachable: no mirror answered (assets:kubelet, try 2, next in 1.5s); fix: ";
         assert!(readiness.text.contains(wanted), "{}", readiness.text);
         assert!(
             readiness
                 .text
-                .contains("[ ]files pending: waits for storage, assets, credentials")
+                .contains("[-]files failed: pending: waits for storage, assets, credentials")
         );
         assert!(readiness.text.ends_with("readyz check failed\n"));
     }
@@ -180,9 +164,9 @@ mod tests {
                 .collect(),
         );
         assert_eq!(
-            readiness(&record, &[], false),
-            Readiness {
-                ready: true,
+            readiness("readyz", &record, &[], false),
+            Health {
+                passed: true,
                 text: "ok".into()
             }
         );
@@ -203,8 +187,8 @@ mod tests {
             step: "files:/x".into(),
             fault: Fault::new(Code::ReadyCniMissing, "gone").remedied_by("write it"),
         });
-        let lost = readiness(&record(events.clone()), &[], false);
-        assert!(!lost.ready);
+        let lost = readiness("readyz", &record(events.clone()), &[], false);
+        assert!(!lost.passed);
         let wanted = "[-]files failed: ready.cni-missing: gone (files:/x, since ";
         assert!(lost.text.contains(wanted), "{}", lost.text);
         assert!(lost.text.contains("; fix: write it\n"), "{}", lost.text);
@@ -213,7 +197,7 @@ mod tests {
             step: "files:/x".into(),
             lost_ms: 1,
         });
-        assert!(readiness(&record(events), &[], false).ready);
+        assert!(readiness("readyz", &record(events), &[], false).passed);
     }
 
     #[test]
@@ -226,7 +210,7 @@ mod tests {
             })
             .collect(),
         );
-        assert!(!readiness(&record, &[], false).ready);
-        assert!(readiness(&record, &["ready".to_owned()], false).ready);
+        assert!(!readiness("readyz", &record, &[], false).passed);
+        assert!(readiness("readyz", &record, &["ready".to_owned()], false).passed);
     }
 }

@@ -1,0 +1,37 @@
+//! The arguments of `fleet`.
+
+use super::{OutputFormat, duration};
+use clap::Args;
+use std::time::Duration;
+
+/// What is printed below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  quake-agent fleet --state-store s3://state-store --cluster c.example.com
+  quake-agent fleet --state-store s3://state-store/c.example.com --since 24h --failed
+  quake-agent fleet --state-store ./copy-of-the-store --instance-group nodes --output json";
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FleetArguments {
+    /// The state store: s3://bucket[/cluster], file:///path or a folder
+    #[arg(long, value_name = "STORE")]
+    pub(crate) state_store: String,
+    /// The cluster, where the state store holds several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// The region to ask first; a bucket elsewhere is found [default: AWS_REGION, or the profile's]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// Only the boots of this instance group
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance_group: Option<String>,
+    /// Only boots that ended in this time, such as 90m or 24h
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub(crate) since: Option<Duration>,
+    /// Rows only of boots that did not become ready
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: OutputFormat,
+}

@@ -1,0 +1,90 @@
+//! `explain`: what the catalogues say of a name, offline. The name may be in the middle of a line out of a log.
+
+mod catalogues;
+mod nearest;
+
+use crate::args::{ExplainArguments, OutputFormat};
+use crate::exit;
+use crate::output;
+use crate::output::style;
+use catalogues::{Explanation, explain, names, names_in};
+use nearest::nearest;
+use serde_json::json;
+
+/// Explains what is named, or lists all there is; 1 when nothing of that name is known.
+pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
+    let asked = arguments.words.join(" ");
+    let asked = asked.trim();
+    if arguments.all {
+        return print(names().iter().filter_map(|name| explain(name)), arguments);
+    }
+    if asked.is_empty() {
+        return list("", arguments.output);
+    }
+    let found = names_in(asked);
+    if !found.is_empty() {
+        return print(found.iter().filter_map(|name| explain(name)), arguments);
+    }
+    let area = format!("{}.", asked.trim_end_matches(['.', ':']));
+    if names().iter().any(|name| name.starts_with(&area)) {
+        return list(&area, arguments.output);
+    }
+    unknown(asked, arguments.output)
+}
+
+fn print(explained: impl Iterator<Item = Explanation>, arguments: &ExplainArguments) -> u8 {
+    for (index, explanation) in explained.enumerate() {
+        match arguments.output {
+            OutputFormat::Json => output::line(explanation.json),
+            OutputFormat::Text => {
+                let gap = if index > 0 { "\n" } else { "" };
+                output::text(format_args!("{gap}{}", text(&explanation)));
+            }
+        }
+    }
+    exit::DONE
+}
+
+fn text(explanation: &Explanation) -> String {
+    let (name, kind) = (style::strong(&explanation.name), &explanation.headline);
+    let mut text = format!("{name} ({kind})\n");
+    for (label, value) in &explanation.lines {
+        let label = style::faint(format!("{label}:"));
+        text.push_str(&format!("  {label} {value}\n"));
+    }
+    text
+}
+
+/// One line for each name that begins so.
+fn list(beginning: &str, format: OutputFormat) -> u8 {
+    let listed = names().into_iter();
+    let listed = listed.filter(|name| name.starts_with(beginning));
+    for explanation in listed.filter_map(explain) {
+        match format {
+            OutputFormat::Json => output::line(explanation.json),
+            OutputFormat::Text => output::line(format_args!(
+                "{:<32} {:<20} {}",
+                style::strong(&explanation.name),
+                explanation.headline,
+                explanation.gist
+            )),
+        }
+    }
+    exit::DONE
+}
+
+fn unknown(asked: &str, format: OutputFormat) -> u8 {
+    let near = nearest(asked, &names());
+    if format == OutputFormat::Json {
+        output::line(json!({ "asked": asked, "known": false, "near": near }));
+    }
+    let hint = match near.is_empty() {
+        true => "quake-agent explain lists all there are".to_owned(),
+        false => format!("did you mean {}?", near.join(" or ")),
+    };
+    output::error_line(format_args!(
+        "{}: nothing is known of {asked:?}; {hint}",
+        style::bad("error")
+    ));
+    exit::NO
+}

@@ -1,0 +1,64 @@
+//! `fleet`: how the nodes of a cluster booted, from the reports they left in its state store.
+
+use super::running::{fail, usage};
+use super::state_store::{self, Asked};
+use crate::args::OutputFormat;
+use crate::args::fleet::FleetArguments;
+use crate::exit;
+use crate::host::Observer;
+use crate::output;
+use crate::render::fleet::{fleet_json, fleet_text};
+use quake_engine::read_reports;
+use quake_host::aws::Surroundings;
+use quake_host::clock::SystemClock;
+use quake_model::ports::Clock;
+use quake_model::time::Timestamp;
+use quake_plan::fleet::{Question, Rows, fleet};
+
+/// Prints the boots; 0 when all of them became ready, 1 when one did not or there is none.
+pub(crate) async fn run(arguments: FleetArguments) -> u8 {
+    let found = state_store::find(Asked {
+        store: Some(&arguments.state_store),
+        instance_group: None,
+        cluster: arguments.cluster.as_deref(),
+        has_kube_env: false,
+    });
+    let found = match found {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    let Some(base) = found.config_base else {
+        let store = &arguments.state_store;
+        return usage(&format!("there is no cluster.spec in {store}"));
+    };
+    let region = arguments.region.clone();
+    let observer = Observer::wire(Surroundings::Elsewhere, region, found.folder);
+    let group = arguments.instance_group.as_deref();
+    // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
+    let reports = match Box::pin(read_reports(&observer.objects, &base, group)).await {
+        Ok(reports) => reports,
+        Err(fault) => return fail(&fault),
+    };
+    let fleet = fleet(&reports, question(&arguments, SystemClock.now()));
+    match arguments.output {
+        OutputFormat::Text => output::text(fleet_text(&fleet)),
+        OutputFormat::Json => output::line(fleet_json(&fleet, &base)),
+    }
+    if fleet.is_ready() {
+        exit::DONE
+    } else {
+        exit::NO
+    }
+}
+
+fn question(arguments: &FleetArguments, now: Timestamp) -> Question {
+    let since = arguments.since.map(|since| {
+        let since = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(now.0.saturating_sub(since))
+    });
+    let rows = match arguments.failed {
+        true => Rows::NotReady,
+        false => Rows::All,
+    };
+    Question { since, rows }
+}

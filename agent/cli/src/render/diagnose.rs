@@ -1,0 +1,236 @@
+//! What `diagnose` prints: the findings first, root causes before what follows from them.
+
+use quake_model::facts::Survey;
+use quake_model::record::{BootState, Record};
+use quake_plan::diagnose::{Check, CheckReport, Finding, Report, Status};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The form of the report.
+const REPORT_SCHEMA: &str = "quake-agent/diagnose/v1";
+
+/// How wide the names of checks are shown.
+const NAME_WIDTH: usize = 24;
+
+/// The report for people.
+pub(crate) fn report_text(report: &Report, survey: &Survey, took: Duration) -> String {
+    let mut text = heading(survey);
+    for one in report.findings() {
+        finding_text(&mut text, one);
+    }
+    for one in of_status(report, Status::Error) {
+        let _ = writeln!(text, "error {:<NAME_WIDTH$} {}", one.check.id, one.note);
+    }
+    skipped_text(&mut text, report);
+    let summary = report.summary();
+    let _ = writeln!(
+        text,
+        "{}: {} failed, {} warned, {} ok, {} skipped, {} could not be made, in {:.1}s",
+        verdict(report),
+        summary.fail,
+        summary.warn,
+        summary.ok,
+        summary.skip,
+        summary.error,
+        took.as_secs_f64()
+    );
+    text
+}
+
+fn of_status(report: &Report, status: Status) -> impl Iterator<Item = &CheckReport> {
+    report.checks.iter().filter(move |one| one.status == status)
+}
+
+/// What was not looked at is said by name, once for each reason: it is not known to be well.
+fn skipped_text(text: &mut String, report: &Report) {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in of_status(report, Status::Skip) {
+        match reasons.iter_mut().find(|(note, _)| *note == one.note) {
+            Some((_, names)) => names.push(one.check.id),
+            None => reasons.push((&one.note, vec![one.check.id])),
+        }
+    }
+    for (note, names) in reasons {
+        let _ = writeln!(text, "skip  {}: {note}", names.join(", "));
+    }
+}
+
+fn verdict(report: &Report) -> String {
+    match (report.status(), report.findings().next()) {
+        (Status::Fail, Some(first)) => format!("first mend {}", first.check.id),
+        (Status::Warn, Some(first)) => format!("nothing is broken, see {}", first.check.id),
+        (Status::Error, _) => "no check failed, and some could not be made".to_owned(),
+        (Status::Skip, _) => "nothing could be checked".to_owned(),
+        _ => "nothing is wrong".to_owned(),
+    }
+}
+
+/// Who the node is and how its boot stands.
+fn heading(survey: &Survey) -> String {
+    let mut text = format!("quake-agent {}", survey.agent_version);
+    let Some(record) = &survey.record else {
+        text.push_str("\nno boot of the agent is recorded here\n\n");
+        return text;
+    };
+    if let Some(instance) = &record.instance {
+        let _ = write!(
+            text,
+            "  {} {} {}",
+            instance.instance_id, instance.instance_type, instance.zone
+        );
+    }
+    if let Some(spec) = &record.spec {
+        let _ = write!(
+            text,
+            "  {} of {} ({}), Kubernetes {}",
+            spec.role, spec.cluster, spec.instance_group, spec.kubernetes
+        );
+    }
+    let _ = writeln!(text, "\nboot: {}\n", boot_line(record));
+    text
+}
+
+fn boot_line(record: &Record) -> String {
+    let seconds = record.elapsed_ms as f64 / 1000.0;
+    let state = match record.state {
+        BootState::Ready if record.is_ready() => "ready",
+        BootState::Ready => "was ready, and something was lost",
+        BootState::Failed => "failed",
+        BootState::Stopped => "was stopped",
+        BootState::Starting
+        | BootState::Configuring
+        | BootState::Preparing
+        | BootState::Joining => "not ended",
+    };
+    let code = record.fault.as_ref();
+    let code = code.map_or_else(String::new, |fault| format!(", {}", fault.code));
+    format!("{state} after {seconds:.1}s, at {}{code}", record.updated)
+}
+
+fn finding_text(text: &mut String, one: &CheckReport) {
+    let word = match one.status {
+        Status::Fail => "FAIL",
+        Status::Warn => "WARN",
+        Status::Ok | Status::Skip | Status::Error => one.status.name(),
+    };
+    let _ = writeln!(text, "{word:<5} {:<NAME_WIDTH$} {}", one.check.id, one.note);
+    let Some(finding) = &one.finding else {
+        return;
+    };
+    for piece in &finding.evidence {
+        let value = piece.value.trim_end().replace('\n', "\n                  ");
+        let _ = writeln!(text, "      seen        {}: {value}", piece.name);
+    }
+    if !one.because.is_empty() {
+        let _ = writeln!(text, "      follows from {}", one.because.join(", "));
+    }
+    let _ = writeln!(text, "      fix         {}", finding.fix);
+    let _ = writeln!(
+        text,
+        "      more        quake-agent explain {}\n",
+        name(one.check, finding)
+    );
+}
+
+/// What `explain` knows it by.
+fn name(check: Check, finding: &Finding) -> &'static str {
+    finding.code.map_or(check.id, |code| code.entry().code)
+}
+
+/// The report for programs; its schema is `docs/reference/diagnose.schema.json`.
+pub(crate) fn report_json(report: &Report, survey: &Survey, took: Duration) -> Value {
+    let summary = report.summary();
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let record = survey.record.as_ref();
+    json!({
+        "schemaVersion": REPORT_SCHEMA,
+        "agent": { "version": survey.agent_version },
+        "takenAt": survey.taken.to_string(),
+        "byRoot": survey.by_root,
+        "node": record.and_then(|record| record.instance.as_ref()),
+        "spec": record.and_then(|record| record.spec.as_ref()),
+        "boot": record.map(boot_json),
+        "status": report.status().name(),
+        "summary": {
+            "ok": summary.ok,
+            "warn": summary.warn,
+            "fail": summary.fail,
+            "skip": summary.skip,
+            "error": summary.error,
+            "durationMs": millis,
+        },
+        "rootCause": report.findings().find(|one| one.status == Status::Fail).map(|one| one.check.id),
+        "findings": report.findings().map(|one| one.check.id).collect::<Vec<_>>(),
+        "checks": report.checks.iter().map(check_report_json).collect::<Vec<_>>(),
+    })
+}
+
+fn boot_json(record: &Record) -> Value {
+    json!({
+        "id": record.boot,
+        "state": record.state,
+        "ready": record.is_ready(),
+        "code": record.fault.as_ref().map(|fault| fault.code.entry().code),
+        "startedAt": record.started.to_string(),
+        "elapsedMs": record.elapsed_ms,
+    })
+}
+
+fn check_report_json(one: &CheckReport) -> Value {
+    let mut value = check_json(&one.check);
+    value["status"] = one.status.name().into();
+    value["note"] = one.note.clone().into();
+    value["because"] = one.because.clone().into();
+    if let Some(finding) = &one.finding {
+        let class = finding.code.map(|code| code.entry().class);
+        value["finding"] = json!({
+            "summary": finding.summary,
+            "code": finding.code.map(|code| code.entry().code),
+            "class": class.map(quake_model::fault::Class::name),
+            "evidence": finding.evidence,
+            "fix": finding.fix,
+            "explain": format!("quake-agent explain {}", name(one.check, finding)),
+        });
+    }
+    value
+}
+
+fn check_json(check: &Check) -> Value {
+    json!({
+        "id": check.id,
+        "title": check.title,
+        "severity": check.severity.name(),
+        "tags": check.tags,
+    })
+}
+
+/// The list of checks for people.
+pub(crate) fn checks_text(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let severity = check.severity.name();
+        let tags = check.tags.join(",");
+        let _ = writeln!(
+            text,
+            "{:<NAME_WIDTH$} {severity:<9} {} [{tags}]",
+            check.id, check.title
+        );
+    }
+    text
+}
+
+/// The list of checks for programs.
+pub(crate) fn checks_json(checks: &[Check]) -> Value {
+    let checks: Vec<Value> = checks
+        .iter()
+        .map(|check| {
+            let mut value = check_json(check);
+            value["why"] = check.why.into();
+            value["remedy"] = check.remedy.into();
+            value["because"] = check.because.into();
+            value
+        })
+        .collect();
+    json!({ "schemaVersion": "quake-agent/checks/v1", "checks": checks })
+}
