@@ -1,86 +1,133 @@
-//! `faults`: docs/reference/faults.md, written from the catalogue so that it cannot say anything else.
+//! `faults`: docs/reference, written from the catalogue so that it cannot say anything else: an index, and a page a code.
+
+mod checks;
+mod page;
 
 use crate::error::TaskError;
 use crate::task::FaultsMode;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, files_below};
+use page::page_of;
 use quake_model::fault::{Class, Code};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-const FILE: &str = "docs/reference/faults.md";
+const INDEX: &str = "docs/reference/faults.md";
+const CHECKS: &str = "docs/reference/checks.md";
+const PAGES: &str = "docs/reference/faults";
 
-/// The classes in the order of the reference.
-const CLASSES: &[Class] = &[
-    Class::NotYet,
-    Class::Transient,
-    Class::Conflict,
-    Class::Denied,
-    Class::Invalid,
-    Class::Refused,
-    Class::Bug,
-];
-
-/// Writes the reference, or compares it; says which.
+/// Writes the reference, or compares it; says which. Pages of codes that are no more are removed.
 ///
 /// # Errors
 ///
-/// Fails when the file cannot be used, or differs from the catalogue.
+/// Fails when a file cannot be used, or differs from the catalogue.
 pub(crate) fn generate(workspace: &Workspace, mode: FaultsMode) -> Result<String, TaskError> {
-    let path = workspace.path(FILE);
-    let wanted = render(Code::ALL);
-    let codes = Code::ALL.len();
+    let wanted = wanted();
+    let stale = stale(&workspace.root, &wanted)?;
     match mode {
         FaultsMode::Write => {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder).map_err(TaskError::path(folder))?;
+            for (file, text) in &wanted {
+                write(&workspace.path(file), text)?;
             }
-            std::fs::write(&path, wanted).map_err(TaskError::path(&path))?;
-            Ok(format!("faults: wrote {codes} codes to {FILE}"))
-        }
-        FaultsMode::Check => {
-            let found = std::fs::read_to_string(&path).map_err(TaskError::path(&path))?;
-            if found == wanted {
-                return Ok(format!("faults: {FILE} is current, {codes} codes"));
+            for file in &stale {
+                std::fs::remove_file(file).map_err(TaskError::path(file))?;
             }
-            Err(TaskError::Findings {
-                check: "faults",
-                findings: vec![format!(
-                    "{FILE} differs from the catalogue; write it with: cargo xtask faults"
-                )],
-            })
+            let (codes, gone) = (Code::ALL.len(), stale.len());
+            Ok(format!(
+                "faults: wrote {codes} codes to {INDEX} and {PAGES}, removed {gone} pages"
+            ))
         }
+        FaultsMode::Check => check(workspace, &wanted, &stale),
     }
 }
 
-fn render(codes: &[Code]) -> String {
+/// Every file and its text.
+fn wanted() -> BTreeMap<String, String> {
+    let pages = Code::ALL
+        .iter()
+        .map(|code| (path_of(*code), page_of(*code)));
+    let index = (INDEX.to_owned(), index(Code::ALL));
+    let checks = (CHECKS.to_owned(), checks::reference());
+    pages.chain([index, checks]).collect()
+}
+
+fn path_of(code: Code) -> String {
+    format!("{PAGES}/{code}.md")
+}
+
+/// What stands among the pages and is none.
+fn stale(root: &Path, wanted: &BTreeMap<String, String>) -> Result<Vec<PathBuf>, TaskError> {
+    let files = files_below(&root.join(PAGES), &|_| true)?;
+    let is_stale = |file: &PathBuf| {
+        let relative = file.strip_prefix(root).unwrap_or(file);
+        !wanted.contains_key(relative.to_string_lossy().as_ref())
+    };
+    Ok(files.into_iter().filter(is_stale).collect())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), TaskError> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(TaskError::path(folder))?;
+    }
+    std::fs::write(path, text).map_err(TaskError::path(path))
+}
+
+fn check(
+    workspace: &Workspace,
+    wanted: &BTreeMap<String, String>,
+    stale: &[PathBuf],
+) -> Result<String, TaskError> {
+    let differs = |(file, text): &(&String, &String)| {
+        // A file that cannot be read is as one that is not there.
+        !std::fs::read_to_string(workspace.path(file)).is_ok_and(|found| found == **text)
+    };
+    let differing = wanted.iter().filter(differs);
+    let mut findings: Vec<String> = differing
+        .map(|(file, _)| format!("{file} differs from the catalogue"))
+        .collect();
+    findings.extend(stale.iter().map(|file| {
+        let file = file.strip_prefix(&workspace.root).unwrap_or(file);
+        format!("{} is of no code", file.display())
+    }));
+    if findings.is_empty() {
+        let codes = Code::ALL.len();
+        return Ok(format!(
+            "faults: {INDEX} and {PAGES} are current, {codes} codes"
+        ));
+    }
+    findings.push("write them with: cargo xtask faults".to_owned());
+    Err(TaskError::Findings {
+        check: "faults",
+        findings,
+    })
+}
+
+fn index(codes: &[Code]) -> String {
     let mut text = String::from(HEAD);
-    for class in CLASSES {
+    for class in Class::ALL {
         let retried = if class.is_retried() { "yes" } else { "no" };
         let (name, exit) = (class.name(), class.exit_status());
-        let meaning = meaning(*class);
-        let _ = writeln!(text, "| {name} | {meaning} | {retried} | {exit} |");
+        let (meaning, handling) = (class.meaning(), class.handling());
+        let _ = writeln!(
+            text,
+            "| {name} | {meaning} | {handling} | {retried} | {exit} |"
+        );
     }
     let mut area = "";
     for code in codes {
         if code.area() != area {
             area = code.area();
-            let _ = write!(text, "\n## {area}\n");
+            let _ = write!(text, "\n## {area}\n\n{AREA_HEAD}");
         }
-        text.push_str(&section(*code));
+        let (entry, anchor) = (code.entry(), code.anchor());
+        let (class, exit) = (entry.class, entry.class.exit_status());
+        let why = escape(entry.why).replace('|', "\\|");
+        let _ = writeln!(
+            text,
+            "| <a id=\"{anchor}\"></a>[{code}](faults/{code}.md) | {class} | {exit} | {why} |"
+        );
     }
     text
-}
-
-fn section(code: Code) -> String {
-    let entry = code.entry();
-    let anchor = entry.code.replace('.', "-");
-    format!(
-        "\n<a id=\"{anchor}\"></a>\n\n### {}\n\nClass {}, exit status {}.\n\n- **Why it matters:** {}\n- **What to do:** {}\n",
-        entry.code,
-        entry.class,
-        entry.class.exit_status(),
-        escape(entry.why),
-        escape(entry.remedy),
-    )
 }
 
 /// Placeholders such as `<id>` would vanish as HTML.
@@ -88,27 +135,23 @@ fn escape(text: &str) -> String {
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn meaning(class: Class) -> &'static str {
-    match class {
-        Class::NotYet => "what is waited for has not happened by its deadline",
-        Class::Transient => "the world hiccupped: a throttle, a 5xx, a time-out",
-        Class::Conflict => "someone else changed the world meanwhile",
-        Class::Denied => "IAM or the kernel said no",
-        Class::Invalid => "the spec or the bytes are wrong",
-        Class::Refused => "going on could destroy data or split a cluster",
-        Class::Bug => "an invariant of the agent is broken",
-    }
-}
-
 const HEAD: &str = "\
 # Faults
 
-Every way in which the agent can fail, with its class, why it matters and what to do. The same name is a
-field of the journal, a value in `/v1/status`, and the argument of `quake-agent explain`.
+Every way in which the agent can fail. The same name is a field of the journal, a value in `/v1/status`, and the argument
+of `quake-agent explain`, which prints a code's page without the network. What to do about each, step by step, is in the
+[runbook](../operations.md).
 
-This file is written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog.rs`.
+This file and the pages are written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog.rs`.
 
-| class | meaning | tried again | exit status |
+## Classes
+
+| class | meaning | what the agent does | tried again | exit status |
+|---|---|---|---|---|
+";
+
+const AREA_HEAD: &str = "\
+| code | class | exit status | why it matters |
 |---|---|---|---|
 ";
 
@@ -117,17 +160,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_its_heading_once() {
-        let text = render(Code::ALL);
+    fn every_code_is_in_the_index_once_and_has_a_page() {
+        let text = index(Code::ALL);
+        let wanted = wanted();
         for code in Code::ALL {
-            let heading = format!("\n### {code}\n");
-            assert_eq!(text.matches(&heading).count(), 1, "{code}");
+            let link = format!("[{code}](faults/{code}.md)");
+            assert_eq!(text.matches(&link).count(), 1, "{code}");
+            assert!(wanted.contains_key(&path_of(*code)), "{code}");
         }
+        // The index, and the reference of checks.
+        assert_eq!(wanted.len(), Code::ALL.len() + 2);
     }
 
     #[test]
     fn every_class_of_a_code_is_in_the_table_with_its_exit_status() {
-        let text = render(Code::ALL);
+        let text = index(Code::ALL);
         for code in Code::ALL {
             let class = code.entry().class;
             let row = text
@@ -142,19 +189,15 @@ mod tests {
     }
 
     #[test]
-    fn a_section_says_class_exit_status_why_and_remedy() {
-        let text = section(Code::AssetsDigestMismatch);
-        let entry = Code::AssetsDigestMismatch.entry();
-        assert!(text.contains("Class invalid, exit status 78."), "{text}");
-        assert!(
-            text.contains(entry.why) && text.contains(entry.remedy),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_placeholder_is_not_lost_as_html() {
-        let text = section(Code::IdentityImdsDisabled);
-        assert!(text.contains("&lt;id&gt;"), "{text}");
+    fn a_page_of_no_code_is_stale_and_those_of_codes_are_not() {
+        let root = std::env::temp_dir().join(format!("faults-{}", std::process::id()));
+        let wanted = wanted();
+        let code = Code::AssetsNotFound;
+        write(&root.join(path_of(code)), &page_of(code)).expect("a scratch folder");
+        assert!(stale(&root, &wanted).expect("it lists").is_empty());
+        let renamed = root.join(PAGES).join("assets.lost.md");
+        write(&renamed, "x").expect("a scratch folder");
+        assert_eq!(stale(&root, &wanted).expect("it lists"), [renamed]);
+        std::fs::remove_dir_all(root).expect("it is ours");
     }
 }

@@ -7,7 +7,7 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask <task>
 
   layers              check who uses whom, each crate's bans, and file lengths
-  faults [--check]    write docs/reference/faults.md from the catalogue, or check that it is current
+  faults [--check]    write docs/reference from the catalogue of faults, or check that it is current
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
   integration [TIER] [CASE]
                       drive the built agent: the tiers namespace, machine and fleet, or one of them, or one case of it

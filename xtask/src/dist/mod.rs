@@ -1,11 +1,12 @@
 //! `dist`: the one static binary, proven static and within its budget, with checksums and an SBOM.
 
 mod elf;
+mod manual;
 mod sbom;
 
 use crate::error::TaskError;
 use crate::program::{capture, cargo, find_program, run};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, files_below};
 use elf::Linkage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -43,6 +44,7 @@ pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError
     let published = folder.join(&name);
     std::fs::copy(&built, &published).map_err(TaskError::path(&published))?;
     sbom::write(workspace, target, &folder.join(format!("{name}.cdx.json")))?;
+    let manual = manual::write(&published, &folder)?;
     write_checksums(&folder)?;
 
     println!("{name}");
@@ -51,6 +53,10 @@ pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError
     match packed_size(&published)? {
         Some(size) => println!("  xz:     {size} bytes"),
         None => println!("  xz:     not measured, xz is not installed"),
+    }
+    match manual {
+        Some(files) => println!("  manual: {files} man pages and completions"),
+        None => println!("  manual: not written, for this machine cannot run the binary"),
     }
     println!("  in:     {}", folder.display());
     Ok(())
@@ -130,16 +136,12 @@ fn packed_size(path: &Path) -> Result<Option<usize>, TaskError> {
     Ok(Some(packed.len()))
 }
 
-/// Writes `SHA256SUMS` over everything else in the folder, in the form that `sha256sum --check` reads.
+/// Writes `SHA256SUMS` over everything else in the folder and below it, in the form that `sha256sum --check` reads.
 fn write_checksums(folder: &Path) -> Result<(), TaskError> {
     let sums = folder.join("SHA256SUMS");
-    let entries = std::fs::read_dir(folder).map_err(TaskError::path(folder))?;
-    let mut names: Vec<_> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name())
-        .filter(|name| name != "SHA256SUMS")
-        .collect();
-    names.sort();
+    let files = files_below(folder, &|file| file != sums)?;
+    let below = |file: &PathBuf| file.strip_prefix(folder).unwrap_or(file).to_owned();
+    let names: Vec<PathBuf> = files.iter().map(below).collect();
     let mut command = Command::new("sha256sum");
     let text = capture(command.args(names).current_dir(folder).stdin(Stdio::null()))?;
     std::fs::write(&sums, text).map_err(TaskError::path(&sums))
