@@ -1,0 +1,112 @@
+//! `diagnose` over captured trees: broken nodes, of which it has to name the cause first, and healthy ones, of which it
+//! has nothing to say.
+
+use quake_integration::agent::{self, Ended};
+use quake_integration::broken_nodes::{FOLDER, names, read_case, write_base, write_case};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// A folder for one tree: a scratch one, or one that stays where `QUAKE_BROKEN_NODES` says.
+fn folder(scratch: &tempfile::TempDir, name: &str) -> PathBuf {
+    let kept = std::env::var_os("QUAKE_BROKEN_NODES").map(PathBuf::from);
+    let root = kept.unwrap_or_else(|| scratch.path().to_owned()).join(name);
+    // What an earlier run left is not part of this one.
+    let _ = std::fs::remove_dir_all(&root);
+    root
+}
+
+fn diagnose(root: &Path) -> (Ended, Value) {
+    let root = root.to_str().expect("a plain path");
+    let ended = agent::run(&["diagnose", "--root", root, "--output", "json"]);
+    let report = serde_json::from_str(&ended.stdout).unwrap_or(Value::Null);
+    (ended, report)
+}
+
+/// What went wrong with a case, if anything did.
+fn wrong_with(name: &str, scratch: &tempfile::TempDir) -> Result<(), String> {
+    let case = read_case(name)?;
+    let root = folder(scratch, name);
+    write_case(name, &case, &root)?;
+    let (ended, report) = diagnose(&root);
+    let found = report["findings"].as_array().ok_or_else(|| {
+        format!(
+            "no report: status {}, {}{}",
+            ended.status, ended.stdout, ended.stderr
+        )
+    })?;
+    let first = found.first().and_then(Value::as_str).unwrap_or("nothing");
+    let checks = report["checks"].as_array().cloned().unwrap_or_default();
+    let of = |id: &str| {
+        checks
+            .iter()
+            .find(|check| check["id"] == id)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let told = of(first);
+    let code = told["finding"]["code"].as_str();
+    let (status, exit) = if case.expect.warns {
+        ("warn", 0)
+    } else {
+        ("fail", 1)
+    };
+    let missing = case
+        .expect
+        .also
+        .iter()
+        .find(|id| !found.contains(&Value::from(id.as_str())));
+    if first == case.expect.first
+        && code == case.expect.code.as_deref()
+        && told["status"] == status
+        && ended.status == exit
+        && missing.is_none()
+    {
+        return Ok(());
+    }
+    let all: Vec<String> = found
+        .iter()
+        .filter_map(Value::as_str)
+        .map(|id| format!("\n    {id}: {}", of(id)["note"]))
+        .collect();
+    Err(format!(
+        "wanted {} ({:?}, {status}), and {missing:?} among them; exit status {}; the first has code {code:?}; found:{}",
+        case.expect.first,
+        case.expect.code,
+        ended.status,
+        all.concat()
+    ))
+}
+
+#[test]
+fn the_cause_comes_first_in_every_broken_node() {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let all = names(Path::new(FOLDER)).expect("the cases");
+    let wrong: Vec<String> = all
+        .iter()
+        .filter_map(|name| Some(format!("{name}: {}", wrong_with(name, &scratch).err()?)))
+        .collect();
+    println!("{} broken nodes", all.len());
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_healthy_node_gives_no_alarm() {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    for base in names(&Path::new(FOLDER).join("base")).expect("the bases") {
+        let root = folder(&scratch, &format!("healthy-{base}"));
+        write_base(&base, &root).expect("its layers are sound");
+        let (ended, report) = diagnose(&root);
+        let checks = report["checks"].as_array().cloned().unwrap_or_default();
+        let alarms: Vec<String> = checks
+            .iter()
+            .filter(|check| !matches!(check["status"].as_str(), Some("ok" | "skip")))
+            .map(|check| format!("{} {}: {}", check["id"], check["status"], check["note"]))
+            .collect();
+        assert!(alarms.is_empty(), "{base}: {alarms:#?}");
+        assert_eq!(ended.status, 0, "{base}: {}", ended.stderr);
+        assert!(
+            report["summary"]["ok"].as_u64() >= Some(1),
+            "{base}: {report}"
+        );
+    }
+}
