@@ -3,18 +3,23 @@
 //! what is tested is the file that ships.
 
 pub mod agent;
+pub mod broken_nodes;
 pub mod ec2;
+pub mod health;
 pub mod http;
 pub mod imds;
 pub mod machine;
+pub mod metrics;
 pub mod mirror;
 pub mod moto;
 pub mod namespace;
 pub mod node;
+pub mod planted;
 pub mod proxy;
 pub mod random;
 pub mod skip;
 pub mod store;
+pub mod trace;
 pub mod tree;
 pub mod waiting;
 pub mod xml;

@@ -1,5 +1,5 @@
 //! Bad input, a folder of `cases/` each: the code, the exit status of its class, the place in the file or
-//! the URL, and nothing half-written.
+//! the URL, nothing half-written, and a ready node once the input is put right.
 
 use quake_integration::agent::{self, Ended};
 use quake_integration::http::{Reply, Server};
@@ -135,6 +135,7 @@ fn findings(folder: &Path, mirror: &str) -> Vec<String> {
     if let Some(file) = &case.check {
         findings.extend(unchecked(&case, &store.join(file)));
     }
+    findings.extend(not_mended(&store, &root));
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let about = &case.about;
     findings
@@ -199,6 +200,15 @@ fn left_behind(case: &Case, root: &Path) -> Vec<String> {
     left
 }
 
+/// With the input put right, the next start over the same root is ready.
+fn not_mended(store: &Path, root: &Path) -> Option<String> {
+    write_state_store(store).expect("the folder is ours");
+    std::fs::write(store.join("kube_env.yaml"), kube_env("workers", &[]))
+        .expect("the folder is ours");
+    let ended = rehearse(store, root);
+    (ended.status != 0).then(|| format!("mended, it is not ready: {}", ended.text()))
+}
+
 /// `check` finds the same in the file itself, with the same exit status.
 fn unchecked(case: &Case, file: &Path) -> Option<String> {
     let ended = agent::run(&["check", plain(file)]);
@@ -208,7 +218,7 @@ fn unchecked(case: &Case, file: &Path) -> Option<String> {
 }
 
 #[test]
-fn each_bad_input_is_reported_with_its_code_place_and_status_and_leaves_nothing() {
+fn each_bad_input_is_reported_with_its_place_leaves_nothing_and_is_ready_once_mended() {
     let mirror = mirror();
     let entries = std::fs::read_dir(CASES).unwrap();
     let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -197,3 +197,47 @@ fn a_plan_as_json_has_a_diff_of_each_file_and_no_secret() {
     // The stand-in of a private key begins so.
     assert!(!ended.text().contains("stand-in key of"), "{plan}");
 }
+
+#[test]
+fn a_rehearsal_leaves_a_report_in_a_folder_only_when_it_is_asked_to() {
+    let store = tempfile::tempdir().unwrap();
+    quake_integration::node::write_state_store(store.path()).unwrap();
+    let plain = store.path().to_str().unwrap();
+    let boot = |more: &[&str]| {
+        let root = tempfile::tempdir().unwrap();
+        let arguments = [&[plain, "--instance-group", "workers"], more].concat();
+        let ended = rehearse(&arguments, root.path());
+        assert_eq!(ended.status, 0, "{}", ended.text());
+    };
+    let fleet = |more: &[&str]| {
+        let arguments = [&["fleet", "--state-store", plain], more].concat();
+        agent::run(&arguments)
+    };
+    let before = Tree::of(store.path(), &[]).unwrap();
+    boot(&[]);
+    let after = Tree::of(store.path(), &[]).unwrap();
+    assert_eq!(before.differences(&after), Vec::<String>::new());
+    assert_eq!(fleet(&[]).status, 1, "nothing is reported");
+
+    boot(&["--boot-report"]);
+    let told = fleet(&["--output", "json"]);
+    assert_eq!(told.status, 0, "{}", told.text());
+    let row = &told.summary()["rows"][0];
+    assert_eq!(
+        (&row["command"], &row["result"], &row["instanceGroup"]),
+        (&"rehearse".into(), &"ready".into(), &"workers".into())
+    );
+    assert_eq!(fleet(&["--instance-group", "other"]).status, 1);
+    let group = store.path().join("boot-reports/workers");
+    std::fs::write(group.join("i-0.json"), "{}").unwrap();
+    let torn = fleet(&[]);
+    assert_eq!(torn.status, 0, "{}", torn.text());
+    assert!(
+        torn.stdout
+            .contains("boot-reports/workers/i-0.json: it is no boot report")
+    );
+    assert_eq!(
+        agent::run(&["fleet", "--state-store", "/nowhere"]).status,
+        64
+    );
+}

@@ -170,6 +170,16 @@ impl Lab {
         self.namespace.inside(&command)
     }
 
+    /// The agent in the same network as an operator runs it, with credentials of their own.
+    pub(crate) fn elsewhere(&self, arguments: &[&str]) -> Command {
+        let mut command = agent::command(arguments);
+        command.env("AWS_ENDPOINT_URL", &self.endpoint);
+        command.env("AWS_REGION", "us-east-1");
+        command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID);
+        command.env("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY);
+        self.namespace.inside(&command)
+    }
+
     /// Planted secrets that are in what the agent shows: in these texts, its ledgers or its status.
     pub(crate) fn leaks(&self, shown: &[&str]) -> Vec<String> {
         let mut texts: Vec<String> = shown.iter().map(|text| (*text).to_owned()).collect();

@@ -5,4 +5,5 @@ mod boots;
 mod lab;
 mod members;
 mod refusals;
+mod reports;
 mod volumes;

@@ -1,0 +1,84 @@
+//! Tokens, alone and in headers.
+
+use super::{LETTERS, Planted, SMALL, letters};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+fn web_token() -> String {
+    let part =
+        |seed: &str| URL_SAFE_NO_PAD.encode(format!("{{\"{}\":1}}", letters(seed, LETTERS, 40)));
+    format!(
+        "{}.{}.{}",
+        part("head"),
+        part("claims"),
+        letters("sign", LETTERS, 86)
+    )
+}
+
+pub(super) fn tokens() -> Vec<Planted> {
+    let jwt = web_token();
+    let bootstrap = format!(
+        "{}.{}",
+        letters("join", SMALL, 6),
+        letters("joining", SMALL, 16)
+    );
+    let github = format!("ghp_{}", letters("github", LETTERS, 36));
+    let opaque = letters("opaque", LETTERS, 32);
+    let basic = STANDARD.encode(format!("admin:{}", letters("basic", LETTERS, 16)));
+    let bare = |name: &str, secret: &str| {
+        Planted::new(
+            format!("{name} alone"),
+            secret,
+            format!("the server saw {secret} and left"),
+        )
+    };
+    let header = |scheme: &str, secret: &str| {
+        let text = format!("> GET / HTTP/1.1\n> Authorization: {scheme}{secret}\n> Accept: */*");
+        Planted::new(format!("a header Authorization: {scheme}"), secret, text)
+    };
+    vec![
+        bare("a web token", &jwt),
+        bare("a bootstrap token", &bootstrap),
+        bare("a token of GitHub", &github),
+        header("Bearer ", &opaque),
+        header("Basic ", &basic),
+        header("Digest username=\"a\", response=", &opaque),
+        header("Custom ", &opaque),
+        header("", &opaque),
+        Planted::new(
+            "a header as Go prints it",
+            &opaque,
+            format!("map[Authorization:[Bearer {opaque}] Accept:[*/*]]"),
+        ),
+        Planted::new(
+            "a header in TOML",
+            &basic,
+            format!("[host.x.header]\n  authorization = \"Basic {basic}\""),
+        ),
+        Planted::new(
+            "a header in JSON",
+            &opaque,
+            format!("{{\"headers\":{{\"Authorization\":\"Custom {opaque}\"}}}}"),
+        ),
+        Planted::new(
+            "a cookie",
+            &opaque,
+            format!("< Set-Cookie: session={opaque}; Path=/\n"),
+        ),
+        Planted::new(
+            "bearer in a sentence",
+            &opaque,
+            format!("sent bearer {opaque} to it"),
+        ),
+        Planted::new(
+            "basic in a sentence",
+            &basic,
+            format!("sent Basic {basic} to it"),
+        ),
+        Planted::new(
+            "kubeadm join",
+            &bootstrap,
+            format!("kubeadm join 10.0.0.1:6443 --token {bootstrap}"),
+        ),
+    ]
+}
