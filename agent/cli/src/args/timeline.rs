@@ -7,9 +7,9 @@ use std::path::PathBuf;
 /// What `timeline --help` ends with.
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  quake-agent timeline                                 the boot of this machine
-  quake-agent timeline --output chrome > trace.json    for Perfetto or chrome://tracing
-  quake-agent timeline --root captured                 of files that were taken from a node";
+  quake-agent timeline # the boot of this machine
+  quake-agent timeline --output chrome > trace.json # for Perfetto or chrome://tracing
+  quake-agent timeline --root captured # of files that were taken from a node";
 
 /// How a timeline is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
