@@ -67,6 +67,8 @@ const TOOLS: &[Tool] = &[
     Tool::program("mkfs.ext4", "e2fsprogs", Need::Integration),
     Tool::program("ip", "iproute2", Need::Integration),
     Tool::program("unshare", "util-linux", Need::Integration),
+    // A partition table of others, which must survive.
+    Tool::program("sfdisk", "fdisk", Need::Integration),
     // What user data delivers the agent with, and the smallest shell that it has to run in.
     Tool::program("curl", "curl", Need::Integration),
     Tool::program("busybox", "busybox", Need::Integration),
