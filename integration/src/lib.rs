@@ -17,6 +17,7 @@ pub mod node;
 pub mod planted;
 pub mod proxy;
 pub mod random;
+pub mod schema;
 pub mod skip;
 pub mod store;
 pub mod trace;

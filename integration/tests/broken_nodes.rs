@@ -3,6 +3,7 @@
 
 use quake_integration::agent::{self, Ended};
 use quake_integration::broken_nodes::{FOLDER, names, read_case, write_base, write_case};
+use quake_integration::schema::Schema;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -22,12 +23,21 @@ fn diagnose(root: &Path) -> (Ended, Value) {
     (ended, report)
 }
 
+/// The schema of the report, as the agent itself prints it.
+fn published_schema() -> Schema {
+    let ended = agent::run(&["diagnose", "--schema"]);
+    assert_eq!(ended.status, 0, "{}", ended.text());
+    let schema = serde_json::from_str(&ended.stdout).expect("it is JSON");
+    Schema::of(schema).expect("it is a schema")
+}
+
 /// What went wrong with a case, if anything did.
-fn wrong_with(name: &str, scratch: &tempfile::TempDir) -> Result<(), String> {
+fn wrong_with(name: &str, schema: &Schema, scratch: &tempfile::TempDir) -> Result<(), String> {
     let case = read_case(name)?;
     let root = folder(scratch, name);
     write_case(name, &case, &root)?;
     let (ended, report) = diagnose(&root);
+    schema.check(&report)?;
     let found = report["findings"].as_array().ok_or_else(|| {
         format!(
             "no report: status {}, {}{}",
@@ -80,10 +90,18 @@ fn wrong_with(name: &str, scratch: &tempfile::TempDir) -> Result<(), String> {
 #[test]
 fn the_cause_comes_first_in_every_broken_node() {
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let all = names(Path::new(FOLDER)).expect("the cases");
+    let (all, schema) = (
+        names(Path::new(FOLDER)).expect("the cases"),
+        published_schema(),
+    );
     let wrong: Vec<String> = all
         .iter()
-        .filter_map(|name| Some(format!("{name}: {}", wrong_with(name, &scratch).err()?)))
+        .filter_map(|name| {
+            Some(format!(
+                "{name}: {}",
+                wrong_with(name, &schema, &scratch).err()?
+            ))
+        })
         .collect();
     println!("{} broken nodes", all.len());
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -92,6 +110,7 @@ fn the_cause_comes_first_in_every_broken_node() {
 #[test]
 fn a_healthy_node_gives_no_alarm() {
     let scratch = tempfile::tempdir().expect("a scratch folder");
+    let schema = published_schema();
     for base in names(&Path::new(FOLDER).join("base")).expect("the bases") {
         let root = folder(&scratch, &format!("healthy-{base}"));
         write_base(&base, &root).expect("its layers are sound");
@@ -104,9 +123,46 @@ fn a_healthy_node_gives_no_alarm() {
             .collect();
         assert!(alarms.is_empty(), "{base}: {alarms:#?}");
         assert_eq!(ended.status, 0, "{base}: {}", ended.stderr);
+        assert_eq!(schema.check(&report), Ok(()), "{base}");
         assert!(
             report["summary"]["ok"].as_u64() >= Some(1),
             "{base}: {report}"
         );
+    }
+}
+
+/// A name, and what spoils a report.
+type Spoiled = (&'static str, fn(&mut Value));
+
+/// Without this the schema might take anything, and would say nothing.
+#[test]
+fn a_report_that_lacks_a_field_or_has_another_type_is_not_taken() {
+    let schema = published_schema();
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let all = names(Path::new(FOLDER)).expect("the cases");
+    let case = read_case(&all[0]).expect("it is sound");
+    let root = folder(&scratch, "schema");
+    write_case(&all[0], &case, &root).expect("the folder is ours");
+    let (_, report) = diagnose(&root);
+    assert_eq!(schema.check(&report), Ok(()));
+    let spoiled: [Spoiled; 5] = [
+        ("no summary", |it| drop(it["summary"].take())),
+        ("a number for a note", |it| {
+            it["checks"][0]["note"] = 1.into();
+        }),
+        ("an unknown status", |it| {
+            it["checks"][0]["status"] = "fine".into();
+        }),
+        ("a finding of what is ok", |it| {
+            let finding = Value::Object(serde_json::Map::new());
+            it["checks"][0]["status"] = "ok".into();
+            it["checks"][0]["finding"] = finding;
+        }),
+        ("another version", |it| it["schemaVersion"] = "v2".into()),
+    ];
+    for (what, spoil) in spoiled {
+        let mut report = report.clone();
+        spoil(&mut report);
+        assert!(schema.check(&report).is_err(), "{what} is taken");
     }
 }

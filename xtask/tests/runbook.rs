@@ -29,7 +29,9 @@ fn root() -> PathBuf {
 }
 
 fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let read = std::fs::read_to_string(path);
+    assert!(read.is_ok(), "{}: {read:?}", path.display());
+    read.unwrap_or_default()
 }
 
 /// Every file below a folder with this ending, by its path from the root, and its text.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 fn status_says_what_is_waited_for_and_waits_for_news() {
     let mut boot = Waiting::start();
     boot.until_it_waits();
-    let first = get(&boot.tcp, "/v1/status").unwrap();
+    let first = get(&boot.tcp, "/v1/status").expect("the endpoint answers");
     let tag = first.header("etag").unwrap_or_default().to_owned();
     let body = first.json();
     assert_eq!(body["ready"], false);
@@ -50,7 +50,9 @@ fn timeline_events_and_metrics_tell_the_same_boot() {
     boot.until_it_waits();
     boot.until_it_is_ready();
     check_timeline(&boot);
-    let events = get(&boot.tcp, "/v1/events").unwrap().text();
+    let events = get(&boot.tcp, "/v1/events")
+        .expect("the endpoint answers")
+        .text();
     let numbers: Vec<u64> = events
         .lines()
         .map(|line| {
@@ -72,7 +74,9 @@ fn timeline_events_and_metrics_tell_the_same_boot() {
     );
     let metrics = get(&boot.unix, "/metrics").unwrap();
     check_metrics(&metrics.text());
-    let status = get(&boot.tcp, "/v1/status").unwrap().json();
+    let status = get(&boot.tcp, "/v1/status")
+        .expect("the endpoint answers")
+        .json();
     let fetched = status["assets"]["fetched"].as_array().cloned();
     let fetched = fetched.expect("a list of assets that came in");
     assert!(
@@ -90,7 +94,9 @@ fn timeline_events_and_metrics_tell_the_same_boot() {
 
 /// Where the time of a boot went that waited for its assets.
 fn check_timeline(boot: &Waiting) {
-    let spans = get(&boot.tcp, "/v1/timeline").unwrap().json();
+    let spans = get(&boot.tcp, "/v1/timeline")
+        .expect("the endpoint answers")
+        .json();
     assert_eq!(spans["phases"].as_array().map(Vec::len), Some(9), "{spans}");
     let waits = spans["waits"].as_array().cloned().unwrap_or_default();
     assert!(
@@ -120,7 +126,9 @@ fn check_timeline(boot: &Waiting) {
         spans["endMs"].as_u64(),
         "the chain fills the whole time"
     );
-    let text = get(&boot.tcp, "/v1/timeline?format=text").unwrap().text();
+    let text = get(&boot.tcp, "/v1/timeline?format=text")
+        .expect("the endpoint answers")
+        .text();
     let last = text.lines().last().unwrap_or_default();
     assert!(
         last.starts_with("Timeline (critical path)  agent "),
@@ -135,7 +143,9 @@ fn check_timeline(boot: &Waiting) {
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
     );
-    let trace = get(&boot.tcp, "/v1/timeline?format=chrome").unwrap().json();
+    let trace = get(&boot.tcp, "/v1/timeline?format=chrome")
+        .expect("the endpoint answers")
+        .json();
     assert_eq!(wrong_in_trace(&trace), None, "{trace}");
 }
 

@@ -5,6 +5,7 @@ mod asset_mirrors;
 mod clock_wrong;
 mod control_plane_volumes;
 mod describe_volumes_denied;
+mod diagnosed;
 mod disk_full;
 mod first_boot_cloud_init;
 mod first_boot_worker;

@@ -56,7 +56,7 @@ fn stanza(
     salt.extend_from_slice(recipient);
     let theirs = UnparsedPublicKey::new(&X25519, recipient);
     let info = format!("{VERSION}/X25519");
-    let key = agree_ephemeral(ours, &theirs, Unspecified, |shared| {
+    let key = agree_ephemeral(ours, theirs, Unspecified, |shared| {
         derive(shared, &salt, info.as_bytes())
     })?;
     let mut body = file_key.to_vec();
@@ -157,7 +157,7 @@ pub(super) mod tests {
         let salt = [share.as_slice(), &public(secret)].concat();
         let theirs = UnparsedPublicKey::new(&X25519, &share);
         let info = b"age-encryption.org/v1/X25519";
-        let key = agree(&ours, &theirs, Unspecified, |shared| {
+        let key = agree(&ours, theirs, Unspecified, |shared| {
             derive(shared, &salt, info)
         })
         .ok()?;

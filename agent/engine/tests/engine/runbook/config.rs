@@ -51,7 +51,7 @@ const OF_THE_LAUNCH: [Trial; 9] = [
                 host,
                 "InstanceGroupName: workers",
                 "InstanceGroupName: [workers]",
-            )
+            );
         },
         LAUNCHED,
     ),

@@ -27,8 +27,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let survey = node.survey();
     let holds = |start: &str| survey.entries.keys().any(|path| path.starts_with(start));
-    // The tree of a running machine has these; without them nothing is known of what was left out.
-    if !holds("/var/lib/") && !holds("/run/") {
+    // The tree of a running machine has these; without them nothing is known of what was left out. Whoever saw its network
+    // stood on the machine itself, and would have seen a boot.
+    let is_machine = survey.network.get().is_ok();
+    if !is_machine && !holds("/var/lib/") && !holds("/run/") {
         return Err(Unseen::NotTaken(
             "neither /var/lib nor /run is in what was looked at".to_owned(),
         ));

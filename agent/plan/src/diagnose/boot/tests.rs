@@ -20,6 +20,12 @@ fn a_machine_on_which_nothing_ran_is_told_why() {
     let id = "boot.recorded";
     assert!(says(id, &worker()).starts_with("ok: "));
     let mut survey = bare();
+    assert_eq!(
+        says(id, &survey),
+        "fail: the agent never ran here: it is not installed",
+        "on a machine there is no need of a folder to tell"
+    );
+    survey.network = Seen::NotTaken("a tree without a survey".to_owned());
     assert!(says(id, &survey).starts_with("skip: neither /var/lib nor /run"));
     stands(
         &mut survey,

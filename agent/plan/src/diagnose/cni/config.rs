@@ -150,32 +150,39 @@ fn absent(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen>
                 ),
             )
         }
-        _ => {
-            stage::done(node, Phase::Services)?;
-            let (who, pod) = match of_word(&network.name) {
-                Some(known) => (
-                    format!("the pod of {} writes it, and has not yet", known.pod()),
-                    known.pod(),
-                ),
-                None => (
-                    format!(
-                        "the DaemonSet of {} writes it, and has not yet",
-                        network.name
-                    ),
-                    "<its name>",
-                ),
-            };
-            late(
-                node,
-                Finding::new(
-                    none(&who),
-                    format!(
-                        "kubectl -n kube-system get pods -o wide | grep {pod}; kubectl -n kube-system describe pod and logs of the one on this node"
-                    ),
-                ),
-            )
-        }
+        _ => absent_of_pod(node, network, none),
     }
+}
+
+/// A pod of the network was to write it.
+fn absent_of_pod(
+    node: &Node<'_>,
+    network: &ExpectedNetwork,
+    none: impl Fn(&str) -> String,
+) -> Result<Verdict, Unseen> {
+    stage::done(node, Phase::Services)?;
+    let (who, pod) = match of_word(&network.name) {
+        Some(known) => (
+            format!("the pod of {} writes it, and has not yet", known.pod()),
+            known.pod(),
+        ),
+        None => (
+            format!(
+                "the DaemonSet of {} writes it, and has not yet",
+                network.name
+            ),
+            "<its name>",
+        ),
+    };
+    late(
+        node,
+        Finding::new(
+            none(&who),
+            format!(
+                "kubectl -n kube-system get pods -o wide | grep {pod}; kubectl -n kube-system describe pod and logs of the one on this node"
+            ),
+        ),
+    )
 }
 
 /// What comes by itself is late only once the boot ended.

@@ -84,7 +84,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let unit = match node.unit(name) {
         Ok(unit) => unit,
         // Without systemd the runtime's own answer tells.
-        Err(unseen) => return answered(name, answer, None).unwrap_or(Err(unseen)),
+        Err(unseen) => return answered(name, &answer, None).unwrap_or(Err(unseen)),
     };
     let Some(unit) = unit else {
         return Finding::new(
@@ -114,7 +114,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let finding = Finding::new(how, format!("wait; then: systemctl status {name}"));
             with_evidence(finding, unit, journal).warn()
         }
-        UnitHealth::Up(how) => match answered(name, answer, Some(&how)) {
+        UnitHealth::Up(how) => match answered(name, &answer, Some(&how)) {
             Some(verdict) => verdict,
             None => Verdict::ok(how),
         },
@@ -124,7 +124,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// What the runtime's own answer says; `None` where it was not asked.
 fn answered(
     name: &str,
-    answer: Result<&RuntimeSeen, Unseen>,
+    answer: &Result<&RuntimeSeen, Unseen>,
     up: Option<&str>,
 ) -> Option<Result<Verdict, Unseen>> {
     let silent = |how: String| {
@@ -140,7 +140,7 @@ fn answered(
             (None, None) => return None,
         }),
         Err(Unseen::TimedOut(millis)) => {
-            let seconds = millis as f64 / 1000.0;
+            let seconds = *millis as f64 / 1000.0;
             Some(silent(format!("nothing came within {seconds:.1} s")).warn())
         }
         Err(_) => up.map(|up| Verdict::ok(format!("{up}; it was not asked itself"))),

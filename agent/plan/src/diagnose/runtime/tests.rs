@@ -17,18 +17,19 @@ fn a_mistake_in_the_configuration_is_told_with_its_place() {
     node.assert("runtime.config", Status::Fail, "line 10, column 62");
 }
 
+/// Changes one piece of the configuration each, and what is told then.
+fn assert_told(cases: &[(&str, &str, Status, &str)]) {
+    for (from, to, status, words) in cases {
+        let mut node = Sample::worker();
+        node.edit(CONFIG, from, to)
+            .assert("runtime.config", *status, words);
+    }
+}
+
 #[test]
 fn each_mistake_in_the_meaning_of_the_configuration_is_told() {
     use Status::{Fail, Ok, Warn};
-    let cri = format!("[plugins.{CRI:?}.registry]\nconfig_path = \"/etc/containerd/certs.d\"\n");
-    let mirrors = format!(
-        "{cri}[plugins.{CRI:?}.registry.mirrors.\"docker.io\"]\nendpoint = [\"https://m\"]\n"
-    );
-    let auth =
-        format!("{cri}[plugins.{CRI:?}.registry.configs.\"a.example\".auth]\nusername = \"u\"\n");
-    let stargz = format!("[plugins.{CRI:?}.containerd]\nsnapshotter = \"stargz\"\n");
-    let proxied = format!("{stargz}[proxy_plugins.stargz]\ntype = \"snapshot\"\n");
-    for (from, to, status, words) in [
+    assert_told(&[
         (
             "version = 2",
             "version = 2\ndisabled_plugins = [\"cri\"]",
@@ -55,6 +56,21 @@ fn each_mistake_in_the_meaning_of_the_configuration_is_told() {
             Warn,
             "[plugins.\"cri\"]",
         ),
+    ]);
+}
+
+#[test]
+fn each_mistake_about_registries_and_snapshotters_is_told() {
+    use Status::{Fail, Ok};
+    let cri = format!("[plugins.{CRI:?}.registry]\nconfig_path = \"/etc/containerd/certs.d\"\n");
+    let mirrors = format!(
+        "{cri}[plugins.{CRI:?}.registry.mirrors.\"docker.io\"]\nendpoint = [\"https://m\"]\n"
+    );
+    let auth =
+        format!("{cri}[plugins.{CRI:?}.registry.configs.\"a.example\".auth]\nusername = \"u\"\n");
+    let stargz = format!("[plugins.{CRI:?}.containerd]\nsnapshotter = \"stargz\"\n");
+    let proxied = format!("{stargz}[proxy_plugins.stargz]\ntype = \"snapshot\"\n");
+    assert_told(&[
         (
             "version = 2\n",
             &format!("version = 2\n{mirrors}"),
@@ -79,11 +95,7 @@ fn each_mistake_in_the_meaning_of_the_configuration_is_told() {
             Ok,
             "version 2",
         ),
-    ] {
-        let mut node = Sample::worker();
-        node.edit(CONFIG, from, to)
-            .assert("runtime.config", status, words);
-    }
+    ]);
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! `diagnose` on a machine that runs: a ready node gives no alarm and costs little, what is broken then is named first, and
+//! a bundle has everything but the secrets that are all over the machine.
+
+use quake_integration::machine::{Body, Container, Kind, Lab};
+use quake_integration::planted::planted_secrets;
+use quake_integration::schema::Schema;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+
+/// Diagnoses, and tells on standard error how many seconds it took and how many kilobytes it had.
+const MEASURED: &str = r#"python3 - <<'END'
+import resource, subprocess, sys, time
+began = time.monotonic()
+ended = subprocess.run(["quake-agent", "diagnose", "--output", "json"], stdout=subprocess.PIPE)
+took = time.monotonic() - began
+most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(ended.stdout.decode(), end="")
+print(f"{ended.returncode} {took:.2f} {most}", file=sys.stderr)
+END"#;
+
+/// The bounds: seconds, and kilobytes.
+const LONGEST: f64 = 3.0;
+const MOST_RESIDENT_KB: u64 = 30_000;
+
+/// What the lab's machines lack that a node should have, each known and told by its check: a container has its host's clock
+/// and kernel, and stand-ins for the programs of Kubernetes.
+const OF_THE_LAB: &[&str] = &[];
+
+/// The report, and how long it took and how much it had.
+fn diagnosed(machine: &Container) -> (Value, f64, u64) {
+    let ran = machine
+        .run(MEASURED, machine.second() * 30)
+        .expect("the machine is up");
+    let report = serde_json::from_str(&ran.stdout);
+    assert!(report.is_ok(), "{report:?}: {}{}", ran.stdout, ran.stderr);
+    let report: Value = report.unwrap_or_default();
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    let mut told = last.split_whitespace().skip(1);
+    let took = told.next().and_then(|text| text.parse().ok());
+    let resident = told.next().and_then(|text| text.parse().ok());
+    (
+        report,
+        took.expect("it was measured"),
+        resident.expect("it was measured"),
+    )
+}
+
+/// The findings in their order, each with its note.
+fn findings(report: &Value) -> Vec<(String, String)> {
+    let checks = report["checks"].as_array().cloned().unwrap_or_default();
+    let found = report["findings"].as_array().cloned().unwrap_or_default();
+    let noted = found.iter().filter_map(|id| {
+        let check = checks.iter().find(|check| check["id"] == *id)?;
+        Some((id.as_str()?.to_owned(), check["note"].to_string()))
+    });
+    noted.collect()
+}
+
+#[test]
+fn diagnosed_when_ready_and_when_broken() {
+    let Some(lab) = Lab::open("diagnosed", Kind::Containers) else {
+        return;
+    };
+    let machine = lab.worker(lab.baked());
+    machine.becomes_ready(90).expect("a worker becomes ready");
+
+    let (report, took, resident) = diagnosed(&machine);
+    lab.evidence().write("ready.json", &report.to_string());
+    println!("a ready node was diagnosed in {took} s with {resident} kB");
+    let schema = machine.output("quake-agent diagnose --schema");
+    let schema = serde_json::from_str(&schema).expect("it is JSON");
+    let schema = Schema::of(schema).expect("it is a schema");
+    assert_eq!(schema.check(&report), Ok(()));
+    let alarms = findings(&report);
+    let alarms: Vec<_> = alarms
+        .iter()
+        .filter(|(id, _)| !OF_THE_LAB.contains(&id.as_str()))
+        .collect();
+    assert!(alarms.is_empty(), "{alarms:#?}");
+    let broken = report["checks"].as_array().into_iter().flatten();
+    let broken: Vec<&Value> = broken.filter(|check| check["status"] == "error").collect();
+    assert!(broken.is_empty(), "no check failed to look: {broken:#?}");
+    assert!(
+        report["summary"]["ok"].as_u64() >= Some(60),
+        "{}",
+        report["summary"]
+    );
+    assert!(took < LONGEST, "{took} s");
+    assert!(resident < MOST_RESIDENT_KB, "{resident} kB");
+
+    for (script, mended, first) in BROKEN {
+        machine.output(script);
+        let (report, _, _) = diagnosed(&machine);
+        let found = findings(&report);
+        let named = found.first().map(|(id, _)| id.as_str());
+        assert_eq!(named, Some(*first), "after {script:?}: {found:#?}");
+        machine.output(mended);
+    }
+}
+
+/// Scripts that break a ready node, those that mend it, and the check that has to come first meanwhile.
+const BROKEN: &[(&str, &str, &str)] = &[
+    (
+        "systemctl stop docker.service docker.socket 2>/dev/null; ! systemctl is-active --quiet docker.service",
+        "systemctl start docker.service",
+        "runtime.alive",
+    ),
+    (
+        "mv /etc/cni/net.d/10-quake-agent.conflist /root/",
+        "mv /root/10-quake-agent.conflist /etc/cni/net.d/",
+        "cni.config",
+    ),
+];
+
+/// Where a machine keeps words of others that a bundle takes along.
+const CARRIERS: &[&str] = &[
+    "/var/log/cloud-init-output.log",
+    "/var/log/cloud-init.log",
+    "/var/log/kubelet.log",
+    "/etc/environment",
+    "/etc/hosts",
+    "/etc/kubernetes/manifests/secrets.manifest",
+    "/etc/cni/net.d/99-secrets.conflist",
+    "/root/.docker/config.json",
+];
+
+/// Writes every planted secret into each of [`CARRIERS`], into the journal of the agent, of kubelet and of the kernel, and
+/// into the environment of a process.
+fn plant(machine: &Container) {
+    let mut text = String::new();
+    for planted in planted_secrets() {
+        let _ = writeln!(text, "{}", planted.text);
+    }
+    let mut script =
+        format!("cat > /run/planted <<'END-OF-WHAT-IS-PLANTED'\n{text}\nEND-OF-WHAT-IS-PLANTED\n");
+    for path in CARRIERS {
+        let _ = writeln!(
+            script,
+            "mkdir -p \"$(dirname {path})\"; cat /run/planted >> {path}"
+        );
+    }
+    for unit in ["quake-agent", "kubelet", "docker"] {
+        let _ = writeln!(
+            script,
+            "systemd-run --quiet --wait --unit=planted-{unit} cat /run/planted; systemd-cat -t {unit} cat /run/planted"
+        );
+        // As the unit's own: a line that its process would have written.
+        let _ = writeln!(
+            script,
+            "systemctl stop {unit}.service; mkdir -p /run/systemd/system/{unit}.service.d; \
+             printf '[Service]\\nExecStartPre=-/bin/cat /run/planted\\n' > /run/systemd/system/{unit}.service.d/planted.conf"
+        );
+    }
+    script.push_str(
+        "systemctl daemon-reload; systemctl start docker kubelet; systemctl start quake-agent\n",
+    );
+    machine.output(&script);
+}
+
+/// The files of a bundle, by their names.
+fn unpacked(packed: &[u8]) -> BTreeMap<String, String> {
+    let plain = zstd::decode_all(packed).expect("it is packed with zstd");
+    let mut archive = tar::Archive::new(plain.as_slice());
+    let entries = archive.entries().expect("it is a tar");
+    entries
+        .map(|entry| {
+            let mut entry = entry.expect("it is whole");
+            let name = entry.path().expect("it has a name").display().to_string();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).expect("it is whole");
+            (name, String::from_utf8_lossy(&bytes).into_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn bundled_without_a_secret() {
+    let Some(lab) = Lab::open("bundled", Kind::Containers) else {
+        return;
+    };
+    let machine = lab.worker(lab.baked());
+    machine.becomes_ready(90).expect("a worker becomes ready");
+    plant(&machine);
+    machine.becomes_ready(90).expect("it is ready again");
+    let told = machine
+        .run(
+            "quake-agent diagnose --bundle /root/node.tar.zst",
+            machine.second() * 60,
+        )
+        .expect("the machine is up");
+    assert_eq!(told.status, 0, "{}{}", told.stdout, told.stderr);
+    let encoded = machine.output("base64 -w0 /root/node.tar.zst");
+    let packed = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, encoded.trim())
+        .expect("base64 writes base64");
+    let files = unpacked(&packed);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    lab.evidence().write("files.txt", &names.join("\n"));
+    lab.evidence()
+        .write("redaction.json", &files["redaction.json"]);
+    for wanted in [
+        "manifest.json",
+        "redaction.json",
+        "errors.json",
+        "report.json",
+        "report.txt",
+    ] {
+        assert!(files.contains_key(wanted), "{wanted} in {names:?}");
+    }
+    let all: String = files
+        .values()
+        .flat_map(|text| [text.as_str(), "\n"])
+        .collect();
+    // The machine is seen in it: otherwise nothing could be told of what it lacks.
+    for part in ["quake-agent.service", "kubelet.service", "READY"] {
+        assert!(all.contains(part), "{part} is in it");
+    }
+    let manifest = &files["manifest.json"];
+    let manifest: Value = serde_json::from_str(manifest).expect("it is JSON");
+    let listed = manifest["files"].as_array().map(Vec::len);
+    assert_eq!(listed, Some(files.len() - 1), "all but itself: {manifest}");
+    let shown = all + &told.stdout + &told.stderr + &machine.console();
+    let seen: Vec<String> = planted_secrets()
+        .into_iter()
+        .filter(|planted| planted.is_seen_in(&shown))
+        .map(|planted| planted.name)
+        .collect();
+    assert!(seen.is_empty(), "{} are seen: {seen:#?}", seen.len());
+    let report: Value = serde_json::from_str(&files["redaction.json"]).expect("it is JSON");
+    assert!(
+        report.to_string().len() > 100,
+        "the report counts what was masked: {report}"
+    );
+}
