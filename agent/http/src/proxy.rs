@@ -49,6 +49,13 @@ impl ProxySettings {
         Self::default()
     }
 
+    /// Whether a request to `url` goes through a proxy. Of proxies that cannot be used, and of what is no URL: no.
+    pub fn takes(&self, url: &str) -> bool {
+        let uri = url.parse::<Uri>().ok();
+        let taken = self.read().ok().zip(uri);
+        taken.is_some_and(|(proxies, uri)| proxies.of(&uri).is_some())
+    }
+
     /// Reads the URLs.
     ///
     /// # Errors
@@ -110,6 +117,17 @@ mod tests {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
+    }
+
+    #[test]
+    fn what_goes_through_a_proxy_is_known_beforehand() {
+        let proxied = settings(&[("https_proxy", "proxy:3128"), ("no_proxy", ".example.org")]);
+        assert!(proxied.takes("https://s3.eu-west-1.amazonaws.com/"));
+        assert!(!proxied.takes("https://a.example.org/"));
+        assert!(!proxied.takes("http://mirror.example/"));
+        assert!(!proxied.takes("https://169.254.169.254/"));
+        assert!(!proxied.takes("no url"));
+        assert!(!settings(&[("https_proxy", "::")]).takes("https://a.example/"));
     }
 
     async fn body_through(proxy: &ProxySettings, url: &str) -> String {

@@ -6,8 +6,7 @@ use quake_integration::planted::planted_secrets;
 use quake_integration::schema::Schema;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::Read;
+use std::io::{Read, Write as _};
 
 /// Diagnoses, and tells on standard error how many seconds it took and how many kilobytes it had.
 const MEASURED: &str = r#"python3 - <<'END'
@@ -24,9 +23,26 @@ END"#;
 const LONGEST: f64 = 3.0;
 const MOST_RESIDENT_KB: u64 = 30_000;
 
-/// What the lab's machines lack that a node should have, each known and told by its check: a container has its host's clock
-/// and kernel, and stand-ins for the programs of Kubernetes.
-const OF_THE_LAB: &[&str] = &[];
+/// What the lab's machines lack, each rightly told by its check: a container has its host's clock, kernel and settings;
+/// kubelet is a stand-in that starts nothing, and the API has no server.
+const OF_THE_LAB: &[&str] = &[
+    "time.sync",
+    "host.modules",
+    "net.settings",
+    "host.limits",
+    "images.present",
+    "staticpods.running",
+    "dns.names",
+    "net.api-server",
+];
+
+/// What cannot be looked at in the lab: a container has no kernel log of its own, and the API has no server.
+const UNSEEN_IN_THE_LAB: &[&str] = &[
+    "host.disk-errors",
+    "host.disk-latency",
+    "kubelet.skew",
+    "node.",
+];
 
 /// The report, and how long it took and how much it had.
 fn diagnosed(machine: &Container) -> (Value, f64, u64) {
@@ -80,7 +96,13 @@ fn diagnosed_when_ready_and_when_broken() {
         .collect();
     assert!(alarms.is_empty(), "{alarms:#?}");
     let broken = report["checks"].as_array().into_iter().flatten();
-    let broken: Vec<&Value> = broken.filter(|check| check["status"] == "error").collect();
+    let broken = broken.filter(|check| check["status"] == "error");
+    let broken: Vec<&Value> = broken
+        .filter(|check| {
+            let id = check["id"].as_str().unwrap_or_default();
+            !UNSEEN_IN_THE_LAB.iter().any(|start| id.starts_with(start))
+        })
+        .collect();
     assert!(broken.is_empty(), "no check failed to look: {broken:#?}");
     assert!(
         report["summary"]["ok"].as_u64() >= Some(60),
@@ -114,47 +136,45 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Where a machine keeps words of others that a bundle takes along.
+/// Where a machine keeps words of others that a bundle takes along, and that a node goes on with.
 const CARRIERS: &[&str] = &[
     "/var/log/cloud-init-output.log",
     "/var/log/cloud-init.log",
     "/var/log/kubelet.log",
-    "/etc/environment",
-    "/etc/hosts",
     "/etc/kubernetes/manifests/secrets.manifest",
     "/etc/cni/net.d/99-secrets.conflist",
+    "/etc/modprobe.d/secrets.conf",
     "/root/.docker/config.json",
 ];
 
-/// Writes every planted secret into each of [`CARRIERS`], into the journal of the agent, of kubelet and of the kernel, and
-/// into the environment of a process.
+/// Writes every planted secret into each of [`CARRIERS`], and into the journal as if units had said it, in the journal's own
+/// protocol (systemd's JOURNAL_NATIVE_PROTOCOL).
 fn plant(machine: &Container) {
-    let mut text = String::new();
-    for planted in planted_secrets() {
-        let _ = writeln!(text, "{}", planted.text);
-    }
-    let mut script =
-        format!("cat > /run/planted <<'END-OF-WHAT-IS-PLANTED'\n{text}\nEND-OF-WHAT-IS-PLANTED\n");
-    for path in CARRIERS {
-        let _ = writeln!(
-            script,
-            "mkdir -p \"$(dirname {path})\"; cat /run/planted >> {path}"
-        );
-    }
-    for unit in ["quake-agent", "kubelet", "docker"] {
-        let _ = writeln!(
-            script,
-            "systemd-run --quiet --wait --unit=planted-{unit} cat /run/planted; systemd-cat -t {unit} cat /run/planted"
-        );
-        // As the unit's own: a line that its process would have written.
-        let _ = writeln!(
-            script,
-            "systemctl stop {unit}.service; mkdir -p /run/systemd/system/{unit}.service.d; \
-             printf '[Service]\\nExecStartPre=-/bin/cat /run/planted\\n' > /run/systemd/system/{unit}.service.d/planted.conf"
-        );
-    }
-    script.push_str(
-        "systemctl daemon-reload; systemctl start docker kubelet; systemctl start quake-agent\n",
+    let texts: Vec<String> = planted_secrets().into_iter().map(|it| it.text).collect();
+    let texts = Value::from(texts).to_string();
+    // A script is an argument, and the kernel takes 128 KiB of one.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(texts.as_bytes()).expect("memory takes it");
+    let packed = packed.finish().expect("memory takes it");
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, packed);
+    let carriers = Value::from(CARRIERS.to_vec());
+    let script = format!(
+        r#"python3 - <<'END'
+import base64, gzip, json, os, socket, struct
+texts = json.loads(gzip.decompress(base64.b64decode("{encoded}")))
+for path in {carriers}:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "a") as carrier:
+        carrier.write("\n".join(texts) + "\n")
+journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+journal.connect("/run/systemd/journal/socket")
+for unit in ["quake-agent.service", "kubelet.service", "docker.service"]:
+    for text in texts[-400:]:
+        text = text.encode()
+        message = b"MESSAGE\n" + struct.pack("<Q", len(text)) + text + b"\nPRIORITY=4\n"
+        journal.send(message + b"OBJECT_SYSTEMD_UNIT=" + unit.encode() + b"\n")
+END
+journalctl --sync"#
     );
     machine.output(&script);
 }
@@ -183,14 +203,14 @@ fn bundled_without_a_secret() {
     let machine = lab.worker(lab.baked());
     machine.becomes_ready(90).expect("a worker becomes ready");
     plant(&machine);
-    machine.becomes_ready(90).expect("it is ready again");
     let told = machine
         .run(
             "quake-agent diagnose --bundle /root/node.tar.zst",
             machine.second() * 60,
         )
         .expect("the machine is up");
-    assert_eq!(told.status, 0, "{}{}", told.stdout, told.stderr);
+    // Something is wrong with the node now: a manifest is no manifest.
+    assert_eq!(told.status, 1, "{}{}", told.stdout, told.stderr);
     let encoded = machine.output("base64 -w0 /root/node.tar.zst");
     let packed = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, encoded.trim())
         .expect("base64 writes base64");
@@ -213,7 +233,7 @@ fn bundled_without_a_secret() {
         .flat_map(|text| [text.as_str(), "\n"])
         .collect();
     // The machine is seen in it: otherwise nothing could be told of what it lacks.
-    for part in ["quake-agent.service", "kubelet.service", "READY"] {
+    for part in ["quake-agent.service", "kubelet.service", "READY", "***"] {
         assert!(all.contains(part), "{part} is in it");
     }
     let manifest = &files["manifest.json"];

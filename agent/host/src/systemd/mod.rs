@@ -2,6 +2,7 @@
 //! job, and the journal of a unit.
 
 mod bus;
+mod environment;
 mod facts;
 mod journal;
 mod refusal;

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod choose;
+mod environment;
 mod observe;
 mod surroundings;
 mod targets;
@@ -42,6 +43,7 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
         Ok(asked) => asked,
         Err(error) => return cannot(&error),
     };
+    environment::take_over(arguments).await;
     let started = Instant::now();
     let survey = match observe::observe(arguments, &chosen).await {
         Ok(survey) => survey,

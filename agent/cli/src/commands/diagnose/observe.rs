@@ -15,7 +15,9 @@ use quake_host::survey::{
 };
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::expected::Expected;
-use quake_model::facts::{InstanceView, PermissionSeen, Seen, Source, Survey, VolumeFacts};
+use quake_model::facts::{
+    InstanceView, PermissionSeen, SURVEY_SCHEMA, Seen, Source, Survey, VolumeFacts,
+};
 use quake_model::ports::{Clock, PortError};
 use quake_model::record::Record;
 use quake_plan::diagnose::{Check, WANTED};
@@ -116,6 +118,8 @@ struct Looks {
 impl Looks {
     async fn take(&self, record: Option<Record>) -> Survey {
         let mut survey = self.files().await;
+        // Without it an absent file reads as one that nobody looked for.
+        SURVEY_SCHEMA.clone_into(&mut survey.schema_version);
         survey.taken = SystemClock.now();
         env!("CARGO_PKG_VERSION").clone_into(&mut survey.agent_version);
         survey.by_root = is_root();
@@ -212,8 +216,9 @@ impl Looks {
     async fn outside(&self, survey: &mut Survey, record: Option<&Record>) {
         let services = Services::wire(self.limit);
         let known = record.and_then(|record| Some((record, record.expected.as_ref()?)));
-        let targets = known.map(|(record, expected)| targets::targets(record, expected));
-        let names = known.map(|(record, expected)| targets::names(record, expected));
+        let way = targets::WayOut::of_environment();
+        let targets = known.map(|(record, expected)| targets::targets(record, expected, &way));
+        let names = known.map(|(record, expected)| targets::names(record, expected, &way));
         let resolvers = survey.texts.get("/etc/resolv.conf").and_then(Seen::ok);
         let servers = resolvers.map(|text| name_servers(text)).unwrap_or_default();
         let unknown = || "no boot came as far as to know what is needed".to_owned();

@@ -1,7 +1,8 @@
 //! What a node needs of the world around it: names to resolve and hosts to connect to, of what it is expected to have.
 
+use quake_host::aws::{AwsSettings, Surroundings};
 use quake_host::survey::Target;
-use quake_http::Speaks;
+use quake_http::{ProxySettings, Speaks};
 use quake_model::expected::Expected;
 use quake_model::record::Record;
 use std::collections::BTreeSet;
@@ -10,15 +11,48 @@ use std::path::PathBuf;
 /// The cluster's authority on a node, which signs the API server's certificate.
 const AUTHORITY: &str = "/srv/kubernetes/ca.crt";
 
+/// The way out of the machine, where it is not straight to AWS.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WayOut {
+    /// The endpoint of S3, if it is not AWS' own.
+    pub(super) s3_endpoint: Option<String>,
+    /// What goes through a proxy is neither resolved nor connected to from here.
+    pub(super) proxy: ProxySettings,
+}
+
+impl WayOut {
+    /// The way of the agent's requests in this process' environment.
+    pub(super) fn of_environment() -> Self {
+        let settings = AwsSettings::from_environment(Surroundings::Node);
+        Self {
+            s3_endpoint: settings.s3_endpoint,
+            proxy: ProxySettings::from_environment(),
+        }
+    }
+
+    fn is_straight(&self, target: &Target) -> bool {
+        let scheme = match target.speaks {
+            Speaks::Plain => "http",
+            Speaks::Tls | Speaks::TlsOf(_) => "https",
+        };
+        let url = format!("{scheme}://{}:{}/", target.host, target.port);
+        !self.proxy.takes(&url)
+    }
+}
+
 /// The hosts to connect to, each once.
-pub(super) fn targets(record: &Record, expected: &Expected) -> Vec<Target> {
+pub(super) fn targets(record: &Record, expected: &Expected, way: &WayOut) -> Vec<Target> {
     let mut targets = Vec::new();
     for server in &expected.api_servers {
         targets.extend(api_server(server));
     }
     if let (true, Some(instance)) = (expected.config_base.starts_with("s3://"), &record.instance) {
         let host = format!("s3.{}.amazonaws.com", instance.region);
-        targets.push(target("state-store", &host, 443, Speaks::Tls));
+        let own = || Some(target("state-store", &host, 443, Speaks::Tls));
+        targets.extend(match &way.s3_endpoint {
+            Some(endpoint) => s3_at(endpoint),
+            None => own(),
+        });
     }
     let mut seen = BTreeSet::new();
     for host in expected.assets.iter().flat_map(|asset| &asset.hosts) {
@@ -31,12 +65,13 @@ pub(super) fn targets(record: &Record, expected: &Expected) -> Vec<Target> {
             targets.push(target("mirror", name, port, speaks));
         }
     }
+    targets.retain(|target| way.is_straight(target));
     targets
 }
 
 /// The names to resolve, each with what it is for. An address is none.
-pub(super) fn names(record: &Record, expected: &Expected) -> Vec<(String, String)> {
-    let of_targets = targets(record, expected).into_iter();
+pub(super) fn names(record: &Record, expected: &Expected, way: &WayOut) -> Vec<(String, String)> {
+    let of_targets = targets(record, expected, way).into_iter();
     let mut names: Vec<(String, String)> = expected
         .names
         .iter()
@@ -52,14 +87,24 @@ pub(super) fn names(record: &Record, expected: &Expected) -> Vec<(String, String
 }
 
 fn api_server(url: &str) -> Option<Target> {
+    of_url("api-server", url, Speaks::TlsOf(PathBuf::from(AUTHORITY)))
+}
+
+/// An endpoint of S3 that is not AWS' own.
+fn s3_at(endpoint: &str) -> Option<Target> {
+    of_url("state-store", endpoint, Speaks::Tls)
+}
+
+/// The host and port of a URL; `secure` is spoken where its scheme is https.
+fn of_url(purpose: &str, url: &str, secure: Speaks) -> Option<Target> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split('/').next()?;
     let (default, speaks) = match scheme {
-        "https" => (443, Speaks::TlsOf(PathBuf::from(AUTHORITY))),
+        "https" => (443, secure),
         _ => (80, Speaks::Plain),
     };
     let (host, port) = with_port(authority, default);
-    Some(target("api-server", host, port, speaks))
+    Some(target(purpose, host, port, speaks))
 }
 
 fn with_port(authority: &str, default: u16) -> (&str, u16) {
@@ -84,6 +129,7 @@ fn target(purpose: &str, host: &str, port: u16, speaks: Speaks) -> Target {
 mod tests {
     use super::*;
     use quake_model::expected::ExpectedAsset;
+    use quake_model::facts::InstanceFacts;
 
     #[test]
     fn each_host_is_named_once_with_its_port_and_its_purpose() {
@@ -100,8 +146,8 @@ mod tests {
             ],
             ..Expected::default()
         };
-        let record = Record::default();
-        let found: Vec<String> = targets(&record, &expected)
+        let (record, way) = (Record::default(), WayOut::default());
+        let found: Vec<String> = targets(&record, &expected, &way)
             .iter()
             .map(|target| format!("{} {}:{}", target.purpose, target.host, target.port))
             .collect();
@@ -113,7 +159,52 @@ mod tests {
                 "mirror b.example:8080"
             ]
         );
-        let names = names(&record, &expected);
+        let names = names(&record, &expected, &way);
         assert_eq!(names.len(), 3, "{names:?}");
+    }
+
+    #[test]
+    fn what_goes_through_a_proxy_is_left_out_and_an_endpoint_is_gone_to() {
+        let expected = Expected {
+            config_base: "s3://store/c.example".to_owned(),
+            assets: vec![ExpectedAsset {
+                hosts: vec!["a.example".to_owned()],
+                ..ExpectedAsset::default()
+            }],
+            ..Expected::default()
+        };
+        let record = Record {
+            instance: Some(InstanceFacts {
+                instance_id: "i-1".to_owned(),
+                instance_type: "m5.large".to_owned(),
+                zone: "eu-west-1a".to_owned(),
+                region: "eu-west-1".to_owned(),
+                account_id: "123456789012".to_owned(),
+                image_id: "ami-1".to_owned(),
+                private_ip: "10.0.0.10".to_owned(),
+                local_hostname: "ip-10-0-0-10.eu-west-1.compute.internal".to_owned(),
+                mac: "02:00:00:00:00:01".to_owned(),
+                architecture: "x86_64".to_owned(),
+            }),
+            ..Record::default()
+        };
+        let shown = |way: &WayOut| -> Vec<String> {
+            let targets = targets(&record, &expected, way);
+            let shown = targets.iter().map(|it| format!("{}:{}", it.host, it.port));
+            shown.collect()
+        };
+        let straight = ["s3.eu-west-1.amazonaws.com:443", "a.example:443"];
+        assert_eq!(shown(&WayOut::default()), straight);
+        let proxied = |direct: &str| WayOut {
+            s3_endpoint: Some("http://minio.example:9000".to_owned()),
+            proxy: ProxySettings::from_lookup(|name| match name {
+                "https_proxy" => Some("http://proxy:3128".to_owned()),
+                "no_proxy" => Some(direct.to_owned()),
+                _ => None,
+            }),
+        };
+        assert_eq!(shown(&proxied("")), ["minio.example:9000"]);
+        let direct = ["minio.example:9000", "a.example:443"];
+        assert_eq!(shown(&proxied(".example")), direct);
     }
 }
