@@ -67,6 +67,15 @@ pub struct Expect {
 struct Base {
     #[expect(dead_code, reason = "it is for the reader")]
     about: String,
+    /// The base that it is laid over, where it is a variant of one.
+    #[serde(default)]
+    like: Option<String>,
+    /// Paths and patterns that it has not, of what that one has.
+    #[serde(default)]
+    remove: Vec<String>,
+    /// What differs of units.
+    #[serde(default)]
+    units: Map<String, Value>,
     #[serde(default)]
     survey: Value,
 }
@@ -145,10 +154,25 @@ pub fn write_case(name: &str, case: &Case, root: &Path) -> Result<(), String> {
 
 fn layers(base: &str, root: &Path) -> Result<Value, String> {
     let bases = Path::new(FOLDER).join("base");
-    copy(&bases.join("machine/tree"), root)?;
-    copy(&bases.join(base).join("tree"), root)?;
-    let mut survey: Value = read_json(&bases.join("machine/survey.json"))?;
     let own: Base = read_json(&bases.join(base).join("base.json"))?;
+    let mut survey: Value = match &own.like {
+        Some(other) if other == base => return Err(format!("{base} is laid over itself")),
+        Some(other) => layers(other, root)?,
+        None => {
+            copy(&bases.join("machine/tree"), root)?;
+            read_json(&bases.join("machine/survey.json"))?
+        }
+    };
+    for pattern in &own.remove {
+        remove(root, pattern, &mut survey)?;
+    }
+    copy(&bases.join(base).join("tree"), root)?;
+    patch_list(
+        &mut survey["units"]["value"],
+        "name",
+        &own.units,
+        absent_unit,
+    );
     merge(&mut survey, &own.survey);
     Ok(survey)
 }

@@ -37,7 +37,12 @@ pub(super) const RUNNING: &[Check] = &[Check {
     severity: Severity::Critical,
     tags: &["agent", "systemd"],
     sources: &[Source::Units, Source::Files],
-    because: &["identity.instance"],
+    because: &[
+        "identity.instance",
+        "host.oom",
+        "host.noexec",
+        "host.disk-errors",
+    ],
     why: "a machine on which the agent did not run is as the boot before left it, and nothing notices what it loses",
     remedy: "systemctl enable --now quake-agent.service; journalctl -b -u quake-agent.service",
     judge: running,
@@ -69,6 +74,7 @@ fn integrity(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some((path, entry)) = found.first()
         && entry.kind == EntryKind::File
         && entry.mode & 0o111 == 0
+        && node.has_modes()
     {
         let summary = format!("{path} cannot be executed");
         return Finding::new(summary, format!("chmod 0755 {path}")).fail();
@@ -141,7 +147,10 @@ fn running(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("the boot ended, and the agent with it");
     }
     match (unit.active, unit.result.as_str()) {
-        (ActiveState::Failed, result) => died(unit, result),
+        (ActiveState::Failed, result) => died(record, unit, result),
+        (ActiveState::Activating, result) if unit.sub_state == "auto-restart" => {
+            died(record, unit, result)
+        }
         (ActiveState::Active, _) => Verdict::ok(format!("{}, {}", unit.name, unit.sub_state)),
         (ActiveState::Inactive, _) if record.is_terminal() => Verdict::ok("its boot is done"),
         (state, _) => Verdict::ok(format!("{state:?}").to_lowercase()),
@@ -179,14 +188,22 @@ fn since_start(
     })
 }
 
-fn died(unit: &UnitFacts, result: &str) -> Result<Verdict, Unseen> {
+fn died(record: &Record, unit: &UnitFacts, result: &str) -> Result<Verdict, Unseen> {
     let ended = unit.main_ended.as_deref().unwrap_or(result);
-    Finding::new(
-        format!("the agent ended after the node was ready: {ended}"),
+    let when = match record.is_ready() {
+        true => "after the node was ready",
+        false => "in the middle of its boot",
+    };
+    let finding = Finding::new(
+        format!("the agent ended {when}: {ended}"),
         "journalctl -b -u quake-agent.service; then: systemctl reset-failed quake-agent.service && systemctl start quake-agent.service",
     )
     .seen("result", result)
-    .warn()
+    .seen("restarts", unit.restarts);
+    match record.is_ready() {
+        true => finding.warn(),
+        false => finding.fail(),
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,12 @@ macro_rules! permission {
     };
 }
 
+/// What explains that nothing is allowed at all: no credentials, or a clock by which every signature is refused.
+const AS_ROLE: &[&str] = &["time.sync", "identity.profile"];
+
+/// The same for policies that ask for the instance's tags.
+const AS_TAGGED: &[&str] = &["time.sync", "identity.profile", "identity.tags"];
+
 pub(super) const CHECKS: &[Check] = &[
     permission!(
         "iam.describe-instances",
@@ -32,7 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
         describe_instances,
         "the role may describe instances",
         "the agent reads the instance's own tags with it, and who holds a volume",
-        &["identity.profile"]
+        AS_ROLE
     ),
     permission!(
         "iam.describe-volumes",
@@ -40,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
         describe_volumes,
         "the role may describe volumes",
         "the agent finds etcd's volumes with it",
-        &["identity.profile"]
+        AS_ROLE
     ),
     permission!(
         "iam.attach-volume",
@@ -48,7 +54,7 @@ pub(super) const CHECKS: &[Check] = &[
         attach_volume,
         "the role may attach the cluster's volumes to this instance",
         "without its volume an etcd member does not start; policies judge both the volume and the instance by their tags",
-        &["identity.profile", "identity.tags"]
+        AS_TAGGED
     ),
     permission!(
         "iam.modify-attribute",
@@ -56,7 +62,7 @@ pub(super) const CHECKS: &[Check] = &[
         modify_attribute,
         "the role may keep a volume when its instance is terminated",
         "a volume that was attached by hand may be set to be deleted with the instance, and etcd's data with it",
-        &["identity.profile", "identity.tags"]
+        AS_TAGGED
     ),
     permission!(
         "iam.tag-volume",
@@ -64,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
         tag_volume,
         "the role may tag the cluster's volumes",
         "the tags say which life of the cluster a volume's data belongs to, and that it was formatted",
-        &["identity.profile"]
+        AS_ROLE
     ),
     permission!(
         "iam.state-store",
@@ -72,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
         state_store,
         "the role may read the cluster's objects in the state store",
         "the node's configuration, keys and certificates come from there",
-        &["identity.profile"]
+        AS_ROLE
     ),
     permission!(
         "iam.autoscaling",
@@ -80,7 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
         autoscaling,
         "the role may tell its autoscaling group how the node is",
         "a node that cannot report its failure is not replaced, and a lifecycle hook waits until its time is over",
-        &["identity.profile"]
+        AS_ROLE
     ),
 ];
 

@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["aws", "iam"],
         sources: &[Source::Metadata],
-        because: &["identity.metadata"],
+        because: &["identity.metadata", "time.sync"],
         why: "without a role the agent can neither read the state store nor attach volumes",
         remedy: "attach an instance profile to the instance and to its launch template",
         judge: profile,

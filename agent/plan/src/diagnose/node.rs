@@ -83,6 +83,18 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether the modes of what stands here are those of the node. A tree that was copied without a survey has them
+    /// where whoever copied it kept them; where no program at all may be executed, nobody did.
+    pub fn has_modes(&self) -> bool {
+        const FOLDERS: &[&str] = &["/usr/local/bin/", "/usr/bin/", "/opt/cni/bin/"];
+        let is_program = |(path, entry): (&String, &EntryFacts)| {
+            entry.kind == EntryKind::File
+                && entry.mode & 0o111 != 0
+                && FOLDERS.iter().any(|folder| path.starts_with(folder))
+        };
+        !self.survey.schema_version.is_empty() || self.survey.entries.iter().any(is_program)
+    }
+
     /// The names directly in a directory that were looked at, sorted, with what stands there.
     pub fn list(&self, directory: &str) -> Vec<(&'a str, &'a EntryFacts)> {
         let prefix = format!("{}/", directory.trim_end_matches('/'));

@@ -78,6 +78,8 @@ pub(super) fn binaries(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .is_some_and(|it| it.version.is_some());
         match expected.runtime.as_str() {
             "containerd" if !answers => wanted.extend([CONTAINERD, RUNC]),
+            // What runs was made by a runc that was there then.
+            "containerd" if runs_nothing(node) => wanted.push(RUNC),
             "docker" if !answers => wanted.push(DOCKER),
             _ => {}
         }
@@ -93,6 +95,13 @@ pub(super) fn binaries(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let names: Vec<&str> = wanted.iter().map(|program| program.name).collect();
     Verdict::ok(names.join(", "))
+}
+
+/// Whether the runtime listed its pods, and none of them runs.
+fn runs_nothing(node: &Node<'_>) -> bool {
+    let runtime = node.survey().runtime.ok();
+    let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
+    pods.is_some_and(|pods| pods.iter().all(|pod| pod.state != "running"))
 }
 
 /// Why a program cannot be run; `None` when it can.
@@ -118,7 +127,7 @@ fn lacking(node: &Node<'_>, program: &Program) -> Option<Finding> {
             Finding::new(format!("{path} is no program"), program.fix).seen("size", entry.size),
         );
     }
-    (mode & 0o111 == 0).then(|| {
+    (mode & 0o111 == 0 && node.has_modes()).then(|| {
         Finding::new(
             format!("{path} cannot be executed"),
             format!("chmod 0755 {path}"),

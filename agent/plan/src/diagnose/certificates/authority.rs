@@ -29,6 +29,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .seen(CA, named(cluster))
         .fail();
     }
+    if let Some(finding) = of_etcd(&held) {
+        return finding.fail();
+    }
     let known: Vec<&Certificate> = authorities()
         .chain(cluster)
         .flat_map(|it| it.certificates.iter())
@@ -56,6 +59,51 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )),
         compared => Verdict::ok(format!("{compared} of them issued by it")),
     }
+}
+
+/// What the API server shows to etcd and what it believes of etcd, as kops 1.22 and later place both.
+const ETCD_CLIENT: &str = "/srv/kubernetes/kube-apiserver/etcd-client.crt";
+const ETCD_AUTHORITY: &str = "/srv/kubernetes/kube-apiserver/etcd-ca.crt";
+/// What the members of etcd believe of their clients.
+const ETCD_CLIENTS: &str = "/etc/kubernetes/pki/etcd-manager-main/etcd-clients-ca.crt";
+
+/// An API server and an etcd that refuse each other.
+fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
+    let at = |path: &str| held.iter().find(|it| it.path == path);
+    let (client, of_server, of_members) = (at(ETCD_CLIENT), at(ETCD_AUTHORITY), at(ETCD_CLIENTS));
+    let told = |what: String, path: &str| {
+        let fix = format!(
+            "{}; where both come from the state store, the keyset etcd-clients-ca was made anew: roll the control plane",
+            fix(path)
+        );
+        Finding::new(what, fix)
+    };
+    if let (Some(of_server), Some(of_members)) = (of_server, of_members)
+        && !share_a_key(&of_server.certificates, &of_members.certificates)
+    {
+        let what = format!(
+            "kube-apiserver trusts another authority of etcd than etcd's members: {ETCD_AUTHORITY} and {ETCD_CLIENTS} differ"
+        );
+        let finding = told(what, ETCD_AUTHORITY);
+        return Some(
+            finding
+                .seen(ETCD_AUTHORITY, named(of_server))
+                .seen(ETCD_CLIENTS, named(of_members)),
+        );
+    }
+    let authority = of_members.or(of_server)?;
+    let chief = client?.chief()?;
+    let is_issued = authority
+        .certificates
+        .iter()
+        .any(|it| may_have_issued(it, chief));
+    (!is_issued).then(|| {
+        let what = format!(
+            "{ETCD_CLIENT} was issued by {}, which is not the authority in {}",
+            chief.tbs_certificate.issuer, authority.path
+        );
+        told(what, ETCD_CLIENT)
+    })
 }
 
 fn stranger(

@@ -32,7 +32,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let wrong = match node.entry(&path)? {
             None => "is not there",
             Some(entry) if entry.size == 0 && entry.kind == EntryKind::File => "is empty",
-            Some(entry) if entry.kind == EntryKind::File && entry.mode & 0o111 == 0 => {
+            Some(entry)
+                if entry.kind == EntryKind::File && entry.mode & 0o111 == 0 && node.has_modes() =>
+            {
                 "may not be run"
             }
             Some(_) => continue,

@@ -185,6 +185,9 @@ fn limits(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = near_limit(node)? {
         return finding.fail();
     }
+    if let Some(finding) = no_watches(node) {
+        return finding.fail();
+    }
     let set_by_agent = node.has_done(Phase::Network);
     let least: &[(&str, u64, bool)] = &[
         ("kernel.pid_max", 32_768, true),
@@ -212,6 +215,32 @@ fn limits(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("too low", all.join(", "))
     .warn()
+}
+
+/// What the node's services could not watch any more. `inotify_add_watch` says that there is no space when the watches
+/// are used up, and `inotify_init` that too many files are open when the instances are (inotify(7)).
+fn no_watches(node: &Node<'_>) -> Option<Finding> {
+    let units = ["kubelet.service", "containerd.service", "docker.service"];
+    let mut lines = units.iter().flat_map(|unit| node.journal(unit)).rev();
+    let line = lines.find(|line| {
+        line.contains("inotify")
+            && (line.contains("too many open files") || line.contains("no space left on device"))
+    })?;
+    let key = match line.contains("too many open files") {
+        true => "fs.inotify.max_user_instances",
+        false => "fs.inotify.max_user_watches",
+    };
+    let found = node.sysctl(key).ok().flatten();
+    let most = found.and_then(|text| text.parse::<u64>().ok());
+    let summary = match most {
+        Some(most) => format!("{key} is {most}, and all of it is used"),
+        None => format!("all that {key} allows is used"),
+    };
+    let more = most.unwrap_or(8_192).saturating_mul(8);
+    let fix = format!(
+        "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
+    );
+    Some(Finding::new(summary, fix).seen("journal", crate::yaml::shorten(line, 300)))
 }
 
 /// A limit that is as good as reached.

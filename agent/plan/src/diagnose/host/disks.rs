@@ -60,7 +60,11 @@ const SCARCE: f64 = 0.10;
 
 fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let spaces = node.survey().spaces.get()?;
-    let rooms: Vec<(&SpaceFacts, f64)> = spaces.iter().map(|space| (space, room(space))).collect();
+    // The volumes of etcd are grown and not tidied: `volumes.space` judges them.
+    let own = spaces
+        .iter()
+        .filter(|space| !space.path.starts_with("/mnt/master-"));
+    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, room(space))).collect();
     let Some((space, left)) = rooms.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Verdict::skip("no filesystem was looked at");
     };
@@ -207,6 +211,8 @@ fn is_of(line: &str, mount: &Mount) -> bool {
 
 /// The share of time in which every process waited for a disk, beyond which the node is slow.
 const STALLED: f64 = 40.0;
+/// The share beyond which nothing on the node gets on.
+const AT_A_STAND: f64 = 80.0;
 
 fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
     const FIX: &str = "aws ec2 modify-volume --volume-id <volume> --volume-type gp3 --iops 6000 --throughput 250; see VolumeQueueLength and BurstBalance in CloudWatch";
@@ -219,11 +225,14 @@ fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
         word?.parse::<f64>().ok()
     });
     if let Some(average) = average.filter(|average| *average >= STALLED) {
-        return Finding::new(
+        let finding = Finding::new(
             format!("for {average:.0} % of the last five minutes every process waited for a disk"),
             FIX,
-        )
-        .warn();
+        );
+        return match average >= AT_A_STAND {
+            true => finding.fail(),
+            false => finding.warn(),
+        };
     }
     let log = kernel_log::lines(
         node,

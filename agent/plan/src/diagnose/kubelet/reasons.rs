@@ -78,6 +78,11 @@ pub(super) const FATAL: &[Known] = &[
         fix: "allow ec2:DescribeInstances on \"*\" to the node's role",
     },
     Known {
+        parts: &["could not init cloud provider", "EC2Metadata"],
+        means: "its cloud provider cannot read the instance's metadata",
+        fix: "no proxy may stand before 169.254.169.254 (NO_PROXY), and the service must be on: curl -s http://169.254.169.254/latest/meta-data/",
+    },
+    Known {
         parts: &["could not init cloud provider"],
         means: "it cannot begin with its cloud provider",
         fix: "the line's end says why: a missing permission (ec2:DescribeInstances), no route to EC2, or no KubernetesCluster tag on the instance",
@@ -146,6 +151,16 @@ pub(super) const FATAL: &[Known] = &[
         fix: "ls -l /usr/local/bin/kubelet; systemctl restart quake-agent.service places it anew; a filesystem mounted noexec is another cause",
     },
     Known {
+        parts: &["inotify", "too many open files"],
+        means: "the kernel's inotify instances are used up",
+        fix: "raise fs.inotify.max_user_instances in a file of /etc/sysctl.d that is read last; sysctl --system; systemctl restart kubelet.service",
+    },
+    Known {
+        parts: &["inotify", "no space left on device"],
+        means: "the kernel's inotify watches are used up",
+        fix: "raise fs.inotify.max_user_watches in a file of /etc/sysctl.d that is read last; sysctl --system; systemctl restart kubelet.service",
+    },
+    Known {
         parts: &["no space left on device"],
         means: "its filesystem is full",
         fix: "make room below /var/lib: crictl rmi --prune, journalctl --vacuum-size=200M; or grow the volume",
@@ -193,6 +208,16 @@ pub(in crate::diagnose) const AWAY: &[Known] = &[
         parts: &["x509: certificate is valid for"],
         means: "the API server's certificate is not for the name in its kubeconfig",
         fix: "add the name to the API server's certificate (additionalSANs in the cluster spec), or use one that it has",
+    },
+    Known {
+        parts: &["proxyconnect"],
+        means: "it goes to the API server by a proxy, which does not answer",
+        fix: "add the API server's name to NO_PROXY where kubelet's proxy is set: grep -ri proxy /etc/environment /etc/systemd/system/kubelet.service*",
+    },
+    Known {
+        parts: &["is invalid: metadata.name"],
+        means: "the host's name cannot be a node's name",
+        fix: "hostnamectl set-hostname with a name of lower-case letters, digits, dots and hyphens; systemctl restart kubelet.service",
     },
     Known {
         parts: &["no such host"],

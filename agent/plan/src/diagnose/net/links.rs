@@ -2,7 +2,7 @@
 
 use crate::diagnose::check::{Check, Finding, Severity, Source, Verdict};
 use crate::diagnose::node::Node;
-use quake_model::facts::{LinkFacts, NetworkFacts, Unseen};
+use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
 use std::net::{IpAddr, Ipv6Addr};
 
 pub(in crate::diagnose) const CHECKS: &[Check] = &[
@@ -171,7 +171,10 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             "networkctl renew <interface>, or dhclient -4; in an IPv6-only subnet the address should not be there",
         )
         .fail(),
-        (true, false) if ways.has_v6 => without_v6(node),
+        (true, false) if ways.has_v6 => match cuts_off(node) {
+            Some(host) => without_v6(node).seen("cannot be reached", host).fail(),
+            None => without_v6(node).warn(),
+        },
         (v4, v6) => {
             let families = [(v4, "IPv4"), (v6, "IPv6")];
             let names: Vec<&str> = families.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
@@ -180,7 +183,14 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-fn without_v6(node: &Node<'_>) -> Result<Verdict, Unseen> {
+/// A host that the node needs and has no way to.
+fn cuts_off<'a>(node: &Node<'a>) -> Option<&'a str> {
+    let reach = node.survey().reach.ok()?;
+    let is_cut_off = |seen: &&ReachSeen| matches!(seen.result, Reached::Unreachable { .. });
+    reach.iter().find(is_cut_off).map(|seen| seen.host.as_str())
+}
+
+fn without_v6(node: &Node<'_>) -> Finding {
     let finding = Finding::new(
         "the node has an IPv6 address and no IPv6 default route",
         "sysctl -w net.ipv6.conf.<interface>.accept_ra=2, and the same in /etc/sysctl.d: with forwarding on, 1 ignores routers",
@@ -198,7 +208,6 @@ fn without_v6(node: &Node<'_>) -> Result<Verdict, Unseen> {
         true => finding,
         false => finding.seen("accept_ra = 1", ignored.join(", ")),
     }
-    .warn()
 }
 
 fn of_network(network: &NetworkFacts) -> Ways {

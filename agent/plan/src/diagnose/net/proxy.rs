@@ -43,8 +43,15 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .filter(|host| !covers(&setting.no_proxy, host))
             .collect();
         if !missing.is_empty() {
-            return lacking(setting, &missing).warn();
+            let finding = lacking(setting, &missing);
+            return match harm(node) {
+                Some(harm) => finding.seen("what it does", harm).fail(),
+                None => finding.warn(),
+            };
         }
+    }
+    if let Some(finding) = before_api_server(node, &settings) {
+        return finding.fail();
     }
     let proxied = settings.iter().any(|setting| setting.proxied);
     match (proxied, expected.is_some_and(|expected| expected.proxied)) {
@@ -52,6 +59,32 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
         (false, true) => Verdict::ok("a proxy of the cluster's spec"),
         (false, false) => Verdict::ok("no proxy is set"),
     }
+}
+
+/// What a proxy before the metadata service does already: the agent or kubelet does not come to it.
+fn harm(node: &Node<'_>) -> Option<String> {
+    if let Err(Unseen::Failed(_) | Unseen::TimedOut(_)) = node.survey().metadata.get() {
+        return Some("the metadata service does not answer".to_owned());
+    }
+    kubelet_says(node, &["EC2Metadata", "EC2 Metadata", "EC2 IMDS"])
+}
+
+/// The last line of kubelet's journal that has one of these words.
+fn kubelet_says(node: &Node<'_>, words: &[&str]) -> Option<String> {
+    let mut lines = node.journal("kubelet.service").iter().rev();
+    let line = lines.find(|line| words.iter().any(|word| line.contains(word)))?;
+    Some(crate::yaml::shorten(line, 300))
+}
+
+/// A proxy by which kubelet goes to its API server in vain.
+fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    let line = kubelet_says(node, &["proxyconnect"])?;
+    let servers = &node.expected().ok()?.api_servers;
+    let url = servers.first()?.split_once("://")?.1;
+    let host = url.split(['/', ':']).next()?;
+    let mut proxied = settings.iter().filter(|setting| setting.proxied);
+    let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
+    Some(lacking(setting, &[host]).seen("journal", line))
 }
 
 fn lacking(setting: &Setting, missing: &[&str]) -> Finding {

@@ -3,6 +3,8 @@
 use crate::diagnose::check::{Check, Finding, Severity, Source, Verdict};
 use crate::diagnose::node::Node;
 use quake_model::facts::{ReachSeen, Reached, TlsSeen, Unseen};
+use quake_model::fault::Code;
+use quake_model::redact::scrub;
 
 /// What stands before every connection.
 const WAYS: &[&str] = &["net.links", "net.routes", "time.sync", "dns.names"];
@@ -52,17 +54,30 @@ pub(in crate::diagnose) const CHECKS: &[Check] = &[
 fn api_server(node: &Node<'_>) -> Result<Verdict, Unseen> {
     all_of(
         node,
-        &["api-server"],
+        API_SERVER,
         "see that kube-apiserver runs on the control plane, and that its security group and load balancer let this node's security group in on the port",
     )
 }
 
 fn state_store(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    all_of(
+    let verdict = all_of(
         node,
         &["state-store"],
         "aws ec2 create-vpc-endpoint --vpc-endpoint-type Gateway for S3 with the subnet's route table, or give it a route to a NAT gateway",
-    )
+    )?;
+    Ok(match verdict {
+        Verdict::Fail(finding) => Verdict::Fail(finding.coded(Code::ConfigStoreUnreachable)),
+        other => other,
+    })
+}
+
+/// What the API server's connections are for. No proxy leads there.
+const API_SERVER: &[&str] = &["api-server"];
+
+/// Whether a proxy of the spec stands in for the way that was tried, which is always the direct one.
+fn by_proxy(node: &Node<'_>, one: &Unusable<'_>) -> bool {
+    let is_open = matches!(one.seen.result, Reached::Connected { .. });
+    !is_open && node.expected().is_ok_and(|expected| expected.proxied)
 }
 
 /// A host that was connected to, why it is of no use, and what to do.
@@ -86,6 +101,9 @@ fn all_of(node: &Node<'_>, purposes: &[&str], way: &str) -> Result<Verdict, Unse
         .filter_map(|seen| unusable(node, seen, way))
         .collect();
     match bad.first() {
+        Some(first) if purposes != API_SERVER && by_proxy(node, first) => {
+            Verdict::skip("it is reached by way of a proxy")
+        }
         Some(first) => finding(first, &bad).fail(),
         None => usable(node, &seen),
     }
@@ -142,6 +160,9 @@ fn mirrors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(first) = bad.first() else {
         return usable(node, &seen);
     };
+    if bad.iter().all(|one| by_proxy(node, one)) {
+        return Verdict::skip("they are reached by way of a proxy");
+    }
     let is_bad = |host: &str| {
         let named = |one: &Unusable<'_>| {
             one.seen.host == host || format!("{}:{}", one.seen.host, one.seen.port) == host
@@ -152,10 +173,14 @@ fn mirrors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let lost = assets
         .iter()
         .find(|asset| !asset.hosts.is_empty() && asset.hosts.iter().all(|host| is_bad(host)));
-    let finding = finding(first, &bad);
+    let mut finding = finding(first, &bad);
     let needs_them = !node.has_done(quake_model::phase::Phase::Assets);
     match lost {
-        Some(asset) if needs_them => finding.seen("no mirror left for", &asset.name).fail(),
+        Some(asset) if needs_them => {
+            let what = format!("no mirror of {} can be used: {}", asset.name, first.what);
+            finding.summary = scrub(&what);
+            finding.coded(Code::AssetsUnreachable).fail()
+        }
         Some(asset) => finding.seen("fetched already", &asset.name).warn(),
         None => finding.warn(),
     }

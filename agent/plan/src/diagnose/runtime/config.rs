@@ -2,6 +2,7 @@
 
 use super::configuration::{CONFIG, Configuration, Reading, read};
 use super::is_containerd;
+use crate::diagnose::asked::{kubelet_flag, kubelet_key};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use quake_model::facts::Unseen;
@@ -52,6 +53,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if is_containerd(node) == Some(true) {
         problems.extend(disabled(&configuration));
         problems.extend(refused_by_itself(node));
+        problems.extend(another_socket(&configuration, node));
     }
     problems.extend(two_registries(&configuration));
     problems.extend(unknown_snapshotter(&configuration));
@@ -81,6 +83,23 @@ fn verdict(
         Weight::Breaks => first.fail(),
         Weight::Misleads => first.warn(),
     }
+}
+
+/// A socket that kubelet does not look for containerd at.
+fn another_socket(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Finding)> {
+    let own = read.socket()?;
+    let asked = kubelet_flag(node, "container-runtime-endpoint")
+        .or_else(|| kubelet_key(node, "containerRuntimeEndpoint"))?;
+    let asked = asked.strip_prefix("unix://")?;
+    // `/var/run` leads to `/run`.
+    let plain = |path: &str| path.strip_prefix("/var").unwrap_or(path).to_owned();
+    (plain(own) != plain(asked)).then(|| {
+        let finding = Finding::new(
+            format!("containerd listens at {own}, and kubelet looks for it at {asked}"),
+            RESTORE,
+        );
+        (Weight::Breaks, finding.seen("file", CONFIG))
+    })
 }
 
 fn disabled(read: &Configuration<'_>) -> Option<(Weight, Finding)> {

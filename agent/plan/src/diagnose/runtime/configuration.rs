@@ -196,6 +196,13 @@ impl Configuration<'_> {
         (!template.is_empty()).then_some(template)
     }
 
+    /// Where containerd listens, where that is set.
+    pub(super) fn socket(&self) -> Option<&str> {
+        let documents = self.documents.iter().rev();
+        let mut set = documents.filter_map(|(_, it)| it.get("grpc")?.get("address")?.as_str());
+        set.next()
+    }
+
     /// The directory of the pod network's configuration, where it is set.
     pub(in crate::diagnose) fn network_directory(&self) -> Option<&str> {
         self.runtime()?.get("cni")?.get("conf_dir")?.as_str()

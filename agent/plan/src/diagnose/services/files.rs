@@ -40,7 +40,7 @@ fn written(node: &Node<'_>) -> Result<Verdict, Unseen> {
         match node.entry(&path)? {
             Some(entry) => {
                 seen += 1;
-                if let Some(finding) = unfit(&path, entry) {
+                if let Some(finding) = unfit(&path, entry, node.has_modes()) {
                     return finding;
                 }
             }
@@ -65,7 +65,7 @@ fn gone(path: &str) -> Result<Verdict, Unseen> {
     .fail()
 }
 
-fn unfit(path: &str, entry: &EntryFacts) -> Option<Result<Verdict, Unseen>> {
+fn unfit(path: &str, entry: &EntryFacts, has_modes: bool) -> Option<Result<Verdict, Unseen>> {
     const OTHERS_WRITE: u32 = 0o022;
     const OTHERS_READ: u32 = 0o004;
     if entry.kind == EntryKind::File && entry.size == 0 && !path.starts_with(LOGS) {
@@ -81,7 +81,7 @@ fn unfit(path: &str, entry: &EntryFacts) -> Option<Result<Verdict, Unseen>> {
     let is_link = entry.kind == EntryKind::Link;
     let is_key = path.ends_with(".key") || path.ends_with("kubeconfig") || path.ends_with(".csv");
     let (bits, what) = match () {
-        () if is_link || entry.mode & 0o1000 != 0 => return None,
+        () if !has_modes || is_link || entry.mode & 0o1000 != 0 => return None,
         () if mode & OTHERS_WRITE != 0 => (OTHERS_WRITE, "others than root may write"),
         () if is_key && mode & OTHERS_READ != 0 => (0o077, "everyone may read"),
         () => return None,

@@ -60,6 +60,9 @@ fn unreadable(manifests: &[Manifest<'_>]) -> Option<Finding> {
         let fix = format!("mend or remove it; {RESTORE}");
         match &manifest.document {
             Err(misread) => Some(misread.finding(&path, manifest.text, fix)),
+            Ok(_) if manifest.text.trim().is_empty() => {
+                Some(Finding::new(format!("{path} is empty"), fix))
+            }
             Ok(document) if document.text_of("kind") != Some("Pod") => {
                 let kind = document
                     .text_of("kind")

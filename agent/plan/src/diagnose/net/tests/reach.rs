@@ -119,7 +119,7 @@ fn of_each_asset_one_mirror_is_enough() {
         "net.mirrors",
         &wanting(&["a.example"], false),
         Status::Fail,
-        "no mirror left for: kubelet",
+        "no mirror of kubelet can be used: a.example:443 does not answer",
     );
     proves(
         "net.mirrors",
