@@ -228,6 +228,11 @@ mod tests {
             "warn: the node was booted by version 1.0.0, and 1.1.0 is installed"
         );
         stands(&mut survey, PLACES[0], EntryKind::File, 0o644, 10);
+        assert!(
+            says(id, &survey).starts_with("warn: the node was booted"),
+            "a tree without a survey and without any program that may be executed has lost its modes"
+        );
+        survey.schema_version = "quake-agent/survey/v1".to_owned();
         assert_eq!(
             says(id, &survey),
             "fail: /usr/local/bin/quake-agent cannot be executed"

@@ -133,6 +133,10 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     Report { checks, findings }
 }
 
+fn looks_outside(check: &Check) -> bool {
+    check.sources.iter().any(|source| source.uses_network())
+}
+
 fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
     let (status, note, finding) = match (check.judge)(node) {
         Ok(Verdict::Ok(note)) => (Status::Ok, note, None),
@@ -144,6 +148,10 @@ fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
         }
         Ok(Verdict::Fail(finding)) => (Status::Fail, finding.summary.clone(), Some(finding)),
         Err(Unseen::NotTaken(why)) => (Status::Skip, why, None),
+        // What root may not see outside of the machine either is denied by AWS or by the cluster.
+        Err(Unseen::Denied(why)) if node.survey().by_root && looks_outside(check) => {
+            (Status::Skip, format!("not allowed: {why}"), None)
+        }
         Err(Unseen::Denied(why)) => (Status::Skip, format!("needs root: {why}"), None),
         Err(Unseen::TimedOut(millis)) => {
             let seconds = millis as f64 / 1000.0;

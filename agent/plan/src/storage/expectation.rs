@@ -91,6 +91,12 @@ pub fn newest_backup(names: &[String]) -> Option<&str> {
     folders.filter(is_backup).max()
 }
 
+/// When the newest backup among such names was made.
+pub fn newest_backup_at(names: &[String]) -> Option<Timestamp> {
+    let (at, _number) = newest_backup(names)?.rsplit_once('-')?;
+    instant(at)
+}
+
 /// Whether an operator consented, by tag and within the hour, to an empty filesystem in this slot.
 pub fn consents(tags: &BTreeMap<String, String>, slot: &Slot, now: Timestamp) -> bool {
     let consent = tags.get(BLANK_OK).and_then(|value| value.rsplit_once('@'));
@@ -120,6 +126,9 @@ mod tests {
         .map(str::to_owned);
         assert_eq!(newest_backup(&names), Some("2024-05-06T08:08:09Z-000002"));
         assert_eq!(newest_backup(&names[..1]), None);
+        let at = newest_backup_at(&names).map(|at| at.to_string());
+        assert_eq!(at.as_deref(), Some("2024-05-06T08:08:09.000Z"));
+        assert_eq!(newest_backup_at(&names[3..]), None);
     }
 
     #[test]

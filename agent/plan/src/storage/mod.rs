@@ -25,7 +25,9 @@ pub use change::{Change, ChangeError, TagEdit, apply, edits};
 pub use classify::{Standing, Verdict, is_adopted};
 pub use decision::{Decision, Detail, SlotDecision};
 pub use device_names::device_names;
-pub use expectation::{Expectation, consent, consents, expects_data, newest_backup};
+pub use expectation::{
+    Expectation, consent, consents, expects_data, newest_backup, newest_backup_at,
+};
 pub use gate::{
     GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
 };

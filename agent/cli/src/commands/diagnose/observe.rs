@@ -142,6 +142,7 @@ impl Looks {
         survey.names = outside.names;
         survey.reach = outside.reach;
         survey.volumes = outside.volumes;
+        survey.backups = outside.backups;
         survey.instances = outside.instances;
         survey.permissions = outside.permissions;
         survey.node = outside.node;
@@ -222,7 +223,7 @@ impl Looks {
         let resolvers = survey.texts.get("/etc/resolv.conf").and_then(Seen::ok);
         let servers = resolvers.map(|text| name_servers(text)).unwrap_or_default();
         let unknown = || "no boot came as far as to know what is needed".to_owned();
-        let (metadata, names, reach, cloud, node) = tokio::join!(
+        let (metadata, names, reach, cloud, backups, node) = tokio::join!(
             self.look(Source::Metadata, Box::pin(services.metadata())),
             self.look(Source::Names, async {
                 match &names {
@@ -240,12 +241,14 @@ impl Looks {
                 }
             }),
             Box::pin(self.aws(&services, record)),
+            self.look(Source::Volumes, Box::pin(services.backups(record))),
             self.look(Source::Node, surroundings::node(record, self.limit)),
         );
         survey.metadata = metadata;
         survey.names = names;
         survey.reach = reach;
         (survey.volumes, survey.instances, survey.permissions) = cloud;
+        survey.backups = backups;
         survey.node = node;
     }
 

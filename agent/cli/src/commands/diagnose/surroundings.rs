@@ -9,9 +9,14 @@ use quake_host::survey::{
 use quake_http::ApiServerTrust;
 use quake_model::facts::{MetadataSeen, NodeObject, PermissionSeen, Seen, VolumeFacts};
 use quake_model::iam::Caller;
+use quake_model::location::{Location, Scheme};
+use quake_model::ports::Condition;
 use quake_model::record::Record;
+use quake_model::time::Timestamp;
 use quake_plan::diagnose::api_access;
+use quake_plan::storage::newest_backup_at;
 use quake_plan::user_data::find_documents;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The services that a node asks.
@@ -92,6 +97,35 @@ impl Services {
         };
         limited(self.limit, async {
             Ok(look_at_permissions(&self.ec2, &self.s3, &tried).await)
+        })
+        .await
+    }
+
+    /// When the newest backup was made, by the place of the backups. A place that this role may not list, or that is
+    /// not in S3, is left out.
+    pub(super) async fn backups(
+        &self,
+        record: Option<&Record>,
+    ) -> Seen<BTreeMap<String, Option<Timestamp>>> {
+        let expected = record.and_then(|record| record.expected.as_ref());
+        let places = expected.map_or(&[][..], |expected| &expected.backups);
+        if places.is_empty() {
+            return Seen::NotTaken("no place of backups is known".to_owned());
+        }
+        limited(self.limit, async {
+            let mut newest = BTreeMap::new();
+            for place in places {
+                let location = place.parse::<Location>().ok();
+                let Some(location) = location.filter(|it| it.scheme() == Scheme::S3) else {
+                    continue;
+                };
+                match self.s3.list_objects(&location).await {
+                    Ok(names) => newest.insert(place.clone(), newest_backup_at(&names)),
+                    Err(error) if error.condition == Condition::Denied => continue,
+                    Err(error) => return Err(error),
+                };
+            }
+            Ok(newest)
         })
         .await
     }

@@ -150,16 +150,13 @@ fn absent(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen>
                 ),
             )
         }
-        _ => absent_of_pod(node, network, none),
+        _ => brought(node, network),
     }
 }
 
-/// A pod of the network was to write it.
-fn absent_of_pod(
-    node: &Node<'_>,
-    network: &ExpectedNetwork,
-    none: impl Fn(&str) -> String,
-) -> Result<Verdict, Unseen> {
+/// There is none that a DaemonSet should have written.
+fn brought(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen> {
+    let none = |who: &str| format!("there is no configuration in {DIRECTORY}: {who}");
     stage::done(node, Phase::Services)?;
     let (who, pod) = match of_word(&network.name) {
         Some(known) => (

@@ -228,3 +228,16 @@ fn a_line_that_name_servers_contradict_fails_and_one_that_only_pins_warns() {
     survey.names = Seen::default();
     proves("dns.hosts-file", &survey, Status::Ok, "2 names");
 }
+
+#[test]
+fn what_root_is_denied_outside_of_the_machine_does_not_ask_for_root() {
+    let mut survey = tree(&[]);
+    survey.names = Seen::Denied("refused".to_owned());
+    for (by_root, words) in [
+        (true, "not allowed: refused"),
+        (false, "needs root: refused"),
+    ] {
+        survey.by_root = by_root;
+        proves("dns.names", &survey, Status::Skip, words);
+    }
+}

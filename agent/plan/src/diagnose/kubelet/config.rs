@@ -34,10 +34,16 @@ const fn gone(flag: &'static str, since: u32, instead: &'static str) -> Gone {
     }
 }
 
-/// Of the change logs of Kubernetes; only what a cluster spec of kops ever set.
+/// Of the change logs of Kubernetes up to 1.35, read in November 2026; only what a cluster spec of kops ever set.
 const GONE: &[Gone] = &[
     gone("cadvisor-port", 12, "nothing takes its place"),
     gone("allow-privileged", 15, "the API server alone decides it"),
+    gone("containerized", 16, "nothing takes its place"),
+    gone(
+        "non-masquerade-cidr",
+        24,
+        "the ip-masq-agent, or the pod network's own configuration",
+    ),
     gone(
         "network-plugin",
         24,
@@ -76,9 +82,24 @@ const GONE: &[Gone] = &[
     ),
     gone("dynamic-config-dir", 24, "nothing takes its place"),
     gone(
+        "experimental-kernel-memcg-notification",
+        25,
+        "kernelMemcgNotification of its configuration",
+    ),
+    gone(
         "container-runtime",
         27,
         "container-runtime-endpoint alone says it",
+    ),
+    gone("master-service-namespace", 27, "nothing takes its place"),
+    gone("keep-terminated-pod-volumes", 31, "nothing takes its place"),
+    gone("iptables-masquerade-bit", 31, "nothing takes its place"),
+    gone("iptables-drop-bit", 31, "nothing takes its place"),
+    gone("cloud-config", 34, "the cloud controller reads it instead"),
+    gone(
+        "pod-infra-container-image",
+        35,
+        "the container runtime's configuration names the image",
     ),
     Gone {
         flag: "cloud-provider",

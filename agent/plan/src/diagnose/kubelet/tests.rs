@@ -141,6 +141,16 @@ fn flags_that_are_gone_are_told_by_version() {
         ("--container-runtime=remote", "1.27.1", Status::Fail),
         ("--container-runtime=remote", "1.26.1", Status::Ok),
         ("--cloud-provider=aws", "1.27.0", Status::Fail),
+        ("--non-masquerade-cidr=10.0.0.0/8", "1.24.0", Status::Fail),
+        (
+            "--keep-terminated-pod-volumes=false",
+            "1.31.0",
+            Status::Fail,
+        ),
+        ("--cloud-config=/etc/cloud.conf", "1.33.5", Status::Ok),
+        ("--cloud-config=/etc/cloud.conf", "1.34.0", Status::Fail),
+        ("--pod-infra-container-image=p:1", "1.34.2", Status::Ok),
+        ("--pod-infra-container-image=p:1", "1.35.0", Status::Fail),
         ("--cloud-provider=external", "1.27.0", Status::Ok),
         ("--allow-privileged=true", "1.15.0", Status::Fail),
     ] {

@@ -171,6 +171,7 @@ fn the_agent_starts_with_the_machine_and_kubelet_waits_for_volumes() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is one story")]
 fn files_of_the_boot_are_there_whole_and_roots() {
     const PATH: &str = "/etc/sysconfig/kubelet";
     let steps = [
@@ -261,7 +262,8 @@ fn logind_must_allow_what_kubelet_asks_for() {
         "/etc/systemd/logind.conf.d/99-kubelet.conf",
         "[Login]\nInhibitDelayMaxSec=1min 30s\n",
     );
-    let cases: [Told<'_>; 5] = [
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Files<'_>, Status, &str); 5] = [
         (
             &[KUBELET, MAIN],
             Status::Warn,
