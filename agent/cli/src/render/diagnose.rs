@@ -59,10 +59,12 @@ fn skipped_text(text: &mut String, report: &Report) {
 fn verdict(report: &Report) -> String {
     match (report.status(), report.findings().next()) {
         (Status::Fail, Some(first)) => format!("first mend {}", first.check.id),
-        (Status::Warn, Some(first)) => format!("nothing is broken, see {}", first.check.id),
+        (Status::Warn, Some(first)) => format!("no check failed, see {}", first.check.id),
         (Status::Error, _) => "no check failed, and some could not be made".to_owned(),
-        (Status::Skip, _) => "nothing could be checked".to_owned(),
-        _ => "nothing is wrong".to_owned(),
+        (Status::Skip, _) => {
+            "this says nothing of the node, for next to nothing was looked at".to_owned()
+        }
+        _ => "no check found anything wrong".to_owned(),
     }
 }
 
