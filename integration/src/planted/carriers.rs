@@ -21,6 +21,8 @@ pub fn carried(planted: &Planted) -> Vec<Planted> {
         all.extend([
             ("in JSON in JSON", in_json(&in_json(text))),
             ("in a journal", lines(text, journal)),
+            // journalctl puts an entry of several lines below its first.
+            ("in one entry of a journal", hanging(text, journal)),
         ]);
     }
     all.into_iter()
@@ -29,6 +31,16 @@ pub fn carried(planted: &Planted) -> Vec<Planted> {
             text,
             ..planted.clone()
         })
+        .collect()
+}
+
+/// The first line behind a margin, and the others as far in.
+fn hanging(text: &str, margin: &str) -> String {
+    let blank = " ".repeat(margin.len());
+    let margins = std::iter::once(margin).chain(std::iter::repeat(blank.as_str()));
+    let lines = text.lines().zip(margins);
+    lines
+        .map(|(line, margin)| format!("{margin}{line}\n"))
         .collect()
 }
 

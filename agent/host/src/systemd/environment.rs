@@ -49,7 +49,7 @@ fn of_process(bytes: &[u8]) -> BTreeMap<String, String> {
 fn of_unit(service: &Properties) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if let Some(Variant::Array(set)) = service.get("Environment").map(|value| &**value) {
-        found.extend(set.iter().filter_map(|value| assigned(&text_of(value))));
+        found.extend(set.iter().filter_map(|value| assigned(text_of(value))));
     }
     if let Some(Variant::Array(files)) = service.get("EnvironmentFiles").map(|value| &**value) {
         for file in files.iter() {

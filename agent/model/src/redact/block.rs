@@ -26,6 +26,7 @@ pub(super) fn length_of_block(bytes: &[u8], column: Column) -> usize {
         let said = line.trim_ascii_end();
         // The first is what remains of the header's own line.
         let blank = number == 0
+            || said.is_empty()
             || column
                 .margin
                 .length_in(said)

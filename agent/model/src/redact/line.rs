@@ -14,14 +14,16 @@ pub(super) enum Margin {
     Sign,
     /// The number of the line, and a `|`.
     Number,
-    /// Whatever ends with the number of a process in brackets.
-    Journal,
+    /// Whatever ends with the number of a process in brackets, and as many blanks before further lines of one entry.
+    Journal {
+        width: usize,
+    },
 }
 
 impl Margin {
     pub(super) fn of(line: &[u8]) -> (Self, usize) {
-        if let Some(length) = Self::Journal.length_in(line) {
-            return (Self::Journal, length);
+        if let Some(width) = length_before_message(line) {
+            return (Self::Journal { width }, width);
         }
         if let Some(length) = Self::Number.length_in(line) {
             return (Self::Number, length);
@@ -45,14 +47,19 @@ impl Margin {
                 let bar = number + run(&line[number..], |b| b == b' ');
                 (number > blank && line.get(bar) == Some(&b'|')).then_some(bar + 1)
             }
-            Self::Journal => {
-                let near = &line[..line.len().min(WIDEST_MARGIN)];
-                near.windows(3)
-                    .position(|three| three == b"]: ")
-                    .map(|at| at + 3)
+            Self::Journal { width } => {
+                let hangs = blanks(line) >= width;
+                length_before_message(line).or_else(|| hangs.then_some(width))
             }
         }
     }
+}
+
+/// How long what a journal puts before a message is.
+fn length_before_message(line: &[u8]) -> Option<usize> {
+    let near = &line[..line.len().min(WIDEST_MARGIN)];
+    let at = near.windows(3).position(|three| three == b"]: ")?;
+    Some(at + 3)
 }
 
 pub(super) fn blanks(bytes: &[u8]) -> usize {

@@ -27,7 +27,6 @@ fn assert_told(cases: &[(&str, &str, Status, &str)]) {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "it is one table")]
 fn each_mistake_in_the_meaning_of_the_configuration_is_told() {
     use Status::{Fail, Ok, Warn};
     assert_told(&[

@@ -171,7 +171,6 @@ fn the_agent_starts_with_the_machine_and_kubelet_waits_for_volumes() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "it is one story")]
 fn files_of_the_boot_are_there_whole_and_roots() {
     const PATH: &str = "/etc/sysconfig/kubelet";
     let steps = [
@@ -240,9 +239,6 @@ fn files_of_a_boot_that_wrote_none_are_not_missed() {
     );
     proves("files.written", &tree(&[]), Status::Skip, "no boot");
 }
-
-/// Files of a tree by path, what is told of it, and words of that.
-type Told<'a> = (&'a [(&'a str, &'a str)], Status, &'a str);
 
 #[test]
 fn logind_must_allow_what_kubelet_asks_for() {
