@@ -64,7 +64,7 @@ fn diagnosed(machine: &Container) -> (Value, f64, u64) {
     )
 }
 
-/// The findings in their order, each with its note.
+/// The findings in their order, each with its note, without what the lab lacks.
 fn findings(report: &Value) -> Vec<(String, String)> {
     let checks = report["checks"].as_array().cloned().unwrap_or_default();
     let found = report["findings"].as_array().cloned().unwrap_or_default();
@@ -72,6 +72,7 @@ fn findings(report: &Value) -> Vec<(String, String)> {
         let check = checks.iter().find(|check| check["id"] == *id)?;
         Some((id.as_str()?.to_owned(), check["note"].to_string()))
     });
+    let noted = noted.filter(|(id, _)| !OF_THE_LAB.contains(&id.as_str()));
     noted.collect()
 }
 
@@ -91,10 +92,6 @@ fn diagnosed_when_ready_and_when_broken() {
     let schema = Schema::of(schema).expect("it is a schema");
     assert_eq!(schema.check(&report), Ok(()));
     let alarms = findings(&report);
-    let alarms: Vec<_> = alarms
-        .iter()
-        .filter(|(id, _)| !OF_THE_LAB.contains(&id.as_str()))
-        .collect();
     assert!(alarms.is_empty(), "{alarms:#?}");
     let broken = report["checks"].as_array().into_iter().flatten();
     let broken = broken.filter(|check| check["status"] == "error");
@@ -136,7 +133,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "mv /etc/cni/net.d/10-quake-agent.conflist /root/",
         "mv /root/10-quake-agent.conflist /etc/cni/net.d/",
-        "cni.config",
+        "files.written",
     ),
 ];
 
