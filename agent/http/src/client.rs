@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
 use http::{Method, Request};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::fmt;
@@ -101,6 +101,13 @@ impl Client {
         RequestBuilder::new(self.clone(), Method::PUT, url)
     }
 
+    /// A request to make something of `body`, of this content type, at `url`.
+    pub fn post(&self, url: &str, content_type: &str, body: Vec<u8>) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), Method::POST, url)
+            .header("content-type", content_type)
+            .body(body)
+    }
+
     /// The same client under other limits. Its connections are shared where they may take as long to open.
     #[must_use]
     pub fn limited(&self, limits: Limits) -> Self {
@@ -177,6 +184,11 @@ where
 /// A body of nothing.
 pub(crate) fn no_body() -> RequestBody {
     into_body(Empty::new())
+}
+
+/// A body that is wholly here.
+pub(crate) fn whole_body(bytes: Bytes) -> RequestBody {
+    into_body(Full::new(bytes))
 }
 
 fn pool_of(connector: Connector) -> legacy::Client<Connector, RequestBody> {

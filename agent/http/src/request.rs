@@ -1,11 +1,12 @@
-//! A request without a body in the making, and how redirects are followed.
+//! A request in the making, and how redirects are followed.
 
 use super::body::AnswerBody;
-use super::client::{Client, USER_AGENT, no_body};
+use super::client::{Client, USER_AGENT, no_body, whole_body};
 use super::failure::HttpFailure;
 use super::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use http::header::{
     ACCEPT, AUTHORIZATION, COOKIE, HeaderName, LOCATION, PROXY_AUTHORIZATION, USER_AGENT as AGENT,
 };
@@ -20,6 +21,7 @@ pub struct RequestBuilder {
     method: Method,
     target: Result<Url, HttpFailure>,
     headers: HeaderMap,
+    body: Option<Bytes>,
 }
 
 impl RequestBuilder {
@@ -40,7 +42,14 @@ impl RequestBuilder {
             method,
             target,
             headers,
+            body: None,
         }
+    }
+
+    /// Sets the body.
+    pub(crate) fn body(mut self, body: Vec<u8>) -> Self {
+        self.body = Some(body.into());
+        self
     }
 
     /// Sets a header. One that cannot be sent makes the request fail.
@@ -65,9 +74,10 @@ impl RequestBuilder {
     /// Returns why no answer came.
     pub async fn send(self) -> Result<Response, HttpFailure> {
         let (mut url, mut method, mut headers) = (self.target?, self.method, self.headers);
+        let mut body = self.body;
         let ends = self.client.limits().ends();
         for _ in 0..=self.client.redirects() {
-            let mut request = http::Request::new(no_body());
+            let mut request = http::Request::new(body.clone().map_or_else(no_body, whole_body));
             *request.method_mut() = method.clone();
             *request.uri_mut() = url.as_str().parse().map_err(HttpFailure::request)?;
             *request.headers_mut() = headers.clone();
@@ -80,7 +90,7 @@ impl RequestBuilder {
                 return Ok(Response::of(answer));
             };
             if answer.status() == StatusCode::SEE_OTHER {
-                method = Method::GET;
+                (method, body) = (Method::GET, None);
             }
             if next.origin() != url.origin() {
                 for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
