@@ -7,6 +7,7 @@ pub(crate) mod generate;
 pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod seed;
+pub(crate) mod signals;
 mod standing;
 pub(crate) mod store;
 mod timeline;
@@ -20,6 +21,7 @@ pub(crate) use volumes::{
     VolumesArguments,
 };
 
+use self::signals::SignalArguments;
 use crate::parts::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -236,6 +238,8 @@ pub(crate) struct BootArguments {
     /// Leave no report of the boot in the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
     #[arg(long)]
     pub(crate) no_boot_report: bool,
+    #[command(flatten)]
+    pub(crate) signals: SignalArguments,
 }
 
 #[derive(Debug, Clone, Args)]

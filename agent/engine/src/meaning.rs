@@ -14,6 +14,7 @@ pub(crate) enum Attempted {
     ReadConfiguration,
     ReadCredential,
     WriteReport,
+    Signal,
     FetchAsset,
     UseStore,
     UseFile,
@@ -80,6 +81,11 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,
+        },
+        Attempted::Signal => match condition {
+            Condition::Denied => Code::BootSignalDenied,
+            Condition::Missing | Condition::Malformed => Code::BootSignalUnplaced,
+            _ => Code::BootSignalFailed,
         },
         Attempted::FetchAsset | Attempted::UseStore => asset(condition),
         Attempted::UseImage => match condition {

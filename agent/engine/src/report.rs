@@ -8,6 +8,7 @@ use crate::boot::Verdict;
 use crate::context::{Context, stop_signal};
 use crate::emit::Emitter;
 use crate::meaning::{Attempted, fault_of};
+use crate::note::Note;
 use crate::request::Request;
 use crate::retry::millis;
 use quake_model::boot_report::CONTENT_TYPE;
@@ -16,7 +17,6 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::outward::Outward;
 use quake_model::phase::Phase;
 use quake_model::ports::{Host, Object};
-use quake_model::step::WriteFile;
 use quake_plan::boot_report::{report, to_json};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -26,10 +26,7 @@ use tokio::time::{Instant, timeout};
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Where it is remembered that a report was refused, and for which object.
-const NOTE: &str = "/var/lib/quake-agent/boot-report-denied";
-
-/// The longest note that is read: it is one location.
-const NOTE_BYTES: u64 = 4096;
+const NOTE: Note = Note("/var/lib/quake-agent/boot-report-denied");
 
 /// Leaves the report of the boot that ended with `verdict`, and emits what came of it. `agent_digest` is the digest over
 /// this binary, where it could be read.
@@ -99,24 +96,7 @@ impl<H: Host> Context<'_, H> {
                 Err(Fault::new(Code::BootReportFailed, summary))
             }
         };
-        let noted = self.read_note().await;
-        match written {
-            Ok(()) => {
-                // So that a permission that is taken away again is told again.
-                if noted.is_some_and(|noted| !noted.is_empty()) {
-                    self.write_note("").await;
-                }
-                Ok(())
-            }
-            Err(fault) if fault.class() == Class::Denied => {
-                let known = noted == Some(location.to_string());
-                if !known {
-                    self.write_note(&location.to_string()).await;
-                }
-                Err((fault, known))
-            }
-            Err(fault) => Err((fault, false)),
-        }
+        NOTE.judge(self.host, &location.to_string(), written).await
     }
 
     /// Tries as long as the store hiccups. A refusal is final: a role that is only late has a grace in the boot itself.
@@ -133,21 +113,6 @@ impl<H: Host> Context<'_, H> {
             }
         };
         self.retry(&wait, attempt).await?
-    }
-
-    async fn read_note(&self) -> Option<String> {
-        let looked = self.host.look_file(NOTE, NOTE_BYTES).await.ok()??;
-        let text = String::from_utf8(looked.contents?).ok()?;
-        Some(text.trim().to_owned())
-    }
-
-    /// Notes a refusal. Where it cannot be noted, the next boot warns once more.
-    async fn write_note(&self, location: &str) {
-        let text = format!("{location}\n").trim_start().to_owned();
-        let _ = self
-            .host
-            .write_file(&WriteFile::plain(NOTE, 0o644, text))
-            .await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Effects of quake-agent: EC2, IMDS, S3, disks, files, systemd, netlink. Each method is one
 //! attempt with a typed error; nothing here retries, sleeps, plans or reports.
 
+pub mod api_server;
 pub mod aws;
 pub mod bundle;
 pub mod clock;

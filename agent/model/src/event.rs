@@ -163,10 +163,8 @@ pub enum Event {
         /// The counts.
         calls: BTreeMap<String, u64>,
     },
-    /// Terminal: the node is ready. Nothing of the boot follows; only what is noticed of the ready node later:
-    /// [`Event::ConditionLost`], [`Event::ConditionRegained`] and [`Event::DriftChanged`].
     /// Terminal: the node is ready. Nothing of the boot follows; only what is noticed of the ready node later,
-    /// [`Event::ConditionLost`] and [`Event::ConditionRegained`], and what is told to the outside.
+    /// [`Event::ConditionLost`], [`Event::ConditionRegained`] and [`Event::DriftChanged`], and what is told to the outside.
     BootReady {
         /// How many steps changed something.
         changed: usize,
@@ -226,6 +224,13 @@ pub enum Event {
         /// Whether an earlier boot of this instance said the same already, so that it is no news.
         known: bool,
     },
+    /// The outside was deliberately not told how the boot ended, though an operator asked for it.
+    Withheld {
+        /// What.
+        what: Outward,
+        /// Why.
+        why: String,
+    },
     /// A kind written by a newer agent.
     #[serde(other)]
     Unknown,
@@ -250,7 +255,10 @@ impl Event {
 
     /// Whether it is of what is told to the outside, which follows the end of a boot and is no part of it.
     pub fn is_told_outside(&self) -> bool {
-        matches!(self, Self::Told { .. } | Self::NotTold { .. })
+        matches!(
+            self,
+            Self::Told { .. } | Self::NotTold { .. } | Self::Withheld { .. }
+        )
     }
 
     /// Whether a slow reader may miss it.

@@ -2,7 +2,7 @@
 //! `quake-agent iam policy` prints and the remedies of denied calls are both written from it.
 //!
 //! Nothing is here that the agent does not call. Facts of AWS are from its service authorization reference
-//! (pages of EC2 and S3) and its guide to IAM, as read in 2026-11:
+//! (pages of EC2, EC2 Auto Scaling and S3) and its guide to IAM, as read in 2026-11:
 //! - `ec2:DescribeInstances` and `ec2:DescribeVolumes` know no resources and no tags: only `*`.
 //! - `ec2:AttachVolume` is judged twice, by the volume and by the instance, and each must be allowed;
 //!   `ec2:ModifyInstanceAttribute` by the instance, and by the volume where one is named. All know
@@ -11,6 +11,8 @@
 //! - `ec2:CreateTags` and `ec2:DeleteTags` know `aws:TagKeys` and, for a volume, `aws:ResourceTag/<key>`.
 //!   `ForAllValues` also holds when a request names no keys, and a `DeleteTags` without keys removes every tag;
 //!   hence `Null`, as the guide advises.
+//! - `autoscaling:DescribeAutoScalingInstances` knows no resources; `autoscaling:SetInstanceHealth` and
+//!   `autoscaling:CompleteLifecycleAction` are judged by the group and know its tags.
 //! - `s3:ListBucket` is judged by the bucket and knows `s3:prefix`. Who may not list is told 403 and not 404 of
 //!   an object that is not there, and S3 judges that by the object's key as if it were the prefix; so whoever may
 //!   read a path may also list it, or an optional object that is absent would look like a refusal. (The guide
@@ -21,7 +23,7 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::GRANTS;
+pub use table::{GRANTS, SIGNAL_GRANTS};
 
 /// The tags the agent and its operators may write and remove, as a pattern of IAM.
 pub const OWN_TAGS: &str = "quake.io/*";
@@ -46,6 +48,8 @@ pub enum Reach {
     Cluster(&'static [&'static str]),
     /// The same, and of their tags only [`OWN_TAGS`].
     OwnTags(&'static [&'static str]),
+    /// Auto Scaling groups that carry a tag of the cluster.
+    Groups,
     /// Objects at these paths below the cluster's folder in the state store; `*` stands for any characters.
     Objects(&'static [&'static str]),
     /// Names of objects at these paths.
@@ -72,7 +76,7 @@ impl Grant {
     pub fn paths(&self) -> &'static [&'static str] {
         match self.reach {
             Reach::Objects(paths) | Reach::Names(paths) => paths,
-            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) => &[],
+            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => &[],
         }
     }
 }
@@ -85,9 +89,9 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
         .filter(|(_, character)| *character == '/')
         .map(|(at, _)| &key[at + 1..]);
     let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
-    GRANTS.iter().find(|grant| {
+    GRANTS.iter().chain(SIGNAL_GRANTS).find(|grant| {
         let reached = match grant.reach {
-            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) => true,
+            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => true,
             Reach::Objects(paths) | Reach::Names(paths) => paths
                 .iter()
                 .any(|path| tails.iter().any(|tail| is_like(tail, path))),

@@ -21,6 +21,7 @@ pub mod phase;
 pub mod ports;
 pub mod record;
 pub mod redact;
+pub mod signal;
 pub mod spec;
 pub mod step;
 pub mod time;

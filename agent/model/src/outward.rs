@@ -9,6 +9,14 @@ use std::fmt;
 pub enum Outward {
     /// The boot's report, to the cluster's state store.
     BootReport,
+    /// The end of the boot as an event of the Node object, to the API server.
+    NodeEvent,
+    /// That the instance is unhealthy, to its Auto Scaling group.
+    Unhealthy,
+    /// That a launch goes on, to the lifecycle hook it waits at.
+    HookContinue,
+    /// That a launch is abandoned, to the lifecycle hook it waits at.
+    HookAbandon,
     /// Something that only a newer agent tells.
     #[serde(other)]
     Unknown,
@@ -19,6 +27,10 @@ impl Outward {
     pub fn name(self) -> &'static str {
         match self {
             Self::BootReport => "boot-report",
+            Self::NodeEvent => "node-event",
+            Self::Unhealthy => "unhealthy",
+            Self::HookContinue => "hook-continue",
+            Self::HookAbandon => "hook-abandon",
             Self::Unknown => "unknown",
         }
     }
@@ -38,7 +50,15 @@ mod tests {
     fn what_a_newer_agent_tells_reads_as_unknown() {
         let read: Result<Outward, _> = serde_json::from_str("\"carrier-pigeon\"");
         assert_eq!(read.ok(), Some(Outward::Unknown));
-        let text = serde_json::to_string(&Outward::BootReport).expect("it serialises");
-        assert_eq!(text, format!("\"{}\"", Outward::BootReport));
+        for told in [
+            Outward::BootReport,
+            Outward::NodeEvent,
+            Outward::Unhealthy,
+            Outward::HookContinue,
+            Outward::HookAbandon,
+        ] {
+            let text = serde_json::to_string(&told).expect("it serialises");
+            assert_eq!(text, format!("\"{told}\""));
+        }
     }
 }

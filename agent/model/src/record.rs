@@ -196,6 +196,7 @@ impl Record {
             | Event::AssetFetched(_)
             | Event::ReadAhead { .. }
             | Event::Told { .. }
+            | Event::Withheld { .. }
             | Event::ConditionLost { .. }
             | Event::ConditionRegained { .. }
             | Event::DriftChanged { .. }

@@ -1,7 +1,7 @@
 //! The IAM policy of a role: the rows of the table of actions that concern it, for one cluster and its state
 //! store.
 
-use quake_model::iam::{Caller, GRANTS, Grant, Reach, Statement, partition_of};
+use quake_model::iam::{Caller, GRANTS, Grant, Reach, SIGNAL_GRANTS, Statement, partition_of};
 use quake_model::location::{Location, Scheme};
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct Request {
     pub account: Option<String>,
     /// The partition of all ARNs; the region's when absent.
     pub partition: Option<String>,
+    /// Whether the node also signals its Auto Scaling group.
+    pub with_signals: bool,
 }
 
 /// Why there is no policy for a request.
@@ -59,8 +61,10 @@ pub struct Policy {
 pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     check(request)?;
     let scope = Scope::of(request);
+    let signals = request.with_signals.then_some(SIGNAL_GRANTS);
     let rows = GRANTS
         .iter()
+        .chain(signals.unwrap_or_default())
         .filter(|grant| grant.callers.contains(&request.caller));
     Ok(Policy {
         version: "2012-10-17",
@@ -101,6 +105,13 @@ impl<'a> Scope<'a> {
                     format!("arn:{partition}:ec2:{region}:{}:{kind}/*", self.account)
                 };
                 (kinds.iter().map(arn).collect(), Vec::new())
+            }
+            Reach::Groups => {
+                let (partition, region, account) = (self.partition, self.region, self.account);
+                let group = format!(
+                    "arn:{partition}:autoscaling:{region}:{account}:autoScalingGroup:*:autoScalingGroupName/*"
+                );
+                (vec![group], Vec::new())
             }
             Reach::Objects(paths) => {
                 let arn = |path| format!("{bucket}/{}", below(path));
@@ -169,6 +180,7 @@ mod tests {
             region: None,
             account: None,
             partition: None,
+            with_signals: false,
         }
     }
 

@@ -22,6 +22,7 @@ pub mod owned;
 pub mod ready;
 pub mod release;
 pub mod services;
+pub mod signal;
 pub mod standing;
 pub mod storage;
 pub mod timeline;

@@ -3,8 +3,10 @@
 //!
 //! A check returns the first promise that was broken, in words.
 
+mod signals;
 mod volumes;
 
+pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};
 
 use quake_model::facts::{EntryKind, Owner, Placed};

@@ -44,6 +44,27 @@ pub struct Region {
     pub images: BTreeSet<Digest>,
     /// The operating system.
     pub os: OsFacts,
+    /// The Auto Scaling group of the cluster's nodes, where there is one.
+    #[serde(default)]
+    pub group: Option<GroupState>,
+    /// Events that the API server took, by their names, as JSON.
+    #[serde(default)]
+    pub node_events: BTreeMap<String, String>,
+}
+
+/// An Auto Scaling group.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GroupState {
+    /// Its name.
+    pub name: String,
+    /// Its instances.
+    pub members: BTreeSet<String>,
+    /// Those that it was told are unhealthy.
+    pub unhealthy: BTreeSet<String>,
+    /// The hooks at which each instance waits.
+    pub waiting: BTreeMap<String, BTreeSet<String>>,
+    /// Launches that went on, as `hook=result`.
+    pub completed: Vec<String>,
 }
 
 impl Region {
@@ -82,6 +103,8 @@ impl Region {
                 version: "12".to_owned(),
                 like: Vec::new(),
             },
+            group: None,
+            node_events: BTreeMap::new(),
         }
     }
 

@@ -3,9 +3,11 @@
 use quake_model::digest::Digest;
 use quake_model::location::Location;
 use quake_model::ports::{Cloud, Disks};
+use quake_model::redact::Secret;
+use quake_model::signal::{ApiAccess, NodeEvent};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::time::Timestamp;
-use quake_testkit::region::{EtcdSlot, Region, example_instance};
+use quake_testkit::region::{EtcdSlot, GroupState, Region, example_instance};
 use quake_testkit::{SimHost, Timing, contract};
 
 fn host() -> SimHost {
@@ -90,4 +92,45 @@ async fn the_simulated_disks_keep_the_contract() {
     let devices = host.list_devices().await.expect("they are listed");
     let ended = contract::disks(&host, &devices[0], "/mnt/contract").await;
     assert_eq!(ended, Ok(()));
+}
+
+#[tokio::test]
+async fn the_simulated_signals_keep_the_contract() {
+    let host = host();
+    let hook = "launch".parse().expect("a literal");
+    host.change(|region| {
+        region.group = Some(GroupState {
+            name: "nodes.contract.example".to_owned(),
+            members: [ME.to_owned()].into(),
+            waiting: [(ME.to_owned(), ["launch".to_owned()].into())].into(),
+            ..GroupState::default()
+        });
+    });
+    let waiting = contract::Waiting {
+        instance: ME,
+        group: "nodes.contract.example",
+        hook: &hook,
+        alone: "i-0b",
+    };
+    assert_eq!(contract::signals(&host, &waiting).await, Ok(()));
+    let group = host.region().group.expect("it is there");
+    assert_eq!(group.completed, ["launch=ABANDON"]);
+}
+
+#[tokio::test]
+async fn the_simulated_api_server_keeps_the_contract() {
+    let access = ApiAccess {
+        server: "http://127.0.0.1:8080".to_owned(),
+        authorities: Vec::new(),
+        certificate: Vec::new(),
+        key: Secret::new(Vec::new()),
+    };
+    let event = NodeEvent {
+        name: "n.1".to_owned(),
+        namespace: "default".to_owned(),
+        json: b"{}".to_vec(),
+    };
+    let host = host();
+    assert_eq!(contract::node_events(&host, &access, &event).await, Ok(()));
+    assert_eq!(host.region().node_events.len(), 1);
 }

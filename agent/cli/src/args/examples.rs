@@ -4,6 +4,7 @@
 pub(crate) const BOOT: &str = "\
 Examples:
   quake-agent boot
+  quake-agent boot --on-fatal abandon:launch,set-unhealthy --on-ready continue:launch --node-event
   quake-agent boot --deadline 20m --accept-empty main/a # etcd begins anew on a volume that is empty
   quake-agent boot --kube-env kube_env.yaml --root /tmp/node --assets stub --exit-when-ready \\
       --simulate metadata,cloud,disks,kernel,units,probes --stand-in-credentials";
@@ -47,7 +48,8 @@ pub(crate) const IAM: &str = "\
 Examples:
   quake-agent iam policy --role control-plane --cluster c.example.com --state-store s3://state-store
   quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store \\
-      --region eu-west-1 --account 123456789012 > policy.json";
+      --region eu-west-1 --account 123456789012 > policy.json
+  quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store --with-signals";
 
 pub(crate) const VOLUMES: &str = "\
 Examples:

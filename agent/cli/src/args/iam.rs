@@ -59,4 +59,7 @@ pub(crate) struct PolicyArguments {
     /// The partition of all ARNs [default: the region's, else aws]
     #[arg(long, value_name = "PARTITION")]
     pub(crate) partition: Option<String>,
+    /// Add what a node needs that signals its Auto Scaling group (boot --on-fatal, --on-ready)
+    #[arg(long)]
+    pub(crate) with_signals: bool,
 }

@@ -6,6 +6,7 @@ use crate::args::BootArguments;
 use crate::host::{NodeHost, Wiring};
 use crate::parts::Part;
 use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_model::signal::Asked;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         root,
         record: arguments.run.record,
         report: reports(arguments)?,
+        signals: signals(arguments)?,
         exit_when_ready: arguments.run.exit_when_ready,
         output: arguments.run.output,
         is_machine,
@@ -88,6 +90,12 @@ fn reports(arguments: &BootArguments) -> Result<bool, u8> {
             "{REPORT_VARIABLE} is on or off, not {other:?}"
         ))),
     }
+}
+
+/// What else is told of the boot's end.
+fn signals(arguments: &BootArguments) -> Result<Asked, u8> {
+    let asked = arguments.signals.asked(|name| std::env::var(name).ok());
+    asked.map_err(|wrong| running::usage(&wrong.to_string()))
 }
 
 fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {

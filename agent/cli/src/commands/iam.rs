@@ -22,6 +22,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         region: arguments.region,
         account: arguments.account,
         partition: arguments.partition,
+        with_signals: arguments.with_signals,
     };
     let policy = match iam::policy(&request) {
         Ok(policy) => policy,
@@ -42,7 +43,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
 #[cfg(test)]
 mod tests {
     use crate::exit;
-    use quake_model::iam::{GRANTS, action_of};
+    use quake_model::iam::{GRANTS, SIGNAL_GRANTS, action_of};
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -67,7 +68,7 @@ mod tests {
             .filter(|line| !line.trim_start().starts_with("//"));
         let literals = lines.flat_map(|line| line.split('"').skip(1).step_by(2));
         let is_action = |literal: &&str| {
-            let verb = ["ec2:", "s3:"]
+            let verb = ["ec2:", "s3:", "autoscaling:"]
                 .iter()
                 .find_map(|service| literal.strip_prefix(service));
             verb.is_some_and(|verb| {
@@ -91,7 +92,8 @@ mod tests {
             .map(|file| std::fs::read_to_string(file).expect("a readable file"))
             .flat_map(|source| actions_in(&source))
             .collect();
-        let table = GRANTS.iter().flat_map(|grant| grant.actions.iter());
+        let rows = GRANTS.iter().chain(SIGNAL_GRANTS);
+        let table = rows.flat_map(|grant| grant.actions.iter());
         let table: BTreeSet<String> = table.map(|&action| action.to_owned()).collect();
         assert_eq!(
             called, table,

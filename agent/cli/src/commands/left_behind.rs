@@ -1,9 +1,11 @@
 //! What boots left behind: the status file of the running system, and the ledgers of the last boots.
 
 use quake_host::clock::{kernel_clock, kernel_start};
-use quake_host::sinks::{latest, ledger_of, read_ledger};
+use quake_host::sinks::{latest, ledger_of, ledgers, read_ledger};
+use quake_model::boot::BootId;
 use quake_model::event::Envelope;
-use quake_model::record::Record;
+use quake_model::record::{BootState, Record};
+use quake_model::time::Timestamp;
 use std::path::Path;
 
 /// Where the agent keeps its record as a file, below the root.
@@ -53,6 +55,24 @@ pub(crate) fn read_latest_boot(root: &Path) -> Option<(Record, Vec<Envelope>)> {
 pub(crate) fn read_boot(root: &Path, boot: &str) -> Option<(Record, Vec<Envelope>)> {
     let is_name = boot.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     is_name.then(|| fold(&ledger_of(&root.join(BOOTS), boot)))?
+}
+
+/// When the boots before `boot` ended in failure, as far as their ledgers are kept. One that ended without a word, such as by
+/// a crash, failed too.
+pub(crate) fn failures_before(root: &Path, boot: &BootId) -> Vec<Timestamp> {
+    let paths = ledgers(&root.join(BOOTS)).unwrap_or_default();
+    let records = paths
+        .iter()
+        .filter_map(|path| fold(path))
+        .map(|(record, _)| record);
+    let is_failure = |record: &Record| {
+        let ended_well = matches!(record.state, BootState::Ready | BootState::Stopped);
+        !ended_well && record.command == "boot" && record.boot.as_ref() != Some(boot)
+    };
+    records
+        .filter(is_failure)
+        .map(|record| record.updated)
+        .collect()
 }
 
 /// A ledger's events, folded as the agent itself does.
@@ -158,6 +178,32 @@ mod tests {
             assert_eq!(read, folded(&events), "{kept} events in the ledger");
             assert_eq!(read.state, BootState::Failed);
         }
+    }
+
+    #[test]
+    fn failed_boots_before_this_one_are_counted_and_so_are_those_that_crashed() {
+        let root = tempfile::tempdir().expect("a scratch folder");
+        assert_eq!(failures_before(root.path(), &failed_boot(9).0), []);
+        for minute in 0..3 {
+            let (boot, events) = failed_boot(minute);
+            let kept = if minute == 1 { 2 } else { events.len() };
+            write_ledger(root.path(), &boot, &events[..kept]);
+        }
+        let (stopped, mut events) = failed_boot(3);
+        events[3].event = Event::BootStopped {
+            fault: Fault::new(Code::BootInterrupted, "told to stop"),
+        };
+        write_ledger(root.path(), &stopped, &events);
+        let (current, _) = failed_boot(2);
+        let minutes: Vec<u64> = failures_before(root.path(), &current)
+            .into_iter()
+            .map(|at| (at.0 - 1_700_000_000_000) / 60_000)
+            .collect();
+        assert_eq!(
+            minutes,
+            [0, 1],
+            "the third is this one, the fourth was stopped"
+        );
     }
 
     #[test]

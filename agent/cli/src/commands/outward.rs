@@ -1,15 +1,25 @@
 //! What the outside is told once a boot has ended.
 
+use super::left_behind::failures_before;
 use super::running::Run;
-use quake_engine::{Emitter, Verdict, report_boot};
+use quake_engine::{Emitter, Signalled, Stop, Verdict, report_boot, signal_boot};
 use quake_model::digest::{Algorithm, Digest};
+use quake_model::signal::Asked;
 use std::io;
+use std::time::Duration;
 
 /// This process's own binary, even where its file was replaced meanwhile.
 const OWN_BINARY: &str = "/proc/self/exe";
 
-/// Tells the outside how the boot ended, as far as it was asked to.
-pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict) {
+/// How long the API server may take that a node's own boot did not wait for: it may come up after its first workers.
+const API_SERVER_DEADLINE: Duration = Duration::from_secs(600);
+
+/// How long it may take where nobody stays to wait for it.
+const PASSING_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Tells the outside how the boot ended, as far as it was asked to. The report is first: what follows may take the machine
+/// away.
+pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
     if run.report {
         let digest = own_digest().await.map(|digest| digest.to_string());
         let digest = digest.as_deref();
@@ -23,6 +33,37 @@ pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict) {
         ))
         .await;
     }
+    let asked = Asked {
+        node_event: run.signals.node_event && !stays(run, emitter),
+        ..run.signals.clone()
+    };
+    signal(run, emitter, &asked, PASSING_DEADLINE, stop).await;
+}
+
+/// Leaves the event of a node that is ready, while the agent stays with it.
+pub(super) async fn tell_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
+    let asked = Asked {
+        node_event: run.signals.node_event,
+        ..Asked::default()
+    };
+    signal(run, emitter, &asked, API_SERVER_DEADLINE, stop).await;
+}
+
+fn stays(run: &Run, emitter: &Emitter) -> bool {
+    emitter.record().is_ready() && !run.exit_when_ready
+}
+
+async fn signal(run: &Run, emitter: &Emitter, asked: &Asked, deadline: Duration, stop: Stop) {
+    if *asked == Asked::default() {
+        return;
+    }
+    let signalled = Signalled {
+        asked,
+        earlier: &failures_before(&run.root, &run.request.boot),
+        event_deadline: deadline,
+    };
+    // Boxed for the same reason as the report.
+    Box::pin(signal_boot(&run.host, emitter, signalled, stop)).await;
 }
 
 /// Digest over this binary; `None` where it cannot be read, which is no reason to tell nothing.

@@ -2,6 +2,7 @@
 
 use super::running::{self, Run};
 use super::{boot, rehearse};
+use crate::args::signals::SignalArguments;
 use crate::args::{BootArguments, OutputFormat, PlanArguments};
 use crate::exit;
 use crate::output;
@@ -28,6 +29,7 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
             simulate: Vec::new(),
             stand_in_credentials: false,
             no_boot_report: true,
+            signals: SignalArguments::default(),
         })
     } else {
         rehearse::prepare(arguments.rehearse, Acting::Plan).await

@@ -12,6 +12,7 @@ use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::ports::{Clock, Objects};
+use quake_model::signal;
 use quake_model::spec::{EtcdMember, NodeSpec};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
@@ -97,6 +98,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         root,
         record: run.record,
         report: arguments.boot_report,
+        signals: signal::Asked::default(),
         exit_when_ready: run.exit_when_ready,
         output: run.output,
         is_machine: false,

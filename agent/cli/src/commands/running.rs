@@ -20,6 +20,7 @@ use quake_model::fault::Class;
 use quake_model::phase::Phase;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
+use quake_model::signal::Asked;
 use quake_plan::dialect::kube_env::Document;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ pub(crate) struct Run {
     pub(crate) record: bool,
     /// Whether the boot's report is left in the state store.
     pub(crate) report: bool,
+    /// What else is told of its end.
+    pub(crate) signals: Asked,
     pub(crate) exit_when_ready: bool,
     pub(crate) output: OutputFormat,
     /// Whether this is the machine's own boot, which reports to journal, console and systemd.
@@ -72,7 +75,7 @@ pub(crate) async fn run(run: Run) -> u8 {
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
     let verdict = boot_reading_ahead(&run, &emitter, stop.clone()).await;
     // The verdict stands and systemd has it. The summary is told after this, for it is the last thing that is told.
-    outward::tell(&run, &emitter, &verdict).await;
+    outward::tell(&run, &emitter, &verdict, stop.clone()).await;
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -263,8 +266,10 @@ async fn wait_for_signal() -> &'static str {
 
 /// Stays with a node that is ready, until told to stop.
 async fn stay(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
+    let stop_telling = stop.clone();
     let looking = keep_looking(&run.host, emitter, &run.request, verdict, stop);
-    tokio::join!(settle(&run.host), looking);
+    let telling = outward::tell_api_server(run, emitter, stop_telling);
+    tokio::join!(settle(&run.host), looking, telling);
 }
 
 /// Brings what was fetched onto the disk, which nobody waits for: it is used from memory long before.

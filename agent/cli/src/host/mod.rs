@@ -10,7 +10,7 @@ use crate::args::AssetMode;
 use crate::parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore};
-use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
 use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
@@ -28,6 +28,7 @@ use std::sync::Arc;
 pub(crate) struct NodeHost {
     imds: Imds,
     ec2: Ec2,
+    autoscaling: AutoScaling,
     objects: StateStore,
     assets: AssetStore,
     images: RuntimeImages,
@@ -97,7 +98,8 @@ impl NodeHost {
         };
         Self {
             imds,
-            ec2: Ec2::new(aws),
+            ec2: Ec2::new(aws.clone()),
+            autoscaling: AutoScaling::new(aws),
             objects,
             assets: AssetStore::open(settings),
             images: RuntimeImages::new(),

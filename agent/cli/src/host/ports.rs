@@ -3,6 +3,7 @@
 use super::NodeHost;
 use crate::parts::Part;
 use quake_assets::ListedImage;
+use quake_host::api_server::post_node_event;
 use quake_model::digest::Digest;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FileFacts, FileStamp, FilesystemCheck, InsideFacts, InstanceFacts,
@@ -12,9 +13,10 @@ use quake_model::facts::{
 use quake_model::location::Location;
 use quake_model::ports::{
     AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, Images, InstanceQuery, Kernel,
-    Metadata, Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, UnitJob, Units,
-    VolumeQuery,
+    Metadata, Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, Signals, UnitJob,
+    Units, VolumeQuery,
 };
+use quake_model::signal::{ApiAccess, HookCompletion, NodeEvent};
 use quake_model::spec::{ArchivedImage, AssetSpec, ImageRuntime, ImageSpec};
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
@@ -312,6 +314,31 @@ impl Units for NodeHost {
 impl Probes for NodeHost {
     async fn probe(&self, url: &str) -> ProbeFacts {
         route!(self, Probes, probes.probe(url))
+    }
+}
+
+impl Signals for NodeHost {
+    async fn find_group(&self, instance: &str) -> Result<Option<String>, PortError> {
+        route!(self, Cloud, autoscaling.find_group(instance))
+    }
+
+    async fn set_unhealthy(&self, instance: &str) -> Result<(), PortError> {
+        route!(self, Cloud, autoscaling.set_unhealthy(instance))
+    }
+
+    async fn complete_hook(&self, completion: &HookCompletion) -> Result<(), PortError> {
+        route!(self, Cloud, autoscaling.complete_hook(completion))
+    }
+
+    async fn post_node_event(
+        &self,
+        access: &ApiAccess,
+        event: &NodeEvent,
+    ) -> Result<(), PortError> {
+        match self.simulates(Part::Probes) {
+            Some(simulated) => simulated.post_node_event(access, event).await,
+            None => post_node_event(access, event).await,
+        }
     }
 }
 

@@ -176,6 +176,7 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             count => format!("drift: {count} of the agent's files and units changed"),
         },
         Event::Told { what, to, .. } => format!("{what}: {to}"),
+        Event::Withheld { what, why } => format!("{what} withheld: {why}"),
         Event::NotTold {
             fault,
             known: false,

@@ -9,5 +9,6 @@ mod images;
 mod ready_node;
 mod reports;
 mod runbook;
+mod signals;
 mod units;
 mod volumes;

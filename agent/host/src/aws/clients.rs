@@ -37,6 +37,7 @@ struct Shared {
     calls: Calls,
     base: OnceCell<SdkConfig>,
     ec2: OnceCell<aws_sdk_ec2::Client>,
+    autoscaling: OnceCell<aws_sdk_autoscaling::Client>,
     s3: Mutex<HashMap<String, aws_sdk_s3::Client>>,
 }
 
@@ -51,6 +52,7 @@ impl Aws {
             calls,
             base: OnceCell::new(),
             ec2: OnceCell::new(),
+            autoscaling: OnceCell::new(),
             s3: Mutex::default(),
         }))
     }
@@ -90,6 +92,20 @@ impl Aws {
         client.await
     }
 
+    /// The client for Auto Scaling.
+    ///
+    /// # Errors
+    ///
+    /// As [`Aws::ec2`].
+    pub(super) async fn autoscaling(&self) -> Result<&aws_sdk_autoscaling::Client, PortError> {
+        let client = self.0.autoscaling.get_or_try_init(|| async {
+            let mut config = aws_sdk_autoscaling::config::Builder::from(self.base().await?);
+            config.set_endpoint_url(self.0.settings.autoscaling_endpoint.clone());
+            Ok(aws_sdk_autoscaling::Client::from_conf(config.build()))
+        });
+        client.await
+    }
+
     /// The client for buckets in `region`.
     ///
     /// # Errors
@@ -119,6 +135,7 @@ impl Aws {
         let settings = &self.0.settings;
         let set = match service {
             "ec2" => &settings.ec2_endpoint,
+            "autoscaling" => &settings.autoscaling_endpoint,
             _ => &settings.s3_endpoint,
         };
         let suffix = if region.starts_with("cn-") { ".cn" } else { "" };

@@ -1,5 +1,6 @@
-//! AWS: who may call, EC2, S3, and what their refusals mean.
+//! AWS: who may call, EC2, Auto Scaling, S3, and what their refusals mean.
 
+mod autoscaling;
 mod clients;
 mod connector;
 mod ec2;
@@ -11,6 +12,7 @@ mod refusal;
 mod s3;
 mod settings;
 
+pub use autoscaling::AutoScaling;
 pub use clients::Aws;
 pub use ec2::{DryRun, Ec2};
 pub use meter::Calls;

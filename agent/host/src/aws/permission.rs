@@ -64,7 +64,7 @@ fn in_policy(
     let statement = statements.first().map(written).unwrap_or_default();
     let sid = grant.sid;
     let tags = match grant.reach {
-        Reach::Cluster(_) | Reach::OwnTags(_) => format!(
+        Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => format!(
             "; with {sid} each must carry the tag KubernetesCluster={CLUSTER}, with {sid}Owned the tag kubernetes.io/cluster/{CLUSTER}=owned"
         ),
         Reach::Everything | Reach::Objects(_) | Reach::Names(_) => String::new(),

@@ -1,6 +1,6 @@
 //! Decides what an answer of AWS means. Pure: codes, statuses and instants in, a condition out.
 //!
-//! Codes are those of the EC2 and S3 API references' lists of errors (read 2026-11).
+//! Codes are those of the EC2, Auto Scaling and S3 API references' lists of errors (read 2026-11).
 
 use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
@@ -94,6 +94,10 @@ impl Refusal {
             "NoSuchBucket" => Condition::Unknown,
             "NoSuchKey" | "NoSuchVersion" => Condition::Missing,
             "VolumeInUse" => Condition::Conflict,
+            // Auto Scaling's word for whatever a request names and it does not have, such as `No active Lifecycle Action
+            // found with instance ID`. The requests of this agent are well-formed.
+            "ValidationError" => Condition::Missing,
+            "ResourceContention" => Condition::Throttled,
             "InvalidDevice.InUse" => Condition::Occupied,
             "InvalidParameterValue" if self.message.contains("already in use") => {
                 Condition::Occupied

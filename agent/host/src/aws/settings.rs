@@ -39,6 +39,8 @@ pub struct AwsSettings {
     pub region: Option<String>,
     /// The endpoint of EC2, if it is not AWS' own.
     pub ec2_endpoint: Option<String>,
+    /// The endpoint of Auto Scaling, if it is not AWS' own.
+    pub autoscaling_endpoint: Option<String>,
     /// The endpoint of S3, if it is not AWS' own; buckets are then named in the path.
     pub s3_endpoint: Option<String>,
     /// Whose credentials sign requests.
@@ -87,6 +89,8 @@ impl AwsSettings {
             surroundings,
             region: first(&["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"]),
             ec2_endpoint: first(&["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]).map(with_scheme),
+            autoscaling_endpoint: first(&["AWS_ENDPOINT_URL_AUTO_SCALING", "AWS_ENDPOINT_URL"])
+                .map(with_scheme),
             s3_endpoint: first(&["AWS_ENDPOINT_URL_S3", "S3_ENDPOINT", "AWS_ENDPOINT_URL"])
                 .map(with_scheme),
             credentials,

@@ -176,7 +176,7 @@ impl<W: Write + Send> Console<W> {
             }
             Event::ConditionRegained { .. } => self.change(&said),
             // What the outside was told comes after the verdict, which is to be the last line.
-            Event::Told { .. } | Event::NotTold { .. } => Ok(()),
+            Event::Told { .. } | Event::NotTold { .. } | Event::Withheld { .. } => Ok(()),
             _ => Ok(()),
         }
     }

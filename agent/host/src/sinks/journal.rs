@@ -142,6 +142,7 @@ fn kind_of(event: &Event) -> Kind {
         ),
         Event::DriftChanged { .. } => ("drift-changed", "4edecb56cb4b46f39e346b5eb903ec72", "4"),
         Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
+        Event::Withheld { .. } => ("withheld", "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8", "5"),
         Event::NotTold { known: false, .. } => {
             ("not-told", "ca13ca37104d434d9770630e13c9b51b", "4")
         }

@@ -114,6 +114,7 @@ fn is_important(event: &Event) -> bool {
         | Event::ConditionRegained { .. }
         | Event::DriftChanged { .. }
         | Event::Told { .. }
+        | Event::Withheld { .. }
         | Event::Unknown => false,
     }
 }
@@ -160,7 +161,11 @@ pub fn latest(directory: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Ledgers in a directory, oldest first: names of boots sort by their start.
-pub(crate) fn ledgers(directory: &Path) -> io::Result<Vec<PathBuf>> {
+///
+/// # Errors
+///
+/// When the directory cannot be read.
+pub fn ledgers(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;

@@ -10,6 +10,5 @@ mod waits;
 
 pub use console::Console;
 pub use journal::Journal;
-pub(crate) use ledger::ledgers;
-pub use ledger::{Ledger, latest, ledger_of, read_ledger};
+pub use ledger::{Ledger, latest, ledger_of, ledgers, read_ledger};
 pub use status_file::StatusFile;

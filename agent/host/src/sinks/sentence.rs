@@ -108,6 +108,7 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{what} told to {to} in {}", seconds(*took_ms))
         }
         Event::NotTold { what, fault, .. } => format!("{what} not told: {fault}"),
+        Event::Withheld { what, why } => format!("{what} withheld: {why}"),
         Event::Unknown => "an event of a newer agent".to_owned(),
     }
 }

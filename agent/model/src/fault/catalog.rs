@@ -249,6 +249,12 @@ pub enum Code {
     BootReportFailed,
     /// `boot.report-unplaced`
     BootReportUnplaced,
+    /// `boot.signal-denied`
+    BootSignalDenied,
+    /// `boot.signal-failed`
+    BootSignalFailed,
+    /// `boot.signal-unplaced`
+    BootSignalUnplaced,
     /// `boot.internal`
     BootInternal,
     /// A code written by a newer agent.
@@ -372,6 +378,9 @@ impl Code {
         Self::BootReportDenied,
         Self::BootReportFailed,
         Self::BootReportUnplaced,
+        Self::BootSignalDenied,
+        Self::BootSignalFailed,
+        Self::BootSignalUnplaced,
         Self::BootInternal,
     ];
 
@@ -1065,6 +1074,24 @@ impl Code {
                 class: Class::NotYet,
                 why: "the boot ended before it knew where the cluster's state store is, so its report is nowhere but on this machine",
                 remedy: "mend what the boot failed of: quake-agent status; its ledger is in /var/lib/quake-agent/boots",
+            },
+            Self::BootSignalDenied => Entry {
+                code: "boot.signal-denied",
+                class: Class::Denied,
+                why: "how the boot ended could not be told to the Auto Scaling group or to the API server, so nobody there acts on it; the boot itself is not affected",
+                remedy: "to the group: allow what quake-agent iam policy --with-signals has for it; to the API server: let the group system:nodes create events; or take the signal out of /etc/default/quake-agent",
+            },
+            Self::BootSignalFailed => Entry {
+                code: "boot.signal-failed",
+                class: Class::Transient,
+                why: "the Auto Scaling group or the API server did not take how the boot ended in time, so nobody there acts on it; the boot itself is not affected",
+                remedy: "nothing, if it happens once; else check the route to the service; meanwhile act by hand: aws autoscaling set-instance-health --instance-id <id> --health-status Unhealthy",
+            },
+            Self::BootSignalUnplaced => Entry {
+                code: "boot.signal-unplaced",
+                class: Class::NotYet,
+                why: "there is nobody to tell how the boot ended: the instance is not known, is in no Auto Scaling group, or does not wait at the hook",
+                remedy: "compare the hook with aws autoscaling describe-lifecycle-hooks --auto-scaling-group-name <group>, and see that the instance is in the group; else take the signal out of /etc/default/quake-agent",
             },
             Self::BootInternal => Entry {
                 code: "boot.internal",

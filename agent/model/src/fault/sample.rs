@@ -118,6 +118,9 @@ boot.interrupted: the agent was told to stop (SIGTERM)
 boot.report-denied: s3:PutObject on s3://state-store/c.example.com/boot-reports/nodes/i-0a1b2c3d4e5f.json answered AccessDenied
 boot.report-failed: the boot report could not be left in s3://state-store/c.example.com/boot-reports/nodes within 5 s
 boot.report-unplaced: the boot ended before it knew where the state store is
+boot.signal-denied: autoscaling:SetInstanceHealth for i-0a1b2c3d4e5f answered 403: AccessDenied
+boot.signal-failed: unhealthy was not told within 10 s
+boot.signal-unplaced: i-0a1b2c3d4e5f is in no Auto Scaling group
 boot.internal: the node's spec is not known to a phase that needs it
 "#;
 

@@ -64,7 +64,7 @@ impl Grant {
         match self.reach {
             Reach::Everything | Reach::Objects(_) => vec![plain],
             Reach::Names(_) => vec![plain.when("StringLike", "s3:prefix", prefixes)],
-            Reach::Cluster(_) => of_cluster(&plain, cluster),
+            Reach::Cluster(_) | Reach::Groups => of_cluster(&plain, cluster),
             Reach::OwnTags(_) => {
                 let own = plain
                     .when(

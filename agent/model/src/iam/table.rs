@@ -167,3 +167,24 @@ pub const GRANTS: &[Grant] = &[
         why: "fleet: which nodes left a report; volumes explain: the newest serial of the authority; and to tell an absent object from a refusal",
     },
 ];
+
+/// What a node calls only where an operator asked for signals to its Auto Scaling group.
+pub const SIGNAL_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakeFindGroup",
+        actions: &["autoscaling:DescribeAutoScalingInstances"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Everything,
+        why: "after the boot: which Auto Scaling group the instance is in, where its tags do not say",
+    },
+    Grant {
+        sid: "QuakeSignalGroup",
+        actions: &[
+            "autoscaling:SetInstanceHealth",
+            "autoscaling:CompleteLifecycleAction",
+        ],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Groups,
+        why: "after the boot: tell the group that the instance is unhealthy, or how its launch goes on",
+    },
+];

@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod images;
 mod machine;
+mod signals;
 mod sink;
 mod store;
 
@@ -16,6 +17,7 @@ pub use error::{Condition, PortError};
 pub use files::Files;
 pub use images::Images;
 pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};
+pub use signals::Signals;
 pub use sink::{Sink, SinkError};
 pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
 
@@ -31,6 +33,7 @@ pub trait Host:
     + Kernel
     + Units
     + Probes
+    + Signals
     + Clock
     + Meter
     + Sync
@@ -48,6 +51,7 @@ impl<T> Host for T where
         + Kernel
         + Units
         + Probes
+        + Signals
         + Clock
         + Meter
         + Sync

@@ -126,7 +126,7 @@ fn autoscaling(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .iter()
         .any(|one| one.action.starts_with("autoscaling:"))
     {
-        true => of_service(node, "autoscaling:", Code::BootSinkFailed),
+        true => of_service(node, "autoscaling:", Code::BootSignalDenied),
         false => Verdict::skip("no signals to an autoscaling group are asked for"),
     }
 }
@@ -233,6 +233,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         region: Some(instance.region.clone()),
         account: Some(instance.account_id.clone()),
         partition: None,
+        with_signals: false,
     })
 }
 

@@ -49,7 +49,7 @@ mod scene;
 mod surveyed;
 
 pub use check::{Check, Finding, Severity, Source, Verdict};
-pub use kubelet::{ApiAccess, api_access};
+pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};
 pub use table::{all, find};
 pub use wanted::WANTED;

@@ -16,6 +16,7 @@ fn request(caller: Caller, cluster: &str) -> Request {
         region: Some("us-west-2".to_owned()),
         account: Some("111122223333".to_owned()),
         partition: None,
+        with_signals: false,
     }
 }
 
@@ -24,9 +25,14 @@ fn policy_of(caller: Caller) -> Policy {
 }
 
 fn check(case: &str, caller: Caller) {
+    check_request(case, &request(caller, "c.example.com"));
+}
+
+fn check_request(case: &str, request: &Request) {
+    let policy = policy(request).expect("the request is good");
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/iam");
     let path = folder.join(format!("{case}.json"));
-    let mut actual = serde_json::to_string_pretty(&policy_of(caller)).expect("it is plain data");
+    let mut actual = serde_json::to_string_pretty(&policy).expect("it is plain data");
     actual.push('\n');
     if std::env::var_os("QUAKE_BLESS").is_some() {
         std::fs::write(&path, &actual).expect("the golden can be written");
@@ -51,6 +57,17 @@ fn the_iam_policy_of_a_worker_is_as_its_golden() {
 #[test]
 fn the_iam_policy_of_an_operator_is_as_its_golden() {
     check("operator", Caller::Operator);
+}
+
+#[test]
+fn the_iam_policy_of_a_node_with_signals_is_as_its_golden_and_an_operator_has_none() {
+    let with = |caller| Request {
+        with_signals: true,
+        ..request(caller, "c.example.com")
+    };
+    check_request("worker-with-signals", &with(Caller::Worker));
+    let operator = policy(&with(Caller::Operator)).expect("the request is good");
+    assert_eq!(operator, policy_of(Caller::Operator));
 }
 
 /// The nodes of a role, each also with what else a spec of the role can ask for.

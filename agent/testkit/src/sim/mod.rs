@@ -6,6 +6,7 @@ mod files;
 mod images;
 mod machine;
 mod script;
+mod signals;
 mod store;
 
 pub use script::{Script, ScriptedFault, When};

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::redact::Secret;
+use quake_model::signal::ApiAccess;
 
 /// Where a survey looks at it.
 pub(super) const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
@@ -126,19 +127,6 @@ impl Kubeconfig {
     pub(super) fn certificate_file(&self) -> Option<&str> {
         self.user.as_ref()?.text_of("client-certificate")
     }
-}
-
-/// How kubelet comes to its API server: for the one question that a diagnosis has for it. Certificates and key are PEM.
-#[derive(Debug, Clone)]
-pub struct ApiAccess {
-    /// The server's URL.
-    pub server: String,
-    /// The cluster's authorities; empty for a server that speaks plain http.
-    pub authorities: Vec<u8>,
-    /// The client's certificate.
-    pub certificate: Vec<u8>,
-    /// Its key.
-    pub key: Secret<Vec<u8>>,
 }
 
 /// Reads a kubeconfig; `file` reads the files that it names. `None` when it cannot be read, or names no certificate.

@@ -15,7 +15,7 @@ mod tests;
 
 pub(super) use config::cgroup_driver;
 pub(super) use flags::flags;
-pub use kubeconfig::{ApiAccess, api_access};
+pub use kubeconfig::api_access;
 
 use super::check::{Check, Severity, Source};
 

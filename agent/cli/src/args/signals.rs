@@ -1,0 +1,142 @@
+//! The arguments of `boot` for what is told to whoever replaces or watches the node.
+
+use clap::Args;
+use quake_model::signal::{Asked, OnFatal, OnReady, ParseSignalError};
+use std::fmt;
+use std::str::FromStr;
+
+/// Beside each flag there is a variable, for machines whose units nobody edits.
+const ON_FATAL: &str = "QUAKE_AGENT_ON_FATAL";
+const ON_READY: &str = "QUAKE_AGENT_ON_READY";
+const NODE_EVENT: &str = "QUAKE_AGENT_NODE_EVENT";
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SignalArguments {
+    /// Of a boot that failed for good, tell the Auto Scaling group: set-unhealthy or abandon:HOOK, of refusals too with
+    /// :refused after it, of everything with :all; may be repeated (also: QUAKE_AGENT_ON_FATAL) [default: nothing]
+    #[arg(long, value_delimiter = ',', value_name = "SIGNAL")]
+    pub(crate) on_fatal: Vec<OnFatal>,
+    /// Once the node is ready, let its launch go on at a lifecycle hook: continue:HOOK; may be repeated (also:
+    /// QUAKE_AGENT_ON_READY) [default: nothing]
+    #[arg(long, value_delimiter = ',', value_name = "SIGNAL")]
+    pub(crate) on_ready: Vec<OnReady>,
+    /// Leave the end of the boot as an event of the Node object (also: QUAKE_AGENT_NODE_EVENT=on)
+    #[arg(long)]
+    pub(crate) node_event: bool,
+}
+
+/// Why a variable asks for nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WrongVariable {
+    name: &'static str,
+    why: String,
+}
+
+impl fmt::Display for WrongVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.why)
+    }
+}
+
+impl SignalArguments {
+    /// What is asked for: by a flag, else by its variable, which `lookup` answers for.
+    ///
+    /// # Errors
+    ///
+    /// Returns the variable that is of no meaning.
+    pub(crate) fn asked(
+        &self,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Asked, WrongVariable> {
+        let set = |name: &str| lookup(name).unwrap_or_default();
+        Ok(Asked {
+            on_fatal: flag_or(&self.on_fatal, ON_FATAL, &set(ON_FATAL))?,
+            on_ready: flag_or(&self.on_ready, ON_READY, &set(ON_READY))?,
+            node_event: self.node_event || is_on(&set(NODE_EVENT))?,
+        })
+    }
+}
+
+fn flag_or<T>(flag: &[T], name: &'static str, set: &str) -> Result<Vec<T>, WrongVariable>
+where
+    T: FromStr<Err = ParseSignalError> + Clone,
+{
+    if !flag.is_empty() {
+        return Ok(flag.to_vec());
+    }
+    let words = set.split(',').map(str::trim);
+    let read = words.filter(|word| !word.is_empty()).map(str::parse);
+    let read: Result<Vec<T>, ParseSignalError> = read.collect();
+    read.map_err(|error| WrongVariable {
+        name,
+        why: error.to_string(),
+    })
+}
+
+fn is_on(set: &str) -> Result<bool, WrongVariable> {
+    match set.trim() {
+        "" | "off" => Ok(false),
+        "on" => Ok(true),
+        other => Err(WrongVariable {
+            name: NODE_EVENT,
+            why: format!("it is on or off, not {other:?}"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(flags: &SignalArguments, variables: &[(&str, &str)]) -> Result<Asked, WrongVariable> {
+        flags.asked(|name| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn fatal(word: &str) -> OnFatal {
+        word.parse().expect("a literal")
+    }
+
+    #[test]
+    fn nothing_is_told_unless_it_is_asked_for() {
+        let flags = SignalArguments::default();
+        assert_eq!(asked(&flags, &[]), Ok(Asked::default()));
+        let empty = [(ON_FATAL, " "), (ON_READY, ""), (NODE_EVENT, "off")];
+        assert_eq!(asked(&flags, &empty), Ok(Asked::default()));
+    }
+
+    #[test]
+    fn a_variable_asks_as_its_flag_does_and_the_flag_wins() {
+        let variables = [
+            (ON_FATAL, "abandon:launch:refused, set-unhealthy"),
+            (ON_READY, "continue:launch"),
+            (NODE_EVENT, "on"),
+        ];
+        let mut flags = SignalArguments::default();
+        let by_variable = asked(&flags, &variables).expect("they are well-formed");
+        let both = [fatal("abandon:launch:refused"), fatal("set-unhealthy")];
+        assert_eq!(by_variable.on_fatal, both);
+        assert_eq!(
+            (by_variable.on_ready.len(), by_variable.node_event),
+            (1, true)
+        );
+        flags.on_fatal = vec![fatal("set-unhealthy:all")];
+        let by_flag = asked(&flags, &variables).expect("they are well-formed");
+        assert_eq!(by_flag.on_fatal, [fatal("set-unhealthy:all")]);
+    }
+
+    #[test]
+    fn a_variable_of_no_meaning_is_named() {
+        for (name, value) in [
+            (ON_FATAL, "terminate"),
+            (ON_READY, "abandon:launch"),
+            (NODE_EVENT, "yes"),
+        ] {
+            let wrong = asked(&SignalArguments::default(), &[(name, value)]);
+            let told = wrong.expect_err("it has no meaning").to_string();
+            assert!(told.starts_with(name) && told.contains(value), "{told}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Tells whoever replaces or watches the node how a boot ended, as far as an operator asked for it.
+//!
+//! This is after the verdict and after the boot's report, which must be safe before anything may take the machine away.
+//! It changes nothing of the verdict: whatever goes wrong is a warning, and what is withheld says why.
+
+use crate::context::Stop;
+use crate::emit::Emitter;
+use crate::meaning::{Attempted, fault_of};
+use crate::note::Note;
+use crate::retry::{millis, through_hiccups};
+use quake_model::event::Event;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::ports::{Host, InstanceQuery, PortError};
+use quake_model::record::{BootState, Record};
+use quake_model::redact::scrub;
+use quake_model::signal::{ApiAccess, Asked, HookCompletion, HookName, HookResult};
+use quake_model::time::Timestamp;
+use quake_plan::diagnose::api_access;
+use quake_plan::signal::{Decision, Telling, decide, ending, node_event};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// How long a service may take, all tries together. A guess: it is one small request, and systemd starts a boot that
+/// failed again only afterwards.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Where it is remembered that the API server refused the event.
+const NOTE: Note = Note("/var/lib/quake-agent/node-event-denied");
+
+/// The tag by which EC2 shows the group of an instance (EC2 Auto Scaling user guide, read 2026-11).
+const GROUP_TAG: &str = "aws:autoscaling:groupName";
+
+/// The longest kubeconfig, or file that one names, that is read.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// What is signalled, and what must be known for it beside the record.
+#[derive(Debug, Clone, Copy)]
+pub struct Signalled<'a> {
+    /// What an operator asked for.
+    pub asked: &'a Asked,
+    /// When other boots of this machine ended in failure.
+    pub earlier: &'a [Timestamp],
+    /// How long the API server of a node that is ready is waited for: it may come up after its first nodes.
+    pub event_deadline: Duration,
+}
+
+/// Why something is not told.
+enum Untold {
+    /// It went wrong; whether that is known already.
+    Failed(Fault, bool),
+    /// There is nothing wrong with that.
+    Withheld(String),
+}
+
+impl From<Fault> for Untold {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault, false)
+    }
+}
+
+/// Tells what was asked for of the boot that `emitter` recorded to its end, and emits what came of each.
+pub async fn signal_boot<H: Host>(
+    host: &H,
+    emitter: &Emitter,
+    signalled: Signalled<'_>,
+    stop: Stop,
+) {
+    let record = emitter.record();
+    let teller = Teller {
+        host,
+        record: &record,
+        event_deadline: match record.state {
+            BootState::Ready => signalled.event_deadline,
+            _ => DEADLINE,
+        },
+    };
+    for decision in decide(signalled.asked, ending(&record, signalled.earlier)) {
+        let telling = match decision {
+            Decision::Tell(telling) => telling,
+            Decision::Withhold(telling, why) => {
+                let what = telling.outward();
+                emitter.emit(Event::Withheld { what, why });
+                continue;
+            }
+        };
+        let (what, began) = (telling.outward(), Instant::now());
+        let told = tokio::select! {
+            // Who is told to stop still says how a boot failed; only what may wait long gives way.
+            fault = stop.wait(), if telling == Telling::NodeEvent => {
+                Err(Untold::Withheld(fault.summary))
+            }
+            told = teller.tell(&telling) => told,
+        };
+        emitter.emit(match told {
+            Ok(to) => Event::Told {
+                what,
+                to,
+                took_ms: millis(began.elapsed()),
+            },
+            Err(Untold::Failed(fault, known)) => Event::NotTold { what, fault, known },
+            Err(Untold::Withheld(why)) => Event::Withheld { what, why },
+        });
+    }
+}
+
+struct Teller<'a, H> {
+    host: &'a H,
+    record: &'a Record,
+    event_deadline: Duration,
+}
+
+impl<H: Host> Teller<'_, H> {
+    /// Tells one thing; to whom.
+    async fn tell(&self, telling: &Telling) -> Result<String, Untold> {
+        match telling {
+            Telling::NodeEvent => self.leave_event().await,
+            Telling::SetUnhealthy => {
+                let instance = self.instance()?;
+                let told = || self.host.set_unhealthy(instance);
+                self.try_within(DEADLINE, told).await?;
+                Ok(format!("the Auto Scaling group of {instance}"))
+            }
+            Telling::Complete(hook, result) => self.complete(hook, *result).await,
+        }
+    }
+
+    fn instance(&self) -> Result<&str, Fault> {
+        let instance = self.record.instance.as_ref();
+        let id = instance.map(|instance| instance.instance_id.as_str());
+        id.ok_or_else(|| unplaced("the boot ended before it knew its instance".to_owned()))
+    }
+
+    async fn complete(&self, hook: &HookName, result: HookResult) -> Result<String, Untold> {
+        let instance = self.instance()?;
+        let group = self.group(instance).await?;
+        let completion = HookCompletion {
+            group,
+            hook: hook.clone(),
+            instance_id: instance.to_owned(),
+            result,
+        };
+        let completed = self
+            .try_within(DEADLINE, || self.host.complete_hook(&completion))
+            .await;
+        match completed {
+            Ok(()) => Ok(format!("the hook {hook} of {}", completion.group)),
+            // As after each reboot of an instance that is in service for long.
+            Err(fault)
+                if fault.code == Code::BootSignalUnplaced && result == HookResult::Continue =>
+            {
+                Err(Untold::Withheld(format!(
+                    "{instance} does not wait at the hook {hook}"
+                )))
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// The instance's group: by its tag, which the node's role may read anyway, else by asking.
+    async fn group(&self, instance: &str) -> Result<String, Fault> {
+        let query = InstanceQuery::Ids(vec![instance.to_owned()]);
+        let described = self
+            .try_within(DEADLINE, || self.host.describe_instances(&query))
+            .await;
+        let views = described.unwrap_or_default();
+        if let Some(group) = views.iter().find_map(|view| view.tags.get(GROUP_TAG)) {
+            return Ok(group.clone());
+        }
+        let found = self
+            .try_within(DEADLINE, || self.host.find_group(instance))
+            .await?;
+        found.ok_or_else(|| unplaced(format!("{instance} is in no Auto Scaling group")))
+    }
+
+    async fn leave_event(&self) -> Result<String, Untold> {
+        let Some(event) = node_event(self.record) else {
+            let why = "the boot ended before it knew the node's name";
+            return Err(Untold::Withheld(why.to_owned()));
+        };
+        let Some(access) = self.access().await else {
+            return Err(Untold::Withheld(
+                "kubelet has no kubeconfig with a certificate yet".to_owned(),
+            ));
+        };
+        let to = format!("{} as {}", scrub(&access.server), event.name);
+        let post = || self.host.post_node_event(&access, &event);
+        let ended = self.try_within(self.event_deadline, post).await;
+        match NOTE.judge(self.host, &scrub(&access.server), ended).await {
+            Ok(()) => Ok(to),
+            // A boot that failed may well have failed before there was anybody to tell.
+            Err((fault, _))
+                if fault.class() == Class::Transient && self.record.state == BootState::Failed =>
+            {
+                Err(Untold::Withheld(fault.summary))
+            }
+            Err((fault, known)) => Err(Untold::Failed(fault, known)),
+        }
+    }
+
+    /// How kubelet comes to its API server; `None` without a kubeconfig of which that can be read.
+    async fn access(&self) -> Option<ApiAccess> {
+        let path = &self.record.expected.as_ref()?.kubeconfig;
+        let text = String::from_utf8(self.file(path).await?).ok()?;
+        // Asked once for the names of the files, and then with them.
+        let named = RefCell::new(Vec::new());
+        let _ = api_access(&text, |path| {
+            named.borrow_mut().push(path.to_owned());
+            Some(Vec::new())
+        });
+        let mut files = BTreeMap::new();
+        for path in named.into_inner() {
+            if let Some(contents) = self.file(&path).await {
+                files.insert(path, contents);
+            }
+        }
+        api_access(&text, |path| files.get(path).cloned())
+    }
+
+    async fn file(&self, path: &str) -> Option<Vec<u8>> {
+        let looked = self.host.look_file(path, FILE_BYTES).await.ok()??;
+        looked.contents
+    }
+
+    /// Tries through hiccups for so long. A refusal is final: a role that is only late has a grace in the boot itself.
+    async fn try_within<T, F, R>(&self, longest: Duration, attempt: F) -> Result<T, Fault>
+    where
+        F: Fn() -> R,
+        R: Future<Output = Result<T, PortError>>,
+    {
+        let boot = self.record.boot.as_ref().map_or("", |boot| boot.as_str());
+        let tries = through_hiccups(boot, longest, || async {
+            attempt()
+                .await
+                .map_err(|error| fault_of(Attempted::Signal, error))
+        });
+        timeout(longest, tries).await.unwrap_or_else(|_| {
+            let summary = format!("there was no answer within {} s", longest.as_secs());
+            Err(Fault::new(Code::BootSignalFailed, summary))
+        })
+    }
+}
+
+fn unplaced(summary: String) -> Fault {
+    Fault::new(Code::BootSignalUnplaced, summary)
+}

@@ -1,0 +1,133 @@
+//! Auto Scaling as a local server plays it, in the words of its API reference.
+
+use super::*;
+use crate::aws::Calls;
+use crate::aws::testing::aws_at;
+use quake_http::testing::{Reply, Seen, Server};
+use quake_model::ports::{Condition, Meter};
+
+fn answer(action: &str, body: &str) -> Reply {
+    let text = format!(
+        "<{action}Response xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><{action}Result>{body}</{action}Result><ResponseMetadata><RequestId>R3</RequestId></ResponseMetadata></{action}Response>"
+    );
+    Reply::text(200, &text)
+}
+
+fn refusal(status: u16, code: &str, message: &str) -> Reply {
+    let text = format!(
+        "<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error><RequestId>R3</RequestId></ErrorResponse>"
+    );
+    Reply::text(status, &text)
+}
+
+async fn at(
+    answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> (AutoScaling, Calls, Server) {
+    let (aws, calls, server) = aws_at(answer).await;
+    (AutoScaling::new(aws), calls, server)
+}
+
+/// The bodies of what was asked of Auto Scaling itself.
+fn asked(server: &Server) -> Vec<String> {
+    let seen = server.seen().into_iter();
+    seen.map(|seen| seen.body)
+        .filter(|body| body.contains("Action="))
+        .collect()
+}
+
+fn completion() -> HookCompletion {
+    HookCompletion {
+        group: "nodes.c.example".to_owned(),
+        hook: "launch".parse().expect("a literal"),
+        instance_id: "i-1".to_owned(),
+        result: HookResult::Abandon,
+    }
+}
+
+#[tokio::test]
+async fn the_group_of_an_instance_is_found_or_there_is_none() {
+    let member = "<AutoScalingInstances><member><InstanceId>i-1</InstanceId><AutoScalingGroupName>nodes.c.example</AutoScalingGroupName><AvailabilityZone>us-west-2a</AvailabilityZone><LifecycleState>Pending:Wait</LifecycleState><HealthStatus>HEALTHY</HealthStatus><ProtectedFromScaleIn>false</ProtectedFromScaleIn></member></AutoScalingInstances>";
+    let (autoscaling, calls, _server) = at(move |seen| {
+        let known = seen.body.contains("InstanceIds.member.1=i-1");
+        let found = if known {
+            member
+        } else {
+            "<AutoScalingInstances/>"
+        };
+        answer("DescribeAutoScalingInstances", found)
+    })
+    .await;
+    let found = autoscaling.find_group("i-1").await;
+    assert_eq!(found, Ok(Some("nodes.c.example".to_owned())));
+    assert_eq!(autoscaling.find_group("i-2").await, Ok(None));
+    assert_eq!(calls.calls()["autoscaling:DescribeAutoScalingInstances"], 2);
+}
+
+#[tokio::test]
+async fn an_instance_is_unhealthy_whatever_its_grace() {
+    let (autoscaling, calls, server) = at(|_| answer("SetInstanceHealth", "")).await;
+    assert_eq!(autoscaling.set_unhealthy("i-1").await, Ok(()));
+    let asked = asked(&server);
+    let [body] = asked.as_slice() else {
+        panic!("there is one attempt: {asked:?}");
+    };
+    for part in [
+        "Action=SetInstanceHealth",
+        "InstanceId=i-1",
+        "HealthStatus=Unhealthy",
+        "ShouldRespectGracePeriod=false",
+    ] {
+        assert!(body.contains(part), "{part} in {body}");
+    }
+    assert_eq!(calls.calls()["autoscaling:SetInstanceHealth"], 1);
+}
+
+#[tokio::test]
+async fn a_launch_is_abandoned_at_its_hook() {
+    let (autoscaling, _calls, server) = at(|_| answer("CompleteLifecycleAction", "")).await;
+    assert_eq!(autoscaling.complete_hook(&completion()).await, Ok(()));
+    let asked = asked(&server);
+    for part in [
+        "AutoScalingGroupName=nodes.c.example",
+        "LifecycleHookName=launch",
+        "LifecycleActionResult=ABANDON",
+        "InstanceId=i-1",
+    ] {
+        assert!(asked[0].contains(part), "{part} in {asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_refusal_means_is_told_apart() {
+    for (status, code, expected) in [
+        (400, "ValidationError", Condition::Missing),
+        (403, "AccessDenied", Condition::Denied),
+        (400, "Throttling", Condition::Throttled),
+        (500, "ResourceContention", Condition::Throttled),
+        (500, "InternalFailure", Condition::Unreachable),
+    ] {
+        let (autoscaling, _calls, _server) = at(move |_| refusal(status, code, "no")).await;
+        let refused = autoscaling.complete_hook(&completion()).await;
+        let error = refused.expect_err("it is refused");
+        assert_eq!(error.condition, expected, "{code}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_signal_names_its_statement() {
+    let (autoscaling, _calls, _server) = at(|_| {
+        refusal(
+            403,
+            "AccessDenied",
+            "User: arn:aws:sts::1:assumed-role/nodes/i-1 is not authorized to perform: autoscaling:SetInstanceHealth on resource: arn:aws:autoscaling:us-west-2:1:autoScalingGroup:u:autoScalingGroupName/nodes because no identity-based policy allows it",
+        )
+    })
+    .await;
+    let error = autoscaling.set_unhealthy("i-1").await.expect_err("denied");
+    let remedy = error.remedy.unwrap_or_default();
+    assert!(
+        remedy.contains("allow autoscaling:SetInstanceHealth on arn:aws:autoscaling:us-west-2:1:"),
+        "{remedy}"
+    );
+    assert!(remedy.contains("\"Sid\":\"QuakeSignalGroup\""), "{remedy}");
+}

@@ -1,0 +1,64 @@
+//! An Auto Scaling group and an API server, simulated.
+
+use super::SimHost;
+use quake_model::ports::{Condition, PortError, Signals};
+use quake_model::signal::{ApiAccess, HookCompletion, HookResult, NodeEvent};
+
+impl Signals for SimHost {
+    async fn find_group(&self, instance_id: &str) -> Result<Option<String>, PortError> {
+        self.call("find_group", |world| {
+            world.count("autoscaling:DescribeAutoScalingInstances");
+            let group = world.region.group.as_ref();
+            let group = group.filter(|group| group.members.contains(instance_id));
+            Ok(group.map(|group| group.name.clone()))
+        })
+        .await
+    }
+
+    async fn set_unhealthy(&self, instance_id: &str) -> Result<(), PortError> {
+        self.call("set_unhealthy", |world| {
+            world.count("autoscaling:SetInstanceHealth");
+            let group = world.region.group.as_mut();
+            let group = group.filter(|group| group.members.contains(instance_id));
+            let group = group.ok_or_else(|| missing(&format!("group of {instance_id}")))?;
+            group.unhealthy.insert(instance_id.to_owned());
+            Ok(())
+        })
+        .await
+    }
+
+    async fn complete_hook(&self, completion: &HookCompletion) -> Result<(), PortError> {
+        self.call("complete_hook", |world| {
+            world.count("autoscaling:CompleteLifecycleAction");
+            let group = world.region.group.as_mut();
+            let group = group.filter(|group| group.name == completion.group);
+            let group = group.ok_or_else(|| missing(&format!("group {}", completion.group)))?;
+            let hooks = group.waiting.get_mut(&completion.instance_id);
+            let hook = completion.hook.as_str();
+            if !hooks.is_some_and(|hooks| hooks.remove(hook)) {
+                return Err(missing(&format!("launch that waits at {hook}")));
+            }
+            let result = match completion.result {
+                HookResult::Continue => "CONTINUE",
+                HookResult::Abandon => "ABANDON",
+            };
+            group.completed.push(format!("{hook}={result}"));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn post_node_event(&self, _: &ApiAccess, event: &NodeEvent) -> Result<(), PortError> {
+        self.call("post_node_event", |world| {
+            let json = String::from_utf8_lossy(&event.json).into_owned();
+            let events = &mut world.region.node_events;
+            events.entry(event.name.clone()).or_insert(json);
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn missing(what: &str) -> PortError {
+    PortError::new(Condition::Missing, format!("there is no {what}"))
+}
