@@ -82,14 +82,36 @@ impl Moto {
     ///
     /// As [`Moto::put_object`].
     pub fn call_ec2(&self, action: &str, parameters: &[(&str, &str)]) -> io::Result<String> {
+        self.call(("ec2", "2016-11-15"), action, parameters)
+    }
+
+    /// Calls the Auto Scaling API for a test; the answer's XML.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`].
+    pub fn call_autoscaling(
+        &self,
+        action: &str,
+        parameters: &[(&str, &str)],
+    ) -> io::Result<String> {
+        self.call(("autoscaling", "2011-01-01"), action, parameters)
+    }
+
+    fn call(
+        &self,
+        (service, version): (&str, &str),
+        action: &str,
+        parameters: &[(&str, &str)],
+    ) -> io::Result<String> {
         let pairs = parameters
             .iter()
             .map(|(name, value)| format!("&{name}={}", encoded(value)));
         let body = format!(
-            "Action={action}&Version=2016-11-15{}",
+            "Action={action}&Version={version}{}",
             pairs.collect::<String>()
         );
-        let authorization = authorization("ec2");
+        let authorization = authorization(service);
         let headers = [
             ("authorization", authorization.as_str()),
             ("content-type", "application/x-www-form-urlencoded"),

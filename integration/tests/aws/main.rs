@@ -6,4 +6,5 @@ mod lab;
 mod members;
 mod refusals;
 mod reports;
+mod signals;
 mod volumes;
