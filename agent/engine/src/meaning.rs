@@ -82,11 +82,7 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,
         },
-        Attempted::Signal => match condition {
-            Condition::Denied => Code::BootSignalDenied,
-            Condition::Missing | Condition::Malformed => Code::BootSignalUnplaced,
-            _ => Code::BootSignalFailed,
-        },
+        Attempted::Signal => signal(condition),
         Attempted::FetchAsset | Attempted::UseStore => asset(condition),
         Attempted::UseImage => match condition {
             Condition::Malformed | Condition::Unsafe => Code::ServicesImageUnusable,
@@ -137,6 +133,14 @@ fn asset(condition: Condition) -> Code {
         Condition::NoSpace => Code::AssetsNoSpace,
         Condition::Io | Condition::Occupied => Code::AssetsStoreFailed,
         _ => Code::AssetsUnreachable,
+    }
+}
+
+fn signal(condition: Condition) -> Code {
+    match condition {
+        Condition::Denied => Code::BootSignalDenied,
+        Condition::Missing | Condition::Malformed => Code::BootSignalUnplaced,
+        _ => Code::BootSignalFailed,
     }
 }
 
