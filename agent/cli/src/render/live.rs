@@ -175,18 +175,32 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             0 => "all is again as the agent left it".to_owned(),
             count => format!("drift: {count} of the agent's files and units changed"),
         },
-        Event::Told { what, to, .. } => format!("{what}: {to}"),
-        Event::Withheld { what, why } => format!("{what} withheld: {why}"),
-        Event::NotTold {
-            fault,
-            known: false,
-            ..
-        } => fault_text("warning", fault),
+        event if event.is_told_outside() => {
+            return told_line(event).map(|line| stamped(seconds, &line));
+        }
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
         Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
         _ => return None,
     };
-    Some(format!("{seconds:>8.3}  {line}"))
+    Some(stamped(seconds, &line))
+}
+
+fn stamped(seconds: f64, line: &str) -> String {
+    format!("{seconds:>8.3}  {line}")
+}
+
+/// What is said of what was told to the outside; nothing of a failure that is known already.
+fn told_line(event: &Event) -> Option<String> {
+    match event {
+        Event::Told { what, to, .. } => Some(format!("{what}: {to}")),
+        Event::Withheld { what, why } => Some(format!("{what} withheld: {why}")),
+        Event::NotTold {
+            fault,
+            known: false,
+            ..
+        } => Some(fault_text("warning", fault)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
