@@ -13,6 +13,7 @@ pub mod expected;
 pub mod facts;
 pub mod fault;
 pub mod iam;
+pub mod item;
 pub mod location;
 pub mod loss;
 pub mod outcome;

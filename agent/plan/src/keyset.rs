@@ -1,5 +1,9 @@
 //! Reads keypairs as the state store holds them: a `keyset.yaml` bundle, or one object per serial.
 
+mod bundle;
+
+pub use bundle::{KeyBundle, fallback_name};
+
 use crate::known::Keypair;
 use crate::yaml::{self, Yaml};
 use base64::Engine;
@@ -16,7 +20,7 @@ struct Generation {
 }
 
 /// Reads a `keyset.yaml` (kops `Keyset`, since 1.9): the generation with the highest id is the one in use, as
-/// in kops before it named a primary; `spec.primaryID` is honoured where it is given.
+/// in kops before it named a primary; `spec.primaryID` (`primaryId` in v1alpha2) is honoured where it is given.
 ///
 /// # Errors
 ///
@@ -35,11 +39,7 @@ pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
             read_generation(item).ok_or_else(|| malformed("holds a key that is not base64"))?,
         );
     }
-    let primary = spec
-        .get("primaryID")
-        .and_then(Yaml::text)
-        .map(str::to_owned);
-    let chosen = match primary {
+    let chosen = match primary(spec) {
         Some(id) => generations
             .into_iter()
             .find(|generation| generation.id == id),
@@ -72,6 +72,12 @@ pub fn read_authorities(source: &str, text: &str) -> Result<Vec<String>, Fault> 
         certificates.extend(generation.certificate);
     }
     Ok(certificates)
+}
+
+/// The id of the generation in use, as v1alpha1 and v1alpha3 spell it, or v1alpha2.
+fn primary(spec: &Yaml) -> Option<&str> {
+    spec.text_of("primaryID")
+        .or_else(|| spec.text_of("primaryId"))
 }
 
 fn read_generation(item: &Yaml) -> Option<Generation> {
@@ -166,6 +172,11 @@ mod tests {
         let primary =
             read_keyset("keyset.yaml", &bundle("  primaryID: \"9\"\n")).expect("it reads");
         assert_eq!(primary.certificate, "old");
+        let spelt = read_keyset("keyset.yaml", &bundle("  primaryId: \"9\"\n"));
+        assert_eq!(
+            spelt.map(|keypair| keypair.certificate),
+            Ok("old".to_owned())
+        );
     }
 
     #[test]

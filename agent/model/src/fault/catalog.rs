@@ -39,6 +39,8 @@ pub enum Code {
     IdentityClockSkew,
     /// `identity.os-unknown`
     IdentityOsUnknown,
+    /// `identity.os-unsupported`
+    IdentityOsUnsupported,
     /// `config.user-data-unusable`
     ConfigUserDataUnusable,
     /// `config.yaml-syntax`
@@ -61,6 +63,8 @@ pub enum Code {
     ConfigInstanceGroupMissing,
     /// `config.drift`
     ConfigDrift,
+    /// `config.hash-mismatch`
+    ConfigHashMismatch,
     /// `config.asset-malformed`
     ConfigAssetMalformed,
     /// `config.digest-refused`
@@ -273,6 +277,7 @@ impl Code {
         Self::IdentityInstanceUnknown,
         Self::IdentityClockSkew,
         Self::IdentityOsUnknown,
+        Self::IdentityOsUnsupported,
         Self::ConfigUserDataUnusable,
         Self::ConfigYamlSyntax,
         Self::ConfigYamlTooLarge,
@@ -284,6 +289,7 @@ impl Code {
         Self::ConfigClusterSpecMissing,
         Self::ConfigInstanceGroupMissing,
         Self::ConfigDrift,
+        Self::ConfigHashMismatch,
         Self::ConfigAssetMalformed,
         Self::ConfigDigestRefused,
         Self::ConfigWeakDigest,
@@ -445,6 +451,12 @@ impl Code {
                 why: "there is no /etc/os-release, and without it the agent does not know this distribution's paths and packages",
                 remedy: "run: ln -s ../usr/lib/os-release /etc/os-release; a scratch root needs a copy of one",
             },
+            Self::IdentityOsUnsupported => Entry {
+                code: "identity.os-unsupported",
+                class: Class::Invalid,
+                why: "the paths, packages and kernel of this distribution are not known, and a node that is half set up runs pods and breaks them",
+                remedy: "launch the instance group from an image of Debian 12 or 13, Ubuntu 22.04, 24.04 or 26.04, Amazon Linux 2023 or Flatcar: kops edit instancegroup <group>, spec.image",
+            },
             Self::ConfigUserDataUnusable => Entry {
                 code: "config.user-data-unusable",
                 class: Class::Invalid,
@@ -510,6 +522,12 @@ impl Code {
                 class: Class::Invalid,
                 why: "the state store has changed since this instance was launched, so a reboot applies what no launch reviewed",
                 remedy: "quake-agent plan says what a reboot would change; if that is wanted, roll the group: kops rolling-update cluster --instance-group <group> --yes; if not, put the old values back: kops edit cluster",
+            },
+            Self::ConfigHashMismatch => Entry {
+                code: "config.hash-mismatch",
+                class: Class::Invalid,
+                why: "this instance was launched from a template older (or newer) than the state store, so the configuration there is not the one its user data was made for",
+                remedy: "replace the instance: kops update cluster --yes, so that the launch template names the configuration in the state store, then kops rolling-update cluster --instance-group <group> --yes",
             },
             Self::ConfigAssetMalformed => Entry {
                 code: "config.asset-malformed",

@@ -13,6 +13,7 @@ identity.describe-denied: ec2:DescribeInstances answered UnauthorizedOperation
 identity.instance-unknown: EC2 does not show i-0a1b2c3d4e5f yet
 identity.clock-skew: the local clock is 1260 s behind AWS: ec2:DescribeInstances answered RequestExpired
 identity.os-unknown: /etc/os-release does not exist
+identity.os-unsupported: ubuntu 20.04 is not supported
 config.user-data-unusable: the user data of i-0a1b2c3d4e5f has no kube_env.yaml
 config.yaml-syntax: instancegroup/nodes:14:3 a mapping has another indentation than its first key
 config.yaml-too-large: cluster.spec expands to more than 100000 nodes
@@ -24,6 +25,7 @@ config.role-disagrees: the instance group says Node, and the launch says control
 config.cluster-spec-missing: s3://state-store/c.example.com/cluster.spec does not exist
 config.instance-group-missing: s3://state-store/c.example.com/instancegroup/nodes does not exist
 config.drift: cluster.spec has changed since launch
+config.hash-mismatch: s3://state-store/c.example.com/igconfig/control-plane/master-a/nodeupconfig.yaml has the hash IQrH…, and the user data names FsSu…
 config.asset-malformed: kube_env.yaml:7:5 names "kubelet", which is not digest@url
 config.digest-refused: kube_env.yaml:7:5 pins kubelet by MD5
 config.weak-digest: kube_env.yaml pins 4 assets by SHA-1

@@ -15,7 +15,7 @@ mod node_sample;
 mod order;
 mod report;
 mod stage;
-mod syntax;
+pub(crate) mod syntax;
 mod table;
 mod unit_health;
 mod wanted;

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Why a document cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Misread {
+pub(crate) struct Misread {
     /// The line, from 1.
     pub(super) line: usize,
     /// The column, in characters, from 1.
@@ -46,7 +46,7 @@ impl Misread {
 }
 
 /// Reads TOML. Dates are read as their text, and numbers that JSON cannot hold too.
-pub(super) fn toml(text: &str) -> Result<Value, Misread> {
+pub(crate) fn toml(text: &str) -> Result<Value, Misread> {
     let document = DeTable::parse(text).map_err(|error| {
         let place = error.span().map_or(0, |span| span.start);
         Misread::at(text, place, error.message())

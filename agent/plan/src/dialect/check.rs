@@ -1,13 +1,13 @@
 //! Checks one file, whatever it is: recognises the document and returns all that is wrong with it.
 
-use super::kube_env;
+use super::{kops, kube_env};
 use crate::user_data::find_documents;
 use crate::yaml::{Yaml, as_text, parse};
 use quake_model::fault::{Code, Fault};
 
 /// Returns everything wrong with the file called `source`: errors and findings such as unknown keys.
 ///
-/// Recognised are `kube_env.yaml`, the objects `Cluster` and `InstanceGroup`, `cluster_spec.yaml` and
+/// Recognised are `kube_env.yaml` of either dialect, `nodeupconfig.yaml`, the objects `Cluster` and `InstanceGroup`, `cluster_spec.yaml` and
 /// `ig_spec.yaml` as user data carries them, and user data itself in any of its wrappings. A file that is
 /// none of these is one `config.wrong-type`.
 pub fn check(source: &str, bytes: &[u8]) -> Vec<Fault> {
@@ -48,6 +48,9 @@ fn check_user_data(source: &str, bytes: &[u8]) -> Vec<Fault> {
         let Some(text) = text else { continue };
         let source = format!("{source} ({name})");
         match parse(&source, &text) {
+            Ok(root) if name == "kube_env.yaml" && kops::is_boot_config(&root) => {
+                found.extend(check_document(&source, &root));
+            }
             Ok(root) => found.extend(kube_env::check_named(&source, name, &root)),
             Err(fault) => found.push(fault),
         }
@@ -56,7 +59,8 @@ fn check_user_data(source: &str, bytes: &[u8]) -> Vec<Fault> {
 }
 
 fn check_document(source: &str, root: &Yaml) -> Vec<Fault> {
-    kube_env::check(source, root).unwrap_or_else(|| {
+    let ours = kops::check(source, root).or_else(|| kube_env::check(source, root));
+    ours.unwrap_or_else(|| {
         let found = root.text_of("kind").unwrap_or_default();
         let what = if found.is_empty() {
             "this is no document of a node".to_owned()
@@ -64,7 +68,7 @@ fn check_document(source: &str, root: &Yaml) -> Vec<Fault> {
             format!("a {found} is no document of a node")
         };
         let expected =
-            "kube_env.yaml, a Cluster or InstanceGroup, cluster_spec.yaml or ig_spec.yaml";
+            "kube_env.yaml, nodeupconfig.yaml, a Cluster or InstanceGroup, cluster_spec.yaml or ig_spec.yaml";
         let fault = root.fault(source, Code::ConfigWrongType, what);
         vec![fault.seen("expected", expected)]
     })

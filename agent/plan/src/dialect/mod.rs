@@ -1,6 +1,11 @@
 //! Front ends, like a compiler's: each reads one tool's documents and lowers them to a node's spec.
 
 mod check;
+mod duration;
+mod flags;
+pub mod kops;
 pub mod kube_env;
+mod schema;
+mod validate;
 
 pub use check::check;

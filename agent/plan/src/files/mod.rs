@@ -18,11 +18,12 @@ mod proxy_environment;
 mod static_pods;
 mod sysctl;
 mod tree;
-mod unit_text;
+pub(crate) mod unit_text;
 mod yaml_text;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
+pub(crate) use flags::shell_word;
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;

@@ -11,7 +11,7 @@ use quake_model::spec::{AssetKind, AssetSpec};
 ///
 /// `config.digest-refused` where the digest is md5 or is missing, `config.asset-malformed` where the entry is
 /// anything else than a digest and one or more http or https URLs; both with line and column.
-pub(super) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
+pub(in crate::dialect) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
     let text = entry.text().unwrap_or_default();
     read_pin(text, |code, summary| entry.fault(source, code, summary))
 }

@@ -1,8 +1,9 @@
 //! docker, kube-proxy and the control plane's components.
 
-use super::flags::flags_of;
 use super::kubelet::substitute_hostname;
 use super::node::Node;
+use super::schema;
+use crate::dialect::flags::flags_of;
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
@@ -14,7 +15,9 @@ pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
         version: section
             .and_then(|section| section.text_of("version"))
             .map(str::to_owned),
-        flags: section.map_or_else(Vec::new, |section| flags_of(section, "DockerConfig")),
+        flags: section.map_or_else(Vec::new, |section| {
+            flags_of(schema(), section, "DockerConfig")
+        }),
     })
 }
 
@@ -83,7 +86,7 @@ fn component(node: &Node<'_>, key: &str, shape: &str) -> Result<Component, Fault
     })?;
     Ok(Component {
         image,
-        flags: flags_of(section, shape),
+        flags: flags_of(schema(), section, shape),
         cpu_request: text("cpuRequest"),
         cpu_limit: text("cpuLimit"),
         memory_request: text("memoryRequest"),

@@ -1,7 +1,8 @@
 //! The cluster and the instance group: from the state store whole, from user data in part.
 
 use super::environment::missing;
-use super::validate::{tolerate, validate};
+use super::schema;
+use crate::dialect::validate::{tolerate, validate};
 use crate::yaml::{Value, Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::Role;
@@ -95,7 +96,7 @@ pub fn read_instance_group(
 
 /// Everything wrong with a cluster or instance group that was read as YAML, errors and findings alike.
 pub(super) fn survey(source: &str, root: &Yaml, form: Form, kind: &str) -> Vec<Fault> {
-    let mut found = validate(source, root, shape(form, kind));
+    let mut found = validate(schema(), source, root, shape(form, kind));
     if form == Form::Stored {
         found.extend(envelope(source, root, kind).err());
         if let (Some(spec), "InstanceGroup") = (root.get("spec"), kind) {
@@ -122,7 +123,7 @@ fn shape(form: Form, kind: &str) -> &'static str {
 fn read_object(document: &Document, form: Form, kind: &str) -> Result<(Object, Vec<Fault>), Fault> {
     let source = &document.source;
     let root = parse(source, &document.text)?;
-    let findings = tolerate(validate(source, &root, shape(form, kind)))?;
+    let findings = tolerate(validate(schema(), source, &root, shape(form, kind)))?;
     let object = match form {
         Form::Inline => Object {
             name: None,

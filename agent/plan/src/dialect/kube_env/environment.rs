@@ -1,7 +1,8 @@
 //! `kube_env.yaml`: what the launch gave the node, and where the rest is.
 
 use super::asset::{read_asset, weak_digests};
-use super::validate::{tolerate, validate};
+use super::schema;
+use crate::dialect::validate::{tolerate, validate};
 use crate::yaml::{Yaml, parse};
 use quake_model::boot_report::ReportFolder;
 use quake_model::fault::{Code, Fault};
@@ -58,7 +59,7 @@ impl KubeEnv {
 pub fn read_kube_env(source: &str, text: &str) -> Result<(KubeEnv, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
     refuse_newer(source, &root)?;
-    let mut findings = tolerate(validate(source, &root, "KubeEnv"))?;
+    let mut findings = tolerate(validate(schema(), source, &root, "KubeEnv"))?;
     let assets = root
         .items_of("Assets")
         .iter()
@@ -99,7 +100,7 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     if let Err(fault) = refuse_newer(source, root) {
         return vec![fault];
     }
-    let mut found = validate(source, root, "KubeEnv");
+    let mut found = validate(schema(), source, root, "KubeEnv");
     let mut assets = Vec::new();
     for entry in root.items_of("Assets") {
         match read_asset(source, entry) {

@@ -1,8 +1,9 @@
 //! kubelet: its flags, labels and taints, as nodeup put them together (`nodeup/pkg/model/kubelet.go`,
 //! 1.8.1 to v1.15.3).
 
-use super::flags::{flags_of, overlay, sort};
 use super::node::Node;
+use super::schema;
+use crate::dialect::flags::{flags_of, overlay, sort};
 use crate::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
@@ -48,7 +49,7 @@ pub(super) fn lower_kubelet(
     node: &Node<'_>,
     section: &Yaml,
 ) -> Result<(Kubelet, Vec<Fault>), Fault> {
-    let mut flags = flags_of(section, "KubeletConfigSpec");
+    let mut flags = flags_of(schema(), section, "KubeletConfigSpec");
     flags.retain(|flag| !matches!(&*flag.name, "node-labels" | "register-with-taints"));
     if node.runs_control_plane() {
         // A control plane makes its own credentials; it has nothing to bootstrap from.

@@ -6,19 +6,16 @@ mod cluster;
 mod components;
 mod documents;
 mod drift;
-mod duration;
 mod environment;
 mod fingerprint;
-mod flags;
 mod kubelet;
 mod limits;
 mod lower;
 mod members;
 mod node;
 mod recognise;
-mod schema;
-mod validate;
 
+pub(in crate::dialect) use asset::read_asset as read_pinned_asset;
 pub use asset::read_asset_list;
 pub use documents::{
     ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
@@ -27,3 +24,13 @@ pub use environment::{KubeEnv, read_kube_env, read_report_folder};
 pub use lower::{Lowered, Sources, lower};
 pub use members::{EtcdMembers, read_etcd_members};
 pub(crate) use recognise::{check, check_named};
+
+use crate::dialect::schema::Schema;
+use std::sync::OnceLock;
+
+/// The shapes of this dialect's documents.
+pub(in crate::dialect) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("documents.txt")];
+    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
+}

@@ -10,12 +10,12 @@ const MOST_FINDINGS: usize = 50;
 /// Keys longer than this are not compared for likeness.
 const LONGEST_LIKENESS: usize = 64;
 
-/// Returns what is wrong with `node` as the shape `shape`, in the order of the document, fifty at most:
+/// Returns what is wrong with `node` as the shape `shape` of `schema`, in the order of the document, fifty at most:
 /// `config.unknown-key` and `config.wrong-type`, with line, column and the path of the key.
-pub(super) fn validate(source: &str, node: &Yaml, shape: &str) -> Vec<Fault> {
+pub(super) fn validate(schema: &Schema, source: &str, node: &Yaml, shape: &str) -> Vec<Fault> {
     let mut walk = Walk {
         source,
-        schema: Schema::embedded(),
+        schema,
         findings: Vec::new(),
     };
     walk.shape(node, shape, "");
@@ -39,7 +39,7 @@ pub(super) fn tolerate(findings: Vec<Fault>) -> Result<Vec<Fault>, Fault> {
 
 struct Walk<'a> {
     source: &'a str,
-    schema: &'static Schema,
+    schema: &'a Schema,
     findings: Vec<Fault>,
 }
 
@@ -208,11 +208,12 @@ fn distance(left: &str, right: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::kube_env;
     use crate::yaml::parse;
 
     fn findings(text: &str, shape: &str) -> Vec<Fault> {
         let node = parse("spec.yaml", text).expect("a literal document");
-        validate("spec.yaml", &node, shape)
+        validate(kube_env::schema(), "spec.yaml", &node, shape)
     }
 
     #[test]

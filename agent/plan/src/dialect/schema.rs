@@ -1,12 +1,9 @@
 //! The shapes of the documents: which keys a map may have, of which kind, and the flag each becomes.
 //!
-//! Read once from the two tables embedded in the binary; they are data, so that a key of another kops version
-//! is one more line and no code.
+//! Each dialect has tables of its own, embedded in the binary and read once; they are data, so that a key of another
+//! kops version is one more line and no code.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("documents.txt")];
 
 /// What a value may be. Null is allowed everywhere and means absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,23 +54,20 @@ pub(super) struct Field {
     pub(super) flag: Option<FlagRule>,
 }
 
-/// All shapes, by name.
+/// All shapes of a dialect, by name.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     shapes: BTreeMap<String, Vec<Field>>,
 }
 
 impl Schema {
-    /// The embedded schema.
-    pub(super) fn embedded() -> &'static Self {
-        static SCHEMA: OnceLock<Schema> = OnceLock::new();
-        SCHEMA.get_or_init(|| {
-            let mut schema = Self::default();
-            for table in TABLES {
-                schema.read(table);
-            }
-            schema
-        })
+    /// The schema that tables make together.
+    pub(super) fn of_tables(tables: &[&str]) -> Self {
+        let mut schema = Self::default();
+        for table in tables {
+            schema.read(table);
+        }
+        schema
     }
 
     /// The keys of `shape`; none for a name that is no shape.
@@ -148,6 +142,7 @@ fn read_kind(word: &str) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::{kops, kube_env};
     use std::collections::BTreeSet;
 
     fn shapes_in(kind: &Kind) -> Option<&str> {
@@ -160,11 +155,12 @@ mod tests {
 
     #[test]
     fn every_shape_that_a_key_names_is_defined() {
-        let schema = Schema::embedded();
-        for (shape, fields) in &schema.shapes {
-            for field in fields {
-                if let Some(name) = shapes_in(&field.kind) {
-                    assert!(schema.shapes.contains_key(name), "{shape}.{}", field.key);
+        for schema in [kube_env::schema(), kops::schema()] {
+            for (shape, fields) in &schema.shapes {
+                for field in fields {
+                    if let Some(name) = shapes_in(&field.kind) {
+                        assert!(schema.shapes.contains_key(name), "{shape}.{}", field.key);
+                    }
                 }
             }
         }
@@ -172,15 +168,17 @@ mod tests {
 
     #[test]
     fn no_shape_has_a_key_twice() {
-        for (shape, fields) in &Schema::embedded().shapes {
-            let keys: BTreeSet<_> = fields.iter().map(|field| &field.key).collect();
-            assert_eq!(keys.len(), fields.len(), "{shape}");
+        for schema in [kube_env::schema(), kops::schema()] {
+            for (shape, fields) in &schema.shapes {
+                let keys: BTreeSet<_> = fields.iter().map(|field| &field.key).collect();
+                assert_eq!(keys.len(), fields.len(), "{shape}");
+            }
         }
     }
 
     #[test]
     fn the_flag_column_is_read_whole() {
-        let schema = Schema::embedded();
+        let schema = kube_env::schema();
         let rule = |shape, key| {
             schema
                 .field(shape, key)

@@ -1,5 +1,5 @@
 //! Sections of a spec as command-line flags, with the semantics of kops' flag builder
-//! (`pkg/flagbuilder/build_flags.go`, the same from 1.8.1 to v1.15.3).
+//! (`pkg/flagbuilder/build_flags.go`, the same from 1.8.1 to v1.36.2).
 
 use super::duration;
 use super::schema::{Field, FlagRule, Kind, Schema};
@@ -11,9 +11,9 @@ use quake_model::spec::Flag;
 /// Null is not set. A list is joined by commas, or repeated; a map is `key=value`, sorted, joined by commas;
 /// an empty text, list or map and the value named `empty` in the schema give no flag. Sections inside the
 /// section that have no flag of their own are part of it.
-pub(super) fn flags_of(section: &Yaml, shape: &str) -> Vec<Flag> {
+pub(super) fn flags_of(schema: &Schema, section: &Yaml, shape: &str) -> Vec<Flag> {
     let mut flags = Vec::new();
-    collect(section, shape, &mut flags);
+    collect(schema, section, shape, &mut flags);
     sort(&mut flags);
     flags
 }
@@ -23,15 +23,14 @@ pub(super) fn sort(flags: &mut [Flag]) {
     flags.sort_by_cached_key(Flag::to_string);
 }
 
-fn collect(section: &Yaml, shape: &str, flags: &mut Vec<Flag>) {
-    let schema = Schema::embedded();
+fn collect(schema: &Schema, section: &Yaml, shape: &str, flags: &mut Vec<Flag>) {
     for (key, value) in section.entries() {
         let Some(field) = schema.field(shape, &key.name) else {
             continue;
         };
         match (&field.flag, &field.kind) {
             (Some(rule), _) => one(value, field, rule, flags),
-            (None, Kind::Shape(inner)) => collect(value, inner, flags),
+            (None, Kind::Shape(inner)) => collect(schema, value, inner, flags),
             (None, _) => {}
         }
     }
@@ -114,11 +113,12 @@ fn overlay_value(old: &Yaml, new: &Yaml) -> Yaml {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::kube_env;
     use crate::yaml::parse;
 
     fn flags(shape: &str, text: &str) -> Vec<String> {
         let section = parse("x", text).expect("a literal document");
-        let flags = flags_of(&section, shape);
+        let flags = flags_of(kube_env::schema(), &section, shape);
         flags.iter().map(Flag::to_string).collect()
     }
 

@@ -1,0 +1,104 @@
+//! Certificates the node orders, of itself or of the control plane, and what is built around them.
+
+use serde::Serialize;
+use std::net::IpAddr;
+
+/// A key and a certificate for it, by the name under which others refer to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CertificateOrder {
+    /// Its name, such as `kubelet-server`.
+    pub name: String,
+    /// Who signs it.
+    pub issuer: Issuer,
+    /// Whom it names.
+    pub subject: Subject,
+    /// What it may be used for.
+    pub usage: Usage,
+    /// The names and addresses it is good for, beside its subject.
+    pub names: Vec<AlternateName>,
+}
+
+/// Who signs a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Issuer {
+    /// This node, with the key of an authority that it has.
+    Authority {
+        /// The authority's name in the state store, such as `kubernetes-ca`.
+        keyset: String,
+        /// Which of its generations.
+        keypair_id: String,
+    },
+    /// kops-controller, which decides subject, usage and names itself; those of the order are what is expected.
+    Controller {
+        /// The authority it is expected to sign with.
+        keyset: String,
+        /// Which generation of the authority the node was launched for.
+        keypair_id: String,
+    },
+}
+
+/// Whom a certificate names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Subject {
+    /// The common name: to Kubernetes, the user.
+    pub common_name: String,
+    /// The organizations: to Kubernetes, the groups.
+    pub organizations: Vec<String>,
+}
+
+impl Subject {
+    /// A subject in no organization.
+    pub fn named(common_name: &str) -> Self {
+        Self {
+            common_name: common_name.to_owned(),
+            organizations: Vec::new(),
+        }
+    }
+
+    /// The same in one more organization.
+    #[must_use]
+    pub fn of(mut self, organization: &str) -> Self {
+        self.organizations.push(organization.to_owned());
+        self
+    }
+}
+
+/// What a certificate may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Usage {
+    /// To show who a client is.
+    Client,
+    /// To show who a server is.
+    Server,
+}
+
+/// A name or address a certificate is good for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlternateName {
+    /// A DNS name.
+    Dns(String),
+    /// An IP address.
+    Ip(IpAddr),
+}
+
+impl AlternateName {
+    /// A text as an address where it is one, else as a DNS name.
+    pub fn of(text: &str) -> Self {
+        text.parse()
+            .map_or_else(|_| Self::Dns(text.to_owned()), Self::Ip)
+    }
+}
+
+/// A kubeconfig with one cluster, one user and one context, all else being fixed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kubeconfig {
+    /// The certificate order whose certificate and key the user shows; the user's name, too.
+    pub order: String,
+    /// The authorities to trust, PEM.
+    pub authorities: String,
+    /// The API server's URL.
+    pub server: String,
+}

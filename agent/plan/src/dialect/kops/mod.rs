@@ -1,0 +1,26 @@
+//! kops 1.32 to 1.37: the boot configuration in user data, and the nodeup configuration that it names by its hash.
+
+mod asset;
+mod boot_config;
+mod config_hash;
+mod network;
+mod nodeup_config;
+mod recognise;
+mod section;
+
+pub use boot_config::{BootConfig, ConfigServer, Origin, is_boot_config, read_boot_config};
+pub use config_hash::{config_hash, verify_config_hash};
+pub use network::{EgressProxy, Network, Provider};
+pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
+pub(crate) use recognise::check;
+pub use section::Section;
+
+use super::schema::Schema;
+use std::sync::OnceLock;
+
+/// The shapes of this dialect's documents.
+pub(in crate::dialect) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    const TABLES: [&str; 1] = [include_str!("schema.txt")];
+    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
+}

@@ -1,0 +1,276 @@
+//! Which distribution a node runs, and where things are on it.
+//!
+//! The table is that of kops (`util/pkg/distributions`, v1.36.2 and the development of 1.37), less Container-Optimized OS,
+//! which runs nowhere but in Google's cloud. A distribution that kops refuses is refused here too, by its name: half a node
+//! on an unknown layout helps nobody.
+
+use quake_model::facts::OsFacts;
+use quake_model::fault::{Code, Fault};
+
+/// How a distribution's software comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packaging {
+    /// dpkg and apt.
+    Deb,
+    /// rpm and dnf.
+    Rpm,
+    /// With the image alone; `/usr` is read-only.
+    Image,
+}
+
+/// Who makes a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Project {
+    /// Debian.
+    Debian,
+    /// Ubuntu.
+    Ubuntu,
+    /// Amazon Linux.
+    AmazonLinux,
+    /// Red Hat Enterprise Linux.
+    Rhel,
+    /// Rocky Linux.
+    Rocky,
+    /// CentOS Stream.
+    CentOs,
+    /// Fedora.
+    Fedora,
+    /// Flatcar Container Linux.
+    Flatcar,
+}
+
+/// A supported distribution; its version is ordered by its numbers, and is 0 for Flatcar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Distribution {
+    /// Who makes it.
+    pub project: Project,
+    /// The version's numbers, such as (24, 4) for 24.04.
+    pub version: (u32, u32),
+}
+
+/// Versions that are supported as they stand: `ID`, `VERSION_ID`, project.
+const EXACT: &[(&str, &str, Project)] = &[
+    ("amzn", "2023", Project::AmazonLinux),
+    ("debian", "11", Project::Debian),
+    ("debian", "12", Project::Debian),
+    ("debian", "13", Project::Debian),
+    ("fedora", "41", Project::Fedora),
+    ("fedora", "42", Project::Fedora),
+    ("fedora", "43", Project::Fedora),
+    ("fedora", "44", Project::Fedora),
+    ("ubuntu", "22.04", Project::Ubuntu),
+    ("ubuntu", "24.04", Project::Ubuntu),
+    ("ubuntu", "25.10", Project::Ubuntu),
+    ("ubuntu", "26.04", Project::Ubuntu),
+];
+
+/// Versions of which only the major number counts, but which have a minor number, too. CentOS Stream has none and so is
+/// refused, as kops does although its table has it.
+const MAJOR: &[(&str, u32, Project)] = &[
+    ("centos", 9, Project::CentOs),
+    ("centos", 10, Project::CentOs),
+    ("rhel", 8, Project::Rhel),
+    ("rhel", 9, Project::Rhel),
+    ("rhel", 10, Project::Rhel),
+    ("rocky", 8, Project::Rocky),
+    ("rocky", 9, Project::Rocky),
+    ("rocky", 10, Project::Rocky),
+];
+
+impl Distribution {
+    /// The distribution that `os-release` names.
+    ///
+    /// # Errors
+    ///
+    /// `identity.os-unsupported` with its id and version.
+    pub fn identify(os: &OsFacts) -> Result<Self, Fault> {
+        let version = numbers(&os.version);
+        let exact = EXACT
+            .iter()
+            .find(|(id, version, _)| *id == os.id && *version == os.version)
+            .map(|(_, _, project)| (*project, version));
+        let major = MAJOR
+            .iter()
+            .find(|(id, major, _)| *id == os.id && *major == version.0 && os.version.contains('.'))
+            .map(|(_, major, project)| (*project, (*major, 0)));
+        let flatcar = (os.id == "flatcar").then_some((Project::Flatcar, (0, 0)));
+        let found = exact.or(major).or(flatcar);
+        found
+            .map(|(project, version)| Self { project, version })
+            .ok_or_else(|| unsupported(os))
+    }
+
+    /// How its software comes.
+    pub fn packaging(self) -> Packaging {
+        match self.project {
+            Project::Debian | Project::Ubuntu => Packaging::Deb,
+            Project::AmazonLinux
+            | Project::Rhel
+            | Project::Rocky
+            | Project::CentOs
+            | Project::Fedora => Packaging::Rpm,
+            Project::Flatcar => Packaging::Image,
+        }
+    }
+
+    /// Whether it is this project's, of this version or newer.
+    pub fn is_at_least(self, project: Project, version: (u32, u32)) -> bool {
+        self.project == project && self.version >= version
+    }
+
+    /// Whether kube-proxy must use nftables, the kernel having no working iptables: the Red Hat family from its tenth
+    /// generation on, and Fedora.
+    pub fn forces_nftables(self) -> bool {
+        match self.project {
+            Project::Rhel | Project::Rocky | Project::CentOs => self.version >= (10, 0),
+            Project::Fedora => true,
+            Project::Debian | Project::Ubuntu | Project::AmazonLinux | Project::Flatcar => false,
+        }
+    }
+
+    /// Users that people log in as, in the order in which the first that exists is taken.
+    pub fn login_users(self) -> &'static [&'static str] {
+        match self.project {
+            Project::Debian => &["admin", "root"],
+            Project::Ubuntu => &["ubuntu", "root"],
+            Project::AmazonLinux | Project::Rhel => &["ec2-user"],
+            Project::Rocky => &["rocky"],
+            Project::CentOs => &["centos"],
+            Project::Fedora => &["fedora"],
+            Project::Flatcar => &["core"],
+        }
+    }
+
+    /// Whether its `/etc/resolv.conf` always names the stub of systemd-resolved, which pods cannot reach.
+    pub fn always_resolves_through_stub(self) -> bool {
+        matches!(self.project, Project::Ubuntu | Project::Flatcar)
+    }
+
+    /// Where unit files go: where nodeup looks for them, so that either finds what the other wrote.
+    pub fn units(self) -> &'static str {
+        match self.packaging() {
+            // `/lib` is a link to `/usr/lib` on each of them.
+            Packaging::Deb | Packaging::Rpm => "/usr/lib/systemd/system",
+            Packaging::Image => "/etc/systemd/system",
+        }
+    }
+
+    /// Where kubelet and its credential provider go.
+    pub fn kubelet_programs(self) -> &'static str {
+        match self.packaging() {
+            Packaging::Deb | Packaging::Rpm => "/usr/local/bin",
+            Packaging::Image => "/opt/kubernetes/bin",
+        }
+    }
+
+    /// Where kubectl, crictl and nerdctl go.
+    pub fn operator_programs(self) -> &'static str {
+        match self.packaging() {
+            Packaging::Deb | Packaging::Rpm => "/usr/local/bin",
+            Packaging::Image => "/opt/kops/bin",
+        }
+    }
+
+    /// Where out-of-tree volume plugins are.
+    pub fn volume_plugins(self) -> &'static str {
+        match self.packaging() {
+            Packaging::Deb | Packaging::Rpm => {
+                "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
+            }
+            Packaging::Image => "/var/lib/kubelet/volumeplugins/",
+        }
+    }
+
+    /// Whether containerd is the distribution's own and only configured.
+    pub fn brings_containerd(self) -> bool {
+        self.packaging() == Packaging::Image
+    }
+
+    /// Directories with certificates of public authorities, as pods mount them.
+    pub fn certificate_directories(self) -> Vec<&'static str> {
+        let mut paths = vec!["/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust"];
+        match self.packaging() {
+            // Nothing can be made below a read-only `/usr`.
+            Packaging::Image => paths.push("/usr/share/ca-certificates"),
+            Packaging::Deb | Packaging::Rpm => paths.extend([
+                "/usr/share/ssl",
+                "/usr/ssl",
+                "/usr/lib/ssl",
+                "/usr/local/openssl",
+                "/var/ssl",
+                "/etc/openssl",
+            ]),
+        }
+        paths
+    }
+}
+
+/// The first two numbers of a version; 0 where there is none.
+fn numbers(version: &str) -> (u32, u32) {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    )
+}
+
+fn unsupported(os: &OsFacts) -> Fault {
+    let summary = format!("{} {} is not supported", os.id, os.version);
+    Fault::new(Code::IdentityOsUnsupported, summary.replace("  ", " "))
+        .seen("id", &os.id)
+        .seen("version", &os.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identify(id: &str, version: &str) -> Result<Distribution, Fault> {
+        Distribution::identify(&OsFacts {
+            id: id.to_owned(),
+            version: version.to_owned(),
+            like: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn versions_are_ordered_by_their_numbers() {
+        let noble = identify("ubuntu", "24.04").expect("it is supported");
+        assert!(noble.is_at_least(Project::Ubuntu, (22, 4)));
+        assert!(!noble.is_at_least(Project::Ubuntu, (25, 10)));
+        assert!(!noble.is_at_least(Project::Debian, (12, 0)));
+    }
+
+    #[test]
+    fn a_distribution_that_is_not_supported_is_refused_by_its_name() {
+        for (id, version) in [
+            ("ubuntu", "20.04"),
+            ("amzn", "2"),
+            ("debian", "10"),
+            ("centos", "10"),
+            ("cos", "81"),
+            ("arch", ""),
+        ] {
+            let fault = identify(id, version).expect_err("it is not in the table");
+            assert_eq!(fault.code, Code::IdentityOsUnsupported);
+            assert!(fault.summary.contains(id), "{fault}");
+        }
+    }
+
+    #[test]
+    fn only_kernels_without_iptables_force_nftables() {
+        for (id, version, wanted) in [
+            ("rhel", "9.4", false),
+            ("rhel", "10.0", true),
+            ("rocky", "10.0", true),
+            ("centos", "9.1", false),
+            ("fedora", "42", true),
+            ("amzn", "2023", false),
+            ("debian", "13", false),
+            ("flatcar", "4152.2.0", false),
+        ] {
+            let found = identify(id, version).map(Distribution::forces_nftables);
+            assert_eq!(found, Ok(wanted), "{id} {version}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What a node of kops 1.32 to 1.37 is to have: one small builder for each concern, which yields items.
+//!
+//! A builder is a pure function of the [`Context`]; it knows no phase, no order and no other builder. To add one: a file in
+//! its group's folder, and a row in the group's list. `docs/adr/0017` says why, and what becomes of items.
+
+mod base;
+mod builder;
+mod context;
+mod control_plane;
+mod kubelet;
+mod machine;
+mod networking;
+mod objects;
+mod runtime;
+#[cfg(test)]
+mod sample;
+mod toml_text;
+
+pub use builder::{Builder, Built, build, builders};
+pub use context::{Context, Inputs};
+pub use machine::{EniCapacity, Lifecycle, LoginUser, Machine};
+pub use objects::{Objects, WantedObject, wanted_objects};
