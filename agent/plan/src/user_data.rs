@@ -2,12 +2,14 @@
 //!
 //! kops wraps the three documents as here-documents of a shell script, and that script, where the operator
 //! adds user data of their own, as a part of a MIME message; tools around it may encode either in base64.
+//! Newer kops may have the script unpack `kube_env.yaml` from gzip and base64 instead.
 //! What [`render`] makes is the same script with a delivery of the agent, and may also be a file that a cloud-config
 //! writes. A gzip layer is taken off before, by whoever fetched the user data.
 
 mod cloud_config;
 pub mod explain;
 mod mime;
+mod packed;
 pub mod render;
 
 use crate::yaml::as_text;
@@ -160,7 +162,15 @@ impl Search {
         let mut lines = bytes.split(|byte| *byte == b'\n');
         let mut any = false;
         while let Some(line) = lines.next() {
-            let Some(start) = std::str::from_utf8(line).ok().and_then(read_start) else {
+            let Ok(line) = std::str::from_utf8(line) else {
+                continue;
+            };
+            if let Some(packed) = packed::read(line) {
+                self.packed(packed, layers, bytes)?;
+                any = true;
+                continue;
+            }
+            let Some(start) = read_start(line) else {
                 continue;
             };
             let mut content = Vec::new();
@@ -194,6 +204,22 @@ impl Search {
             self.keep(name, as_text(name, &content)?, &layers, bytes)?;
         }
         Ok(any)
+    }
+
+    /// Keeps a document that the script unpacks.
+    fn packed(
+        &mut self,
+        packed: packed::Packed,
+        layers: &[&'static str],
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let name = packed.name;
+        let content = packed
+            .content
+            .map_err(|what| self.unusable(bytes, &format!("{name} {what}")))?;
+        let mut layers = layers.to_vec();
+        layers.extend(["shell script", "gzip"]);
+        self.keep(name, as_text(name, &content)?, &layers, bytes)
     }
 
     fn keep(

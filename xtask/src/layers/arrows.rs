@@ -41,6 +41,7 @@ const ROWS: &[Row] = &[
         ours: &["quake-model"],
         theirs: Theirs::Only(&[
             "base64",
+            "flate2",
             "jiff",
             "serde",
             "serde-saphyr",

@@ -2,8 +2,9 @@
 
 use super::machine::Machine;
 use super::{Lifecycle, Objects};
-use crate::dialect::kops::{BootConfig, NodeupConfig, Provider};
+use crate::dialect::kops::{BootConfig, NodeupConfig, Origin, Provider};
 use crate::distribution::Distribution;
+use crate::known::Keypair;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
@@ -235,7 +236,6 @@ impl<'a> Context<'a> {
     ///
     /// `config.missing-key`.
     pub fn authorities(&self, name: &str) -> Result<&'a str, Fault> {
-        use crate::dialect::kops::Origin;
         let (boot, config): (&'a BootConfig, &'a NodeupConfig) = (self.boot, self.config);
         // A worker is told its cluster's authority by its user data: who sends the configuration could name another.
         if let (Origin::Server(server), KUBERNETES_CA) = (&boot.origin, name) {
@@ -268,7 +268,8 @@ impl<'a> Context<'a> {
             .seen("path", path)
     }
 
-    /// Who signs certificates of `keyset` for this node: itself on the control plane, else kops-controller.
+    /// Who signs certificates of `keyset` for this node: itself where it has an API server and so the keys of authorities,
+    /// else kops-controller.
     ///
     /// # Errors
     ///
@@ -276,7 +277,7 @@ impl<'a> Context<'a> {
     pub fn issuer(&self, keyset: &str) -> Result<Issuer, Fault> {
         let keyset_name = keyset.to_owned();
         let keypair_id = self.keypair_id(keyset)?.to_owned();
-        Ok(match self.is_control_plane() {
+        Ok(match self.has_api_server() {
             true => Issuer::Authority {
                 keyset: keyset_name,
                 keypair_id,
@@ -288,16 +289,19 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// An order of a certificate that this node signs itself whatever its role, as an API server's are.
+    /// The keypair of `keyset` of the generation that the node was launched for, as the state store has it.
     ///
     /// # Errors
     ///
-    /// As [`keypair_id`](Self::keypair_id).
-    pub fn own_issuer(&self, keyset: &str) -> Result<Issuer, Fault> {
-        Ok(Issuer::Authority {
-            keyset: keyset.to_owned(),
-            keypair_id: self.keypair_id(keyset)?.to_owned(),
-        })
+    /// As [`keypair_id`](Self::keypair_id); `credentials.missing` where the keyset, or that generation of it, is not there.
+    pub fn keypair(&self, keyset: &str) -> Result<&'a Keypair, Fault> {
+        let id = self.keypair_id(keyset)?;
+        let objects: &'a Objects = self.objects;
+        let bundle = objects.keysets.get(keyset).ok_or_else(|| {
+            let summary = format!("the keyset {keyset} is not in the state store");
+            Fault::new(Code::CredentialsMissing, summary).seen("keyset", keyset)
+        })?;
+        bundle.generation(id)
     }
 
     /// A client certificate of the cluster's authority and the kubeconfig around it, at `path`, readable by root alone.

@@ -63,8 +63,7 @@ impl Objects {
 
 /// The objects that a node reads from the state store itself; none for one that asks kops-controller.
 ///
-/// The nine tokens that nodeup reads for a file that no flag names are not among them: without secrets of these names,
-/// which kops has not made since 1.19, its `known_tokens.csv` is empty.
+/// The nine deprecated tokens that nodeup reads are not among them: they fill a file, `known_tokens.csv`, that no flag names.
 pub fn wanted_objects(boot: &BootConfig, config: &NodeupConfig) -> Vec<WantedObject> {
     let (Origin::Store(base), Some(stores)) = (&boot.origin, &config.stores) else {
         return Vec::new();

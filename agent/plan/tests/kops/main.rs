@@ -1,5 +1,8 @@
 //! The newer kops dialect over the conformance data: real clusters' configurations, and what a real nodeup made of them.
 
+#![expect(clippy::disallowed_methods, reason = "the corpus is read from disk")]
+#![expect(clippy::panic, reason = "a boot that cannot be read names itself")]
+
 mod corpus;
 mod expected;
 mod lists;
@@ -8,3 +11,4 @@ mod os_release;
 mod pem;
 mod rendered;
 mod support;
+mod user_data;
