@@ -2,6 +2,7 @@
 //! (`pkg/flagbuilder/build_flags.go`, the same from 1.8.1 to v1.36.2).
 
 use super::duration;
+use super::quantity;
 use super::schema::{Field, FlagRule, Kind, Schema};
 use crate::yaml::{Value, Yaml};
 use quake_model::spec::Flag;
@@ -72,6 +73,7 @@ fn scalar(value: &Yaml, kind: &Kind) -> String {
     match kind {
         Kind::Boolean => value.boolean().unwrap_or_default().to_string(),
         Kind::Duration => duration::normalise(text).unwrap_or_default(),
+        Kind::Quantity => quantity::decimal(text).unwrap_or_else(|| text.to_owned()),
         Kind::Float => text
             .parse::<f64>()
             .map_or_else(|_| text.to_owned(), |number| number.to_string()),
@@ -113,7 +115,7 @@ fn overlay_value(old: &Yaml, new: &Yaml) -> Yaml {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::kube_env;
+    use crate::dialect::{kops, kube_env};
     use crate::yaml::parse;
 
     fn flags(shape: &str, text: &str) -> Vec<String> {
@@ -185,6 +187,16 @@ mod tests {
         for (shape, text, wanted) in TABLE {
             assert_eq!(flags(shape, text), *wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn a_quantity_becomes_a_plain_number() {
+        let section = parse("x", "auditWebhookBatchThrottleQps: 3140m").expect("a literal");
+        let flags = flags_of(kops::schema(), &section, "KubeAPIServerConfig");
+        assert_eq!(
+            flags,
+            [Flag::new("audit-webhook-batch-throttle-qps", "3.14")]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod duration;
 mod flags;
 pub mod kops;
 pub mod kube_env;
+mod quantity;
 mod schema;
 mod validate;
 

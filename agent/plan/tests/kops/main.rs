@@ -5,6 +5,7 @@
 
 mod corpus;
 mod expected;
+mod laws;
 mod lists;
 mod meaning;
 mod os_release;
