@@ -160,10 +160,8 @@ impl<'a> Context<'a> {
 
     /// An image's name for this processor: kops writes them for amd64 (`RemapImage`).
     pub fn image(&self, name: &str) -> String {
-        match self.instance.architecture.as_str() {
-            "x86_64" => name.to_owned(),
-            other => name.replacen("-amd64", &format!("-{other}"), 1),
-        }
+        let processor = processor(&self.instance.architecture);
+        name.replacen("-amd64", &format!("-{processor}"), 1)
     }
 
     /// The pinned files whose name `holds`.
@@ -356,6 +354,14 @@ impl<'a> Context<'a> {
             Item::File(certificate),
             Item::File(key),
         ]
+    }
+}
+
+/// What kops calls the processor that the instance's metadata calls `architecture`.
+pub fn processor(architecture: &str) -> &str {
+    match architecture {
+        "x86_64" => "amd64",
+        other => other,
     }
 }
 

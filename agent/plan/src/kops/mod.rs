@@ -4,6 +4,7 @@
 //! its group's folder, and a row in the group's list. `docs/adr/0017` says why, and what becomes of items.
 
 mod base;
+pub mod bootstrap;
 mod builder;
 mod context;
 mod control_plane;
@@ -17,6 +18,6 @@ mod sample;
 mod toml_text;
 
 pub use builder::{Builder, Built, build, builders};
-pub use context::{Context, Inputs};
+pub use context::{Context, Inputs, processor};
 pub use machine::{EniCapacity, Lifecycle, LoginUser, Machine};
 pub use objects::{Objects, WantedObject, wanted_objects};
