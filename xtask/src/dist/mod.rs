@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What the binary may weigh: a node downloads it before it can do anything else. Two attempts to shrink it are told in
-/// docs/adr/0003 and bench/README.md; xz, zstd and its encoder, which seeds and bundles need, brought the last mebibyte.
-const BUDGET_BYTES: u64 = 13 * 1024 * 1024;
+/// docs/adr/0003 and bench/README.md; what an operator needs on a node that is dead, diagnosis and its bundle, brought the
+/// last mebibyte but one; the rest is for the dialect of newer kops.
+const BUDGET_BYTES: u64 = 15 * 1024 * 1024;
 
 const PACKAGE: &str = "quake-agent";
 
