@@ -131,6 +131,7 @@ const ROWS: &[Row] = &[
             "aws-credential-types",
             // Encrypts a bundle to those who may read it; TLS brings it along anyway.
             "aws-lc-rs",
+            "aws-sdk-autoscaling",
             "aws-sdk-ec2",
             "aws-sdk-s3",
             "aws-smithy-runtime-api",
