@@ -1,6 +1,6 @@
 //! The list of builders, and running them.
 
-use super::{Context, base, control_plane, kubelet, networking, runtime};
+use super::{Context, base, control_plane, keys, kubelet, networking, runtime};
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 use quake_model::spec::Role;
@@ -33,6 +33,7 @@ pub fn builders() -> impl Iterator<Item = &'static Builder> {
         base::BUILDERS,
         runtime::BUILDERS,
         kubelet::BUILDERS,
+        keys::BUILDERS,
         control_plane::BUILDERS,
         networking::BUILDERS,
     ]

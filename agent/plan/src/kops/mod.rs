@@ -8,6 +8,7 @@ pub mod bootstrap;
 mod builder;
 mod context;
 mod control_plane;
+mod keys;
 mod kubelet;
 mod machine;
 mod networking;
