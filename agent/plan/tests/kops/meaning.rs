@@ -9,6 +9,7 @@ const UNITS: &[&str] = &[
 const YAML: &[&str] = &[
     ".yaml",
     ".yml",
+    ".cfg",
     ".manifest",
     "kubeconfig",
     "kubelet.conf",
@@ -32,7 +33,7 @@ pub(crate) fn meaning(path: &str, text: &str) -> Value {
             .map_or_else(|_| text.into(), |table| of_table(table.get_ref()));
     }
     if ends(YAML) || path.contains("/manifests/") {
-        return serde_saphyr::from_str(text).unwrap_or_else(|_| text.into());
+        return serde_saphyr::from_str(&keys_quoted(text)).unwrap_or_else(|_| text.into());
     }
     if path.starts_with("/etc/sysconfig/") {
         let mut lines: Vec<&str> = lines(text).collect();
@@ -45,6 +46,16 @@ pub(crate) fn meaning(path: &str, text: &str) -> Value {
         return squeezed.collect::<Vec<_>>().into();
     }
     text.into()
+}
+
+/// The expectations name keys and certificates in a line that is no plain text of YAML's: it is quoted.
+fn keys_quoted(text: &str) -> String {
+    const START: &str = ": b64:<<";
+    let quoted = |line: &str| match line.split_once(START) {
+        None => format!("{line}\n"),
+        Some((name, rest)) => format!("{name}: {}\n", Value::from(format!("b64:<<{rest}"))),
+    };
+    text.lines().map(quoted).collect()
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {

@@ -132,10 +132,12 @@ impl Renderer<'_> {
     }
 
     fn owner(&self, owner: &FileOwner) -> (u32, u32) {
-        let user = self.users.get(owner.user.as_str());
-        let user = user.unwrap_or_else(|| panic!("the user {} is made by nobody", owner.user));
-        assert_eq!(owner.group, "root");
-        (*user, 0)
+        // A user's group has its name and its number.
+        let number = |name: &String| {
+            let number = self.users.get(name.as_str()).copied();
+            number.unwrap_or_else(|| panic!("the user {name} is made by nobody"))
+        };
+        (number(&owner.user), number(&owner.group))
     }
 
     fn order(&self, name: &str) -> &CertificateOrder {
