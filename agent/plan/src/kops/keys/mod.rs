@@ -1,6 +1,38 @@
 //! Keys, certificates and kubeconfigs of the API server, of the control plane, and of who administers the cluster.
 
-use super::Builder;
+mod api_server_keys;
+mod etcd_manager_keys;
+mod kops_controller;
+mod service_address;
+mod stored;
+
+use super::{Builder, Context};
+use quake_model::fault::Fault;
 
 /// The group's builders.
-pub(super) const BUILDERS: &[Builder] = &[];
+pub(super) const BUILDERS: &[Builder] = &[
+    Builder {
+        name: "api_server_keys",
+        build: api_server_keys::build,
+    },
+    Builder {
+        name: "etcd_manager_keys",
+        build: etcd_manager_keys::build,
+    },
+    Builder {
+        name: "kops_controller",
+        build: kops_controller::build,
+    },
+];
+
+/// The domain of the cluster's services.
+///
+/// # Errors
+///
+/// `config.missing-key`.
+fn cluster_domain<'a>(context: &Context<'a>) -> Result<&'a str, Fault> {
+    let config = context.config;
+    let section = config.api_server.as_ref();
+    let domain = section.and_then(|section| section.text("ClusterDNSDomain"));
+    domain.ok_or_else(|| context.missing("APIServerConfig.ClusterDNSDomain"))
+}
