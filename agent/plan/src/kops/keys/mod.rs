@@ -1,8 +1,11 @@
 //! Keys, certificates and kubeconfigs of the API server, of the control plane, and of who administers the cluster.
 
 mod api_server_keys;
+mod component;
+mod controller_manager_keys;
 mod etcd_manager_keys;
 mod kops_controller;
+mod scheduler_keys;
 mod service_address;
 mod stored;
 
@@ -16,12 +19,20 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: api_server_keys::build,
     },
     Builder {
+        name: "controller_manager_keys",
+        build: controller_manager_keys::build,
+    },
+    Builder {
         name: "etcd_manager_keys",
         build: etcd_manager_keys::build,
     },
     Builder {
         name: "kops_controller",
         build: kops_controller::build,
+    },
+    Builder {
+        name: "scheduler_keys",
+        build: scheduler_keys::build,
     },
 ];
 
