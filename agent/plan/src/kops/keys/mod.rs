@@ -1,10 +1,13 @@
 //! Keys, certificates and kubeconfigs of the API server, of the control plane, and of who administers the cluster.
 
 mod api_server_keys;
+mod authenticators;
 mod component;
 mod controller_manager_keys;
 mod etcd_manager_keys;
+mod healthcheck_keys;
 mod kops_controller;
+mod kubectl;
 mod scheduler_keys;
 mod service_address;
 mod stored;
@@ -19,6 +22,10 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: api_server_keys::build,
     },
     Builder {
+        name: "authenticators",
+        build: authenticators::build,
+    },
+    Builder {
         name: "controller_manager_keys",
         build: controller_manager_keys::build,
     },
@@ -27,8 +34,16 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: etcd_manager_keys::build,
     },
     Builder {
+        name: "healthcheck_keys",
+        build: healthcheck_keys::build,
+    },
+    Builder {
         name: "kops_controller",
         build: kops_controller::build,
+    },
+    Builder {
+        name: "kubectl",
+        build: kubectl::build,
     },
     Builder {
         name: "scheduler_keys",
