@@ -47,9 +47,14 @@ impl FlagSet {
 
     /// The flags as the value of a variable that systemd splits into words.
     pub(crate) fn environment_value(&self) -> String {
-        let words: Vec<String> = self.words().iter().map(|word| split_safe(word)).collect();
-        double_quoted(&words.join(" "))
+        environment_value(&self.words())
     }
+}
+
+/// Words as the value of a variable that systemd splits into them again.
+pub(crate) fn environment_value(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| split_safe(word)).collect();
+    double_quoted(&words.join(" "))
 }
 
 /// Quotes a word so that systemd, splitting `$VARIABLE` at white space, gives it back whole.

@@ -6,7 +6,7 @@ mod containerd;
 mod docker;
 mod etcd;
 mod file_assets;
-mod flags;
+pub(crate) mod flags;
 mod hooks;
 mod kubeconfig;
 mod kubelet;
@@ -19,7 +19,7 @@ mod static_pods;
 mod sysctl;
 mod tree;
 pub(crate) mod unit_text;
-mod yaml_text;
+pub(crate) mod yaml_text;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;

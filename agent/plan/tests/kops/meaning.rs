@@ -13,6 +13,7 @@ const YAML: &[&str] = &[
     ".manifest",
     "kubeconfig",
     "kubelet.conf",
+    "credential-provider.conf",
     ".kube/config",
 ];
 const LINES: &[&str] = &[

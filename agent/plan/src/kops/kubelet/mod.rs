@@ -1,6 +1,50 @@
 //! kubelet, its programs, its certificates and the static pods of every node.
 
+mod credential_provider;
+mod kubelet_environment;
+mod kubelet_programs;
+mod kubelet_unit;
+mod slices;
+
 use super::Builder;
 
 /// The group's builders.
-pub(super) const BUILDERS: &[Builder] = &[];
+pub(super) const BUILDERS: &[Builder] = &[
+    Builder {
+        name: "credential_provider",
+        build: credential_provider::build,
+    },
+    Builder {
+        name: "kubelet_environment",
+        build: kubelet_environment::build,
+    },
+    Builder {
+        name: "kubelet_programs",
+        build: kubelet_programs::build,
+    },
+    Builder {
+        name: "kubelet_unit",
+        build: kubelet_unit::build,
+    },
+    Builder {
+        name: "slices",
+        build: slices::build,
+    },
+];
+
+/// kubelet's configuration.
+const CONFIG: &str = "/var/lib/kubelet/kubelet.conf";
+
+/// How kubelet asks for the passwords of registries.
+const CREDENTIAL_PROVIDERS: &str = "/var/lib/kubelet/credential-provider.conf";
+
+/// What kubelet is started with.
+const ENVIRONMENT: &str = "/etc/sysconfig/kubelet";
+
+/// How kubelet speaks with the API server.
+const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
+
+/// kubelet itself.
+fn program(context: &super::Context<'_>) -> String {
+    format!("{}/kubelet", context.distribution.kubelet_programs())
+}
