@@ -20,5 +20,6 @@ mod toml_text;
 
 pub use builder::{Builder, Built, build, builders};
 pub use context::{Context, Inputs, processor};
+pub use kubelet::needs_eni_capacity;
 pub use machine::{EniCapacity, Lifecycle, LoginUser, Machine};
 pub use objects::{Objects, WantedObject, wanted_objects};

@@ -1,10 +1,17 @@
 //! kubelet, its programs, its certificates and the static pods of every node.
 
 mod credential_provider;
+mod kubelet_certificates;
+mod kubelet_config;
 mod kubelet_environment;
 mod kubelet_programs;
+mod kubelet_settings;
 mod kubelet_unit;
+mod kubelet_values;
+mod max_pods;
 mod slices;
+
+pub use max_pods::needs_eni_capacity;
 
 use super::Builder;
 
@@ -13,6 +20,14 @@ pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "credential_provider",
         build: credential_provider::build,
+    },
+    Builder {
+        name: "kubelet_certificates",
+        build: kubelet_certificates::build,
+    },
+    Builder {
+        name: "kubelet_config",
+        build: kubelet_config::build,
     },
     Builder {
         name: "kubelet_environment",
