@@ -5,6 +5,7 @@
 
 mod corpus;
 mod expected;
+mod kubelet_tasks;
 mod laws;
 mod lists;
 mod meaning;

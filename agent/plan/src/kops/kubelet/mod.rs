@@ -1,6 +1,7 @@
 //! kubelet, its programs, its certificates and the static pods of every node.
 
 mod credential_provider;
+mod kube_proxy;
 mod kubelet_certificates;
 mod kubelet_config;
 mod kubelet_environment;
@@ -20,6 +21,10 @@ pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "credential_provider",
         build: credential_provider::build,
+    },
+    Builder {
+        name: "kube_proxy",
+        build: kube_proxy::build,
     },
     Builder {
         name: "kubelet_certificates",
