@@ -3,8 +3,13 @@
 mod containerd;
 mod containerd_config;
 mod containerd_unit;
+mod crictl;
+mod images;
 mod kubenet;
+mod nerdctl;
+mod operator_tool;
 mod registry_hosts;
+mod warm_pool;
 
 use super::Builder;
 
@@ -19,12 +24,28 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: containerd_config::build,
     },
     Builder {
+        name: "crictl",
+        build: crictl::build,
+    },
+    Builder {
+        name: "images",
+        build: images::build,
+    },
+    Builder {
         name: "kubenet",
         build: kubenet::build,
     },
     Builder {
+        name: "nerdctl",
+        build: nerdctl::build,
+    },
+    Builder {
         name: "registry_hosts",
         build: registry_hosts::build,
+    },
+    Builder {
+        name: "warm_pool",
+        build: warm_pool::build,
     },
 ];
 
