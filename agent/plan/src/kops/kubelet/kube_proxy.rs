@@ -84,7 +84,7 @@ fn pod(context: &Context<'_>, spec: &Section) -> Value {
         "metadata": {
             "labels": {
                 "k8s-app": "kube-proxy",
-                // The label stays what it was: other bytes would end the pod when an instance group changes to this agent.
+                // kubelet knows a static pod by the hash of what it says: with another label it would be another pod.
                 "kubernetes.io/managed-by": "nodeup",
                 "tier": "node",
             },

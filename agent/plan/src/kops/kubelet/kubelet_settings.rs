@@ -76,7 +76,8 @@ const SETTINGS: &[(&str, Form)] = &[
 ];
 
 /// Durations that the spec has as flags or not at all. Zero is kubelet's word for its own default, and a flag wins over the
-/// file; nodeup's file has them, and an equal file is not written again when an instance group changes between the two.
+/// file. nodeup's file has them, being written by a Go program that cannot leave them out; equal is easier to trust than
+/// equivalent.
 const ZERO: &[&str] = &[
     "cpuManagerReconcilePeriod",
     "fileCheckFrequency",
