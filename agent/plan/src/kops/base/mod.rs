@@ -1,6 +1,9 @@
 //! The base system: names, time, packages, kernel settings, logs, and what the operator adds.
 
+mod gvisor;
 mod modules;
+mod nvidia;
+mod packages;
 mod sysctl;
 
 use super::Builder;
@@ -8,8 +11,20 @@ use super::Builder;
 /// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
+        name: "gvisor",
+        build: gvisor::build,
+    },
+    Builder {
         name: "modules",
         build: modules::build,
+    },
+    Builder {
+        name: "nvidia",
+        build: nvidia::build,
+    },
+    Builder {
+        name: "packages",
+        build: packages::build,
     },
     Builder {
         name: "sysctl",
