@@ -18,6 +18,7 @@ mod runtime;
 mod sample;
 mod toml_text;
 
+pub use base::hosts_text;
 pub use builder::{Builder, Built, build, builders};
 pub use context::{Context, Inputs, processor};
 pub use kubelet::needs_eni_capacity;

@@ -2,8 +2,8 @@
 
 use crate::pem;
 use crate::support::Assets;
-use quake_model::item::{CertificateOrder, File, FileOwner, Item, Kubeconfig, Source};
-use quake_plan::kops::Built;
+use quake_model::item::{CertificateOrder, File, FileOwner, HostRecord, Item, Kubeconfig, Source};
+use quake_plan::kops::{Built, hosts_text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -55,6 +55,7 @@ pub(crate) fn render(built: &[Built], assets: &Assets) -> Tree {
             }
         }
     }
+    tree.extend(hosts(built));
     let paths: Vec<String> = tree.keys().cloned().collect();
     for path in paths {
         for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
@@ -62,6 +63,25 @@ pub(crate) fn render(built: &[Built], assets: &Assets) -> Tree {
         }
     }
     tree
+}
+
+/// `/etc/hosts` with the records of all items, on a machine whose own is empty.
+fn hosts(built: &[Built]) -> Option<(String, Entry)> {
+    let record = |item: &Item| match item {
+        Item::HostRecord(record) => Some(record.clone()),
+        _ => None,
+    };
+    let of = |built: &Built| built.items.iter().filter_map(record).collect::<Vec<_>>();
+    let records: Vec<HostRecord> = built.iter().flat_map(of).collect();
+    let asked = built.iter().find(|built| !of(built).is_empty())?;
+    let entry = Entry {
+        builder: asked.builder,
+        kind: "file",
+        mode: 0o644,
+        content: Some(hosts_text("", &records)),
+        ..directory()
+    };
+    Some(("/etc/hosts".to_owned(), entry))
 }
 
 fn directory() -> Entry {

@@ -1,15 +1,22 @@
 //! The base system: names, time, packages, kernel settings, logs, and what the operator adds.
 
+mod etc_hosts;
 mod gvisor;
 mod modules;
 mod nvidia;
 mod packages;
 mod sysctl;
 
+pub use etc_hosts::hosts_text;
+
 use super::Builder;
 
 /// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
+    Builder {
+        name: "etc_hosts",
+        build: etc_hosts::build,
+    },
     Builder {
         name: "gvisor",
         build: gvisor::build,
