@@ -8,7 +8,8 @@ use serde::Serialize;
 pub struct Unit {
     /// Its name with its suffix.
     pub name: String,
-    /// Its file; `None` for a unit that a package or the distribution brings.
+    /// Its file; `None` for a unit that a package or the distribution brings, or whose file is an item of its own, because its
+    /// text may not be shown.
     pub file: Option<UnitFile>,
     /// Whether it runs.
     pub state: UnitState,

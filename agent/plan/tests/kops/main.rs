@@ -13,4 +13,5 @@ mod os_release;
 mod pem;
 mod rendered;
 mod support;
+mod tasks;
 mod user_data;

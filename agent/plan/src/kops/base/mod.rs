@@ -2,10 +2,13 @@
 
 mod etc_hosts;
 mod gvisor;
+mod hooks;
 mod modules;
+mod ntp;
 mod nvidia;
 mod packages;
 mod sysctl;
+mod update_policy;
 
 pub use etc_hosts::hosts_text;
 
@@ -22,8 +25,16 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: gvisor::build,
     },
     Builder {
+        name: "hooks",
+        build: hooks::build,
+    },
+    Builder {
         name: "modules",
         build: modules::build,
+    },
+    Builder {
+        name: "ntp",
+        build: ntp::build,
     },
     Builder {
         name: "nvidia",
@@ -36,5 +47,9 @@ pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "sysctl",
         build: sysctl::build,
+    },
+    Builder {
+        name: "update_policy",
+        build: update_policy::build,
     },
 ];
