@@ -1,8 +1,10 @@
 //! The base system: names, time, packages, kernel settings, logs, and what the operator adds.
 
 mod etc_hosts;
+mod firewall;
 mod gvisor;
 mod hooks;
+mod logrotate;
 mod modules;
 mod ntp;
 mod nvidia;
@@ -21,12 +23,20 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: etc_hosts::build,
     },
     Builder {
+        name: "firewall",
+        build: firewall::build,
+    },
+    Builder {
         name: "gvisor",
         build: gvisor::build,
     },
     Builder {
         name: "hooks",
         build: hooks::build,
+    },
+    Builder {
+        name: "logrotate",
+        build: logrotate::build,
     },
     Builder {
         name: "modules",
