@@ -1,6 +1,8 @@
 //! The base system: names, time, packages, kernel settings, logs, and what the operator adds.
 
+mod certificate_authority;
 mod etc_hosts;
+mod file_assets;
 mod firewall;
 mod gvisor;
 mod hooks;
@@ -11,6 +13,7 @@ mod nvidia;
 mod packages;
 mod sysctl;
 mod update_policy;
+mod volumes;
 
 pub use etc_hosts::hosts_text;
 
@@ -19,8 +22,16 @@ use super::Builder;
 /// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
+        name: "certificate_authority",
+        build: certificate_authority::build,
+    },
+    Builder {
         name: "etc_hosts",
         build: etc_hosts::build,
+    },
+    Builder {
+        name: "file_assets",
+        build: file_assets::build,
     },
     Builder {
         name: "firewall",
@@ -61,5 +72,9 @@ pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "update_policy",
         build: update_policy::build,
+    },
+    Builder {
+        name: "volumes",
+        build: volumes::build,
     },
 ];
