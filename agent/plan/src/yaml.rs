@@ -6,6 +6,7 @@
 //! tags and a second document are errors. A document that expands beyond [`MAX_NODES`], [`MAX_TEXT`],
 //! [`MAX_DEPTH`] or [`MAX_BYTES`] is `config.yaml-too-large`, whatever it is made of.
 
+mod json;
 mod tree;
 
 use quake_model::fault::{Code, Fault};
