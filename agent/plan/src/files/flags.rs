@@ -33,6 +33,16 @@ impl FlagSet {
         }
     }
 
+    /// Adds a flag once for each value, beside those of its name that there are.
+    pub(crate) fn add<Value: Into<String>>(
+        &mut self,
+        name: &str,
+        values: impl IntoIterator<Item = Value>,
+    ) {
+        let flags = values.into_iter().map(|value| Flag::new(name, value));
+        self.0.extend(flags);
+    }
+
     /// Takes a flag away.
     pub(crate) fn remove(&mut self, name: &str) {
         self.0.retain(|flag| flag.name != name);

@@ -23,9 +23,11 @@ pub(crate) mod yaml_text;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
-pub(crate) use flags::shell_word;
+pub(crate) use flags::{FlagSet, shell_word};
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
+pub(crate) use pod::{Access, HostPath, Priority, http_liveness};
 pub use tree::{EtcdManifest, plan};
+pub(crate) use yaml_text::document as yaml_document;

@@ -50,6 +50,32 @@ impl HostPath {
         self.kind = Some(kind);
         self
     }
+
+    /// Whether it is at the same place in the container as another.
+    pub(crate) fn is_at_place_of(&self, other: &Self) -> bool {
+        self.container == other.container
+    }
+
+    /// The pod's volume.
+    pub(crate) fn volume(&self) -> Value {
+        let mut host = Map::new();
+        host.insert("path".into(), json!(self.host));
+        if let Some(kind) = self.kind {
+            host.insert("type".into(), json!(kind));
+        }
+        json!({"name": self.name, "hostPath": host})
+    }
+
+    /// The container's mount of it.
+    pub(crate) fn mount(&self) -> Value {
+        let mut mount = Map::new();
+        mount.insert("name".into(), json!(self.name));
+        mount.insert("mountPath".into(), json!(self.container));
+        if self.access == Access::ReadOnly {
+            mount.insert("readOnly".into(), json!(true));
+        }
+        Value::Object(mount)
+    }
 }
 
 /// How important the pod is to the scheduler's and kubelet's eviction.
@@ -62,7 +88,8 @@ pub(crate) enum Priority {
 }
 
 impl Priority {
-    fn class(self) -> &'static str {
+    /// The priority class, which the system has since Kubernetes 1.11.
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Cluster => "system-cluster-critical",
             Self::Node => "system-node-critical",
@@ -161,7 +188,10 @@ impl StaticPod {
             "tolerations".into(),
             json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]),
         );
-        spec.insert("volumes".into(), self.paths.iter().map(volume).collect());
+        spec.insert(
+            "volumes".into(),
+            self.paths.iter().map(HostPath::volume).collect(),
+        );
         let mut labels = vec![("k8s-app".to_owned(), self.name.clone())];
         labels.extend(self.labels.iter().cloned());
         let mut annotations = self.annotations.clone();
@@ -214,7 +244,7 @@ impl StaticPod {
         }
         container.insert(
             "volumeMounts".into(),
-            self.paths.iter().map(mount).collect(),
+            self.paths.iter().map(HostPath::mount).collect(),
         );
         Value::Object(container)
     }
@@ -246,25 +276,6 @@ fn variable((name, value): &(String, String)) -> Value {
 
 fn port((name, number): &(&str, u16)) -> Value {
     json!({"name": name, "containerPort": number, "hostPort": number})
-}
-
-fn volume(path: &HostPath) -> Value {
-    let mut host = Map::new();
-    host.insert("path".into(), json!(path.host));
-    if let Some(kind) = path.kind {
-        host.insert("type".into(), json!(kind));
-    }
-    json!({"name": path.name, "hostPath": host})
-}
-
-fn mount(path: &HostPath) -> Value {
-    let mut mount = Map::new();
-    mount.insert("name".into(), json!(path.name));
-    mount.insert("mountPath".into(), json!(path.container));
-    if path.access == Access::ReadOnly {
-        mount.insert("readOnly".into(), json!(true));
-    }
-    Value::Object(mount)
 }
 
 /// A liveness probe over HTTP on the node itself.

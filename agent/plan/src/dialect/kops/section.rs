@@ -4,6 +4,7 @@
 use super::schema;
 use crate::dialect::duration;
 use crate::dialect::flags::flags_of;
+use crate::dialect::quantity;
 use crate::yaml::{Value, Yaml};
 use quake_model::spec::Flag;
 use std::collections::BTreeMap;
@@ -84,6 +85,11 @@ impl Section {
     /// The whole number at `key`.
     pub fn integer(&self, key: &str) -> Option<i64> {
         self.text(key)?.parse().ok()
+    }
+
+    /// The quantity at `key` as a plain decimal number.
+    pub fn decimal(&self, key: &str) -> Option<String> {
+        quantity::decimal(self.text(key)?)
     }
 
     /// The duration at `key`, as Go prints it: `1m0s`.
