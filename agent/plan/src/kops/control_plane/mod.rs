@@ -2,7 +2,10 @@
 
 mod api_server;
 mod api_server_flags;
+mod channels;
+mod cloud_config;
 mod controller_manager;
+mod etcd_manifests;
 mod scheduler;
 mod sidecar;
 mod static_pod;
@@ -16,8 +19,20 @@ pub(super) const BUILDERS: &[Builder] = &[
         build: api_server::build,
     },
     Builder {
+        name: "channels",
+        build: channels::build,
+    },
+    Builder {
+        name: "cloud_config",
+        build: cloud_config::build,
+    },
+    Builder {
         name: "controller_manager",
         build: controller_manager::build,
+    },
+    Builder {
+        name: "etcd_manifests",
+        build: etcd_manifests::build,
     },
     Builder {
         name: "scheduler",
