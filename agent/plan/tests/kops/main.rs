@@ -6,6 +6,7 @@
 mod corpus;
 mod expected;
 mod kubelet_tasks;
+mod golden_pods;
 mod laws;
 mod lists;
 mod meaning;
