@@ -305,7 +305,7 @@ mod tests {
             (
                 "iam.autoscaling",
                 "autoscaling:SetInstanceHealth",
-                "boot.sink-failed",
+                "boot.signal-denied",
             ),
         ] {
             let said = |permitted| says(id, &with(control_plane(), vec![seen(action, permitted)]));

@@ -5,8 +5,8 @@
 
 mod corpus;
 mod expected;
-mod kubelet_tasks;
 mod golden_pods;
+mod kubelet_tasks;
 mod laws;
 mod lists;
 mod meaning;

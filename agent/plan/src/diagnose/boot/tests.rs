@@ -3,7 +3,7 @@
 use super::super::scene::{
     control_plane, expected_of, reads, record_of, says, stands, stuck_in, unit, worker,
 };
-use quake_model::facts::{EntryKind, ProbeFacts, ProbeSeen, Seen, Survey};
+use quake_model::facts::{EntryKind, NetworkFacts, ProbeFacts, ProbeSeen, Seen, Survey};
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -20,6 +20,7 @@ fn a_machine_on_which_nothing_ran_is_told_why() {
     let id = "boot.recorded";
     assert!(says(id, &worker()).starts_with("ok: "));
     let mut survey = bare();
+    survey.network = Seen::Yes(NetworkFacts::default());
     assert_eq!(
         says(id, &survey),
         "fail: the agent never ran here: it is not installed",
