@@ -141,6 +141,18 @@ impl<H: Host> Context<'_, H> {
                 let begun = ensure::services::begun(self, step, unit).await?;
                 ensure::services::held(self, step, unit, begun, None).await
             }
+            Action::MakeLink(link) => ensure::system::link(self, step, link).await,
+            Action::InstallPackages { packages } => {
+                ensure::system::packages(self, step, packages).await
+            }
+            Action::MakeUser(user) => ensure::system::user(self, step, user).await,
+            Action::IssueCertificate(order) => {
+                ensure::certificates::issued(self, step, order).await
+            }
+            Action::RequestCertificates { orders } => {
+                ensure::certificates::requested(self, step, orders).await
+            }
+            Action::React(reaction) => ensure::system::reacted(self, step, reaction).await,
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
         }
     }

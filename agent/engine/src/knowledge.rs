@@ -5,8 +5,11 @@ use quake_model::boot_report::ReportFolder;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
+use quake_model::item::Reaction;
 use quake_model::spec::{ImageSpec, NodeSpec};
 use quake_plan::known::{Credentials, Known, MountedSlot};
+use quake_plan::kops;
+use quake_plan::kops::steps::Issued;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +28,12 @@ pub(crate) struct Knowledge {
     pub(crate) slots: Vec<MountedSlot>,
     pub(crate) storage: StorageState,
     pub(crate) credentials: Credentials,
+    /// What a node of the newer dialect follows from.
+    pub(crate) kops: Option<Arc<kops::Node>>,
+    /// Keys and certificates that were issued, by the names of the orders.
+    pub(crate) issued: Issued,
+    /// What changes of files called for, and is not done yet.
+    pub(crate) owed: Vec<Reaction>,
     /// Credentials a rehearsal made up.
     pub(crate) stand_ins: Vec<String>,
 }
@@ -33,6 +42,13 @@ impl Knowledge {
     /// The spec, which every phase after `config` has.
     pub(crate) fn spec(&self) -> Result<Arc<NodeSpec>, Fault> {
         self.spec.clone().ok_or_else(|| missing("the spec"))
+    }
+
+    /// The documents of a node of the newer dialect.
+    pub(crate) fn kops(&self) -> Result<Arc<kops::Node>, Fault> {
+        self.kops
+            .clone()
+            .ok_or_else(|| missing("the configuration"))
     }
 
     /// Who this is, which every phase after `identity` has.

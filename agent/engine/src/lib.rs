@@ -13,6 +13,7 @@ mod knowledge;
 mod meaning;
 mod note;
 mod observe;
+mod owed;
 mod owned;
 mod report;
 mod request;

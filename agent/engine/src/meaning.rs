@@ -31,6 +31,11 @@ pub(crate) enum Attempted {
     UseUnit,
     StartUnit,
     UseImage,
+    AskController,
+    UseKey,
+    InstallPackages,
+    MakeUser,
+    RunCommand,
 }
 
 /// Turns the error of one attempt into a fault.
@@ -78,6 +83,16 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             Condition::Denied => Code::CredentialsDenied,
             _ => configuration(condition),
         },
+        Attempted::AskController => match condition {
+            Condition::Denied | Condition::Conflict | Condition::Malformed => {
+                Code::ConfigStoreDenied
+            }
+            Condition::Impossible => Code::ConfigUnsupported,
+            _ => Code::ConfigStoreUnreachable,
+        },
+        Attempted::UseKey => Code::CredentialsMalformed,
+        Attempted::InstallPackages => Code::AssetsUnreachable,
+        Attempted::MakeUser | Attempted::RunCommand => Code::FilesWriteFailed,
         Attempted::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,

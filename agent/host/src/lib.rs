@@ -3,6 +3,7 @@
 
 pub mod api_server;
 pub mod aws;
+pub mod bootstrap;
 pub mod bundle;
 pub mod clock;
 pub mod collect;
@@ -12,6 +13,9 @@ pub mod imds;
 pub mod linux;
 pub mod objects;
 pub mod probes;
+pub mod provision;
 pub mod sinks;
 pub mod survey;
 pub mod systemd;
+
+pub use quake_keys as keys;

@@ -2,6 +2,7 @@
 
 use crate::digest::Digest;
 use crate::facts::Owner;
+use crate::item::{CertificateOrder, Link, Package, Reaction, User};
 use crate::phase::Phase;
 use crate::spec::{AssetSpec, ImageRuntime, ImageSpec};
 use serde::{Serialize, Serializer};
@@ -76,6 +77,24 @@ pub enum Action {
     },
     /// A unit is as wanted.
     StartUnit(StartUnit),
+    /// A symbolic link is there.
+    MakeLink(Link),
+    /// Packages of the distribution are installed, together.
+    InstallPackages {
+        /// The packages.
+        packages: Vec<Package>,
+    },
+    /// A system user is there.
+    MakeUser(User),
+    /// A key, and a certificate for it that this node signs itself, are there.
+    IssueCertificate(CertificateOrder),
+    /// Keys, and certificates for them that kops-controller signs, are there.
+    RequestCertificates {
+        /// What is ordered.
+        orders: Vec<CertificateOrder>,
+    },
+    /// What a change of a file calls for has been done since.
+    React(Reaction),
     /// A condition is awaited.
     Await(Condition),
 }
@@ -97,6 +116,12 @@ impl Action {
             Self::MakeFilesystem(volume) => format!("filesystem/{}", volume.slot),
             Self::MountVolume(volume) => format!("mount/{}", volume.slot),
             Self::StartUnit(unit) => unit.unit.clone(),
+            Self::MakeLink(link) => link.path.clone(),
+            Self::InstallPackages { .. } => "packages".to_owned(),
+            Self::MakeUser(user) => format!("user/{}", user.name),
+            Self::IssueCertificate(order) => format!("certificate/{}", order.name),
+            Self::RequestCertificates { .. } => "certificates".to_owned(),
+            Self::React(reaction) => format!("reaction/{}", reaction.subject()),
             Self::Await(condition) => condition.name(),
         }
     }

@@ -21,6 +21,7 @@ pub mod lasting;
 pub mod lint;
 pub mod network;
 pub mod owned;
+pub mod pki;
 pub mod ready;
 pub mod release;
 pub mod services;

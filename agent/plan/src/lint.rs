@@ -50,7 +50,13 @@ fn written(action: &Action) -> Option<(&str, u32)> {
         Action::MakeDirectory { path, mode } => Some((path, *mode)),
         Action::WriteFile(file) => Some((&file.path, file.mode)),
         Action::MountVolume(volume) => Some((&volume.mount_point, 0)),
-        Action::FetchAsset(_)
+        Action::MakeLink(link) => Some((&link.path, 0)),
+        Action::InstallPackages { .. }
+        | Action::MakeUser(_)
+        | Action::IssueCertificate(_)
+        | Action::RequestCertificates { .. }
+        | Action::React(_)
+        | Action::FetchAsset(_)
         | Action::FetchImage(_)
         | Action::ImportImage { .. }
         | Action::LoadModule { .. }

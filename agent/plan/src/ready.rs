@@ -2,8 +2,9 @@
 
 use crate::files::layout;
 use crate::known::Known;
+use crate::kops;
 use quake_model::phase::Phase;
-use quake_model::spec::{Component, ControlPlane, EtcdProvider, NodeSpec, Probe, Role};
+use quake_model::spec::{Component, ControlPlane, Dialect, EtcdProvider, NodeSpec, Probe, Role};
 use quake_model::step::{Action, Condition, Step};
 
 /// kubelet's health port, by its own default since 1.2.
@@ -20,6 +21,9 @@ pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
 
 /// What a node of this spec waits for before it is ready.
 pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
+    if spec.dialect == Dialect::Kops {
+        return kops::steps::conditions(spec);
+    }
     if spec.role == Role::Bastion {
         return Vec::new();
     }

@@ -5,9 +5,10 @@
 
 use crate::files::{self, layout};
 use crate::known::Known;
+use crate::kops;
 use crate::standing::Standing;
 use quake_model::phase::Phase;
-use quake_model::spec::{NodeSpec, Role};
+use quake_model::spec::{Dialect, NodeSpec, Role};
 
 /// One thing that is to hold as long as the node is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,14 +54,16 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Watch> {
             },
         })
         .collect();
-    watches.extend(
-        [files::runtime_unit(spec), "kubelet.service"].map(|unit| Watch {
-            phase: Phase::Services,
-            step: format!("services:{unit}"),
-            subject: Subject::Unit(unit.to_owned()),
-        }),
-    );
-    if files::writes_cni_configuration(spec) {
+    let units = [files::runtime_unit(spec), "kubelet.service"];
+    // A kubelet that is held back, as in a warm pool, is not looked for.
+    let is_started =
+        |unit: &&str| spec.dialect == Dialect::KubeEnv || kops::steps::runs(spec, unit);
+    watches.extend(units.into_iter().filter(is_started).map(|unit| Watch {
+        phase: Phase::Services,
+        step: format!("services:{unit}"),
+        subject: Subject::Unit(unit.to_owned()),
+    }));
+    if spec.dialect == Dialect::KubeEnv && files::writes_cni_configuration(spec) {
         watches.push(Watch {
             phase: Phase::Ready,
             step: "ready:cni".to_owned(),

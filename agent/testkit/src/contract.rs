@@ -10,7 +10,9 @@ pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};
 
 use quake_model::facts::{EntryKind, Owner, Placed};
-use quake_model::ports::{Assets, Condition, Files, Object, Objects, PortError};
+use quake_model::ports::{
+    Assets, Condition, Files, Keys, Object, Objects, PortError, SignatureKind,
+};
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Contents, Keep, Place, Visibility, WriteFile};
 use std::fmt::Debug;
@@ -55,7 +57,41 @@ pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
     absent_files(host).await?;
     written_files(host).await?;
     stamps_of_files(host).await?;
+    links(host).await?;
     kinds_of_files(host).await
+}
+
+async fn links<H: Files>(host: &H) -> Result<(), Broken> {
+    let read = async |path: &str| sound("a link is read", host.read_link(path).await);
+    hold("an absent link", read("/contract/c/link").await?, None)?;
+    for target in ["/contract/a", "elsewhere"] {
+        let made = host.make_link("/contract/c/link", target).await;
+        sound("a link is made, in the place of another", made)?;
+        let found = read("/contract/c/link").await?;
+        hold("where it points", found.as_deref(), Some(target))?;
+    }
+    hold("a file is no link", read("/contract/a").await?, None)?;
+    let refused = host.make_link("/contract/a", "elsewhere").await;
+    let refused = refused.map_err(|error| error.condition);
+    hold("a file is not replaced", refused, Err(Condition::Occupied))
+}
+
+/// Keys: one that was made is read again, and no two are the same.
+///
+/// # Errors
+///
+/// Returns the first promise that was broken.
+pub async fn keys<H: Keys>(host: &H) -> Result<(), Broken> {
+    let made = sound("a key is made", host.make_key().await)?;
+    let other = sound("another is made", host.make_key().await)?;
+    hold("two keys are one", made.public == other.public, false)?;
+    let public = sound("its public key is read", host.public_key(&made.key).await)?;
+    hold("its public key", public, made.public)?;
+    let signed = host.sign(&made.key, SignatureKind::EcdsaSha256, b"message");
+    sound("it signs", signed.await)?;
+    let refused = host.sign(&made.key, SignatureKind::RsaSha256, b"message");
+    let refused = refused.await.map(|_| ()).map_err(|error| error.condition);
+    hold("another kind", refused, Err(Condition::Malformed))
 }
 
 async fn absent_files<H: Files>(host: &H) -> Result<(), Broken> {

@@ -9,4 +9,4 @@ pub mod example;
 pub mod region;
 mod sim;
 
-pub use sim::{OnChange, Script, ScriptedFault, SimHost, Timing, When};
+pub use sim::{Controller, OnChange, Script, ScriptedFault, SimHost, Timing, When};

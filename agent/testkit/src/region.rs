@@ -42,6 +42,12 @@ pub struct Region {
     /// What the container runtime knows images by.
     #[serde(default)]
     pub images: BTreeSet<Digest>,
+    /// Packages of the distribution that are installed.
+    #[serde(default)]
+    pub packages: BTreeSet<String>,
+    /// Values of the metadata service below `meta-data/`, beside the instance's facts.
+    #[serde(default)]
+    pub metadata: BTreeMap<String, String>,
     /// The operating system.
     pub os: OsFacts,
     /// The Auto Scaling group of the cluster's nodes, where there is one.
@@ -98,6 +104,8 @@ impl Region {
             sysctls: BTreeMap::new(),
             units: BTreeMap::new(),
             images: BTreeSet::new(),
+            packages: BTreeSet::new(),
+            metadata: BTreeMap::new(),
             os: OsFacts {
                 id: "debian".to_owned(),
                 version: "12".to_owned(),

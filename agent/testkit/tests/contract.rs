@@ -30,6 +30,11 @@ async fn the_simulated_files_keep_the_contract() {
 }
 
 #[tokio::test]
+async fn the_simulated_keys_keep_the_contract() {
+    assert_eq!(contract::keys(&host()).await, Ok(()));
+}
+
+#[tokio::test]
 async fn the_simulated_assets_keep_the_contract() {
     let host = host();
     host.serve("https://mirror.example/tool", "tool\n");

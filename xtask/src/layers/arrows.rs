@@ -70,8 +70,15 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-testkit",
-        ours: &["quake-model", "quake-engine"],
+        // The simulated kops-controller reads what it is asked, and writes certificates, by the rules of the plan.
+        ours: &["quake-model", "quake-plan", "quake-engine", "quake-keys"],
         theirs: Theirs::Only(&["serde", "serde_json", "sha1", "sha2", "tokio"]),
+        purity: Purity::Pure,
+    },
+    Row {
+        package: "quake-keys",
+        ours: &["quake-model"],
+        theirs: Theirs::Only(&["aws-lc-rs", "base64"]),
         purity: Purity::Pure,
     },
     Row {
@@ -125,7 +132,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-host",
-        ours: &["quake-http", "quake-model"],
+        ours: &["quake-http", "quake-keys", "quake-model"],
         theirs: Theirs::Only(&[
             "aws-config",
             "aws-credential-types",

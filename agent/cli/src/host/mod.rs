@@ -1,5 +1,6 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
+mod kops;
 mod mirror;
 mod observer;
 mod ports;
@@ -255,6 +256,13 @@ mod tests {
             run("umount", &[&self.mount.to_string_lossy()]);
             run("losetup", &["--detach", &self.path]);
         }
+    }
+
+    #[tokio::test]
+    async fn the_real_keys_keep_the_contract() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let host = host(root.path(), root.path());
+        assert_eq!(contract::keys(&host).await, Ok(()));
     }
 
     #[tokio::test]

@@ -49,6 +49,10 @@ impl Metadata for NodeHost {
     async fn read_role(&self) -> Result<String, PortError> {
         route!(self, Metadata, imds.read_role())
     }
+
+    async fn read_metadata(&self, key: &str) -> Result<Option<String>, PortError> {
+        route!(self, Metadata, imds.read_metadata(key))
+    }
 }
 
 impl Cloud for NodeHost {
@@ -222,6 +226,14 @@ impl Files for NodeHost {
 
     async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
         self.files.make_directory(path, mode).await
+    }
+
+    async fn read_link(&self, path: &str) -> Result<Option<String>, PortError> {
+        self.files.read_link(path).await
+    }
+
+    async fn make_link(&self, path: &str, target: &str) -> Result<(), PortError> {
+        self.files.make_link(path, target).await
     }
 }
 

@@ -2,9 +2,12 @@
 
 pub(crate) mod assets;
 pub(crate) mod batch;
+pub(crate) mod certificates;
+pub(crate) mod controller;
 pub(crate) mod files;
 pub(crate) mod images;
 pub(crate) mod network;
 pub(crate) mod ready;
 pub(crate) mod services;
 pub(crate) mod standing;
+pub(crate) mod system;

@@ -165,6 +165,11 @@ pub(crate) async fn enabled<H: Host>(context: &Context<'_, H>, unit: &str) -> Re
     enabled.map_err(|error| fault_of(Attempted::UseUnit, error).seen("unit", unit))
 }
 
+/// Restarts a unit.
+pub(crate) async fn restart<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
+    run_job(context, unit, JobKind::Restart).await
+}
+
 async fn run_job<H: Host>(
     context: &Context<'_, H>,
     unit: &str,

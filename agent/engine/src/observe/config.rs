@@ -9,18 +9,28 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, Object};
+use quake_plan::dialect::kops::is_boot_config;
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::expected::expected;
 use quake_plan::user_data;
+use quake_plan::yaml::parse;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the state store may be silent or throttle one object. A guess.
 const OBJECT_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
+/// `kube_env.yaml`, and the inline cluster and instance group where there are any.
+type Documents = (Document, Option<Document>, Option<Document>);
+
 impl<H: Host> Context<'_, H> {
     pub(crate) async fn observe_config(&self) -> Result<(), Fault> {
-        let sources = self.find_sources().await?;
+        let documents = self.find_documents().await?;
+        let kube_env = &documents.0;
+        if is_boot_config(&parse(&kube_env.source, &kube_env.text)?) {
+            return self.observe_kops(kube_env).await;
+        }
+        let sources = self.find_sources(documents).await?;
         let instance = self.know(Knowledge::instance)?;
         let lowered = kube_env::lower(&sources, &instance)?;
         for fault in lowered.warnings {
@@ -40,16 +50,24 @@ impl<H: Host> Context<'_, H> {
         Ok(())
     }
 
-    async fn find_sources(&self) -> Result<Sources, Fault> {
+    /// `kube_env.yaml`, and the cluster and the instance group as they were at launch, where they came along.
+    async fn find_documents(&self) -> Result<Documents, Fault> {
         let configuration = &self.request.configuration;
-        let (kube_env, inline_cluster, inline_instance_group) = match &configuration.kube_env {
-            Some(document) => (
+        match &configuration.kube_env {
+            Some(document) => Ok((
                 document.clone(),
                 configuration.inline_cluster.clone(),
                 configuration.inline_instance_group.clone(),
-            ),
-            None => self.find_in_user_data().await?,
-        };
+            )),
+            None => self.find_in_user_data().await,
+        }
+    }
+
+    async fn find_sources(
+        &self,
+        (kube_env, inline_cluster, inline_instance_group): Documents,
+    ) -> Result<Sources, Fault> {
+        let configuration = &self.request.configuration;
         // Whatever is wrong with the rest: from here on the boot can say so where the cluster is.
         let reports = kube_env::read_report_folder(&kube_env.source, &kube_env.text);
         let reports = reports.map(|folder| ReportFolder {
@@ -79,9 +97,7 @@ impl<H: Host> Context<'_, H> {
         })
     }
 
-    async fn find_in_user_data(
-        &self,
-    ) -> Result<(Document, Option<Document>, Option<Document>), Fault> {
+    async fn find_in_user_data(&self) -> Result<Documents, Fault> {
         let wait = self.wait(Phase::Config, "config:user-data", Duration::from_secs(120));
         let read = || async {
             let read = self.host.read_user_data().await;

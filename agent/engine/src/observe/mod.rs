@@ -3,6 +3,9 @@
 mod config;
 mod credentials;
 mod images;
+mod kops;
+mod kops_phases;
+mod machine;
 mod members;
 
 use crate::context::Context;
@@ -30,6 +33,9 @@ impl<H: Host> Context<'_, H> {
     ///
     /// Returns the fault of the observation or of the decision, after the tries its class allows.
     pub(crate) async fn plan_phase(&self, phase: Phase) -> Result<Vec<Step>, Fault> {
+        if self.know(|knowledge| knowledge.kops.is_some()) {
+            return self.plan_kops_phase(phase).await;
+        }
         match phase {
             Phase::Identity => self.observe_identity().await.map(|()| Vec::new()),
             Phase::Config => self.observe_config().await.map(|()| Vec::new()),
@@ -105,7 +111,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// Reads which filesystem types the kernel knows. A scratch root has no `/proc`; overlay stands for it.
-    async fn observe_files(&self) -> Result<(), Fault> {
+    pub(super) async fn observe_files(&self) -> Result<(), Fault> {
         let looked = self.host.look_file("/proc/filesystems", 1 << 16).await;
         let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
         let text = found
@@ -120,7 +126,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// Removes what a killed agent left half-written beside the files of `steps`.
-    async fn remove_leftovers(&self, steps: &[Step]) -> Result<(), Fault> {
+    pub(super) async fn remove_leftovers(&self, steps: &[Step]) -> Result<(), Fault> {
         if self.is_planning() {
             return Ok(());
         }

@@ -6,6 +6,7 @@ mod drift;
 mod fleet;
 mod gate;
 mod images;
+mod kops;
 mod ready_node;
 mod reports;
 mod runbook;

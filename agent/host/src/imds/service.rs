@@ -226,6 +226,15 @@ impl Metadata for Imds {
             )),
         }
     }
+
+    async fn read_metadata(&self, key: &str) -> Result<Option<String>, PortError> {
+        let answer = self.read(&format!("meta-data/{key}")).await?;
+        let Answer::Found(bytes) = answer else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        Ok((!text.is_empty()).then_some(text))
+    }
 }
 
 fn condition_of(status: StatusCode) -> Condition {

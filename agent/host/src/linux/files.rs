@@ -6,6 +6,7 @@
 
 use super::attempt::{blocking, os_error};
 use super::leftovers::{fresh_name, is_abandoned, is_temporary};
+use super::links;
 use super::os_release::parse_os_release;
 use super::tree::{
     OwnerPolicy, Spot, Tree, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
@@ -113,6 +114,17 @@ impl Files for NodeFiles {
             set_mode(&directory, &path, mode)
         })
         .await
+    }
+
+    async fn read_link(&self, path: &str) -> Result<Option<String>, PortError> {
+        let path = path.to_owned();
+        self.with_tree(move |tree| links::read(tree, &path)).await
+    }
+
+    async fn make_link(&self, path: &str, target: &str) -> Result<(), PortError> {
+        let (path, target) = (path.to_owned(), target.to_owned());
+        self.with_tree(move |tree| links::make(tree, &path, &target))
+            .await
     }
 }
 

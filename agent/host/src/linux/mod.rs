@@ -17,6 +17,7 @@ mod image;
 mod inside;
 mod kernel;
 mod leftovers;
+mod links;
 mod look;
 mod marker;
 mod mounts;

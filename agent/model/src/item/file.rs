@@ -2,7 +2,7 @@
 
 use super::Kubeconfig;
 use crate::step::{Contents, Keep, Visibility};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -128,7 +128,7 @@ pub enum IssuedPart {
 }
 
 /// What must follow a change of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
     /// The kernel's settings are set from all files, as `sysctl --system` does.
@@ -139,6 +139,18 @@ pub enum Reaction {
     RestartUnit(String),
     /// A command is run, without a shell.
     Run(Vec<String>),
+}
+
+impl Reaction {
+    /// A name for it: two reactions of one name are the same.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::ApplySysctls => "sysctl".to_owned(),
+            Self::ReloadUdev => "udev".to_owned(),
+            Self::RestartUnit(unit) => format!("restart/{unit}"),
+            Self::Run(words) => format!("run/{}", words.join(" ")),
+        }
+    }
 }
 
 /// A directory.

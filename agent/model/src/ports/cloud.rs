@@ -29,6 +29,16 @@ pub trait Metadata {
     /// `Missing` while no profile is attached or it has not propagated; else as
     /// [`Metadata::read_instance`].
     fn read_role(&self) -> impl Future<Output = Result<String, PortError>> + Send;
+
+    /// A value of the metadata service below `meta-data/`, such as `public-ipv4`; `None` where it has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_instance`](Self::read_instance).
+    fn read_metadata(
+        &self,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<String>, PortError>> + Send;
 }
 
 /// Which instances to describe.

@@ -88,4 +88,25 @@ pub trait Files {
         path: &str,
         mode: u32,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Where the symbolic link at `path` points; `None` where nothing, or something else, stands.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    fn read_link(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<Option<String>, PortError>> + Send;
+
+    /// Puts a symbolic link to `target` at `path` in the place of nothing or of another link, with the directories above.
+    ///
+    /// # Errors
+    ///
+    /// `Occupied` where something else stands there, `NoSpace`, `Io`.
+    fn make_link(
+        &self,
+        path: &str,
+        target: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
 }

@@ -3,20 +3,26 @@
 //!
 //! There are exactly two hosts, the real one and the simulated one, held to one contract suite.
 
+mod bootstrap;
 mod cloud;
 mod error;
 mod files;
 mod images;
+mod keys;
 mod machine;
+mod provision;
 mod signals;
 mod sink;
 mod store;
 
+pub use bootstrap::{Bootstrap, BootstrapServer};
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use error::{Condition, PortError};
 pub use files::Files;
 pub use images::Images;
+pub use keys::{Keys, MadeKey, SignatureKind};
 pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};
+pub use provision::Provision;
 pub use signals::Signals;
 pub use sink::{Sink, SinkError};
 pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
@@ -25,6 +31,9 @@ pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes};
 pub trait Host:
     Metadata
     + Cloud
+    + Bootstrap
+    + Keys
+    + Provision
     + Objects
     + Assets
     + Images
@@ -43,6 +52,9 @@ pub trait Host:
 impl<T> Host for T where
     T: Metadata
         + Cloud
+        + Bootstrap
+        + Keys
+        + Provision
         + Objects
         + Assets
         + Images

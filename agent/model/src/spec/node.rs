@@ -4,6 +4,7 @@ use super::{
     AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, ImageSpec, Kubelet,
     Networking, Runtime,
 };
+use crate::item::Item;
 use crate::location::Location;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -150,6 +151,9 @@ pub struct NodeSpec {
     pub hooks: Vec<Hook>,
     /// Whether the node installs security updates by itself.
     pub automatic_upgrades: bool,
+    /// What the node is to have, item by item; empty in the older dialect, whose phases plan from the rest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<Item>,
 }
 
 impl NodeSpec {

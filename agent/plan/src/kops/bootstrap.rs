@@ -44,6 +44,35 @@ impl BootstrapRequest {
     }
 }
 
+/// Reads a request as the server does; `None` for a body that is none.
+pub fn read_request(body: &[u8]) -> Option<BootstrapRequest> {
+    let root: Value = serde_json::from_slice(body).ok()?;
+    let map = |key: &str| -> Option<BTreeMap<String, String>> {
+        match root.get(key) {
+            None | Some(Value::Null) => Some(BTreeMap::new()),
+            Some(value) => {
+                let entries = value.as_object()?.iter();
+                entries
+                    .map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())))
+                    .collect()
+            }
+        }
+    };
+    Some(BootstrapRequest {
+        keys: map("certs")?,
+        keypair_ids: map("keypairIDs")?,
+        wants_config: root.get("includeNodeConfig") == Some(&Value::Bool(true)),
+    })
+}
+
+/// The `SubjectPublicKeyInfo` in a key as [`public_key`] writes it; `None` for another text.
+pub fn read_public_key(text: &str) -> Option<Vec<u8>> {
+    let (_, rest) = text.split_once("-----BEGIN RSA PUBLIC KEY-----")?;
+    let (body, _) = rest.split_once("-----END RSA PUBLIC KEY-----")?;
+    let folded: String = body.split_whitespace().collect();
+    STANDARD.decode(folded).ok()
+}
+
 /// The value of `X-Kops-Request-Sha`, which is signed with the token and so binds it to one body.
 pub fn request_hash(body: &[u8]) -> String {
     STANDARD_NO_PAD.encode(Sha256::digest(body))
@@ -73,6 +102,21 @@ pub struct BootstrapResponse {
     pub config: Option<String>,
     /// Secrets by name.
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
+}
+
+impl BootstrapResponse {
+    /// The body, as the server writes it.
+    pub fn body(&self) -> Vec<u8> {
+        let mut body = json!({ "Certs": self.certificates });
+        if let Some(config) = &self.config {
+            let secrets = self.secrets.iter();
+            let secrets: BTreeMap<&String, String> = secrets
+                .map(|(name, secret)| (name, STANDARD.encode(secret.expose())))
+                .collect();
+            body["nodeConfig"] = json!({ "nodeupConfig": config, "nodeSecrets": secrets });
+        }
+        body.to_string().into_bytes()
+    }
 }
 
 /// Reads a response of the server called `source`.

@@ -366,7 +366,11 @@ pub fn processor(architecture: &str) -> &str {
 }
 
 /// The node's name: its instance's id, or a name made of its address as EC2 made private DNS names.
-fn node_name(config: &NodeupConfig, instance: &InstanceFacts) -> Result<String, Fault> {
+///
+/// # Errors
+///
+/// As [`Context::new`].
+pub fn node_name(config: &NodeupConfig, instance: &InstanceFacts) -> Result<String, Fault> {
     if !config.settings.names_by_address {
         return Ok(instance.instance_id.to_ascii_lowercase());
     }

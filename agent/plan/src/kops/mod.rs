@@ -12,15 +12,18 @@ mod keys;
 mod kubelet;
 mod machine;
 mod networking;
+mod node;
 mod objects;
 mod runtime;
 #[cfg(test)]
 mod sample;
+pub mod steps;
 mod toml_text;
 
 pub use base::hosts_text;
 pub use builder::{Builder, Built, build, builders};
-pub use context::{Context, Inputs, processor};
+pub use context::{Context, Inputs, node_name, processor};
 pub use kubelet::needs_eni_capacity;
 pub use machine::{EniCapacity, Lifecycle, LoginUser, Machine};
+pub use node::Node;
 pub use objects::{Objects, WantedObject, wanted_objects};

@@ -57,6 +57,12 @@ fn render_step(text: &mut String, step: &Step) {
             unit.inputs.join(" ")
         ),
         Action::Await(condition) => format!("await {}", condition_words(condition)),
+        Action::MakeLink(_)
+        | Action::InstallPackages { .. }
+        | Action::MakeUser(_)
+        | Action::IssueCertificate(_)
+        | Action::RequestCertificates { .. }
+        | Action::React(_) => unreachable!("steps of the newer dialect"),
         Action::AttachVolume(_) | Action::MakeFilesystem(_) | Action::MountVolume(_) => {
             "volume".to_owned()
         }

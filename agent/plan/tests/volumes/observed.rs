@@ -64,6 +64,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         file_assets: Vec::new(),
         hooks: Vec::new(),
         automatic_upgrades: false,
+        items: Vec::new(),
     }
 }
 

@@ -36,6 +36,14 @@ impl Metadata for SimHost {
         })
         .await
     }
+
+    async fn read_metadata(&self, key: &str) -> Result<Option<String>, PortError> {
+        self.call("read_metadata", |world| {
+            world.count("imds:GetMetadata");
+            Ok(world.region.metadata.get(key).cloned())
+        })
+        .await
+    }
 }
 
 impl Cloud for SimHost {

@@ -106,6 +106,35 @@ impl Files for SimHost {
         })
         .await
     }
+
+    async fn read_link(&self, path: &str) -> Result<Option<String>, PortError> {
+        self.call("read_link", |world| {
+            let link = world.files.get(path);
+            let link = link.filter(|found| found.kind == EntryKind::Link);
+            Ok(link.map(|found| String::from_utf8_lossy(&found.contents).into_owned()))
+        })
+        .await
+    }
+
+    async fn make_link(&self, path: &str, target: &str) -> Result<(), PortError> {
+        let now = self.micros();
+        self.call("make_link", |world| {
+            let found = world.files.get(path);
+            if found.is_some_and(|found| found.kind != EntryKind::Link) {
+                let summary = format!("something stands at {path}");
+                return Err(PortError::new(Condition::Occupied, summary));
+            }
+            make_parents(world, path, now);
+            let link = SimFile {
+                kind: EntryKind::Link,
+                contents: target.as_bytes().to_vec(),
+                ..directory(0o777, now)
+            };
+            world.files.insert(path.to_owned(), link);
+            Ok(())
+        })
+        .await
+    }
 }
 
 fn stamp(world: &World, path: &str) -> Option<FileStamp> {
@@ -136,7 +165,10 @@ fn stamp(world: &World, path: &str) -> Option<FileStamp> {
 
 /// The unit whose file or drop-in is at this path.
 fn unit_of(path: &str) -> Option<&str> {
-    let below = path.strip_prefix("/etc/systemd/system/")?;
+    let folders = ["/etc/systemd/system/", "/usr/lib/systemd/system/"];
+    let below = folders
+        .iter()
+        .find_map(|folder| path.strip_prefix(folder))?;
     match below.split_once('/') {
         None => Some(below),
         Some((directory, _)) => directory.strip_suffix(".d"),

@@ -1,14 +1,17 @@
 //! The simulated host.
 
 mod cloud;
+mod controller;
 mod disks;
 mod files;
 mod images;
 mod machine;
+mod provision;
 mod script;
 mod signals;
 mod store;
 
+pub use controller::Controller;
 pub use script::{Script, ScriptedFault, When};
 
 use crate::region::Region;
@@ -56,6 +59,10 @@ pub(crate) struct World {
     /// Archives of images that a seed left.
     pub(crate) seeded: Vec<ImageSpec>,
     pub(crate) missing_modules: BTreeSet<String>,
+    /// kops-controller; `None` where there is none.
+    pub(crate) controller: Option<Controller>,
+    /// Commands that were run, in their order.
+    pub(crate) commands: Vec<Vec<String>>,
     /// How many starts of a unit will still fail.
     pub(crate) failing_starts: BTreeMap<String, u32>,
     /// Volumes whose filesystem has faults that the next check repairs.
@@ -90,6 +97,8 @@ impl SimHost {
             store: BTreeMap::new(),
             seeded: Vec::new(),
             missing_modules: BTreeSet::new(),
+            controller: None,
+            commands: Vec::new(),
             failing_starts: BTreeMap::new(),
             repairable: BTreeSet::new(),
             locked: BTreeSet::new(),
@@ -161,9 +170,24 @@ impl SimHost {
         world.seeded.push(image);
     }
 
+    /// Puts an asset into the store, whatever its digest says; an archive is a list of base names, one a line.
+    pub fn stock_asset(&self, asset: &Digest, bytes: impl Into<Vec<u8>>) {
+        self.lock().store.insert(asset.clone(), bytes.into());
+    }
+
     /// Takes an asset out of the store, as a disk may.
     pub fn lose_asset(&self, asset: &Digest) {
         self.lock().store.remove(asset);
+    }
+
+    /// Lets a kops-controller answer.
+    pub fn answer_bootstrap(&self, controller: Controller) {
+        self.lock().controller = Some(controller);
+    }
+
+    /// The commands that were run, in their order.
+    pub fn commands(&self) -> Vec<Vec<String>> {
+        self.lock().commands.clone()
     }
 
     /// Makes the kernel lack a module.

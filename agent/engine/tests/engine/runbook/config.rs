@@ -77,7 +77,7 @@ const OF_THE_LAUNCH: [Trial; 9] = [
     ),
     (
         Code::ConfigUnsupported,
-        |host| launch_changed(host, "Tags:", "NodeupConfigHash: abc\nTags:"),
+        |host| launch_changed(host, "Tags:", "CloudProvider: gce\nTags:"),
         LAUNCHED,
     ),
 ];

@@ -3,6 +3,7 @@
 mod asset;
 mod boot_config;
 mod config_hash;
+mod lower;
 mod network;
 mod nodeup_config;
 mod recognise;
@@ -10,6 +11,7 @@ mod section;
 
 pub use boot_config::{BootConfig, ConfigServer, Origin, is_boot_config, read_boot_config};
 pub use config_hash::{config_hash, verify_config_hash};
+pub use lower::lower;
 pub use network::{EgressProxy, Network, Provider};
 pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
 pub(crate) use recognise::check;

@@ -201,6 +201,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         file_assets: additions.files,
         hooks: additions.hooks,
         automatic_upgrades: environment.has_tag("_automatic_upgrades") && !external_updates,
+        items: Vec::new(),
         cluster,
     })
 }

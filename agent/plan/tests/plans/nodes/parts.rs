@@ -200,6 +200,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         file_assets: Vec::new(),
         hooks: Vec::new(),
         automatic_upgrades: true,
+        items: Vec::new(),
     }
 }
 

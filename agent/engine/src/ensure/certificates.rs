@@ -1,0 +1,183 @@
+//! Holds certificates: each is kept while it fits its order, and issued where it does not.
+
+use crate::context::Context;
+use crate::ensure::controller::{self, NewKeys};
+use crate::ensure::files::look;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::{Code, Fault};
+use quake_model::item::{CertificateOrder, Issuer};
+use quake_model::outcome::Outcome;
+use quake_model::ports::{Host, MadeKey, PortError};
+use quake_model::step::Step;
+use quake_plan::dialect::kops::Origin;
+use quake_plan::known::Keypair;
+use quake_plan::pki::{self, Authority, Held, Misfit, misfit, unsigned};
+use std::collections::BTreeMap;
+
+/// Holds a certificate that this node signs itself.
+pub(crate) async fn issued<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    order: &CertificateOrder,
+) -> Result<Outcome, Fault> {
+    let signer = signer(context, order)?;
+    let authority = Authority::read(&order.name, &signer.certificate)?;
+    if fits(context, order, Some(&authority)).await?.is_none() {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let made = new_key(context).await?;
+    let waiting = unsigned(order, &authority, &made.public, context.host.now())?;
+    let Some(key) = &signer.key else {
+        let summary = format!(
+            "the authority of {} has no key in the state store",
+            order.name
+        );
+        return Err(Fault::new(Code::CredentialsMissing, summary).seen("order", &order.name));
+    };
+    let signature = context.host.sign(key, waiting.kind, &waiting.message).await;
+    let signature = signature.map_err(|error| key_fault(error, &order.name))?;
+    let held = Held {
+        certificate: waiting.signed(&signature)?,
+        authority: authority.pem().to_owned(),
+        key: made.key,
+    };
+    hold(context, &order.name, held).await?;
+    settled(context, order, Some(&authority)).await
+}
+
+/// Holds the certificates that kops-controller signs: those that did not come with the configuration are asked for.
+pub(crate) async fn requested<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    orders: &[CertificateOrder],
+) -> Result<Outcome, Fault> {
+    let mut wanted = Vec::new();
+    for order in orders {
+        if fits(context, order, None).await?.is_some() {
+            wanted.push(order);
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let node = context.know(Knowledge::kops)?;
+    let Origin::Server(server) = &node.boot.origin else {
+        let summary = "certificates are to be asked for, and no kops-controller is named";
+        return Err(Fault::new(Code::BootInternal, summary));
+    };
+    let (mut keys, mut ids) = (NewKeys::new(), BTreeMap::new());
+    for order in &wanted {
+        keys.insert(order.name.clone(), new_key(context).await?);
+        if let Issuer::Controller { keyset, keypair_id } = &order.issuer {
+            ids.insert(keyset.clone(), keypair_id.clone());
+        }
+    }
+    let request = controller::request(&keys, ids);
+    let response = controller::ask(context, step.phase, server, &request).await?;
+    let Some(response) = response else {
+        let names: Vec<&str> = wanted.iter().map(|order| order.name.as_str()).collect();
+        let summary = format!("kops-controller does not sign all of {}", names.join(", "));
+        return Err(Fault::new(Code::ConfigStoreDenied, summary));
+    };
+    controller::take(context, &keys, &response).await?;
+    for order in wanted {
+        settled(context, order, None).await?;
+    }
+    Ok(Outcome::Changed)
+}
+
+/// What is held for the order of this name; `None` where nothing is, or it cannot be read.
+pub(crate) async fn held<H: Host>(
+    context: &Context<'_, H>,
+    name: &str,
+) -> Result<Option<Held>, Fault> {
+    if let Some(held) = context.know(|knowledge| knowledge.issued.get(name).cloned()) {
+        return Ok(Some(held));
+    }
+    let found = look(context, &pki::path(name)).await?;
+    let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+    let held = Held::read(&String::from_utf8_lossy(&bytes));
+    if let Some(held) = &held {
+        let held = held.clone();
+        context.learn(|knowledge| drop(knowledge.issued.insert(name.to_owned(), held)));
+    }
+    Ok(held)
+}
+
+/// Holds what was issued for the order of this name.
+pub(crate) async fn hold<H: Host>(
+    context: &Context<'_, H>,
+    name: &str,
+    held: Held,
+) -> Result<(), Fault> {
+    let file = held.file(name);
+    let written = context.host.write_file(&file).await;
+    written.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", &file.path))?;
+    context.learn(|knowledge| drop(knowledge.issued.insert(name.to_owned(), held)));
+    Ok(())
+}
+
+/// Makes a key.
+pub(crate) async fn new_key<H: Host>(context: &Context<'_, H>) -> Result<MadeKey, Fault> {
+    let made = context.host.make_key().await;
+    made.map_err(|error| key_fault(error, "a new key"))
+}
+
+/// Why what is held does not fit its order; `None` where it does.
+async fn fits<H: Host>(
+    context: &Context<'_, H>,
+    order: &CertificateOrder,
+    authority: Option<&Authority>,
+) -> Result<Option<Misfit>, Fault> {
+    let Some(held) = held(context, &order.name).await? else {
+        return Ok(Some(Misfit::Unreadable));
+    };
+    Ok(match context.host.public_key(&held.key).await {
+        Ok(public) => misfit(order, &held, authority, &public, context.host.now()),
+        Err(_) => Some(Misfit::Unreadable),
+    })
+}
+
+/// Looks again after an order was brought about.
+async fn settled<H: Host>(
+    context: &Context<'_, H>,
+    order: &CertificateOrder,
+    authority: Option<&Authority>,
+) -> Result<Outcome, Fault> {
+    context.learn(|knowledge| drop(knowledge.issued.remove(&order.name)));
+    match fits(context, order, authority).await? {
+        None => Ok(Outcome::Changed),
+        Some(misfit) => {
+            let summary = format!("the certificate {} is not as it was ordered", order.name);
+            let fault = Fault::new(Code::CredentialsMalformed, summary);
+            Err(fault
+                .seen("order", &order.name)
+                .seen("misfit", format!("{misfit:?}")))
+        }
+    }
+}
+
+/// The authority of an order, with its key.
+fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
+    let node = context.know(Knowledge::kops)?;
+    let (Issuer::Authority { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =
+        &order.issuer;
+    let bundle = node.objects.keysets.get(keyset).ok_or_else(|| {
+        let summary = format!("the keyset {keyset} is not in the state store");
+        Fault::new(Code::CredentialsMissing, summary).seen("keyset", keyset)
+    })?;
+    bundle.generation(keypair_id).cloned()
+}
+
+fn key_fault(error: PortError, whose: &str) -> Fault {
+    fault_of(Attempted::UseKey, error).seen("key of", whose)
+}

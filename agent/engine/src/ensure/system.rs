@@ -1,0 +1,180 @@
+//! Holds packages, users and links, and does what changes of files call for.
+
+use crate::context::Context;
+use crate::ensure::services;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::facts::ActiveState;
+use quake_model::fault::{Code, Fault};
+use quake_model::item::{Link, Package, Reaction, User};
+use quake_model::outcome::Outcome;
+use quake_model::ports::Host;
+use quake_model::step::{Need, Step};
+use std::time::Duration;
+
+/// How long packages may take, the lock of another included. A guess: unattended upgrades hold it for minutes.
+const PACKAGES_DEADLINE: Duration = Duration::from_secs(15 * 60);
+
+/// The largest list of users that is read.
+const PASSWD_LIMIT: u64 = 1 << 20;
+
+pub(crate) async fn packages<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    packages: &[Package],
+) -> Result<Outcome, Fault> {
+    let fault = |error| {
+        fault_of(Attempted::InstallPackages, error).remedied_by(
+        "install them by hand to see what the package manager says (apt-get install, dnf install), and see whether its sources can be reached",
+    )
+    };
+    let look = async || context.host.missing_packages(packages).await.map_err(fault);
+    let missing = look().await?;
+    if missing.is_empty() {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let wait = context.wait(step.phase, &step.id, PACKAGES_DEADLINE);
+    let install = || async {
+        let installed = context.host.install_packages(&missing).await;
+        installed.map_err(|error| fault(error).seen("packages", missing.join(" ")))
+    };
+    let installed = context.retry(&wait, install).await;
+    let still = look().await?;
+    let is_needed = |name: &String| {
+        packages
+            .iter()
+            .any(|package| package.name == *name && package.need == Need::Required)
+    };
+    match installed {
+        Ok(()) if still.is_empty() => Ok(Outcome::Changed),
+        Err(fault) if still.iter().any(is_needed) => Err(fault),
+        _ if still.iter().any(is_needed) => {
+            let summary = format!(
+                "{} are not there after their installation",
+                still.join(", ")
+            );
+            Err(Fault::new(Code::AssetsUnreachable, summary))
+        }
+        ended => {
+            let summary = format!(
+                "{} are not installed; the node does without",
+                still.join(", ")
+            );
+            let fault = ended
+                .err()
+                .unwrap_or(Fault::new(Code::AssetsUnreachable, summary));
+            context.emitter.emit(Event::Warning { fault });
+            Ok(Outcome::Changed)
+        }
+    }
+}
+
+pub(crate) async fn user<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    user: &User,
+) -> Result<Outcome, Fault> {
+    let look = async || {
+        let looked = context.host.look_file("/etc/passwd", PASSWD_LIMIT).await;
+        let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
+        let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let line = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let mut line = line.filter(|fields| fields.first() == Some(&user.name.as_str()));
+        Ok::<_, Fault>(
+            line.next()
+                .map(|fields| fields.get(2).map(ToString::to_string)),
+        )
+    };
+    match look().await? {
+        // A name that is there with another number keeps it: files are given by name.
+        Some(_) => return Ok(Outcome::Held),
+        None if context.is_planning() => return Ok(Outcome::WouldChange),
+        None => {}
+    }
+    context.announce(step);
+    let made = context.host.make_user(user).await;
+    made.map_err(|error| {
+        fault_of(Attempted::MakeUser, error)
+            .seen("user", &user.name)
+            .remedied_by("getent passwd and getent group show who has the name or the number")
+    })?;
+    match look().await? {
+        Some(_) => Ok(Outcome::Changed),
+        None => {
+            let summary = format!("the user {} is not there after it was made", user.name);
+            Err(Fault::new(Code::FilesWriteFailed, summary))
+        }
+    }
+}
+
+pub(crate) async fn link<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    link: &Link,
+) -> Result<Outcome, Fault> {
+    let fault = |error| fault_of(Attempted::UseFile, error).seen("path", &link.path);
+    let look = async || context.host.read_link(&link.path).await.map_err(fault);
+    if look().await?.as_ref() == Some(&link.target) {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let made = context.host.make_link(&link.path, &link.target).await;
+    made.map_err(fault)?;
+    match look().await? {
+        Some(target) if target == link.target => Ok(Outcome::Changed),
+        _ => {
+            let summary = format!("{} does not point to {}", link.path, link.target);
+            Err(Fault::new(Code::FilesWriteFailed, summary))
+        }
+    }
+}
+
+/// Does what a change of a file calls for, if it is owed.
+pub(crate) async fn reacted<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    reaction: &Reaction,
+) -> Result<Outcome, Fault> {
+    if !context.know(|knowledge| knowledge.owed.contains(reaction)) {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    let words = |words: &[&str]| -> Vec<String> { words.iter().map(ToString::to_string).collect() };
+    match reaction {
+        Reaction::ApplySysctls => run(context, &words(&["sysctl", "--system"])).await?,
+        Reaction::ReloadUdev => {
+            run(context, &words(&["udevadm", "control", "--reload-rules"])).await?;
+        }
+        Reaction::Run(words) => run(context, words).await?,
+        Reaction::RestartUnit(unit) => {
+            let found = services::look(context, unit).await?;
+            if found.active == ActiveState::Active {
+                services::restart(context, unit).await?;
+            }
+        }
+    }
+    context.settle(reaction).await?;
+    Ok(Outcome::Changed)
+}
+
+async fn run<H: Host>(context: &Context<'_, H>, words: &[String]) -> Result<(), Fault> {
+    let ran = context.host.run_command(words).await;
+    ran.map_err(|error| {
+        fault_of(Attempted::RunCommand, error)
+            .seen("command", words.join(" "))
+            .remedied_by(
+                "run the command by hand to see what it says; it is tried again on the next boot",
+            )
+    })
+}

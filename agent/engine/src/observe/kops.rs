@@ -1,0 +1,216 @@
+//! Finds out what a node of the newer dialect is to be: the boot configuration, the nodeup configuration that it names by
+//! its hash, and every object of the state store that the node needs, read in one wave.
+
+use crate::context::Context;
+use crate::ensure::controller;
+use crate::knowledge::Knowledge;
+use crate::meaning::Attempted;
+use futures_util::future::try_join_all;
+use quake_model::boot_report::ReportFolder;
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::location::Location;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::Need;
+use quake_plan::dialect::kops::{
+    BootConfig, NodeupConfig, Origin, config_hash, read_boot_config, read_nodeup_config,
+    verify_config_hash,
+};
+use quake_plan::dialect::kube_env::Document;
+use quake_plan::distribution::Distribution;
+use quake_plan::expected::expected;
+use quake_plan::keyset::{KeyBundle, fallback_name, read_secret};
+use quake_plan::kops::{Node, Objects, WantedObject, processor, wanted_objects};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What one object of the wave came to.
+enum Read {
+    Keyset(String, KeyBundle),
+    Secret(String, quake_model::redact::Secret<Vec<u8>>),
+    Manifest(Location, Vec<u8>),
+    Nothing,
+}
+
+impl<H: Host> Context<'_, H> {
+    pub(crate) async fn observe_kops(&self, kube_env: &Document) -> Result<(), Fault> {
+        let (boot, findings) = read_boot_config(&kube_env.source, &kube_env.text)?;
+        self.warn_of(findings);
+        let instance = self.know(Knowledge::instance)?;
+        self.learn(|knowledge| knowledge.reports = report_folder(&boot));
+        let distribution = self.distribution()?;
+        let (document, secrets) = self.find_nodeup_config(&boot).await?;
+        if let Some(wanted) = &boot.config_hash {
+            verify_config_hash(&document.source, document.text.as_bytes(), wanted)?;
+        }
+        let processor = processor(&instance.architecture);
+        let (config, findings) = read_nodeup_config(&document.source, &document.text, processor)?;
+        self.warn_of(findings);
+        let mut objects = self.read_wanted(&boot, &config).await?;
+        objects.secrets.extend(secrets);
+        let node = Node {
+            machine: self.observe_machine(&config, distribution).await?,
+            boot,
+            config,
+            objects,
+            distribution,
+        };
+        let spec = node.spec(&instance, &BTreeMap::new())?;
+        self.emitter.emit(Event::SpecKnown {
+            cluster: spec.cluster.clone(),
+            instance_group: spec.instance_group.clone(),
+            role: spec.role.name().to_owned(),
+            kubernetes: spec.kubernetes.to_string(),
+            source: format!("{}, {}", kube_env.source, document.source),
+            digest: format!("sha256:{}", config_hash(document.text.as_bytes())),
+        });
+        let expected = Box::new(expected(&spec, &instance));
+        self.emitter.emit(Event::NodeExpected { expected });
+        self.learn(|knowledge| {
+            knowledge.spec = Some(Arc::new(spec));
+            knowledge.kops = Some(Arc::new(node));
+        });
+        Ok(())
+    }
+
+    fn warn_of(&self, findings: Vec<Fault>) {
+        for fault in findings {
+            self.emitter.emit(Event::Warning { fault });
+        }
+    }
+
+    fn distribution(&self) -> Result<Distribution, Fault> {
+        let os = self.know(|knowledge| knowledge.os.clone());
+        let os = os.ok_or_else(|| Fault::new(Code::BootInternal, "the system is not known"))?;
+        Distribution::identify(&os)
+    }
+
+    /// The nodeup configuration, and the secrets that came with it.
+    async fn find_nodeup_config(
+        &self,
+        boot: &BootConfig,
+    ) -> Result<(Document, controller::Secrets), Fault> {
+        match &boot.origin {
+            Origin::Store(base) => {
+                let location = boot.nodeup_config_location(base);
+                let bytes = self.read_needed(&location).await?;
+                let text = text_of(&location, bytes)?;
+                let source = location.to_string();
+                Ok((Document { source, text }, BTreeMap::new()))
+            }
+            Origin::Server(server) => controller::configured(self, boot, server).await,
+            Origin::Nowhere => {
+                let text = format!("ClusterName: {}\nKubernetesVersion: 0.0.0\n", boot.cluster);
+                let source = boot.source.clone();
+                Ok((Document { source, text }, BTreeMap::new()))
+            }
+        }
+    }
+
+    async fn read_needed(&self, location: &Location) -> Result<Vec<u8>, Fault> {
+        let read = self
+            .read_object(Phase::Config, Attempted::ReadConfiguration, location)
+            .await?;
+        read.map(|object| object.bytes).ok_or_else(|| {
+            let summary = format!("there is no {location}");
+            Fault::new(Code::ConfigObjectMissing, summary).seen("object", location)
+        })
+    }
+
+    /// Reads every object that the node needs, all at once: there are some twenty.
+    async fn read_wanted(
+        &self,
+        boot: &BootConfig,
+        config: &NodeupConfig,
+    ) -> Result<Objects, Fault> {
+        let wanted = wanted_objects(boot, config).into_iter();
+        let mut objects = Objects::default();
+        for read in try_join_all(wanted.map(|wanted| self.read_one(wanted))).await? {
+            match read {
+                Read::Keyset(name, keyset) => drop(objects.keysets.insert(name, keyset)),
+                Read::Secret(name, secret) => drop(objects.secrets.insert(name, secret)),
+                Read::Manifest(location, bytes) => drop(objects.manifests.insert(location, bytes)),
+                Read::Nothing => {}
+            }
+        }
+        Ok(objects)
+    }
+
+    async fn read_one(&self, wanted: WantedObject) -> Result<Read, Fault> {
+        match wanted {
+            WantedObject::Keyset { name, location } => {
+                let (location, bytes) = self.read_keyset_object(&name, location).await?;
+                let text = text_of(&location, bytes)?;
+                let keyset = KeyBundle::read(&location.to_string(), &text)?;
+                Ok(Read::Keyset(name, keyset))
+            }
+            WantedObject::Secret {
+                name,
+                location,
+                need,
+            } => {
+                let read = self
+                    .read_object(Phase::Config, Attempted::ReadCredential, &location)
+                    .await?;
+                match (read, need) {
+                    (Some(object), _) => {
+                        let text = text_of(&location, object.bytes)?;
+                        let secret = read_secret(&location.to_string(), &text)?;
+                        Ok(Read::Secret(name, secret))
+                    }
+                    (None, Need::Optional) => Ok(Read::Nothing),
+                    (None, Need::Required) => Err(missing(&name, &location)),
+                }
+            }
+            WantedObject::Manifest { location } => {
+                let bytes = self.read_needed(&location).await?;
+                Ok(Read::Manifest(location, bytes))
+            }
+        }
+    }
+
+    /// A keyset's object, by its name or the older one.
+    async fn read_keyset_object(
+        &self,
+        name: &str,
+        location: Location,
+    ) -> Result<(Location, Vec<u8>), Fault> {
+        let older = fallback_name(name).map(|older| {
+            let folder = location.parent().parent();
+            folder.join(older).join("keyset.yaml")
+        });
+        for location in [Some(location.clone()), older].into_iter().flatten() {
+            let read = self
+                .read_object(Phase::Config, Attempted::ReadCredential, &location)
+                .await?;
+            if let Some(object) = read {
+                return Ok((location, object.bytes));
+            }
+        }
+        Err(missing(name, &location))
+    }
+}
+
+fn missing(name: &str, location: &Location) -> Fault {
+    let summary = format!("{name} is not in the state store");
+    Fault::new(Code::CredentialsMissing, summary).seen("location", location)
+}
+
+/// Text; what it holds may be secret and is not shown.
+fn text_of(location: &Location, bytes: Vec<u8>) -> Result<String, Fault> {
+    String::from_utf8(bytes).map_err(|_| {
+        let summary = format!("{location} is not text");
+        Fault::new(Code::ConfigObjectMalformed, summary).seen("object", location)
+    })
+}
+
+fn report_folder(boot: &BootConfig) -> Option<ReportFolder> {
+    match &boot.origin {
+        Origin::Store(base) => Some(ReportFolder {
+            config_base: base.clone(),
+            instance_group: boot.instance_group.clone(),
+        }),
+        Origin::Server(_) | Origin::Nowhere => None,
+    }
+}

@@ -1,0 +1,71 @@
+//! Plans the phases of a node of the newer dialect from its items.
+
+use crate::context::Context;
+use crate::ensure;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::Fault;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::Step;
+use quake_plan::kops::steps::{self, Owners};
+use std::sync::Arc;
+
+impl<H: Host> Context<'_, H> {
+    pub(super) async fn plan_kops_phase(&self, phase: Phase) -> Result<Vec<Step>, Fault> {
+        let spec = self.know(Knowledge::spec)?;
+        let planned = match phase {
+            // Both are done before anybody knows the dialect.
+            Phase::Identity | Phase::Config => Vec::new(),
+            Phase::Network => {
+                let hosts = self.text("/etc/hosts").await?;
+                let planned = steps::network(&spec, hosts.as_bytes())?;
+                self.observe_links().await?;
+                planned
+            }
+            Phase::Storage => steps::storage(&spec)?,
+            Phase::Assets => {
+                self.observe_images().await;
+                let known = self.know(Knowledge::known)?;
+                let mut planned = quake_plan::assets::plan(&spec, &known);
+                ensure::assets::record(self, &planned).await;
+                planned.extend(steps::assets(&spec)?);
+                planned
+            }
+            Phase::Credentials => steps::credentials(&spec),
+            Phase::Files => self.plan_kops_files().await?,
+            Phase::Services => steps::services(&spec, &self.know(Knowledge::known)?)?,
+            Phase::Ready => steps::ready(&spec)?,
+        };
+        debug_assert_eq!(quake_plan::lint::lint(&planned), Vec::<String>::new());
+        Ok(planned)
+    }
+
+    async fn observe_links(&self) -> Result<(), Fault> {
+        let read = self.host.read_network().await;
+        let network = read.map_err(|error| fault_of(Attempted::ReadNetwork, error))?;
+        self.learn(|knowledge| knowledge.network = network);
+        Ok(())
+    }
+
+    /// Archives are there now, and so builders yield what is placed from them.
+    async fn plan_kops_files(&self) -> Result<Vec<Step>, Fault> {
+        self.observe_files().await?;
+        let node = self.know(Knowledge::kops)?;
+        let instance = self.know(Knowledge::instance)?;
+        let members = self.know(|knowledge| knowledge.members.clone());
+        let spec = Arc::new(node.spec(&instance, &members)?);
+        self.learn(|knowledge| knowledge.spec = Some(Arc::clone(&spec)));
+        let owners = Owners::read(
+            &spec,
+            &self.text("/etc/passwd").await?,
+            &self.text("/etc/group").await?,
+        );
+        let issued = self.know(|knowledge| knowledge.issued.clone());
+        let mut planned = steps::files(&spec, &issued, &owners, self.is_planning())?;
+        self.remove_leftovers(&planned).await?;
+        self.recall_owned(&planned).await;
+        self.recall_owed(&spec, &mut planned).await?;
+        Ok(planned)
+    }
+}

@@ -1,0 +1,100 @@
+//! Observes of the machine what builders of the newer dialect must know.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::Fault;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_plan::dialect::kops::NodeupConfig;
+use quake_plan::distribution::Distribution;
+use quake_plan::kops::{Lifecycle, LoginUser, Machine};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long the metadata service may be silent. A guess: it has answered before.
+const METADATA_DEADLINE: Duration = Duration::from_secs(2 * 60);
+
+/// The largest text read here.
+const TEXT_LIMIT: u64 = 1 << 20;
+
+impl<H: Host> Context<'_, H> {
+    pub(super) async fn observe_machine(
+        &self,
+        config: &NodeupConfig,
+        distribution: Distribution,
+    ) -> Result<Machine, Fault> {
+        let state = self.metadata("autoscaling/target-lifecycle-state").await?;
+        let mounts = self.host.list_mounts().await;
+        let mounts = mounts.map_err(|error| fault_of(Attempted::Mount, error))?;
+        let passwd = self.text("/etc/passwd").await?;
+        Ok(Machine {
+            public_ip: self.metadata("public-ipv4").await?,
+            ipv6: self.metadata("ipv6").await?,
+            lifecycle: Lifecycle::of_target_state(state.as_deref()),
+            runs_resolved: self.is_there("/run/systemd/resolve/resolv.conf").await?,
+            has_bpf_filesystem: mounts
+                .iter()
+                .any(|mount| mount.target == "/sys/fs/bpf" && mount.filesystem == "bpf"),
+            has_nvidia_gpu: config.nvidia.is_some() && self.is_there("/proc/driver/nvidia").await?,
+            // Asked for by builders of Amazon's pod network alone; without it kubelet's own limit stands.
+            eni_capacity: None,
+            interfaces: self.interfaces().await?,
+            login_users: login_users(&passwd, distribution),
+        })
+    }
+
+    async fn metadata(&self, key: &str) -> Result<Option<String>, Fault> {
+        let wait = self.wait(Phase::Config, "config:metadata", METADATA_DEADLINE);
+        let read = || async {
+            let read = self.host.read_metadata(key).await;
+            read.map_err(|error| fault_of(Attempted::ReadMetadata, error).seen("key", key))
+        };
+        self.retry(&wait, read).await
+    }
+
+    pub(super) async fn text(&self, path: &str) -> Result<String, Fault> {
+        let looked = self.host.look_file(path, TEXT_LIMIT).await;
+        let found =
+            looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))?;
+        let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    async fn is_there(&self, path: &str) -> Result<bool, Fault> {
+        let looked = self.host.look_file(path, 0).await;
+        let found =
+            looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))?;
+        Ok(found.is_some())
+    }
+
+    /// Interfaces with a hardware address, beside the loopback.
+    async fn interfaces(&self) -> Result<BTreeMap<String, String>, Fault> {
+        let mac = self.know(Knowledge::instance)?.mac;
+        let read = self.host.read_network().await;
+        let network = read.map_err(|error| fault_of(Attempted::ReadNetwork, error))?;
+        let ours = network.links.into_iter().filter(|link| link.mac == mac);
+        Ok(ours.map(|link| (link.name, link.mac)).collect())
+    }
+}
+
+fn login_users(passwd: &str, distribution: Distribution) -> BTreeMap<String, LoginUser> {
+    let homes: BTreeMap<&str, &str> = passwd
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            Some((*fields.first()?, *fields.get(5)?))
+        })
+        .collect();
+    let known = distribution.login_users().iter().filter_map(|name| {
+        // Root is on every machine, be there a list of users or not.
+        let home = homes.get(name).copied();
+        let home = home.or((*name == "root").then_some("/root"))?;
+        let user = LoginUser {
+            name: (*name).to_owned(),
+            home: home.to_owned(),
+        };
+        Some(((*name).to_owned(), user))
+    });
+    known.collect()
+}

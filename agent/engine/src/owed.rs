@@ -1,0 +1,80 @@
+//! What must follow a change of a file is owed from before the file is written until it has succeeded, whatever happens
+//! between: a note on the disk says so.
+
+use crate::context::Context;
+use crate::ensure::files::look;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::Fault;
+use quake_model::item::Reaction;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::spec::NodeSpec;
+use quake_model::step::{Action, Step, WriteFile};
+use quake_plan::hold::{FileDecision, decide_file};
+use quake_plan::kops::steps;
+
+/// Where the note is.
+const PATH: &str = "/var/lib/quake-agent/owed.json";
+
+impl<H: Host> Context<'_, H> {
+    /// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for
+    /// files that are no longer the node's.
+    pub(crate) async fn recall_owed(
+        &self,
+        spec: &NodeSpec,
+        planned: &mut Vec<Step>,
+    ) -> Result<(), Fault> {
+        let noted = self.noted().await?;
+        let mut owed = noted.clone();
+        let owners = self.host.sets_owners();
+        for step in planned.iter() {
+            let Action::WriteFile(file) = &step.action else {
+                continue;
+            };
+            let reactions = steps::reactions(spec, &file.path);
+            if reactions.is_empty() {
+                continue;
+            }
+            let found = look(self, &file.path).await?;
+            if decide_file(file, found.as_ref(), owners) == FileDecision::Write {
+                let new = reactions.iter().filter(|reaction| !owed.contains(reaction));
+                let new: Vec<Reaction> = new.cloned().collect();
+                owed.extend(new);
+            }
+        }
+        for reaction in &noted {
+            let step = Step::new(Phase::Files, Action::React(reaction.clone()));
+            if !planned.iter().any(|planned| planned.id == step.id) {
+                planned.push(step);
+            }
+        }
+        if owed != noted && !self.is_planning() {
+            self.note_owed(&owed).await?;
+        }
+        self.learn(|knowledge| knowledge.owed = owed);
+        Ok(())
+    }
+
+    /// Takes a reaction that has succeeded off the note.
+    pub(crate) async fn settle(&self, reaction: &Reaction) -> Result<(), Fault> {
+        let owed = self.know_mut(|knowledge| {
+            knowledge.owed.retain(|owed| owed != reaction);
+            knowledge.owed.clone()
+        });
+        self.note_owed(&owed).await
+    }
+
+    async fn noted(&self) -> Result<Vec<Reaction>, Fault> {
+        let found = look(self, PATH).await?;
+        let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+        // A note that cannot be read is none: what it held is owed again with the next change.
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    async fn note_owed(&self, owed: &[Reaction]) -> Result<(), Fault> {
+        let text = serde_json::to_string(owed).unwrap_or_default();
+        let file = WriteFile::plain(PATH, 0o644, text);
+        let written = self.host.write_file(&file).await;
+        written.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", PATH))
+    }
+}

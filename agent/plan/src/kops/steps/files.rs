@@ -1,0 +1,94 @@
+//! Files, directories, links and programs, and what must follow a change of them.
+
+use super::sources::{contents, not_issued};
+use super::{Issued, Owners, unsupported};
+use quake_model::fault::Fault;
+use quake_model::item::{File, Item, Reaction};
+use quake_model::phase::Phase;
+use quake_model::spec::NodeSpec;
+use quake_model::step::{Action, Step, WriteFile};
+use std::collections::BTreeSet;
+
+/// Plans every file of the node, and after them what is owed to those that change. `is_planning` leaves out files around
+/// certificates that nobody issued yet.
+///
+/// # Errors
+///
+/// `config.unsupported` for owners that the machine does not have.
+pub fn files(
+    spec: &NodeSpec,
+    issued: &Issued,
+    owners: &Owners,
+    is_planning: bool,
+) -> Result<Vec<Step>, Fault> {
+    let mut actions = Vec::new();
+    for item in &spec.items {
+        match item {
+            Item::File(file) => match write(file, issued, owners)? {
+                Some(file) => actions.push(Action::WriteFile(file)),
+                None if is_planning => {}
+                None => return Err(not_issued(&file.path, &file.source)),
+            },
+            Item::Directory(directory) => {
+                // A directory is made as root's; no builder wants another's.
+                if owners.number(&directory.path, &directory.owner)?
+                    != quake_model::facts::Owner::default()
+                {
+                    return Err(unsupported(item));
+                }
+                actions.push(Action::MakeDirectory {
+                    path: directory.path.trim_end_matches('/').to_owned(),
+                    mode: directory.mode,
+                });
+            }
+            Item::Link(link) => actions.push(Action::MakeLink(link.clone())),
+            Item::Program(place) => actions.push(Action::Place(place.clone())),
+            Item::Unit(unit) => actions.extend(unit.file.as_ref().map(|file| {
+                Action::WriteFile(WriteFile::plain(&file.path, 0o644, file.text.clone()))
+            })),
+            _ => {}
+        }
+    }
+    let mut seen = BTreeSet::new();
+    let owed = spec.items.iter().flat_map(reactions_of);
+    let owed: Vec<Action> = owed
+        .filter(|reaction| seen.insert(reaction.subject()))
+        .cloned()
+        .map(Action::React)
+        .collect();
+    actions.extend(owed);
+    Ok(actions
+        .into_iter()
+        .map(|action| Step::new(Phase::Files, action))
+        .collect())
+}
+
+/// What must follow a change of the file at `path`.
+pub fn reactions<'a>(spec: &'a NodeSpec, path: &str) -> &'a [Reaction] {
+    let found = spec.items.iter().find_map(|item| match item {
+        Item::File(file) if file.path == path => Some(file.on_change.as_slice()),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+fn reactions_of(item: &Item) -> &[Reaction] {
+    match item {
+        Item::File(file) => &file.on_change,
+        _ => &[],
+    }
+}
+
+fn write(file: &File, issued: &Issued, owners: &Owners) -> Result<Option<WriteFile>, Fault> {
+    let Some(contents) = contents(&file.source, issued) else {
+        return Ok(None);
+    };
+    Ok(Some(WriteFile {
+        path: file.path.clone(),
+        contents,
+        mode: file.mode,
+        owner: owners.number(&file.path, &file.owner)?,
+        keep: file.keep,
+        visibility: file.visibility,
+    }))
+}

@@ -1,0 +1,285 @@
+//! What a certificate says before it is signed, as kops' nodeup writes it (`pkg/pki/issue.go`, v1.36.2).
+
+use crate::storage::certificates;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use quake_model::fault::{Code, Fault};
+use quake_model::item::{AlternateName, CertificateOrder, Subject, Usage};
+use quake_model::ports::SignatureKind;
+use quake_model::time::Timestamp;
+use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::certificate::{Certificate, TbsCertificate, Version};
+use x509_cert::der::asn1::{
+    Any, BitString, GeneralizedTime, Ia5String, Null, ObjectIdentifier, OctetString, SetOfVec,
+    UtcTime, Utf8StringRef,
+};
+use x509_cert::der::{Decode, Encode};
+use x509_cert::ext::Extension;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages,
+    SubjectAltName, SubjectKeyIdentifier,
+};
+use x509_cert::name::{Name, RdnSequence, RelativeDistinguishedName};
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
+use x509_cert::time::{Time, Validity};
+
+pub(super) const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+pub(super) const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
+pub(super) const CLIENT_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
+pub(super) const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const ELLIPTIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
+const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
+const ECDSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
+const ECDSA_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
+
+/// How long a certificate is good for: as long as nodeup's, less the days that it adds by the node's addresses.
+const LIFE: Duration = Duration::from_secs(455 * 24 * 60 * 60);
+
+/// How long before now it begins: clocks of other nodes may be behind.
+const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
+
+/// The certificate of an authority, which signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authority {
+    pem: String,
+    certificate: Certificate,
+    /// How its key signs.
+    pub kind: SignatureKind,
+}
+
+impl Authority {
+    /// Reads the first certificate of a PEM text that was read from `source`.
+    ///
+    /// # Errors
+    ///
+    /// `credentials.malformed` where there is none, or its key is of a kind that nothing is signed with.
+    pub fn read(source: &str, pem: &str) -> Result<Self, Fault> {
+        let malformed = |what: &str| {
+            let summary = format!("the certificate of {source} {what}");
+            Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
+        };
+        let certificate = certificates(pem).into_iter().next();
+        let certificate = certificate.ok_or_else(|| malformed("cannot be read"))?;
+        let info = &certificate
+            .tbs_certificate
+            .subject_public_key_info
+            .algorithm;
+        let curve = info
+            .parameters
+            .as_ref()
+            .and_then(|any| any.decode_as::<ObjectIdentifier>().ok());
+        let kind = match (info.oid, curve) {
+            (RSA, _) => SignatureKind::RsaSha256,
+            (ELLIPTIC, Some(P256)) => SignatureKind::EcdsaSha256,
+            (ELLIPTIC, Some(P384)) => SignatureKind::EcdsaSha384,
+            _ => return Err(malformed("has a key of an unknown kind")),
+        };
+        Ok(Self {
+            pem: pem.to_owned(),
+            certificate,
+            kind,
+        })
+    }
+
+    /// The certificate, PEM, as it was read.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    pub(super) fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+}
+
+/// A certificate that waits for its signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsigned {
+    said: TbsCertificate,
+    /// The bytes that are signed.
+    pub message: Vec<u8>,
+    /// How.
+    pub kind: SignatureKind,
+}
+
+impl Unsigned {
+    /// The certificate with its signature, PEM.
+    ///
+    /// # Errors
+    ///
+    /// `credentials.malformed`: a bug, for the bytes were written here.
+    pub fn signed(self, signature: &[u8]) -> Result<String, Fault> {
+        let certificate = Certificate {
+            signature_algorithm: self.said.signature.clone(),
+            tbs_certificate: self.said,
+            signature: BitString::from_bytes(signature).map_err(unwritable)?,
+        };
+        let der = certificate.to_der().map_err(unwritable)?;
+        Ok(pem(&der))
+    }
+}
+
+/// What an authority is to sign for an order: the certificate for the public key `info`, a `SubjectPublicKeyInfo` in DER.
+///
+/// The serial number is drawn from the key and the moment, so that no two certificates of an authority share one.
+///
+/// # Errors
+///
+/// `credentials.malformed` for a public key that is none, and for names that no certificate can hold.
+pub fn unsigned(
+    order: &CertificateOrder,
+    authority: &Authority,
+    info: &[u8],
+    now: Timestamp,
+) -> Result<Unsigned, Fault> {
+    let issuer = &authority.certificate.tbs_certificate;
+    let said = TbsCertificate {
+        version: Version::V3,
+        serial_number: serial(&order.name, info, now)?,
+        signature: algorithm(authority.kind),
+        issuer: issuer.subject.clone(),
+        validity: validity(issuer, now)?,
+        subject: subject(&order.subject)?,
+        subject_public_key_info: SubjectPublicKeyInfoOwned::from_der(info).map_err(unwritable)?,
+        issuer_unique_id: None,
+        subject_unique_id: None,
+        extensions: Some(extensions(order, issuer)?),
+    };
+    Ok(Unsigned {
+        message: said.to_der().map_err(unwritable)?,
+        said,
+        kind: authority.kind,
+    })
+}
+
+fn unwritable(error: x509_cert::der::Error) -> Fault {
+    Fault::new(
+        Code::CredentialsMalformed,
+        "a certificate cannot be written",
+    )
+    .caused_by(error.to_string())
+}
+
+fn serial(order: &str, info: &[u8], now: Timestamp) -> Result<SerialNumber, Fault> {
+    let mut hasher = Sha256::new();
+    hasher.update(order.as_bytes());
+    hasher.update(info);
+    hasher.update(now.0.to_be_bytes());
+    let digest = hasher.finalize();
+    let mut bytes = digest[..16].to_vec();
+    // A serial number is positive and not zero.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    SerialNumber::new(&bytes).map_err(unwritable)
+}
+
+fn algorithm(kind: SignatureKind) -> AlgorithmIdentifierOwned {
+    let (oid, parameters) = match kind {
+        SignatureKind::RsaSha256 => (RSA_SHA256, Any::encode_from(&Null).ok()),
+        SignatureKind::EcdsaSha256 => (ECDSA_SHA256, None),
+        SignatureKind::EcdsaSha384 => (ECDSA_SHA384, None),
+    };
+    AlgorithmIdentifierOwned { oid, parameters }
+}
+
+fn validity(issuer: &TbsCertificate, now: Timestamp) -> Result<Validity, Fault> {
+    let now = Duration::from_secs(now.0 / 1000);
+    let end = issuer.validity.not_after.to_unix_duration();
+    Ok(Validity {
+        not_before: time(now.saturating_sub(BACKDATED))?,
+        // Nobody takes a certificate that outlives who signed it.
+        not_after: time((now + LIFE).min(end))?,
+    })
+}
+
+fn time(at: Duration) -> Result<Time, Fault> {
+    // Years up to 2049 are written in the shorter form (RFC 5280, 4.1.2.5).
+    match UtcTime::from_unix_duration(at) {
+        Ok(short) => Ok(Time::UtcTime(short)),
+        Err(_) => GeneralizedTime::from_unix_duration(at)
+            .map(Time::GeneralTime)
+            .map_err(unwritable),
+    }
+}
+
+fn subject(wanted: &Subject) -> Result<Name, Fault> {
+    let organizations = wanted.organizations.iter();
+    let mut parts: Vec<(ObjectIdentifier, &str)> = organizations
+        .map(|name| (ORGANIZATION, name.as_str()))
+        .collect();
+    parts.push((COMMON_NAME, &wanted.common_name));
+    let parts = parts.into_iter().map(|(oid, text)| {
+        let text = Utf8StringRef::new(text).map_err(unwritable)?;
+        let value = Any::encode_from(&text).map_err(unwritable)?;
+        let set = SetOfVec::try_from(vec![AttributeTypeAndValue { oid, value }]);
+        Ok(RelativeDistinguishedName(set.map_err(unwritable)?))
+    });
+    Ok(RdnSequence(parts.collect::<Result<_, Fault>>()?))
+}
+
+fn extensions(order: &CertificateOrder, issuer: &TbsCertificate) -> Result<Vec<Extension>, Fault> {
+    let (usages, extended) = match order.usage {
+        Usage::Client => (KeyUsage(KeyUsages::DigitalSignature.into()), CLIENT_AUTH),
+        Usage::Server => (
+            KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment),
+            SERVER_AUTH,
+        ),
+    };
+    let nobody = BasicConstraints {
+        ca: false,
+        path_len_constraint: None,
+    };
+    let mut extensions = vec![
+        extension(&usages, true)?,
+        extension(&ExtendedKeyUsage(vec![extended]), false)?,
+        extension(&nobody, true)?,
+    ];
+    let key_id = issuer.get::<SubjectKeyIdentifier>().ok().flatten();
+    if let Some((_, id)) = key_id {
+        let id = AuthorityKeyIdentifier {
+            key_identifier: Some(id.0),
+            authority_cert_issuer: None,
+            authority_cert_serial_number: None,
+        };
+        extensions.push(extension(&id, false)?);
+    }
+    if !order.names.is_empty() {
+        let names: Result<Vec<_>, Fault> = order.names.iter().map(general_name).collect();
+        extensions.push(extension(&SubjectAltName(names?), false)?);
+    }
+    Ok(extensions)
+}
+
+fn extension<T: x509_cert::der::oid::AssociatedOid + Encode>(
+    value: &T,
+    critical: bool,
+) -> Result<Extension, Fault> {
+    let bytes = value.to_der().map_err(unwritable)?;
+    Ok(Extension {
+        extn_id: T::OID,
+        critical,
+        extn_value: OctetString::new(bytes).map_err(unwritable)?,
+    })
+}
+
+fn general_name(name: &AlternateName) -> Result<GeneralName, Fault> {
+    Ok(match name {
+        AlternateName::Dns(name) => GeneralName::DnsName(Ia5String::new(name).map_err(unwritable)?),
+        AlternateName::Ip(address) => GeneralName::from(*address),
+    })
+}
+
+fn pem(der: &[u8]) -> String {
+    const WIDTH: usize = 64;
+    let digits = STANDARD.encode(der);
+    let lines = digits.as_bytes().chunks(WIDTH);
+    let body: String = lines
+        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
+        .collect();
+    format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n")
+}

@@ -1,0 +1,126 @@
+//! Whether a certificate that is there is kept: a boot of a converged node issues none.
+
+use super::hold::Held;
+use super::issue::{Authority, CLIENT_AUTH, COMMON_NAME, ORGANIZATION, SERVER_AUTH};
+use crate::storage::certificates;
+use quake_model::item::{AlternateName, CertificateOrder, Usage};
+use quake_model::time::Timestamp;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use x509_cert::certificate::TbsCertificate;
+use x509_cert::der::asn1::{ObjectIdentifier, PrintableStringRef, Utf8StringRef};
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{ExtendedKeyUsage, SubjectAltName};
+
+/// Why a certificate is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// It cannot be read.
+    Unreadable,
+    /// It is of another key than the one beside it.
+    AnotherKey,
+    /// It is another authority's.
+    AnotherAuthority,
+    /// It names somebody else.
+    AnotherSubject,
+    /// It is for another use.
+    AnotherUsage,
+    /// It is good for other names.
+    OtherNames,
+    /// It is over, or will be soon: less than a third of its life is left.
+    Old,
+}
+
+/// Why a certificate does not fit its order; `None` where it does. `public_key` is that of the key beside it.
+///
+/// Where `authority` is `None`, as where only the names of the authorities to trust are known, whose it is is not judged. Of
+/// one that kops-controller signed the names are not judged: it decides them by what EC2 says of the instance.
+pub fn misfit(
+    order: &CertificateOrder,
+    held: &Held,
+    authority: Option<&Authority>,
+    public_key: &[u8],
+    now: Timestamp,
+) -> Option<Misfit> {
+    let Some(certificate) = certificates(&held.certificate).into_iter().next() else {
+        return Some(Misfit::Unreadable);
+    };
+    let said = &certificate.tbs_certificate;
+    if held.public_key().as_deref() != Some(public_key) {
+        return Some(Misfit::AnotherKey);
+    }
+    if let Some(authority) = authority {
+        let issuer = &authority.certificate().tbs_certificate;
+        // Generations of an authority share their name; which one signed is told by the certificate that is kept along.
+        let is_same = certificates(&held.authority).first() == Some(authority.certificate());
+        if issuer.subject != said.issuer || !is_same {
+            return Some(Misfit::AnotherAuthority);
+        }
+    }
+    let organizations: BTreeSet<String> = values(said, ORGANIZATION).into_iter().collect();
+    let wanted: BTreeSet<String> = order.subject.organizations.iter().cloned().collect();
+    if values(said, COMMON_NAME) != [order.subject.common_name.clone()] || organizations != wanted {
+        return Some(Misfit::AnotherSubject);
+    }
+    if !usages(said).contains(&usage(order.usage)) {
+        return Some(Misfit::AnotherUsage);
+    }
+    let is_ours = matches!(order.issuer, quake_model::item::Issuer::Authority { .. });
+    if is_ours && names(said) != order.names.iter().cloned().collect() {
+        return Some(Misfit::OtherNames);
+    }
+    is_old(said, now).then_some(Misfit::Old)
+}
+
+fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {
+    let begins = said.validity.not_before.to_unix_duration().as_secs();
+    let ends = said.validity.not_after.to_unix_duration().as_secs();
+    let now = now.0 / 1000;
+    now < begins || ends.saturating_sub(now) < ends.saturating_sub(begins) / 3
+}
+
+fn usage(usage: Usage) -> ObjectIdentifier {
+    match usage {
+        Usage::Client => CLIENT_AUTH,
+        Usage::Server => SERVER_AUTH,
+    }
+}
+
+fn usages(said: &TbsCertificate) -> Vec<ObjectIdentifier> {
+    let found = said.get::<ExtendedKeyUsage>().ok().flatten();
+    found.map_or_else(Vec::new, |(_, usages)| usages.0)
+}
+
+fn values(said: &TbsCertificate, attribute: ObjectIdentifier) -> Vec<String> {
+    let attributes = said.subject.0.iter().flat_map(|set| set.0.iter());
+    attributes
+        .filter(|one| one.oid == attribute)
+        .filter_map(|one| {
+            let utf8 = one.value.decode_as::<Utf8StringRef<'_>>();
+            let utf8 = utf8.map(|text| text.as_str().to_owned()).ok();
+            let printable = || {
+                let text = one.value.decode_as::<PrintableStringRef<'_>>();
+                text.map(|text| text.as_str().to_owned()).ok()
+            };
+            utf8.or_else(printable)
+        })
+        .collect()
+}
+
+fn names(said: &TbsCertificate) -> BTreeSet<AlternateName> {
+    let found = said.get::<SubjectAltName>().ok().flatten();
+    let names = found.map_or_else(Vec::new, |(_, names)| names.0);
+    names
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::DnsName(name) => Some(AlternateName::Dns(name.to_string())),
+            GeneralName::IpAddress(bytes) => {
+                let bytes = bytes.as_bytes();
+                let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+                let v6 = || <[u8; 16]>::try_from(bytes).map(IpAddr::from);
+                v4.or_else(|_| v6()).ok().map(AlternateName::Ip)
+            }
+            _ => None,
+        })
+        .collect()
+}

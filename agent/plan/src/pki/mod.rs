@@ -1,0 +1,13 @@
+//! Certificates: what is signed, whether one that is there is kept, and how one is held on the disk. Making keys and signing
+//! are the host's.
+
+mod hold;
+mod issue;
+mod keep;
+
+pub use hold::{Held, path};
+pub use issue::{Authority, Unsigned, unsigned};
+pub use keep::{Misfit, misfit};
+
+#[cfg(test)]
+mod tests;

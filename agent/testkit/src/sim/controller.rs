@@ -1,0 +1,153 @@
+//! kops-controller, simulated: it gives the configuration of the group, and signs what it may with a test authority.
+//!
+//! It checks no token: there is no service that could say whose it is.
+
+use super::SimHost;
+use quake_keys::sign;
+use quake_model::facts::InstanceFacts;
+use quake_model::fault::Fault;
+use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
+use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError};
+use quake_model::redact::Secret;
+use quake_model::time::Timestamp;
+use quake_plan::dialect::kops::{Provider, read_nodeup_config};
+use quake_plan::kops::bootstrap::{BootstrapResponse, read_public_key, read_request};
+use quake_plan::kops::{node_name, processor};
+use quake_plan::pki::{Authority, unsigned};
+use std::collections::BTreeMap;
+
+/// What the simulated kops-controller knows.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    /// The nodeup configuration of the group.
+    pub config: String,
+    /// Secrets it sends with it.
+    pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
+    /// Names of the certificates that it signs.
+    pub signs: Vec<String>,
+    /// The node's name in its cluster, which a real one learns from EC2.
+    pub node_name: String,
+    /// The authority's certificate, PEM.
+    pub certificate: String,
+    /// Its key, PEM.
+    pub key: Secret<String>,
+}
+
+impl Bootstrap for SimHost {
+    async fn ask_bootstrap(&self, _: &BootstrapServer, body: &[u8]) -> Result<Vec<u8>, PortError> {
+        let now = quake_model::ports::Clock::now(self);
+        self.call("ask_bootstrap", |world| {
+            world.count("kops-controller:Bootstrap");
+            let unreachable =
+                || PortError::new(Condition::Unreachable, "there is no kops-controller");
+            let controller = world.controller.as_ref().ok_or_else(unreachable)?;
+            let address = world.region.instance.private_ip.clone();
+            controller.answer(body, &address, now)
+        })
+        .await
+    }
+}
+
+impl Controller {
+    /// One that gives the nodeup configuration `text`, read from `source`, to this instance, and signs what a real one signs
+    /// in such a cluster, with the authority whose certificate and key these are.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration.
+    pub fn of(
+        source: &str,
+        text: &str,
+        instance: &InstanceFacts,
+        certificate: &str,
+        key: Secret<String>,
+    ) -> Result<Self, Fault> {
+        let (config, _) = read_nodeup_config(source, text, processor(&instance.architecture))?;
+        let mut signs = vec!["kubelet".to_owned(), "kubelet-server".to_owned()];
+        if config.kube_proxy.is_some() {
+            signs.push("kube-proxy".to_owned());
+        }
+        if config.network.provider == Provider::KubeRouter {
+            signs.push("kube-router".to_owned());
+        }
+        if config.network.has_cilium_etcd {
+            signs.push("etcd-client-cilium".to_owned());
+        }
+        Ok(Self {
+            config: text.to_owned(),
+            secrets: BTreeMap::new(),
+            signs,
+            node_name: node_name(&config, instance)?,
+            certificate: certificate.to_owned(),
+            key,
+        })
+    }
+
+    fn answer(&self, body: &[u8], address: &str, now: Timestamp) -> Result<Vec<u8>, PortError> {
+        let bad = |what: String| PortError::new(Condition::Malformed, what);
+        let request = read_request(body).ok_or_else(|| bad("the request cannot be read".into()))?;
+        let mut response = BootstrapResponse::default();
+        for (name, key) in &request.keys {
+            let order = self
+                .order(name, address)
+                .ok_or_else(|| bad(format!("key name not enabled: {name}")))?;
+            let info = read_public_key(key)
+                .ok_or_else(|| bad(format!("the public key of {name} cannot be read")))?;
+            let certificate = self.certificate(&order, &info, now)?;
+            response.certificates.insert(name.clone(), certificate);
+        }
+        if request.wants_config {
+            response.config = Some(self.config.clone());
+            response.secrets.clone_from(&self.secrets);
+        }
+        Ok(response.body())
+    }
+
+    fn certificate(
+        &self,
+        order: &CertificateOrder,
+        info: &[u8],
+        now: Timestamp,
+    ) -> Result<String, PortError> {
+        let broken = |fault: Fault| PortError::new(Condition::Malformed, fault.to_string());
+        let authority =
+            Authority::read("the simulated kops-controller", &self.certificate).map_err(broken)?;
+        let waiting = unsigned(order, &authority, info, now).map_err(broken)?;
+        let signature = sign(&self.key, waiting.kind, &waiting.message)?;
+        waiting.signed(&signature).map_err(broken)
+    }
+
+    /// What a real one puts into the certificate of this name (`cmd/kops-controller/pkg/server`, v1.36.2).
+    fn order(&self, name: &str, address: &str) -> Option<CertificateOrder> {
+        if !self.signs.iter().any(|signed| signed == name) {
+            return None;
+        }
+        let node = &self.node_name;
+        let (subject, usage) = match name {
+            "kubelet" => {
+                let subject = Subject::named(&format!("system:node:{node}"));
+                (subject.of("system:nodes"), Usage::Client)
+            }
+            "kubelet-server" => (Subject::named(node), Usage::Server),
+            "kube-proxy" | "kube-router" => {
+                (Subject::named(&format!("system:{name}")), Usage::Client)
+            }
+            "etcd-client-cilium" => (Subject::named("cilium"), Usage::Client),
+            _ => return None,
+        };
+        let names = match usage {
+            Usage::Client => Vec::new(),
+            Usage::Server => vec![AlternateName::of(node), AlternateName::of(address)],
+        };
+        Some(CertificateOrder {
+            name: name.to_owned(),
+            issuer: Issuer::Controller {
+                keyset: String::new(),
+                keypair_id: String::new(),
+            },
+            subject,
+            usage,
+            names,
+        })
+    }
+}

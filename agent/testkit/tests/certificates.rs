@@ -1,0 +1,118 @@
+//! Certificates as the plan writes them and keys sign them, judged by another implementation.
+
+use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
+use quake_model::redact::Secret;
+use quake_model::time::Timestamp;
+use quake_plan::pki::{Authority, Held, Misfit, misfit, unsigned};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// 2026-11-18, when the authority of the conformance data is valid.
+const NOW: Timestamp = Timestamp(1_795_000_000_000);
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The authority of the conformance data, and its key; `None`, with the reason printed, where it is not checked out.
+fn authority() -> Option<(Authority, Secret<String>)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/conformance/kops/ca/kubernetes-ca");
+    let Ok(certificate) = fs::read_to_string(root.join("crt")) else {
+        println!("skipped: {} is not there", root.display());
+        return None;
+    };
+    let key = fs::read_to_string(root.join("key")).expect("the key is beside it");
+    let authority = Authority::read("kubernetes-ca", &certificate);
+    Some((authority.expect("it reads"), Secret::new(key)))
+}
+
+fn order() -> CertificateOrder {
+    CertificateOrder {
+        name: "master".to_owned(),
+        issuer: Issuer::Authority {
+            keyset: "kubernetes-ca".to_owned(),
+            keypair_id: "1".to_owned(),
+        },
+        subject: Subject::named("kubernetes-master").of("system:masters"),
+        usage: Usage::Server,
+        names: ["kubernetes", "127.0.0.1", "fd00::1"]
+            .map(AlternateName::of)
+            .to_vec(),
+    }
+}
+
+fn issue(authority: &Authority, key: &Secret<String>) -> (Held, Vec<u8>) {
+    let made = quake_keys::make_key().expect("a key is made");
+    let waiting = unsigned(&order(), authority, &made.public, NOW).expect("it is written");
+    let signature = quake_keys::sign(key, waiting.kind, &waiting.message).expect("it is signed");
+    let held = Held {
+        certificate: waiting.signed(&signature).expect("it is written"),
+        authority: authority.pem().to_owned(),
+        key: made.key,
+    };
+    (held, made.public)
+}
+
+#[test]
+fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
+    let Some((authority, key)) = authority() else {
+        return;
+    };
+    let (held, public) = issue(&authority, &key);
+    let read = Held::read(&String::from_utf8_lossy(&held.file("master").contents.0));
+    assert_eq!(
+        read.as_ref().map(|read| &read.certificate),
+        Some(&held.certificate)
+    );
+    let judge = |order: &CertificateOrder, public: &[u8], days: u64| {
+        let now = Timestamp(NOW.0 + days * DAY_MS);
+        misfit(order, &held, Some(&authority), public, now)
+    };
+    assert_eq!(judge(&order(), &public, 0), None);
+    assert_eq!(judge(&order(), &public, 250), None);
+    assert_eq!(judge(&order(), &public, 350), Some(Misfit::Old));
+    assert_eq!(judge(&order(), b"another", 0), Some(Misfit::AnotherKey));
+    let mut other = order();
+    other.subject = Subject::named("kubernetes-master");
+    assert_eq!(judge(&other, &public, 0), Some(Misfit::AnotherSubject));
+    let mut other = order();
+    other.names.push(AlternateName::of("api.example.com"));
+    assert_eq!(judge(&other, &public, 0), Some(Misfit::OtherNames));
+    let mut other = order();
+    other.usage = Usage::Client;
+    assert_eq!(judge(&other, &public, 0), Some(Misfit::AnotherUsage));
+    let unsigned_by_us = Held {
+        authority: String::new(),
+        ..held.clone()
+    };
+    let found = misfit(&order(), &unsigned_by_us, Some(&authority), &public, NOW);
+    assert_eq!(found, Some(Misfit::AnotherAuthority));
+}
+
+#[test]
+fn openssl_verifies_what_is_issued() {
+    let Some((authority, key)) = authority() else {
+        return;
+    };
+    let (held, _) = issue(&authority, &key);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("certificates");
+    fs::create_dir_all(&folder).expect("a folder of the test's own");
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("it is written");
+        path
+    };
+    let root = write("ca.crt", authority.pem());
+    let leaf = write("leaf.crt", &held.certificate);
+    let mut command = Command::new("openssl");
+    command.args(["verify", "-purpose", "sslserver", "-attime"]);
+    command.arg((NOW.0 / 1000).to_string());
+    command.args(["-verify_hostname", "kubernetes", "-CAfile"]);
+    match command.arg(&root).arg(&leaf).output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{said}");
+        }
+        Err(error) => println!("skipped: openssl cannot be run: {error}"),
+    }
+}
