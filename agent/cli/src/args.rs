@@ -256,6 +256,9 @@ pub(crate) struct RehearseArguments {
     /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
+    /// The authority that a simulated kops-controller signs with: a folder with kubernetes-ca/crt and kubernetes-ca/key
+    #[arg(long, value_name = "DIR")]
+    pub(crate) ca_dir: Option<PathBuf>,
     /// Where assets come from
     #[arg(long, value_enum, default_value = "stub", value_name = "MODE")]
     pub(crate) assets: AssetMode,

@@ -13,7 +13,9 @@ pub(crate) const REHEARSE: &str = "\
 Examples:
   quake-agent rehearse # a bundled example cluster
   quake-agent rehearse ./state-store --instance-group nodes --root /tmp/node --exit-when-ready
-  quake-agent rehearse s3://state-store/c.example.com --instance-group nodes --output json --exit-when-ready";
+  quake-agent rehearse s3://state-store/c.example.com --instance-group nodes --output json --exit-when-ready
+  quake-agent rehearse ./state-store --kube-env kube_env.yaml --identity identity.json \\
+      --ca-dir ./ca --root /tmp/node --exit-when-ready # kops 1.32 and newer; a worker's kops-controller is simulated";
 
 pub(crate) const PLAN: &str = "\
 Examples:

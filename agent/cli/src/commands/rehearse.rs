@@ -1,5 +1,7 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
+use super::identity::read_identity;
+use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
 use super::state_store::{Asked, Found, find};
@@ -18,7 +20,6 @@ use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
 use quake_testkit::example;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
-use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,13 +59,29 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         None => scratch::root()?,
     };
     let group = group_of(&configuration, asked)?;
-    let instance = match &arguments.identity {
-        Some(path) => read_identity(path)?,
+    let identity = arguments
+        .identity
+        .as_deref()
+        .map(read_identity)
+        .transpose()?;
+    let instance = match &identity {
+        Some(identity) => identity.instance(),
         None => example_instance(&zone_of(&group)),
     };
     let cluster = cluster_of(&configuration);
     let sim = scratch::region(&root, instance.clone(), &cluster, keep(acting))?;
     scratch::same_instance(&root, &sim.region(), &instance)?;
+    if let Some(identity) = &identity {
+        sim.change(|region| identity.surround(region));
+    }
+    let controller = rehearse_kops::Wanted {
+        configuration: &configuration,
+        folder: found.folder.as_deref(),
+        authority: arguments.ca_dir.as_deref(),
+    };
+    if let Some(controller) = controller.controller(&instance)? {
+        sim.answer_bootstrap(controller);
+    }
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);
@@ -168,20 +185,28 @@ fn group_of(configuration: &Configuration, asked: Asked<'_>) -> Result<String, u
         let message = "nothing says what to boot: name --instance-group, or --kube-env FILE";
         return Err(running::usage(message));
     };
+    let newer = rehearse_kops::boot_config(configuration).map(|boot| boot.instance_group);
+    let older = || {
+        let read = kube_env::read_kube_env(&document.source, &document.text).ok();
+        read.map(|(read, _)| read.instance_group)
+    };
     // A kube_env that cannot be read is for the boot to report.
-    let Ok((read, _)) = kube_env::read_kube_env(&document.source, &document.text) else {
+    let Some(named) = newer.or_else(older) else {
         return Ok(asked.instance_group.unwrap_or_default().to_owned());
     };
     match asked.instance_group {
-        Some(group) if group != read.instance_group => Err(running::usage(&format!(
-            "{} is of the instance group {}, not {group}",
-            document.source, read.instance_group
+        Some(group) if group != named => Err(running::usage(&format!(
+            "{} is of the instance group {named}, not {group}",
+            document.source
         ))),
-        _ => Ok(read.instance_group),
+        _ => Ok(named),
     }
 }
 
 fn cluster_of(configuration: &Configuration) -> String {
+    if let Some(boot) = rehearse_kops::boot_config(configuration) {
+        return boot.cluster;
+    }
     let read = configuration
         .kube_env
         .as_ref()
@@ -303,47 +328,6 @@ fn volume_id(cluster: &str, etcd: &str, member: &str) -> String {
 fn socket_below(root: &Path) -> Option<PathBuf> {
     let socket = root.join("run/quake-agent/quake-agent.sock");
     (socket.as_os_str().len() < 108).then_some(socket)
-}
-
-/// An instance's facts as `--identity FILE` gives them: the names of EC2's identity document.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Identity {
-    instance_id: String,
-    #[serde(default)]
-    instance_type: String,
-    availability_zone: String,
-    region: Option<String>,
-    #[serde(default)]
-    account_id: String,
-    #[serde(default)]
-    image_id: String,
-    private_ip: Option<String>,
-    local_hostname: Option<String>,
-    #[serde(default)]
-    mac: String,
-    architecture: Option<String>,
-}
-
-fn read_identity(path: &Path) -> Result<InstanceFacts, u8> {
-    let shown = path.display();
-    let bytes = std::fs::read(path)
-        .map_err(|error| running::usage(&format!("{shown} cannot be read: {error}")))?;
-    let read: Identity = serde_json::from_slice(&bytes)
-        .map_err(|error| running::usage(&format!("{shown} is not an instance's facts: {error}")))?;
-    let example = example_instance(&read.availability_zone);
-    Ok(InstanceFacts {
-        region: read.region.unwrap_or(example.region),
-        private_ip: read.private_ip.unwrap_or(example.private_ip),
-        local_hostname: read.local_hostname.unwrap_or(example.local_hostname),
-        architecture: read.architecture.unwrap_or(example.architecture),
-        instance_id: read.instance_id,
-        instance_type: read.instance_type,
-        zone: read.availability_zone,
-        account_id: read.account_id,
-        image_id: read.image_id,
-        mac: read.mac,
-    })
 }
 
 #[cfg(test)]

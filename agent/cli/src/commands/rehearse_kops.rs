@@ -1,0 +1,89 @@
+//! The kops-controller of a rehearsal: it gives the configuration that the state store has for the node's group, and signs
+//! with an authority of the operator's choice.
+
+use super::running;
+use quake_engine::Configuration;
+use quake_model::facts::InstanceFacts;
+use quake_model::redact::Secret;
+use quake_plan::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
+use quake_plan::yaml::parse;
+use quake_testkit::Controller;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a kops-controller is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// The node's documents.
+    pub(super) configuration: &'a Configuration,
+    /// The folder that stands for every bucket.
+    pub(super) folder: Option<&'a Path>,
+    /// The folder of the authority.
+    pub(super) authority: Option<&'a Path>,
+}
+
+/// The boot configuration, where `kube_env.yaml` is one that can be read.
+pub(super) fn boot_config(configuration: &Configuration) -> Option<BootConfig> {
+    let document = configuration.kube_env.as_ref()?;
+    let root = parse(&document.source, &document.text).ok()?;
+    if !is_boot_config(&root) {
+        return None;
+    }
+    let (boot, _) = read_boot_config(&document.source, &document.text).ok()?;
+    Some(boot)
+}
+
+impl Wanted<'_> {
+    /// The kops-controller that this node asks; `None` for a node that asks none.
+    ///
+    /// # Errors
+    ///
+    /// Prints what is missing and returns the exit status.
+    pub(super) fn controller(self, instance: &InstanceFacts) -> Result<Option<Controller>, u8> {
+        let Some(boot) = boot_config(self.configuration) else {
+            return Ok(None);
+        };
+        if !matches!(boot.origin, Origin::Server(_)) {
+            return Ok(None);
+        }
+        let (Some(folder), Some(authority)) = (self.folder, self.authority) else {
+            let message =
+                "this node asks kops-controller: name the folder of its state store, and --ca-dir";
+            return Err(running::usage(message));
+        };
+        let (path, text) = nodeup_config(folder, &boot)?;
+        let certificate = read(&authority.join("kubernetes-ca/crt"))?;
+        let key = Secret::new(read(&authority.join("kubernetes-ca/key"))?);
+        let source = path.display().to_string();
+        let made = Controller::of(&source, &text, instance, &certificate, key);
+        made.map(Some)
+            .map_err(|fault| running::usage(&fault.to_string()))
+    }
+}
+
+/// The configuration of the node's group: in the folder of the cluster, which is in that of a bucket.
+fn nodeup_config(folder: &Path, boot: &BootConfig) -> Result<(PathBuf, String), u8> {
+    let group = Path::new("igconfig")
+        .join(boot.role_word())
+        .join(&boot.instance_group)
+        .join("nodeupconfig.yaml");
+    let below = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut bases: Vec<PathBuf> = below.map(|entry| entry.path()).collect();
+    bases.push(folder.to_owned());
+    bases.sort();
+    let candidates = bases
+        .into_iter()
+        .flat_map(|base| [base.join(&boot.cluster).join(&group), base.join(&group)]);
+    let found = candidates.into_iter().find(|path| path.is_file());
+    let path = found.ok_or_else(|| {
+        let message = format!("{} holds no {}", folder.display(), group.display());
+        running::usage(&message)
+    })?;
+    let text = read(&path)?;
+    Ok((path, text))
+}
+
+fn read(path: &Path) -> Result<String, u8> {
+    fs::read_to_string(path)
+        .map_err(|error| running::usage(&format!("{} cannot be read: {error}", path.display())))
+}
