@@ -63,11 +63,11 @@ pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
 
 async fn links<H: Files>(host: &H) -> Result<(), Broken> {
     let read = async |path: &str| sound("a link is read", host.read_link(path).await);
-    hold("an absent link", read("/contract/c/link").await?, None)?;
+    hold("an absent link", read("/contract/b/link").await?, None)?;
     for target in ["/contract/a", "elsewhere"] {
-        let made = host.make_link("/contract/c/link", target).await;
+        let made = host.make_link("/contract/b/link", target).await;
         sound("a link is made, in the place of another", made)?;
-        let found = read("/contract/c/link").await?;
+        let found = read("/contract/b/link").await?;
         hold("where it points", found.as_deref(), Some(target))?;
     }
     hold("a file is no link", read("/contract/a").await?, None)?;
