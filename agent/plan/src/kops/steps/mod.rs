@@ -67,7 +67,7 @@ pub fn assets(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
         match item {
             Item::Package(package) => packages.push(package.clone()),
             Item::User(user) => {
-                steps.push(Step::new(Phase::Assets, Action::MakeUser(user.clone())))
+                steps.push(Step::new(Phase::Assets, Action::MakeUser(user.clone())));
             }
             other => return Err(unsupported(other)),
         }
