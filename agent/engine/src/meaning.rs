@@ -78,18 +78,8 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             _ => Code::StorageCloudUnreachable,
         },
         Attempted::ReadConfiguration => configuration(condition),
-        Attempted::ReadCredential => match condition {
-            Condition::Missing => Code::CredentialsMissing,
-            Condition::Denied => Code::CredentialsDenied,
-            _ => configuration(condition),
-        },
-        Attempted::AskController => match condition {
-            Condition::Denied | Condition::Conflict | Condition::Malformed => {
-                Code::ConfigStoreDenied
-            }
-            Condition::Impossible => Code::ConfigUnsupported,
-            _ => Code::ConfigStoreUnreachable,
-        },
+        Attempted::ReadCredential => credential(condition),
+        Attempted::AskController => controller(condition),
         Attempted::UseKey => Code::CredentialsMalformed,
         Attempted::InstallPackages => Code::AssetsUnreachable,
         Attempted::MakeUser | Attempted::RunCommand => Code::FilesWriteFailed,
@@ -118,6 +108,23 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         | Attempted::Mount
         | Attempted::UseUnit
         | Attempted::StartUnit => machine(attempted, condition),
+    }
+}
+
+fn credential(condition: Condition) -> Code {
+    match condition {
+        Condition::Missing => Code::CredentialsMissing,
+        Condition::Denied => Code::CredentialsDenied,
+        _ => configuration(condition),
+    }
+}
+
+/// What kops-controller answered, or why it did not.
+fn controller(condition: Condition) -> Code {
+    match condition {
+        Condition::Denied | Condition::Conflict | Condition::Malformed => Code::ConfigStoreDenied,
+        Condition::Impossible => Code::ConfigUnsupported,
+        _ => Code::ConfigStoreUnreachable,
     }
 }
 

@@ -1,5 +1,11 @@
 //! Certificates as the plan writes them and keys sign them, judged by another implementation.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "openssl is the judge, and reads files"
+)]
+
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;

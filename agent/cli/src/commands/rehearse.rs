@@ -18,8 +18,8 @@ use quake_model::signal;
 use quake_model::spec::{EtcdMember, NodeSpec};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
-use quake_testkit::example;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
+use quake_testkit::{SimHost, example};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,11 +59,8 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         None => scratch::root()?,
     };
     let group = group_of(&configuration, asked)?;
-    let identity = arguments
-        .identity
-        .as_deref()
-        .map(read_identity)
-        .transpose()?;
+    let identity = arguments.identity.as_deref().map(read_identity);
+    let identity = identity.transpose()?;
     let instance = match &identity {
         Some(identity) => identity.instance(),
         None => example_instance(&zone_of(&group)),
@@ -79,15 +76,11 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         folder: found.folder.as_deref(),
         authority: arguments.ca_dir.as_deref(),
     };
-    if let Some(controller) = controller.controller(&instance)? {
-        sim.answer_bootstrap(controller);
-    }
+    controller.answer(&sim, &instance)?;
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);
-        example::objects()
-            .into_iter()
-            .for_each(|(location, text)| sim.put_object(&location, text));
+        put_example(&sim);
     }
     let wiring = Wiring {
         root: root.clone(),
@@ -103,15 +96,23 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     if let Ok(spec) = foresee(&host, &configuration, &instance).await {
         sim.change(|region| add_volumes(region, &spec));
     }
+    Ok(run_of(&arguments, acting, configuration, host, root))
+}
+
+fn run_of(
+    arguments: &RehearseArguments,
+    acting: Acting,
+    configuration: Configuration,
+    host: NodeHost,
+    root: PathBuf,
+) -> Run {
     let run = &arguments.run;
-    let socket = run.socket.clone().or_else(|| socket_below(&root));
-    let request = request(configuration, acting, run);
-    Ok(Run {
+    Run {
         host,
-        request,
+        request: request(configuration, acting, run),
         listen: running::listen(run),
         any_port: run.listen.is_none(),
-        socket,
+        socket: run.socket.clone().or_else(|| socket_below(&root)),
         root,
         record: run.record,
         report: arguments.boot_report,
@@ -119,7 +120,14 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         exit_when_ready: run.exit_when_ready,
         output: run.output,
         is_machine: false,
-    })
+    }
+}
+
+/// The objects of the bundled example.
+fn put_example(sim: &SimHost) {
+    for (location, text) in example::objects() {
+        sim.put_object(&location, text);
+    }
 }
 
 /// A plan leaves nothing for the next run.

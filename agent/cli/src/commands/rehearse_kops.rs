@@ -7,7 +7,7 @@ use quake_model::facts::InstanceFacts;
 use quake_model::redact::Secret;
 use quake_plan::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
 use quake_plan::yaml::parse;
-use quake_testkit::Controller;
+use quake_testkit::{Controller, SimHost};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +34,24 @@ pub(super) fn boot_config(configuration: &Configuration) -> Option<BootConfig> {
 }
 
 impl Wanted<'_> {
+    /// Lets the simulated region answer as this node's kops-controller, if it asks one.
+    ///
+    /// # Errors
+    ///
+    /// Prints what is missing and returns the exit status.
+    pub(super) fn answer(self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
+        if let Some(controller) = self.controller(instance)? {
+            sim.answer_bootstrap(controller);
+        }
+        Ok(())
+    }
+
     /// The kops-controller that this node asks; `None` for a node that asks none.
     ///
     /// # Errors
     ///
     /// Prints what is missing and returns the exit status.
-    pub(super) fn controller(self, instance: &InstanceFacts) -> Result<Option<Controller>, u8> {
+    fn controller(self, instance: &InstanceFacts) -> Result<Option<Controller>, u8> {
         let Some(boot) = boot_config(self.configuration) else {
             return Ok(None);
         };
