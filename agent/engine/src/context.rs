@@ -103,6 +103,8 @@ pub(crate) struct Context<'a, H> {
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<Knowledge>,
     pub(crate) ownership: Mutex<Ownership>,
+    /// The list of users is rewritten for each: one at a time.
+    pub(crate) users: tokio::sync::Mutex<()>,
     pub(crate) planned: Mutex<Vec<PlannedStep>>,
 }
 
@@ -119,6 +121,7 @@ impl<'a, H> Context<'a, H> {
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),
             ownership: Mutex::new(Ownership::default()),
+            users: tokio::sync::Mutex::new(()),
             planned: Mutex::new(Vec::new()),
         }
     }

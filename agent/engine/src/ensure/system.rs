@@ -90,6 +90,7 @@ pub(crate) async fn user<H: Host>(
                 .map(|fields| fields.get(2).map(ToString::to_string)),
         )
     };
+    let _alone = context.users.lock().await;
     match look().await? {
         // A name that is there with another number keeps it: files are given by name.
         Some(_) => return Ok(Outcome::Held),

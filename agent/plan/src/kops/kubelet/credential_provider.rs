@@ -1,11 +1,9 @@
 //! Passwords of Amazon's registries, which kubelet has a program ask for.
 
 use super::CREDENTIAL_PROVIDERS;
-use crate::files::yaml_text;
 use crate::kops::{Context, processor};
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
-use serde_json::json;
 
 /// The program, whose name in kubelet's configuration must be its file's.
 const NAME: &str = "ecr-credential-provider";
@@ -36,18 +34,28 @@ fn configuration(context: &Context<'_>) -> String {
     if containerd.is_set("useECRCredentialsForMirrors") {
         images.extend(containerd.lists("registryMirrors").into_keys());
     }
-    yaml_text::document(&json!({
-        "apiVersion": "kubelet.config.k8s.io/v1",
-        "kind": "CredentialProviderConfig",
-        "providers": [{
-            "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-            "name": NAME,
-            "args": ["get-credentials"],
-            "env": [{"name": "AWS_REGION", "value": context.instance.region}],
-            "matchImages": images,
-            "defaultCacheDuration": "12h0m0s",
-        }],
-    }))
+    // In the form of nodeup's writer: going over to the agent and back changes nothing.
+    let quoted = |image: &&str| match image.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        true => format!("  - {image}\n"),
+        false => format!("  - '{}'\n", image.replace('\'', "''")),
+    };
+    let images: String = images.iter().map(quoted).collect();
+    format!(
+        "apiVersion: kubelet.config.k8s.io/v1
+kind: CredentialProviderConfig
+providers:
+- apiVersion: credentialprovider.kubelet.k8s.io/v1
+  args:
+  - get-credentials
+  defaultCacheDuration: 12h0m0s
+  env:
+  - name: AWS_REGION
+    value: {}
+  matchImages:
+{images}  name: {NAME}
+",
+        context.instance.region
+    )
 }
 
 #[cfg(test)]

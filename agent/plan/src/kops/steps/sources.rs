@@ -43,16 +43,22 @@ pub(super) fn not_issued(path: &str, source: &Source) -> Fault {
 
 /// A kubeconfig around a certificate.
 pub fn kubeconfig(wanted: &Kubeconfig, held: &Held) -> String {
+    // Keys in the order of nodeup's writer: going over to the agent and back changes no byte of the form.
     let document = json!({
         "apiVersion": "v1",
-        "kind": "Config",
         "clusters": [{
-            "name": "local",
             "cluster": {
                 "certificate-authority-data": STANDARD.encode(&wanted.authorities),
                 "server": wanted.server,
             },
+            "name": "local",
         }],
+        "contexts": [{
+            "context": {"cluster": "local", "user": wanted.order},
+            "name": "service-account-context",
+        }],
+        "current-context": "service-account-context",
+        "kind": "Config",
         "users": [{
             "name": wanted.order,
             "user": {
@@ -60,11 +66,6 @@ pub fn kubeconfig(wanted: &Kubeconfig, held: &Held) -> String {
                 "client-key-data": STANDARD.encode(held.key.expose()),
             },
         }],
-        "contexts": [{
-            "name": "service-account-context",
-            "context": {"cluster": "local", "user": wanted.order},
-        }],
-        "current-context": "service-account-context",
     });
     crate::files::yaml_document(&document)
 }
