@@ -157,7 +157,7 @@ mod tests {
         let path = Path::new("quake-agent");
         assert!(require_budget(path, BUDGET_BYTES).is_ok());
         let error = require_budget(path, BUDGET_BYTES + 1).expect_err("one byte too many");
-        let expected = "quake-agent has 13631489 bytes, and the budget is 13631488";
+        let expected = "quake-agent has 15728641 bytes, and the budget is 15728640";
         assert_eq!(error.to_string(), expected);
     }
 

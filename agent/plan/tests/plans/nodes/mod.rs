@@ -4,7 +4,7 @@ mod parts;
 
 use parts::{asset, assets, control_plane, etcd, flags, known, kubelet, slot, worker_spec};
 use quake_model::spec::{
-    AssetKind, Dialect, DockerRuntime, EtcdProvider, FileAsset, Flag, Hook, HookKind, NetworkMode,
+    AssetKind, DockerRuntime, EtcdProvider, FileAsset, Flag, Hook, HookKind, NetworkMode,
     NodeSpec, Role, Runtime,
 };
 use quake_plan::credentials;
@@ -146,7 +146,6 @@ pub(crate) fn worker_containerd() -> Node {
         5,
         AssetKind::Plain,
     );
-    node.spec.dialect = Dialect::Kops;
     node.spec.kubernetes = "1.32.4".parse().expect("a version");
     node.spec.networking.mode = NetworkMode::Kubenet;
     node.spec.runtime = Runtime::Containerd {
