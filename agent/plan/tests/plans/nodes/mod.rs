@@ -4,8 +4,8 @@ mod parts;
 
 use parts::{asset, assets, control_plane, etcd, flags, known, kubelet, slot, worker_spec};
 use quake_model::spec::{
-    AssetKind, DockerRuntime, EtcdProvider, FileAsset, Flag, Hook, HookKind, NetworkMode,
-    NodeSpec, Role, Runtime,
+    AssetKind, DockerRuntime, EtcdProvider, FileAsset, Flag, Hook, HookKind, NetworkMode, NodeSpec,
+    Role, Runtime,
 };
 use quake_plan::credentials;
 use quake_plan::known::Known;
