@@ -68,7 +68,7 @@ impl Wanted<'_> {
         let key = Secret::new(read(&authority.join("kubernetes-ca/key"))?);
         let source = path.display().to_string();
         let made = Controller::of(&source, &text, instance, &certificate, key);
-        made.map(Some)
+        made.map(|controller| Some(controller.with_bare_names()))
             .map_err(|fault| running::usage(&fault.to_string()))
     }
 }

@@ -77,8 +77,10 @@ impl Provision for NodeHost {
 }
 
 impl NodeHost {
-    /// Adds a user to the lists of a scratch root, as its programs would.
+    /// Adds a user to the lists of a scratch root, as its programs would, and leaves the lock that they leave.
     async fn add_user(&self, user: &User) -> Result<(), PortError> {
+        let lock = WriteFile::plain("/etc/.pwd.lock", 0o600, String::new());
+        self.files.write_file(&lock).await?;
         let (name, uid) = (&user.name, user.uid);
         let entries = [
             (

@@ -109,6 +109,23 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
+    /// The same without extensions: it says no usage and no names.
+    ///
+    /// # Errors
+    ///
+    /// `credentials.malformed`: a bug, for the bytes were written here.
+    pub fn bare(self) -> Result<Self, Fault> {
+        let said = TbsCertificate {
+            extensions: None,
+            ..self.said
+        };
+        Ok(Self {
+            message: said.to_der().map_err(unwritable)?,
+            said,
+            kind: self.kind,
+        })
+    }
+
     /// The certificate with its signature, PEM.
     ///
     /// # Errors

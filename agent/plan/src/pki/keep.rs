@@ -3,7 +3,7 @@
 use super::hold::Held;
 use super::issue::{Authority, CLIENT_AUTH, COMMON_NAME, ORGANIZATION, SERVER_AUTH};
 use crate::storage::certificates;
-use quake_model::item::{AlternateName, CertificateOrder, Usage};
+use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::time::Timestamp;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -34,7 +34,8 @@ pub enum Misfit {
 /// Why a certificate does not fit its order; `None` where it does. `public_key` is that of the key beside it.
 ///
 /// Where `authority` is `None`, as where only the names of the authorities to trust are known, whose it is is not judged. Of
-/// one that kops-controller signed the names are not judged: it decides them by what EC2 says of the instance.
+/// one that kops-controller signed the names are not judged: it decides them by what EC2 says of the instance. It may also
+/// sign the bare name of the order and nothing else, as the server does that kops' own trees were recorded with.
 pub fn misfit(
     order: &CertificateOrder,
     held: &Held,
@@ -57,19 +58,26 @@ pub fn misfit(
             return Some(Misfit::AnotherAuthority);
         }
     }
-    let organizations: BTreeSet<String> = values(said, ORGANIZATION).into_iter().collect();
-    let wanted: BTreeSet<String> = order.subject.organizations.iter().cloned().collect();
-    if values(said, COMMON_NAME) != [order.subject.common_name.clone()] || organizations != wanted {
+    let is_ours = matches!(order.issuer, Issuer::Authority { .. });
+    let is_bare = !is_ours && is_named(said, &Subject::named(&order.name));
+    if !is_bare && !is_named(said, &order.subject) {
         return Some(Misfit::AnotherSubject);
     }
-    if !usages(said).contains(&usage(order.usage)) {
+    // One that says no usage is good for all (RFC 5280, 4.2.1.12); ours say theirs.
+    let usages = usages(said);
+    if (is_ours || !usages.is_empty()) && !usages.contains(&usage(order.usage)) {
         return Some(Misfit::AnotherUsage);
     }
-    let is_ours = matches!(order.issuer, quake_model::item::Issuer::Authority { .. });
     if is_ours && names(said) != order.names.iter().cloned().collect() {
         return Some(Misfit::OtherNames);
     }
     is_old(said, now).then_some(Misfit::Old)
+}
+
+fn is_named(said: &TbsCertificate, subject: &Subject) -> bool {
+    let organizations: BTreeSet<String> = values(said, ORGANIZATION).into_iter().collect();
+    let wanted: BTreeSet<String> = subject.organizations.iter().cloned().collect();
+    values(said, COMMON_NAME) == [subject.common_name.clone()] && organizations == wanted
 }
 
 fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {

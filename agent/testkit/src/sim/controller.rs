@@ -13,7 +13,7 @@ use quake_model::time::Timestamp;
 use quake_plan::dialect::kops::{Provider, read_nodeup_config};
 use quake_plan::kops::bootstrap::{BootstrapResponse, read_public_key, read_request};
 use quake_plan::kops::{node_name, processor};
-use quake_plan::pki::{Authority, unsigned};
+use quake_plan::pki::{Authority, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
 /// What the simulated kops-controller knows.
@@ -31,6 +31,8 @@ pub struct Controller {
     pub certificate: String,
     /// Its key, PEM.
     pub key: Secret<String>,
+    /// Whether it signs the bare name of each certificate: no subject of a node, no usage, no other names.
+    pub signs_bare_names: bool,
 }
 
 impl Bootstrap for SimHost {
@@ -80,7 +82,18 @@ impl Controller {
             node_name: node_name(&config, instance)?,
             certificate: certificate.to_owned(),
             key,
+            signs_bare_names: false,
         })
+    }
+
+    /// The same, signing bare names. The server that kops' own trees were recorded with did so; what a real one puts into a
+    /// certificate comes from EC2, and a certificate that shows none of it is not taken for a real one.
+    #[must_use]
+    pub fn with_bare_names(self) -> Self {
+        Self {
+            signs_bare_names: true,
+            ..self
+        }
     }
 
     fn answer(&self, body: &[u8], address: &str, now: Timestamp) -> Result<Vec<u8>, PortError> {
@@ -112,7 +125,11 @@ impl Controller {
         let broken = |fault: Fault| PortError::new(Condition::Malformed, fault.to_string());
         let authority =
             Authority::read("the simulated kops-controller", &self.certificate).map_err(broken)?;
-        let waiting = unsigned(order, &authority, info, now).map_err(broken)?;
+        let waiting = match self.signs_bare_names {
+            true => unsigned(&bare(order), &authority, info, now).and_then(Unsigned::bare),
+            false => unsigned(order, &authority, info, now),
+        };
+        let waiting = waiting.map_err(broken)?;
         let signature = sign(&self.key, waiting.kind, &waiting.message)?;
         waiting.signed(&signature).map_err(broken)
     }
@@ -149,5 +166,12 @@ impl Controller {
             usage,
             names,
         })
+    }
+}
+
+fn bare(order: &CertificateOrder) -> CertificateOrder {
+    CertificateOrder {
+        subject: Subject::named(&order.name),
+        ..order.clone()
     }
 }

@@ -166,8 +166,9 @@ fn secondary_interfaces(context: &Context<'_>) -> Result<Option<File>, Fault> {
 
 /// cloud-init configures the network anew when an interface is attached (kops issue 17881).
 fn network_hotplug(context: &Context<'_>) -> Result<Option<File>, Fault> {
-    const TEXT: &str = "# Written by quake-agent; changes are lost at the next boot.\n\
-                        # Interfaces that come later belong to pods, and their network configures them.\n\
+    // The text of nodeup's file with its remark: of two agents that take turns on a node, neither writes it anew.
+    const TEXT: &str = "# Disable cloud-init network hotplug to prevent interference with CNI ENI management.\n\
+                        # See: https://github.com/kubernetes/kops/issues/17881\n\
                         updates:\n\
                         \x20 network:\n\
                         \x20   when: [boot-new-instance]\n";

@@ -6,7 +6,6 @@ use crate::files::unit_text::UnitText;
 use crate::kops::Context;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
-use serde_json::json;
 
 /// What sets up masquerading.
 const SCRIPT: &str = "/opt/kops/bin/cni-iptables-setup";
@@ -29,27 +28,34 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
+/// Laid out as nodeup does, byte for byte: the file of a node that is switched over stays as it is. It is no JSON before
+/// containerd has filled it.
 fn template(context: &Context<'_>) -> String {
-    let mut routes = vec![json!({"dst": "0.0.0.0/0"})];
-    if context.is_ipv6_only() {
-        routes.push(json!({"dst": "::/0"}));
-    }
-    let document = json!({
-        "cniVersion": "1.0.0",
-        "name": "k8s-pod-network",
-        "plugins": [
-            {
-                "type": "ptp",
-                "ipam": {
-                    "type": "host-local",
-                    "ranges": [[{"subnet": "{{.PodCIDR}}"}]],
-                    "routes": routes,
-                },
-            },
-            {"type": "portmap", "capabilities": {"portMappings": true}},
-        ],
-    });
-    format!("{document:#}\n")
+    let routes = match context.is_ipv6_only() {
+        true => r#"{"dst":"0.0.0.0/0"}, {"dst":"::/0"}"#,
+        false => r#"{"dst":"0.0.0.0/0"}"#,
+    };
+    format!(
+        r#"{{
+    "cniVersion": "1.0.0",
+    "name": "k8s-pod-network",
+    "plugins": [
+        {{
+            "type": "ptp",
+            "ipam": {{
+                "type": "host-local",
+                "ranges": [[{{"subnet": "{{{{.PodCIDR}}}}"}}]],
+                "routes": [{routes}]
+            }}
+        }},
+        {{
+            "type": "portmap",
+            "capabilities": {{"portMappings": true}}
+        }}
+    ]
+}}
+"#
+    )
 }
 
 /// Made again and again with the same end: nodeup's appended its rules at every start.
