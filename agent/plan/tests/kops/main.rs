@@ -5,7 +5,7 @@
 
 mod corpus;
 mod expected;
-mod golden_pods;
+mod goldens;
 mod kubelet_tasks;
 mod laws;
 mod lists;
