@@ -3,6 +3,7 @@
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::owned::Left;
+use crate::renewal::Renewal;
 use crate::request::Request;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -30,6 +31,8 @@ pub struct Verdict {
     pub watches: Vec<Watch>,
     /// What is the agent's, of which it tells when somebody else changes it.
     pub left: Left,
+    /// What certificates are renewed by while the node is ready; `None` where there are none to renew.
+    pub renewal: Option<Renewal>,
     /// Where the boot's report belongs; `None` when it ended before that was known.
     pub reports: Option<ReportFolder>,
 }
@@ -74,10 +77,12 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         None if !context.is_planning() => context.watches(),
         None | Some(_) => Vec::new(),
     };
+    let is_ready = fault.is_none() && !context.is_planning();
     Verdict {
         fault,
         planned,
         watches,
+        renewal: context.renewal().filter(|_| is_ready),
         left: context.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }

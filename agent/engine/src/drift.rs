@@ -10,7 +10,8 @@ use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
 use quake_model::ports::{Host, PortError};
-use quake_plan::owned::Owners;
+use quake_model::step::WriteFile;
+use quake_plan::owned::{OwnedFile, Owners};
 use std::collections::BTreeMap;
 
 /// Where systemd keeps the links by which units are enabled; each of its folders that ends so has some.
@@ -18,8 +19,8 @@ const UNIT_LINKS: &str = "/etc/systemd/system";
 const LINKING: [&str; 2] = [".wants", ".requires"];
 
 /// What was seen at the looks so far.
-pub(crate) struct DriftWatch<'a> {
-    left: &'a Left,
+pub(crate) struct DriftWatch {
+    left: Left,
     /// Every file and program, each with its stamp when it was last compared.
     paths: Vec<String>,
     stamps: Vec<Option<FileStamp>>,
@@ -29,18 +30,26 @@ pub(crate) struct DriftWatch<'a> {
     is_first: bool,
 }
 
-impl<'a> DriftWatch<'a> {
+impl DriftWatch {
     /// Watches what a boot left.
-    pub(crate) fn new(left: &'a Left) -> Self {
+    pub(crate) fn new(left: &Left) -> Self {
         let files = left.owned.files.keys();
         let paths: Vec<String> = files.chain(left.owned.programs.keys()).cloned().collect();
         Self {
-            left,
+            left: left.clone(),
             stamps: vec![None; paths.len()],
             paths,
             links: Vec::new(),
             drifted: BTreeMap::new(),
             is_first: true,
+        }
+    }
+
+    /// Takes what the agent itself wrote since for what it left.
+    pub(crate) fn written(&mut self, files: &[WriteFile]) {
+        for file in files {
+            let owned = OwnedFile::of(file);
+            self.left.owned.files.insert(file.path.clone(), owned);
         }
     }
 
@@ -103,7 +112,8 @@ impl<'a> DriftWatch<'a> {
             self.links = links;
             return;
         }
-        for unit in &self.left.owned.units {
+        let units: Vec<String> = self.left.owned.units.iter().cloned().collect();
+        for unit in &units {
             let Ok(found) = services::look(context, unit).await else {
                 return;
             };

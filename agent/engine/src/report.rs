@@ -128,6 +128,7 @@ mod tests {
         let emitter = Emitter::new(Box::new(clock), Vec::new());
         let mut verdict = Verdict {
             fault: None,
+            renewal: None,
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::Left::default(),

@@ -1,7 +1,8 @@
 //! Looks again, now and then, at what made the node ready, and tells what is lost and what is regained.
 //!
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
-//! boot mends what the agent holds, and each fault names the command. No look asks a cloud service.
+//! boot mends what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
+//! issued anew, for they end by themselves.
 
 use crate::boot::Verdict;
 use crate::context::{Context, Stop};
@@ -10,6 +11,7 @@ use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{ready, services};
 use crate::meaning::{Attempted, fault_of};
+use crate::renewal::Renewer;
 use crate::request::Request;
 use crate::retry::millis;
 use quake_model::event::Event;
@@ -48,11 +50,15 @@ pub async fn keep_looking<H: Host>(
     let context = Context::new(host, emitter, request, stop);
     let watches = &verdict.watches;
     let mut drift = DriftWatch::new(&verdict.left);
+    let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
     let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {
             let (look, fault) = look_at(&context, &watch.subject, known).await;
             tell(&context, watch, known, look, fault).await;
+        }
+        if let Some(renewer) = &mut renewer {
+            drift.written(&renewer.look(&context).await);
         }
         drift.look(&context).await;
         let (shortest, longest) = ROUNDS_APART;

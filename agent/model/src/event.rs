@@ -206,6 +206,18 @@ pub enum Event {
         /// How many there are beyond those.
         more: usize,
     },
+    /// Certificates that the node signs itself came of age, and were issued anew.
+    CertificatesRenewed {
+        /// The orders' names.
+        names: Vec<String>,
+        /// When the first of them ends.
+        until: Timestamp,
+    },
+    /// Certificates came of age and could not be issued anew; it is tried again, or is not the node's to do.
+    CertificatesNotRenewed {
+        /// Why.
+        fault: Fault,
+    },
     /// The outside was told how the boot ended.
     Told {
         /// What.
@@ -249,7 +261,11 @@ impl Event {
     pub fn is_of_ready_node(&self) -> bool {
         matches!(
             self,
-            Self::ConditionLost { .. } | Self::ConditionRegained { .. } | Self::DriftChanged { .. }
+            Self::ConditionLost { .. }
+                | Self::ConditionRegained { .. }
+                | Self::DriftChanged { .. }
+                | Self::CertificatesRenewed { .. }
+                | Self::CertificatesNotRenewed { .. }
         )
     }
 

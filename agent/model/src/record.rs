@@ -7,7 +7,7 @@ use crate::drift::Drift;
 use crate::event::{Envelope, Event};
 use crate::expected::Expected;
 use crate::facts::InstanceFacts;
-use crate::fault::Fault;
+use crate::fault::{Code, Fault};
 use crate::loss::Losses;
 use crate::outcome::Outcome;
 use crate::phase::{PHASES, Phase};
@@ -181,6 +181,8 @@ impl Record {
             | Event::NodeExpected { .. } => self.fold_known(envelope),
             Event::CallsCounted { calls } => self.calls.clone_from(calls),
             Event::Warning { .. }
+            | Event::CertificatesRenewed { .. }
+            | Event::CertificatesNotRenewed { .. }
             | Event::NotTold { .. }
             | Event::BootReady { .. }
             | Event::BootFailed { .. }
@@ -251,6 +253,15 @@ impl Record {
     fn fold_end(&mut self, event: &Event) {
         match event {
             Event::Warning { fault } => self.warnings.push(fault.clone()),
+            // Said once, however often it is tried.
+            Event::CertificatesNotRenewed { fault } => {
+                self.warnings.retain(|known| known.code != fault.code);
+                self.warnings.push(fault.clone());
+            }
+            Event::CertificatesRenewed { .. } => {
+                let is_over = |known: &Fault| known.code == Code::CredentialsNotRenewed;
+                self.warnings.retain(|known| !is_over(known));
+            }
             Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {

@@ -175,6 +175,8 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             0 => "all is again as the agent left it".to_owned(),
             count => format!("drift: {count} of the agent's files and units changed"),
         },
+        Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
+        Event::CertificatesNotRenewed { fault } => fault_text("warning", fault),
         event if event.is_told_outside() => {
             return told_line(event).map(|line| stamped(seconds, &line));
         }

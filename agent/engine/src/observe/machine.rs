@@ -53,7 +53,7 @@ impl<H: Host> Context<'_, H> {
         self.retry(&wait, read).await
     }
 
-    pub(super) async fn text(&self, path: &str) -> Result<String, Fault> {
+    pub(crate) async fn text(&self, path: &str) -> Result<String, Fault> {
         let looked = self.host.look_file(path, TEXT_LIMIT).await;
         let found =
             looked.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))?;

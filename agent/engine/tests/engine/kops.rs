@@ -37,7 +37,7 @@ const WRITES: &[&str] = &[
 ];
 
 /// The folder of the conformance data; `None`, with the reason printed, where it is not checked out.
-fn conformance() -> Option<PathBuf> {
+pub(crate) fn conformance() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/kops");
     if root.is_dir() {
         return Some(root);
@@ -78,7 +78,7 @@ fn stock_archives(host: &SimHost, config: &str) {
 }
 
 /// A node of a group of a cluster, before its first boot.
-fn node(root: &Path, case: &str, group: &str) -> (Arc<SimHost>, Request) {
+pub(crate) fn node(root: &Path, case: &str, group: &str) -> (Arc<SimHost>, Request) {
     let case = root.join("cases").join(case);
     let instance = example_instance("us-test-1a");
     let region = Region::with_instance(instance.clone(), "minimal.example.com");

@@ -8,6 +8,7 @@ mod gate;
 mod images;
 mod kops;
 mod ready_node;
+mod renewal;
 mod reports;
 mod runbook;
 mod signals;

@@ -141,6 +141,16 @@ fn kind_of(event: &Event) -> Kind {
             "5",
         ),
         Event::DriftChanged { .. } => ("drift-changed", "4edecb56cb4b46f39e346b5eb903ec72", "4"),
+        Event::CertificatesRenewed { .. } => (
+            "certificates-renewed",
+            "0f4b9f0e6d5c4c1e9b7a52d1c3e8a6b4",
+            "5",
+        ),
+        Event::CertificatesNotRenewed { .. } => (
+            "certificates-not-renewed",
+            "a2d8c47b19e34f60b5c1e7f3d9084a6e",
+            "4",
+        ),
         Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
         Event::Withheld { .. } => ("withheld", "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8", "5"),
         Event::NotTold { known: false, .. } => {

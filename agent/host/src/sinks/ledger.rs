@@ -94,6 +94,7 @@ fn is_important(event: &Event) -> bool {
         | Event::BootFailed { .. }
         | Event::ConditionLost { .. }
         | Event::NotTold { .. }
+        | Event::CertificatesNotRenewed { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
@@ -113,6 +114,7 @@ fn is_important(event: &Event) -> bool {
         | Event::CallsCounted { .. }
         | Event::ConditionRegained { .. }
         | Event::DriftChanged { .. }
+        | Event::CertificatesRenewed { .. }
         | Event::Told { .. }
         | Event::Withheld { .. }
         | Event::Unknown => false,

@@ -104,6 +104,10 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{step} holds again after {}", seconds(*lost_ms))
         }
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
+        Event::CertificatesRenewed { names, until } => {
+            format!("renewed {}: valid until {until}", names.join(", "))
+        }
+        Event::CertificatesNotRenewed { fault } => format!("not renewed: {fault}"),
         Event::Told { what, to, took_ms } => {
             format!("{what} told to {to} in {}", seconds(*took_ms))
         }

@@ -217,6 +217,8 @@ pub enum Code {
     CredentialsMalformed,
     /// `credentials.denied`
     CredentialsDenied,
+    /// `credentials.not-renewed`
+    CredentialsNotRenewed,
     /// `files.write-failed`
     FilesWriteFailed,
     /// `files.no-space`
@@ -366,6 +368,7 @@ impl Code {
         Self::CredentialsMissing,
         Self::CredentialsMalformed,
         Self::CredentialsDenied,
+        Self::CredentialsNotRenewed,
         Self::FilesWriteFailed,
         Self::FilesNoSpace,
         Self::FilesOccupied,
@@ -984,6 +987,12 @@ impl Code {
                 class: Class::Denied,
                 why: "the node's role may not read the keypair",
                 remedy: "allow s3:GetObject on the object named for the node's role: quake-agent iam policy prints the statement; with KMS encryption also kms:Decrypt on the key",
+            },
+            Self::CredentialsNotRenewed => Entry {
+                code: "credentials.not-renewed",
+                class: Class::Denied,
+                why: "a certificate ends while the node runs, and what uses it stops working that day",
+                remedy: "replace the instance: kops rolling-update cluster --instance-group <name> --yes",
             },
             Self::FilesWriteFailed => Entry {
                 code: "files.write-failed",

@@ -102,6 +102,7 @@ assets.release-unknown: kops 1.9.0 does not support Kubernetes 1.15.0
 credentials.missing: pki/private/kubelet/ has no key
 credentials.malformed: s3://state-store/c.example.com/pki/issued/ca/keyset.yaml has no certificate that can be read
 credentials.denied: s3:GetObject of s3://state-store/c.example.com/pki/private/kubelet/keyset.yaml answered AccessDenied
+credentials.not-renewed: a certificate that kops-controller signed ends at 2028-02-20T02:53:20.000Z, and it signs none for a node that is Ready
 files.write-failed: /etc/sysconfig/kubelet is not as just written
 files.no-space: write /var/lib/kubelet/kubeconfig: no space is left
 files.occupied: a directory stands at /etc/sysconfig/kubelet

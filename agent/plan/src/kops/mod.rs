@@ -14,6 +14,7 @@ mod machine;
 mod networking;
 mod node;
 mod objects;
+pub mod renewal;
 mod runtime;
 #[cfg(test)]
 mod sample;

@@ -80,9 +80,29 @@ fn is_named(said: &TbsCertificate, subject: &Subject) -> bool {
     values(said, COMMON_NAME) == [subject.common_name.clone()] && organizations == wanted
 }
 
-fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {
+/// When what is held comes of age: two thirds of its life are over. `None` where the certificate cannot be read.
+pub fn renew_at(held: &Held) -> Option<Timestamp> {
+    let (begins, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
+    Some(Timestamp(
+        ends.saturating_sub((ends.saturating_sub(begins)) / 3) * 1000,
+    ))
+}
+
+/// When it ends.
+pub fn ends_at(held: &Held) -> Option<Timestamp> {
+    let (_, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
+    Some(Timestamp(ends * 1000))
+}
+
+/// Since when and until when, in seconds of the epoch.
+fn life(said: &TbsCertificate) -> (u64, u64) {
     let begins = said.validity.not_before.to_unix_duration().as_secs();
     let ends = said.validity.not_after.to_unix_duration().as_secs();
+    (begins, ends)
+}
+
+fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {
+    let (begins, ends) = life(said);
     let now = now.0 / 1000;
     now < begins || ends.saturating_sub(now) < ends.saturating_sub(begins) / 3
 }

@@ -7,7 +7,7 @@ mod keep;
 
 pub use hold::{Held, path};
 pub use issue::{Authority, Unsigned, unsigned};
-pub use keep::{Misfit, misfit};
+pub use keep::{Misfit, ends_at, misfit, renew_at};
 
 #[cfg(test)]
 mod tests;

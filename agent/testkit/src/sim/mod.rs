@@ -20,7 +20,9 @@ use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How late the simulated world is, counted in looks: everything arrives, nothing arrives at once.
@@ -82,6 +84,8 @@ pub struct SimHost {
     world: Mutex<World>,
     started: Instant,
     epoch: Timestamp,
+    /// How far the clock was wound, in milliseconds.
+    wound: AtomicU64,
     on_change: Option<OnChange>,
 }
 
@@ -110,8 +114,15 @@ impl SimHost {
             world: Mutex::new(world),
             started: Instant::now(),
             epoch,
+            wound: AtomicU64::new(0),
             on_change: None,
         }
+    }
+
+    /// Winds the time of day forward; nothing that waits notices.
+    pub fn wind(&self, by: Duration) {
+        let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.wound.fetch_add(by, Ordering::Relaxed);
     }
 
     /// Calls `on_change` after each change of the region, such as to save it.
@@ -339,7 +350,8 @@ impl World {
 impl Clock for SimHost {
     fn now(&self) -> Timestamp {
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Timestamp(self.epoch.0.saturating_add(elapsed))
+        let wound = self.wound.load(Ordering::Relaxed);
+        Timestamp(self.epoch.0.saturating_add(elapsed).saturating_add(wound))
     }
 }
 

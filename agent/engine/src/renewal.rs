@@ -1,0 +1,197 @@
+//! Issues certificates anew before they end, on a node that runs: a boot issues them for a year and some, and nobody else
+//! does.
+//!
+//! What is done is what a boot would do, and only that: the orders that came of age, the files around them, and a restart of
+//! what reads those only once. Killed on any line, the next look or the next boot goes on, for a key and its certificate are
+//! one file. Certificates of kops-controller are not renewed: it refuses a node that is Ready.
+
+use crate::context::Context;
+use crate::emit::Emitter;
+use crate::ensure::{certificates, files, services};
+use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
+use quake_model::facts::InstanceFacts;
+use quake_model::fault::{Code, Fault};
+use quake_model::item::{CertificateOrder, Issuer};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::spec::NodeSpec;
+use quake_model::step::{Action, Step, WriteFile};
+use quake_model::time::Timestamp;
+use quake_plan::kops::steps::{Owners, orders};
+use quake_plan::kops::{Node, renewal, steps};
+use quake_plan::pki::{ends_at, renew_at};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long after one look at the certificates the next follows, whether it failed or not. A guess: what comes of age has
+/// months left, and an hour is soon enough for an operator who made room on a full disk.
+const LOOKS_APART: Duration = Duration::from_secs(60 * 60);
+
+/// What a boot leaves for certificates to be renewed by. It holds the keys of the authorities, as the node's disk does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    node: Arc<Node>,
+    spec: Arc<NodeSpec>,
+    instance: InstanceFacts,
+}
+
+impl<H: Host> Context<'_, H> {
+    /// What certificates are renewed by; `None` for a node that has none of its own or of kops-controller's.
+    pub(crate) fn renewal(&self) -> Option<Renewal> {
+        self.know(|knowledge| {
+            let spec = knowledge.spec.clone()?;
+            orders(&spec).next()?;
+            Some(Renewal {
+                node: knowledge.kops.clone()?,
+                spec,
+                instance: knowledge.instance.clone()?,
+            })
+        })
+    }
+}
+
+/// Looks after the certificates of a node that is ready.
+pub(crate) struct Renewer<'a> {
+    renewal: &'a Renewal,
+    next: Timestamp,
+    /// Issued anew, and not yet in every file that holds them.
+    unfinished: BTreeSet<String>,
+}
+
+impl<'a> Renewer<'a> {
+    /// One whose first look is the next.
+    pub(crate) fn new(renewal: &'a Renewal) -> Self {
+        Self {
+            renewal,
+            next: Timestamp(0),
+            unfinished: BTreeSet::new(),
+        }
+    }
+
+    /// Looks if it is time to, renews what came of age, and tells; the files that were written.
+    pub(crate) async fn look<H: Host>(&mut self, node: &Context<'_, H>) -> Vec<WriteFile> {
+        let now = node.host.now();
+        if now < self.next {
+            return Vec::new();
+        }
+        // Nodes that booted together do not look together.
+        let pause = LOOKS_APART + LOOKS_APART.mul_f64(node.draw());
+        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        self.next = Timestamp(now.0.saturating_add(pause));
+        // What a boot's steps tell is of a boot; here only the end is told.
+        let quiet = Emitter::new(Box::new(move || now), Vec::new());
+        let context = Context::new(node.host, &quiet, node.request, node.stop.clone());
+        context.learn(|knowledge| {
+            knowledge.kops = Some(Arc::clone(&self.renewal.node));
+            knowledge.spec = Some(Arc::clone(&self.renewal.spec));
+            knowledge.instance = Some(self.renewal.instance.clone());
+        });
+        let mut written = Vec::new();
+        let ended = self.renew(&context, now, &mut written).await;
+        match ended {
+            Ok(Some(event)) => node.emitter.emit(event),
+            Ok(None) => {}
+            Err(fault) if fault.code == Code::BootInterrupted => {}
+            Err(fault) => node.emitter.emit(Event::CertificatesNotRenewed { fault }),
+        }
+        written
+    }
+
+    async fn renew<H: Host>(
+        &mut self,
+        context: &Context<'_, H>,
+        now: Timestamp,
+        written: &mut Vec<WriteFile>,
+    ) -> Result<Option<Event>, Fault> {
+        let mut theirs = None;
+        for order in orders(&self.renewal.spec) {
+            let held = certificates::held(context, &order.name).await?;
+            // One that is not there is the next boot's to issue, and a finding of `diagnose`.
+            let Some(held) = held else { continue };
+            let is_due = renew_at(&held).is_some_and(|due| due <= now);
+            match order.issuer {
+                Issuer::Authority { .. } if is_due => self.issue(context, order).await?,
+                Issuer::Controller { .. } if is_due => {
+                    theirs = theirs.into_iter().chain(ends_at(&held)).min();
+                }
+                Issuer::Authority { .. } | Issuer::Controller { .. } => {}
+            }
+        }
+        if !self.unfinished.is_empty() {
+            self.put_to_use(context, written).await?;
+            let names: Vec<String> = std::mem::take(&mut self.unfinished).into_iter().collect();
+            let until = context.know(|knowledge| {
+                let issued = names.iter().filter_map(|name| knowledge.issued.get(name));
+                issued.filter_map(ends_at).min()
+            });
+            let until = until.unwrap_or(now);
+            return Ok(Some(Event::CertificatesRenewed { names, until }));
+        }
+        theirs.map_or(Ok(None), |ends| Err(not_ours(ends)))
+    }
+
+    async fn issue<H: Host>(
+        &mut self,
+        context: &Context<'_, H>,
+        order: &CertificateOrder,
+    ) -> Result<(), Fault> {
+        let step = Step::new(Phase::Credentials, Action::IssueCertificate(order.clone()));
+        let outcome = certificates::issued(context, &step, order).await?;
+        if outcome == Outcome::Changed {
+            self.unfinished.insert(order.name.clone());
+            // What the order brought is read once more, for the files around it.
+            certificates::held(context, &order.name).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files around what was issued, and restarts what reads them only once.
+    async fn put_to_use<H: Host>(
+        &self,
+        context: &Context<'_, H>,
+        written: &mut Vec<WriteFile>,
+    ) -> Result<(), Fault> {
+        let spec = &self.renewal.spec;
+        let paths = renewal::files(spec, &self.unfinished);
+        let owners = Owners::read(
+            spec,
+            &context.text("/etc/passwd").await?,
+            &context.text("/etc/group").await?,
+        );
+        let issued = context.know(|knowledge| knowledge.issued.clone());
+        let mut planned = steps::files(spec, &issued, &owners, false)?;
+        planned.retain(|step| match &step.action {
+            Action::WriteFile(file) => paths.contains(&file.path),
+            _ => false,
+        });
+        context.recall_owned(&planned).await;
+        for step in &planned {
+            if let Action::WriteFile(file) = &step.action {
+                let outcome = files::written(context, step, file).await?;
+                context.note_owned(step, outcome);
+                written.push(file.clone());
+            }
+        }
+        context.keep_owned(false).await;
+        for unit in renewal::units(spec, &paths) {
+            services::restart(context, unit).await?;
+        }
+        for container in renewal::containers(spec, &paths) {
+            let words = renewal::end_container(&container);
+            let ran = context.host.run_command(&words).await;
+            ran.map_err(|error| fault_of(Attempted::UseUnit, error).seen("container", &container))?;
+        }
+        Ok(())
+    }
+}
+
+/// The fault of certificates that only kops-controller signs.
+fn not_ours(ends: Timestamp) -> Fault {
+    let summary = format!(
+        "a certificate that kops-controller signed ends at {ends}, and it signs none for a node that is Ready"
+    );
+    Fault::new(Code::CredentialsNotRenewed, summary).seen("ends", ends)
+}

@@ -1,0 +1,166 @@
+//! Certificates that come of age while the node is ready.
+
+use crate::common::Keep;
+use crate::kops::{conformance, node};
+use quake_engine::{Emitter, Request, boot, keep_looking, stop_signal};
+use quake_model::event::Event;
+use quake_model::fault::Code;
+use quake_model::ports::{Clock, Sink};
+use quake_model::record::Record;
+use quake_testkit::{Script, SimHost};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Longer than two rounds of looks.
+const LONG: Duration = Duration::from_secs(90);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent pauses between looks"
+)]
+async fn looks_on() {
+    tokio::time::sleep(LONG).await;
+}
+
+/// Boots the node and keeps looking while days pass; what was told, and what there is of files before and after.
+async fn lived(
+    host: &Arc<SimHost>,
+    request: &Request,
+    spans: &[u32],
+) -> (Record, Vec<Event>, [Tree; 2]) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(host);
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+    let (handle, stop) = stop_signal();
+    let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    let before = host.tree();
+    let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
+    let living = async {
+        looks_on().await;
+        for days in spans {
+            host.wind(DAY * *days);
+            looks_on().await;
+        }
+        handle.stop("the test is over");
+    };
+    tokio::join!(looking, living);
+    let kept = kept.lock().expect("no other holder panics");
+    let told = kept.iter().filter(|event| event.is_of_ready_node());
+    (
+        emitter.record(),
+        told.cloned().collect(),
+        [before, host.tree()],
+    )
+}
+
+type Tree = BTreeMap<String, Vec<u8>>;
+
+/// Paths whose contents are others than before.
+fn changed(trees: &[Tree; 2]) -> Vec<&str> {
+    let [before, after] = trees;
+    let changed = after
+        .iter()
+        .filter(|(path, bytes)| before.get(*path) != Some(bytes));
+    changed.map(|(path, _)| path.as_str()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_node_signs_itself_is_renewed_in_time_and_put_to_use() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
+    let (record, told, trees) = lived(&host, &request, &[290, 20, 1]).await;
+    let [Event::CertificatesRenewed { names, until }] = &told[..] else {
+        panic!("once, and nothing drifted: {told:?}");
+    };
+    assert_eq!(names.len(), 15, "{names:?}");
+    assert!(
+        until.0 > host.now().0 + 400 * 24 * 60 * 60 * 1000,
+        "{until}"
+    );
+    assert!(record.is_ready() && record.warnings.is_empty());
+    let paths = changed(&trees);
+    for path in [
+        "/srv/kubernetes/kube-apiserver/server.crt",
+        "/srv/kubernetes/kube-apiserver/server.key",
+        "/var/lib/kubelet/kubeconfig",
+        "/var/lib/kube-scheduler/kubeconfig",
+        "/var/lib/quake-agent/certificates/master.pem",
+    ] {
+        assert!(paths.contains(&path), "{path} is as it was: {paths:?}");
+    }
+    let others: Vec<&&str> = paths
+        .iter()
+        .filter(|path| !path.ends_with("owned.json"))
+        .filter(|path| !String::from_utf8_lossy(&trees[1][**path]).contains("BEGIN"))
+        .filter(|path| !path.ends_with("kubeconfig") && !path.ends_with("/config"))
+        .collect();
+    assert_eq!(others, Vec::<&&str>::new(), "nothing else is written");
+    assert_eq!(host.port_calls_of("restart_unit"), 1, "kubelet's");
+    let ended: Vec<String> = host
+        .commands()
+        .iter()
+        .filter_map(|words| words.last().cloned())
+        .collect();
+    for container in [
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kops-controller",
+    ] {
+        assert!(
+            ended.iter().any(|words| words.ends_with(container)),
+            "{container}: {ended:?}"
+        );
+    }
+    assert!(
+        !ended.iter().any(|words| words.ends_with("kube-apiserver")),
+        "{ended:?}"
+    );
+    // The next boot finds all as it wants it.
+    host.next_boot(Script::default());
+    let (verdict, _) = crate::common::run(&host, &request).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(host.tree(), trees[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_kops_controller_signed_is_told_of_and_left() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "nodes");
+    let (record, told, trees) = lived(&host, &request, &[310, 1]).await;
+    assert!(record.is_ready(), "it serves until it ends");
+    assert!(!told.is_empty());
+    for event in &told {
+        let Event::CertificatesNotRenewed { fault } = event else {
+            panic!("{event:?}")
+        };
+        assert_eq!(fault.code, Code::CredentialsNotRenewed);
+        assert!(fault.fix().contains("replace the instance"), "{fault:?}");
+    }
+    assert_eq!(record.warnings.len(), 1, "however often it was told");
+    assert_eq!(changed(&trees), Vec::<&str>::new());
+    assert_eq!(host.port_calls_of("ask_bootstrap"), 1, "the boot's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_fails_is_told_and_tried_again() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
+    // The boot signs fifteen; of the renewal the third is lost.
+    let strike = crate::common::strike("sign", 18..=18, quake_model::ports::Condition::Io);
+    host.next_boot(Script::of(vec![strike]));
+    let (record, told, _) = lived(&host, &request, &[310, 1]).await;
+    let [
+        Event::CertificatesNotRenewed { .. },
+        Event::CertificatesRenewed { names, .. },
+    ] = &told[..]
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(names.len(), 15, "those of the first attempt, too");
+    assert!(record.is_ready());
+}
