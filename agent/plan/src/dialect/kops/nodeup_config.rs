@@ -100,8 +100,6 @@ pub struct Settings {
     pub nlb_security_group_mode: Option<String>,
     /// The cloud provider's `NodeIPFamilies`.
     pub node_ip_families: Vec<String>,
-    /// A discovery service that the cluster's keys are registered with.
-    pub discovery_service: Option<String>,
 }
 
 /// Where keys and secrets are.
@@ -143,11 +141,12 @@ pub fn read_nodeup_config(
     processor: &str,
 ) -> Result<(NodeupConfig, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
-    let findings = tolerate(validate(schema(), source, &root, "NodeupConfig"))?;
+    let mut findings = tolerate(validate(schema(), source, &root, "NodeupConfig"))?;
     let reader = Reader {
         source,
         root: &root,
     };
+    findings.extend(reader.unregistered());
     Ok((reader.read(processor)?, findings))
 }
 
@@ -222,11 +221,22 @@ impl Reader<'_> {
             elb_security_group: text("elbSecurityGroup"),
             nlb_security_group_mode: text("nlbSecurityGroupMode"),
             node_ip_families: self.texts("nodeIPFamilies"),
-            discovery_service: root
-                .get("discoveryServiceWithUniverse")
-                .and_then(|service| service.text_of("url"))
-                .map(str::to_owned),
         }
+    }
+
+    /// What is asked for and not done, though the node serves without it.
+    fn unregistered(&self) -> Option<Fault> {
+        const KEY: &str = "discoveryServiceWithUniverse";
+        let service = self.root.get(KEY)?.text_of("url")?;
+        let summary = format!(
+            "{KEY}: the keys of service accounts are not registered with {service} by this agent"
+        );
+        let fault = self
+            .root
+            .fault(self.source, Code::ConfigUnsupported, summary);
+        Some(fault.seen("path", KEY).remedied_by(
+            "register the cluster's JWKS with the discovery service by other means, or let nodeup run on this instance group",
+        ))
     }
 
     fn required(&self, key: &str) -> Result<&str, Fault> {
@@ -308,5 +318,25 @@ impl Reader<'_> {
             let list = lists.get(at);
             list.map_or_else(Vec::new, |list| Section::each(list, "HookSpec"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_that_is_not_done_is_said() {
+        let keys = "ClusterName: c.example.com\nKubernetesVersion: 1.35.0\n";
+        let text =
+            format!("{keys}discoveryServiceWithUniverse:\n  url: https://discovery.example.com\n");
+        let (_, findings) = read_nodeup_config("n.yaml", &text, "amd64").expect("it reads");
+        let [fault] = &findings[..] else {
+            panic!("{findings:?}")
+        };
+        assert_eq!(fault.code, Code::ConfigUnsupported);
+        assert!(fault.summary.contains("discovery.example.com"), "{fault:?}");
+        let (_, findings) = read_nodeup_config("n.yaml", keys, "amd64").expect("it reads");
+        assert_eq!(findings, []);
     }
 }
