@@ -8,6 +8,7 @@ use quake_model::boot::BootId;
 use quake_model::loss::Loss;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{BootState, PhaseRecord, PhaseStatus, Record};
+use quake_model::spec::Role;
 use quake_model::time::Timestamp;
 use quake_model::transfer::{Fetched, Transfer, asset_of};
 use serde_json::{Value, json};
@@ -193,11 +194,17 @@ pub(crate) fn status_text(record: &Record, now: Timestamp) -> String {
     }
     if let Some(spec) = &record.spec {
         let (role, cluster, version) = (&spec.role, &spec.cluster, &spec.kubernetes);
-        let _ = writeln!(
-            text,
-            "to be     {role} of {cluster}, group {}, Kubernetes {version}",
-            spec.instance_group
-        );
+        let group = &spec.instance_group;
+        let _ = match is_bastion(record) {
+            true => writeln!(
+                text,
+                "to be     bastion of {cluster}, group {group}: it runs no part of the cluster"
+            ),
+            false => writeln!(
+                text,
+                "to be     {role} of {cluster}, group {group}, Kubernetes {version}"
+            ),
+        };
     }
     text.push_str(&amiss(record, now));
     for row in PHASES {
@@ -294,6 +301,12 @@ fn amiss(record: &Record, now: Timestamp) -> String {
 /// Why a condition fails, in its code and what happened; the rest is told above.
 fn short(record: &Record, phase: Phase) -> String {
     fault_of_condition(record, phase).map_or_else(String::new, ToString::to_string)
+}
+
+/// Whether the node is one that only people log in to.
+pub(crate) fn is_bastion(record: &Record) -> bool {
+    let spec = record.spec.as_ref();
+    spec.is_some_and(|spec| spec.role == Role::Bastion.name())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How a boot ended, in one object and in a few lines.
 
 use super::fault::{fault_json, fault_text};
+use super::status::is_bastion;
 use super::timeline::timeline_text;
 use quake_model::outcome::Outcome;
 use quake_model::phase::PHASES;
@@ -53,6 +54,11 @@ pub(crate) fn closing_text(record: &Record, root: &str) -> String {
         }
     }
     match &record.fault {
+        None if is_bastion(record) && record.writes() == 0 => {
+            text.push_str(
+                "\nready: a bastion runs no part of the cluster; there was nothing to do\n",
+            );
+        }
         None => text.push_str("\nready\n"),
         Some(fault) => {
             let class = fault.class();

@@ -4,6 +4,7 @@ use quake_model::drift::Drifted;
 use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
+use quake_model::spec::Role;
 
 /// The event in one line, without the agent's name and without a full stop. Faults carry no secret, and
 /// nothing else here holds text of others.
@@ -30,6 +31,14 @@ pub(super) fn sentence(event: &Event) -> String {
                 &instance.zone,
             );
             format!("this is {id}, {kind} in {zone}")
+        }
+        Event::SpecKnown {
+            cluster,
+            instance_group,
+            role,
+            ..
+        } if role == Role::Bastion.name() => {
+            format!("a bastion of {cluster} ({instance_group}), which runs no part of the cluster")
         }
         Event::SpecKnown {
             cluster,
