@@ -78,6 +78,18 @@ impl Aws {
         Ok(region.unwrap_or_else(|| GLOBAL_REGION.to_owned()))
     }
 
+    /// The region that requests to the state store are signed for until an answer names another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Aws::region`].
+    pub(super) async fn store_region(&self) -> Result<String, PortError> {
+        match &self.0.settings.store_region {
+            Some(region) => Ok(region.clone()),
+            None => self.region().await,
+        }
+    }
+
     /// The client for EC2.
     ///
     /// # Errors

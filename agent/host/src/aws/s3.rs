@@ -166,7 +166,7 @@ impl S3 {
         let known = self.regions().get(bucket).cloned();
         match known {
             Some(region) => Ok(region),
-            None => self.aws.region().await,
+            None => self.aws.store_region().await,
         }
     }
 

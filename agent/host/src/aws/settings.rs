@@ -45,6 +45,8 @@ pub struct AwsSettings {
     pub s3_endpoint: Option<String>,
     /// Whose credentials sign requests.
     pub credentials: CredentialSource,
+    /// The region that requests to an S3-compatible store are signed for, if it is not the machine's own.
+    pub store_region: Option<String>,
     /// Keys for S3 alone, as kops passes them on for an S3-compatible store.
     pub store_keys: Option<StoreKeys>,
     /// How servers are reached.
@@ -85,8 +87,12 @@ impl AwsSettings {
                 id,
                 secret: Secret::new(secret),
             });
+        // A store of the operator's own has a region of its own, whatever that of the machine is.
+        let own_store = set("S3_ENDPOINT").filter(|_| set("AWS_ENDPOINT_URL_S3").is_none());
+        let store_region = own_store.and_then(|_| set("S3_REGION"));
         Self {
             surroundings,
+            store_region,
             region: first(&["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"]),
             ec2_endpoint: first(&["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]).map(with_scheme),
             autoscaling_endpoint: first(&["AWS_ENDPOINT_URL_AUTO_SCALING", "AWS_ENDPOINT_URL"])
@@ -157,6 +163,23 @@ mod tests {
         assert_eq!(
             told.store_keys.map(|keys| keys.id),
             Some("minio".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_store_of_the_operators_own_has_a_region_of_its_own() {
+        let pairs = [
+            ("AWS_REGION", "eu-west-1"),
+            ("S3_ENDPOINT", "minio.example"),
+            ("S3_REGION", "us-east-1"),
+        ];
+        let told = settings(Surroundings::Node, &pairs);
+        let regions = (told.region.as_deref(), told.store_region.as_deref());
+        assert_eq!(regions, (Some("eu-west-1"), Some("us-east-1")));
+        let alone = settings(Surroundings::Node, &[pairs[0], pairs[2]]);
+        assert_eq!(
+            alone.store_region, None,
+            "without an endpoint it is AWS' own"
         );
     }
 
