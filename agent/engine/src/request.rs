@@ -20,6 +20,8 @@ pub enum Acting {
 pub struct Configuration {
     /// `kube_env.yaml`; read from the instance's user data when it is not given.
     pub kube_env: Option<Document>,
+    /// Where `kube_env.yaml` is, if it is an object of a state store and not given itself.
+    pub kube_env_at: Option<Location>,
     /// The cluster spec as it was at launch, if it came along.
     pub inline_cluster: Option<Document>,
     /// The instance group as it was at launch, if it came along.

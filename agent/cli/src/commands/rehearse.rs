@@ -171,6 +171,7 @@ fn configuration(arguments: &RehearseArguments, found: &Found) -> Result<Configu
         inline_instance_group: named
             .inline_instance_group
             .or_else(|| found.inline_instance_group.clone()),
+        kube_env_at: None,
         config_base: found.config_base.clone(),
     })
 }

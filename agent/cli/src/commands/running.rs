@@ -251,7 +251,7 @@ async fn stop_on_signals(handle: StopHandle) {
 }
 
 /// Waits for a signal that ends the process; its name.
-async fn wait_for_signal() -> &'static str {
+pub(super) async fn wait_for_signal() -> &'static str {
     let (Ok(mut terminate), Ok(mut interrupt)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -325,6 +325,7 @@ pub(crate) fn configuration(arguments: &ConfigurationArguments) -> Result<Config
             .map(document)
             .transpose()?,
         inline_instance_group: arguments.ig_spec.as_deref().map(document).transpose()?,
+        kube_env_at: None,
         config_base: None,
     })
 }

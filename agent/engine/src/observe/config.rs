@@ -53,14 +53,24 @@ impl<H: Host> Context<'_, H> {
     /// `kube_env.yaml`, and the cluster and the instance group as they were at launch, where they came along.
     async fn find_documents(&self) -> Result<Documents, Fault> {
         let configuration = &self.request.configuration;
-        match &configuration.kube_env {
-            Some(document) => Ok((
-                document.clone(),
-                configuration.inline_cluster.clone(),
-                configuration.inline_instance_group.clone(),
-            )),
-            None => self.find_in_user_data().await,
-        }
+        let kube_env = match (&configuration.kube_env, &configuration.kube_env_at) {
+            (Some(document), _) => document.clone(),
+            (None, Some(location)) => self.read_kube_env(location).await?,
+            (None, None) => return self.find_in_user_data().await,
+        };
+        Ok((
+            kube_env,
+            configuration.inline_cluster.clone(),
+            configuration.inline_instance_group.clone(),
+        ))
+    }
+
+    async fn read_kube_env(&self, location: &Location) -> Result<Document, Fault> {
+        let read = self.read_optional(location.clone()).await?;
+        read.ok_or_else(|| {
+            let summary = "there is no boot configuration where the command line says";
+            Fault::new(Code::ConfigObjectMissing, summary).seen("object", location)
+        })
     }
 
     async fn find_sources(
