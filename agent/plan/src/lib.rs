@@ -3,6 +3,7 @@
 
 pub mod assets;
 pub mod boot_report;
+pub mod configuration_unit;
 pub mod credentials;
 pub mod diagnose;
 pub mod dialect;

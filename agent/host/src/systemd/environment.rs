@@ -12,6 +12,16 @@ use zbus::{OwnedObjectPath, Variant};
 const SERVICE: &str = "org.freedesktop.systemd1.Service";
 
 impl Systemd {
+    /// The process that is the main one of a service now; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As those of a look at a unit, when the manager cannot be asked.
+    pub async fn main_process(&self, unit: &str) -> Result<Option<u32>, PortError> {
+        let path: OwnedObjectPath = self.bus.manage("LoadUnit", &unit).await?;
+        Ok(main_process(&self.bus.properties(&path, SERVICE).await?))
+    }
+
     /// The variables that the main process of a service has. Of one that does not run: those of `Environment=`, and over
     /// them those of its files, as systemd.exec(5) orders them.
     ///

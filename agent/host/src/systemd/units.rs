@@ -46,6 +46,16 @@ impl Systemd {
         Ok(())
     }
 
+    /// The same for a restart, as `systemctl restart --no-block` does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Systemd::queue_start`].
+    pub async fn queue_restart(&self, unit: &str) -> Result<(), PortError> {
+        let _: OwnedObjectPath = self.bus.manage("RestartUnit", &(unit, "replace")).await?;
+        Ok(())
+    }
+
     /// Whether a job of the unit is queued or runs, such as a start that somebody asked for.
     ///
     /// # Errors
