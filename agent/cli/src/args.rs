@@ -6,6 +6,7 @@ pub(crate) mod fleet;
 pub(crate) mod generate;
 pub(crate) mod iam;
 pub(crate) mod install;
+pub(crate) mod nodeup;
 pub(crate) mod seed;
 pub(crate) mod signals;
 mod standing;
@@ -90,6 +91,9 @@ pub(crate) enum Command {
     /// Install this binary and its units on a machine, or into an image
     #[command(after_help = install::EXAMPLES)]
     Install(install::InstallArguments),
+    /// Stand in for kops' nodeup, with its flags: bring this machine up, or install the unit that does
+    #[command(after_help = nodeup::EXAMPLES)]
+    Nodeup(Box<nodeup::NodeupArguments>),
     /// Print what a shell needs to complete the agent's words
     #[command(after_help = examples::COMPLETIONS)]
     Completions(generate::CompletionsArguments),

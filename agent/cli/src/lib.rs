@@ -14,11 +14,19 @@ mod sinks;
 use args::{Arguments, Command};
 use clap::Parser;
 use std::ffi::OsString;
-use tracing_subscriber::filter::LevelFilter;
 
 /// Parses arguments, runs the command, and returns the process's exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let spelled = args::nodeup::spelled(&arguments);
+    // What starts nodeup knows its status for a wrong command line, which is that of Go's programs.
+    let usage = match spelled {
+        Some(_) => exit::USAGE_OF_NODEUP,
+        None => exit::USAGE,
+    };
+    if let Some(spelled) = spelled {
+        arguments = spelled;
+    }
     output::follow_color(&arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
@@ -26,13 +34,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             // Help and version are answers, not mistakes; a closed pipe is nobody's fault.
             let _ = error.print();
             return if error.use_stderr() {
-                exit::USAGE
+                usage
             } else {
                 exit::DONE
             };
         }
     };
-    start_tracing();
+    start_tracing(&arguments.command);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -71,17 +79,22 @@ async fn dispatch(command: Command) -> u8 {
         Command::Store(arguments) => commands::store::run(arguments).await,
         Command::UserData(arguments) => commands::user_data::run(*arguments),
         Command::Install(arguments) => commands::install::run(&arguments).await,
+        Command::Nodeup(arguments) => commands::nodeup::run(*arguments).await,
         Command::Completions(arguments) => commands::generate::complete(&arguments),
         Command::Man(arguments) => commands::generate::man(&arguments),
         Command::Version(arguments) => commands::version::run(&arguments),
     }
 }
 
-/// Developers' logs go to standard error at the level that `QUAKE_AGENT_LOG` names (`debug`, `trace`);
-/// operators get events.
-fn start_tracing() {
-    let level = std::env::var("QUAKE_AGENT_LOG").ok();
-    if let Some(level) = level.and_then(|level| level.parse::<LevelFilter>().ok()) {
+/// Developers' logs go to standard error at the level that `QUAKE_AGENT_LOG` names (`debug`, `trace`), or nodeup's flag for
+/// it; operators get events.
+fn start_tracing(command: &Command) {
+    let set = std::env::var("QUAKE_AGENT_LOG").ok();
+    let asked = match command {
+        Command::Nodeup(arguments) => commands::nodeup::tracing_level(arguments),
+        _ => None,
+    };
+    if let Some(level) = set.and_then(|level| level.parse().ok()).or(asked) {
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
             .with_writer(std::io::stderr);

@@ -1,15 +1,14 @@
 //! `install`: this binary and its units, on a machine or into an image. One file is then all that has to be delivered.
 
 use super::generate::shared_files;
+use super::place::{Written, link_to, write_file};
 use crate::args::install::InstallArguments;
 use crate::exit;
 use crate::output;
 use quake_host::systemd::Systemd;
 use quake_model::fault::Class;
 use quake_model::ports::{PortError, Units};
-use std::fs::{File, Permissions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Where the unit expects the binary.
@@ -45,13 +44,6 @@ const FILES: &[(&str, &str)] = &[
 const ENABLED: &[&str] = &["quake-agent.service", READY];
 const WANTS: &str = "etc/systemd/system/multi-user.target.wants";
 
-/// What became of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
-    New,
-    Same,
-}
-
 /// Installs; the exit status.
 pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
     let is_machine = arguments.root == Path::new("/");
@@ -85,11 +77,7 @@ fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, (PathBu
     let mut changed = false;
     let mut note = |path: &Path, written: io::Result<Written>| {
         let written = written.map_err(|error| (path.to_owned(), error))?;
-        let word = match written {
-            Written::New => "written",
-            Written::Same => "unchanged",
-        };
-        output::line(format_args!("{word}  {}", path.display()));
+        output::line(format_args!("{}  {}", written.word(), path.display()));
         changed |= written == Written::New;
         Ok(())
     };
@@ -132,39 +120,6 @@ fn install_binary(target: &Path) -> io::Result<Written> {
     write_file(target, &std::fs::read(own)?, 0o755)
 }
 
-/// Writes a file whole or not at all: beside its place, then moved there.
-fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<Written> {
-    if std::fs::read(path).is_ok_and(|there| there == content) {
-        return Ok(Written::Same);
-    }
-    let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(content)?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()
-    });
-    written
-        .and_then(|()| std::fs::rename(&beside, path))
-        .inspect_err(|_| {
-            // What could not be finished is no use to anyone.
-            let _ = std::fs::remove_file(&beside);
-        })?;
-    Ok(Written::New)
-}
-
-/// Links as `systemctl enable` does. A link that is there stays, wherever it leads: it is as good to systemd, and may be
-/// the administrator's.
-fn link_to(link: &Path, target: &Path) -> io::Result<Written> {
-    std::fs::create_dir_all(link.parent().unwrap_or(link))?;
-    match symlink(target, link) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Written::Same),
-        made => made.map(|()| Written::New),
-    }
-}
-
 /// Units of the same name in /etc win, be they older copies or meant so.
 fn warn_of_others(root: &Path) {
     for unit in ENABLED {
@@ -190,7 +145,8 @@ async fn bring_up(changed: bool, start: bool) -> Result<(), PortError> {
     Ok(())
 }
 
-fn cannot(path: &Path, error: &io::Error) -> u8 {
+/// Prints what cannot be written; the exit status for it.
+pub(super) fn cannot(path: &Path, error: &io::Error) -> u8 {
     output::error_line(format_args!(
         "error: {} cannot be written: {error}",
         path.display()
@@ -204,25 +160,6 @@ fn cannot(path: &Path, error: &io::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_written_once_and_leaves_nothing_beside_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("a/b");
-        assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::New));
-        assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::Same));
-        let mode = std::fs::metadata(&path)
-            .expect("a file")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o755);
-        assert_eq!(
-            std::fs::read_dir(folder.path().join("a"))
-                .expect("a folder")
-                .count(),
-            1
-        );
-    }
 
     #[test]
     fn an_image_gets_the_binary_its_units_and_their_links_and_the_second_time_nothing() {

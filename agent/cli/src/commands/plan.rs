@@ -48,6 +48,12 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
     }
 }
 
+/// Plans a boot of this machine that is prepared; the exit status.
+pub(super) async fn plan_this_machine(run: Run) -> u8 {
+    let output = run.output;
+    plan(run, output, false).await
+}
+
 async fn plan(mut run: Run, output: OutputFormat, detailed: bool) -> u8 {
     run.request.acting = Acting::Plan;
     "plan".clone_into(&mut run.request.command);
