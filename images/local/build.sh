@@ -42,6 +42,8 @@ cp -a "$here/root/." "$root/"
 # The agent starts what a node runs; Debian would at every boot. Networks are networkd's, not ifupdown's.
 dpkg --root="$root" --force-all --purge ifupdown netplan.io >/dev/null 2>&1 || true
 chroot "$root" systemctl --quiet disable docker.service docker.socket containerd.service etcd.service
+# Whatever sets the clock, upgrades packages or turns logs over belongs to the node that wants it.
+chroot "$root" systemctl --quiet disable chrony.service unattended-upgrades.service logrotate.timer
 chroot "$root" systemctl --quiet enable systemd-networkd.service systemd-networkd-wait-online.service
 chroot "$root" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer dpkg-db-backup.timer getty@tty1.service systemd-timesyncd.service
