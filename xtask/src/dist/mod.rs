@@ -2,6 +2,7 @@
 
 mod elf;
 mod manual;
+mod nodeup;
 mod sbom;
 
 use crate::error::TaskError;
@@ -46,15 +47,17 @@ pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError
     std::fs::copy(&built, &published).map_err(TaskError::path(&published))?;
     sbom::write(workspace, target, &folder.join(format!("{name}.cdx.json")))?;
     let manual = manual::write(&published, &folder)?;
+    let nodeup = nodeup::publish(&published, &folder, target)?;
     write_checksums(&folder)?;
 
     println!("{name}");
     println!("  static: no interpreter, no shared library");
     println!("  size:   {} of {BUDGET_BYTES} bytes", bytes.len());
-    match packed_size(&published)? {
+    match nodeup.packed_bytes {
         Some(size) => println!("  xz:     {size} bytes"),
-        None => println!("  xz:     not measured, xz is not installed"),
+        None => println!("  xz:     not packed, xz is not installed"),
     }
+    println!("  nodeup: {}", nodeup.binary.display());
     match manual {
         Some(files) => println!("  manual: {files} man pages and completions"),
         None => println!("  manual: not written, for this machine cannot run the binary"),
@@ -122,19 +125,6 @@ fn require_budget(path: &Path, size: u64) -> Result<(), TaskError> {
         path: path.to_path_buf(),
         complaint: format!("has {size} bytes, and the budget is {BUDGET_BYTES}"),
     })
-}
-
-/// The size after `xz -6`, as it would be published; `None` without xz.
-fn packed_size(path: &Path) -> Result<Option<usize>, TaskError> {
-    if find_program("xz").is_none() {
-        return Ok(None);
-    }
-    let packed = capture(
-        Command::new("xz")
-            .args(["-6", "--stdout", "--keep"])
-            .arg(path),
-    )?;
-    Ok(Some(packed.len()))
 }
 
 /// Writes `SHA256SUMS` over everything else in the folder and below it, in the form that `sha256sum --check` reads.
