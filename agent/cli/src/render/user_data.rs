@@ -42,7 +42,10 @@ pub(crate) fn explanation_text(said: &Explanation) -> String {
             }
             let _ = writeln!(text, "  instance group: {}", reads.instance_group);
             let _ = writeln!(text, "  state store: {}", reads.config_base);
-            let _ = writeln!(text, "  pinned assets: {}", reads.assets);
+            let _ = match reads.assets {
+                Some(assets) => writeln!(text, "  pinned assets: {assets}"),
+                None => writeln!(text, "  pinned assets: those of the node's configuration"),
+            };
         }
     }
     for problem in &said.problems {

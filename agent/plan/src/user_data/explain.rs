@@ -1,6 +1,7 @@
 //! Says what a blob of user data is: how it is wrapped, what it delivers, what the agent would read in it, and what is
 //! wrong with it. Nothing of its text is shown but names, URLs without their queries, and digests.
 
+mod boot_config;
 mod content;
 mod script;
 
@@ -67,14 +68,14 @@ pub struct Reading {
     pub form: String,
     /// The documents, by name.
     pub documents: Vec<String>,
-    /// Where the cluster's objects are.
+    /// Where the cluster's objects are, or who is asked for the node's configuration.
     pub config_base: String,
     /// The cluster's name, where it is given.
     pub cluster: Option<String>,
     /// The instance group.
     pub instance_group: String,
-    /// How many files are pinned.
-    pub assets: usize,
+    /// How many files are pinned; `None` where the node's configuration pins them, as since kops 1.22.
+    pub assets: Option<usize>,
 }
 
 /// How sure a problem is.

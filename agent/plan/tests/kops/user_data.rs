@@ -1,13 +1,15 @@
 //! The forms in which kops' user data carries the boot configuration, around the boot configurations of the corpus.
 
-use crate::support::boots;
+use crate::support::{base_name, boots, conformance, folders};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use quake_plan::user_data::explain::explain;
 use quake_plan::user_data::find_documents;
 use std::fs;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// A script as kops' is made up, without the download.
 fn script(document: &str) -> String {
@@ -59,6 +61,44 @@ fn every_boot_configuration_is_found_in_every_form_of_user_data() {
             let found = find_documents(form.as_bytes());
             let found = found.unwrap_or_else(|fault| panic!("{}: {fault}", boot.name));
             assert_eq!(found.kube_env.trim_end(), kube_env, "{}", boot.name);
+            let said = explain(form.as_bytes(), &|_| {
+                Err("nothing is packed as a whole".into())
+            });
+            assert!(!said.is_broken(), "{}: {:?}", boot.name, said.problems);
+            let reads = said.reads.expect("the agent reads it");
+            assert!(boot.name.ends_with(&format!("/{}", reads.instance_group)));
         }
+    }
+}
+
+/// The scripts below a folder.
+fn scripts_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for inner in folders(folder) {
+        let script = inner.join("nodeupscript.sh");
+        found.extend(script.is_file().then_some(script));
+        found.extend(scripts_below(&inner));
+    }
+    found
+}
+
+/// kops itself wrote these: Karpenter takes them from the state store, and gives them to instances as they are.
+#[test]
+fn scripts_that_kops_left_in_a_state_store_are_read_as_they_are() {
+    let Some(store) = conformance("kops/cases/karpenter/statestore") else {
+        return;
+    };
+    let scripts = scripts_below(&store);
+    assert!(!scripts.is_empty(), "the case has some");
+    for path in scripts {
+        let script = fs::read(&path).expect("it is there");
+        let found = find_documents(&script).expect("kops wrote it");
+        let said = explain(&script, &|_| Err("it is plain".into()));
+        assert_eq!(said.problems, [], "{}", path.display());
+        assert!(found.kube_env.contains("NodeupConfigHash: "));
+        let reads = said.reads.expect("the agent reads it");
+        let group = path.parent().map(base_name);
+        assert_eq!(Some(reads.instance_group), group);
+        assert_eq!(said.fetches.len(), 2, "nodeup for each processor");
     }
 }

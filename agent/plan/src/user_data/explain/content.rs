@@ -1,6 +1,7 @@
 //! The innermost contents: what cloud-init would make of them, and the documents that the agent reads.
 
 use super::{Problem, Reading, Walk, Weight};
+use crate::dialect::kops::is_boot_config;
 use crate::dialect::kube_env::{self, read_kube_env};
 use crate::user_data::UserDataDocuments;
 use crate::yaml::parse;
@@ -101,6 +102,10 @@ impl Walk<'_> {
     }
 
     pub(super) fn read_documents(&mut self, found: UserDataDocuments) {
+        if parse("kube_env.yaml", &found.kube_env).is_ok_and(|root| is_boot_config(&root)) {
+            self.read_boot_config(found);
+            return;
+        }
         let read = match read_kube_env("kube_env.yaml", &found.kube_env) {
             Ok((read, _)) => read,
             Err(fault) => {
@@ -138,12 +143,12 @@ impl Walk<'_> {
             config_base: read.config_base.to_string(),
             cluster: read.cluster,
             instance_group: read.instance_group,
-            assets: read.assets.len(),
+            assets: Some(read.assets.len()),
         });
     }
 
     /// What the agent only warns of is doubtful.
-    fn fault(&mut self, fault: &Fault) {
+    pub(super) fn fault(&mut self, fault: &Fault) {
         let weight = match fault.code {
             Code::ConfigUnknownKey | Code::ConfigWeakDigest => Weight::Doubtful,
             _ => Weight::Wrong,

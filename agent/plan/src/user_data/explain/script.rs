@@ -36,12 +36,6 @@ impl Walk<'_> {
         } else {
             self.said.fetches.extend(nodeup_fetches(text));
         }
-        if text.contains("base64 -d | gzip -d > ") && text.contains("kube_env.yaml") {
-            self.doubtful(
-                "its kube_env.yaml is compressed within the script, as kops 1.19 and newer do it",
-                "this agent reads the configuration of kops 1.8 to 1.15",
-            );
-        }
     }
 }
 
