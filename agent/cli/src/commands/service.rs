@@ -3,11 +3,23 @@
 use quake_host::systemd::Systemd;
 use quake_model::facts::UnitFacts;
 use quake_model::ports::{PortError, Units};
+use quake_plan::configuration_unit;
 use quake_plan::lasting::{Service, service_of};
 use std::path::Path;
 
-/// The unit that runs the agent.
+/// The unit that runs the agent. On a node that kops' user data brought up it is another name of
+/// [`configuration_unit::UNIT`], so systemd knows it by this one all the same; the journal does not.
 pub(crate) const UNIT: &str = "quake-agent.service";
+
+/// The name by which the journal knows the unit that runs the agent whose files are below `root`.
+pub(crate) fn unit_of(root: &Path) -> &'static str {
+    let link = root.join("etc/systemd/system").join(UNIT);
+    let target = std::fs::read_link(link).unwrap_or_default();
+    match target.file_name().and_then(|name| name.to_str()) {
+        Some(configuration_unit::UNIT) => configuration_unit::UNIT,
+        _ => UNIT,
+    }
+}
 
 /// Looks at the service of the agent on one machine.
 pub(crate) struct AgentService {

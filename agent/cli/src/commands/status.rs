@@ -2,6 +2,7 @@
 
 use super::follow::{Follower, Leftovers, Seen};
 use super::left_behind::read_record_of_this_system;
+use super::service::unit_of;
 use super::watch;
 use crate::args::{OutputFormat, StatusArguments};
 use crate::exit;
@@ -34,7 +35,8 @@ pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
             output::line(format_args!("{status}"));
         }
         OutputFormat::Text => {
-            output::text(status_text(record, SystemClock.now()));
+            let unit = unit_of(&arguments.root);
+            output::text(status_text(record, SystemClock.now(), unit));
             if !alive {
                 output::line(format_args!(
                     "the agent does not answer; this is the record it left{}",

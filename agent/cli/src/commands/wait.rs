@@ -1,7 +1,7 @@
 //! `wait`: until the node is ready or conditions hold, the boot has failed for good, or the time is up.
 
 use super::follow::{Follower, Leftovers, Seen};
-use super::service::{AgentService, UNIT};
+use super::service::{AgentService, UNIT, unit_of};
 use crate::args::WaitArguments;
 use crate::exit;
 use crate::output;
@@ -12,6 +12,7 @@ use quake_model::phase::{PHASES, Phase};
 use quake_model::record::Record;
 use quake_plan::lasting::{Service, failed_for_good};
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -101,8 +102,9 @@ async fn end_of(
 fn unrecorded_end(ended: Option<&str>) -> (u8, String) {
     let status = ended.and_then(|ended| ended.strip_prefix("exit status ")?.parse().ok());
     let how = ended.map_or_else(String::new, |ended| format!(" with {ended}"));
+    let unit = unit_of(Path::new("/"));
     let text = format!(
-        "error: {UNIT} failed{how}, and no boot is recorded\n  fix: journalctl -b -u {UNIT} says why\n"
+        "error: {UNIT} failed{how}, and no boot is recorded\n  fix: journalctl -b -u {unit} says why\n"
     );
     (
         status.filter(|status| *status != 0).unwrap_or(exit::NO),

@@ -1,7 +1,7 @@
 //! `status --watch`: the boot while it happens, from agent to agent, until it has ended.
 
 use super::follow::{Follower, Leftovers, Seen};
-use super::service::AgentService;
+use super::service::{AgentService, unit_of};
 use crate::args::{OutputFormat, StatusArguments};
 use crate::exit;
 use crate::output;
@@ -10,6 +10,7 @@ use quake_host::clock::SystemClock;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
 use quake_plan::lasting::failed_for_good;
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -84,7 +85,8 @@ async fn has_ended(record: &Record, seen: &Seen, service: &AgentService) -> bool
 
 fn end(record: &Record, format: OutputFormat) -> u8 {
     if format == OutputFormat::Text {
-        output::text(format_args!("\n{}", status_text(record, SystemClock.now())));
+        let text = status_text(record, SystemClock.now(), unit_of(Path::new("/")));
+        output::text(format_args!("\n{text}"));
     }
     record.exit_status()
 }

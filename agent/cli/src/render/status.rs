@@ -172,14 +172,14 @@ const WARNINGS: usize = 5;
 
 /// Where else a boot is told of.
 const ELSEWHERE: &str = "\
-logs      journalctl -b -u quake-agent.service
+logs      journalctl -b -u @UNIT@
           /var/lib/quake-agent/boots/ has the events of the last boots
 times     quake-agent timeline
 ";
 
 /// The status for people: what it is and for how long, what is amiss and what to do, each condition, and where to look on.
-/// `now` is the time of the reader.
-pub(crate) fn status_text(record: &Record, now: Timestamp) -> String {
+/// `now` is the time of the reader, `unit` that of the agent.
+pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String {
     let mut text = format!("{}\n", headline(record, now));
     if let Some(instance) = &record.instance {
         let _ = writeln!(
@@ -229,7 +229,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp) -> String {
     for warning in record.warnings.iter().skip(earlier) {
         let _ = writeln!(text, "{}: {warning}", style::warning("warning"));
     }
-    text.push_str(ELSEWHERE);
+    text.push_str(&ELSEWHERE.replace("@UNIT@", unit));
     text
 }
 
@@ -341,7 +341,7 @@ mod tests {
                 event,
             });
         }
-        let text = status_text(&record, Timestamp(125_000));
+        let text = status_text(&record, Timestamp(125_000), "x.service");
         let text = anstream::adapter::strip_str(&text).to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert!(
@@ -368,7 +368,7 @@ mod tests {
             warnings: (1..=7).map(warning).collect(),
             ..Record::default()
         };
-        let text = status_text(&record, Timestamp(0));
+        let text = status_text(&record, Timestamp(0), "x.service");
         assert!(text.contains("2 earlier warnings: "), "{text}");
         assert!(
             !text.contains("number 2") && text.contains("number 3"),

@@ -6,6 +6,7 @@ use super::targets;
 use crate::args::diagnose::DiagnoseArguments;
 use crate::commands::follow::{Follower, Leftovers};
 use crate::commands::left_behind::read_record;
+use crate::commands::service::{UNIT, unit_of};
 use quake_assets::digest_files;
 use quake_host::clock::SystemClock;
 use quake_host::survey::{
@@ -154,7 +155,10 @@ impl Looks {
     async fn systemd(&self, survey: &mut Survey, record: Option<&Record>) {
         let local = Local::default();
         let units = units(survey, record);
-        let journals: Vec<String> = JOURNALS.iter().map(ToString::to_string).collect();
+        // The journal knows one name of a unit, and checks another.
+        let of_agent = unit_of(Path::new("/"));
+        let named = |unit: &&'static str| if *unit == UNIT { of_agent } else { *unit }.to_owned();
+        let journals: Vec<String> = JOURNALS.iter().map(named).collect();
         let (spaces, units, journals, network, devices) = tokio::join!(
             self.look(Source::Spaces, self.spaces()),
             self.look(
@@ -177,6 +181,10 @@ impl Looks {
         survey.spaces = spaces;
         survey.units = units;
         survey.journals = journals;
+        if let Seen::Yes(read) = &mut survey.journals {
+            let lines = read.remove(of_agent).unwrap_or_default();
+            read.insert(UNIT.to_owned(), lines);
+        }
         survey.network = network;
         survey.devices = devices;
     }

@@ -109,8 +109,12 @@ impl Wanted {
             Ok(())
         };
         let environment = Path::new(ENVIRONMENT);
-        // It may hold the keys of a store of objects.
-        let written = write_file(environment, self.environment.as_bytes(), 0o600);
+        // An operator's shell has none of the variables that kops' script exports; what that wrote then stays.
+        let written = match self.environment.is_empty() && environment.is_file() {
+            true => Ok(Written::Same),
+            // It may hold the keys of a store of objects.
+            false => write_file(environment, self.environment.as_bytes(), 0o600),
+        };
         note(environment, written)?;
         note(
             &self.unit,
