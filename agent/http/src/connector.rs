@@ -8,11 +8,12 @@ use http::header::USER_AGENT;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_rustls::HttpsConnector;
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,9 +65,21 @@ impl Connector {
         http.set_keepalive_interval(Some(KEEPALIVE));
         http.set_keepalive_retries(Some(KEEPALIVE_QUESTIONS));
         http.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-        let direct = Direct { http, tls };
+        let direct = Direct {
+            http,
+            tls,
+            name: None,
+        };
         let route = Route::Network { direct, proxies };
         Self { route, limit }
+    }
+
+    /// The same where the peer's certificate must be for this name, whatever the URL's host.
+    pub(crate) fn expecting(mut self, name: ServerName<'static>) -> Self {
+        if let Route::Network { direct, .. } = &mut self.route {
+            direct.name = Some(name);
+        }
+        self
     }
 
     /// To the socket at `path`, whatever the URL's host.
@@ -139,6 +152,8 @@ impl Service<Uri> for Connector {
 struct Direct {
     http: HttpConnector<Names>,
     tls: Tls,
+    /// Whose certificate is wanted; `None` for the URL's host.
+    name: Option<ServerName<'static>>,
 }
 
 impl Direct {
@@ -146,7 +161,14 @@ impl Direct {
         if uri.scheme() != Some(&Scheme::HTTPS) {
             return Ok(Channel::of(self.http.call(uri).await?));
         }
-        let mut https = HttpsConnector::from((self.http, self.tls.config()?));
+        let config = self.tls.config()?;
+        let mut https = match self.name {
+            None => HttpsConnector::from((self.http, config)),
+            Some(name) => {
+                let name = Arc::new(FixedServerNameResolver::new(name));
+                HttpsConnector::new(self.http, config, true, name)
+            }
+        };
         Ok(Channel::of(https.call(uri).await?))
     }
 }

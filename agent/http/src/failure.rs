@@ -103,6 +103,12 @@ impl HttpFailure {
             .is_some_and(|cause| is_outdated(cause))
     }
 
+    /// Why the peer's certificate was not believed, in the library's words; `None` where the failure is another.
+    pub fn distrust(&self) -> Option<String> {
+        let cause = self.cause.as_deref()?;
+        refused_certificate(cause).map(ToString::to_string)
+    }
+
     /// A certificate that is over, as a handshake reports it.
     #[cfg(any(test, feature = "testing"))]
     pub fn outdated() -> Self {
@@ -164,24 +170,31 @@ fn is_late(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Whether a certificate was refused for its dates. What the TLS library says is inside an error of the connection,
-/// which passes it over when it names its source.
+/// Whether a certificate was refused for its dates.
 fn is_outdated(error: &(dyn Error + 'static)) -> bool {
+    matches!(
+        refused_certificate(error),
+        Some(
+            CertificateError::Expired
+                | CertificateError::ExpiredContext { .. }
+                | CertificateError::NotValidYet
+                | CertificateError::NotValidYetContext { .. }
+        )
+    )
+}
+
+/// Why a certificate was refused. What the TLS library says is inside an error of the connection, which passes it over when
+/// it names its source.
+fn refused_certificate<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CertificateError> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() {
-            return matches!(
-                why,
-                CertificateError::Expired
-                    | CertificateError::ExpiredContext { .. }
-                    | CertificateError::NotValidYet
-                    | CertificateError::NotValidYetContext { .. }
-            );
+            return Some(why);
         }
         let inside = error.downcast_ref().and_then(io::Error::get_ref);
         next = inside.map(|inside| inside as _).or_else(|| error.source());
     }
-    false
+    None
 }
 
 /// The URL without its user information and query, which may sign it.

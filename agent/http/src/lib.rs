@@ -7,7 +7,7 @@
 //! | [`client`] | connections kept, limits of time and memory |
 //! | [`request`] | a request, credentials in its URL, redirects |
 //! | [`response`], [`body`] | an answer as it comes |
-//! | [`connector`], [`proxy`], [`resolver`], [`tls`] | how a connection is opened |
+//! | [`connector`], [`proxy`], [`resolver`], [`tls`], [`telling`] | how a connection is opened |
 //! | [`peer`] | whom a connection reaches, without a request |
 //! | [`failure`] | what happened when no answer came |
 
@@ -21,6 +21,7 @@ mod request;
 mod resolver;
 mod response;
 mod settings;
+mod telling;
 mod tls;
 
 pub use body::AnswerBody;
@@ -33,8 +34,8 @@ pub use request::RequestBuilder;
 pub use resolver::Resolver;
 pub use response::Response;
 pub use settings::{
-    ApiServerTrust, HttpSettings, build_api_server_client, build_endpoint_client,
-    build_loopback_client, build_metadata_client,
+    ApiServerTrust, HttpSettings, PinnedPeer, build_api_server_client, build_endpoint_client,
+    build_loopback_client, build_metadata_client, build_pinned_client,
 };
 pub use url::Url;
 

@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
@@ -68,10 +69,12 @@ impl Resolver {
 }
 
 /// How a client makes addresses of names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Names {
     /// By asking [`Resolver`].
     Resolved,
+    /// Every name has these: they were looked up before.
+    Known(Arc<[IpAddr]>),
     /// Every name is 127.0.0.1: a resolver might have another address for `localhost`.
     Loopback,
 }
@@ -86,10 +89,11 @@ impl Service<Name> for Names {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let names = *self;
+        let names = self.clone();
         Box::pin(async move {
             let found = match names {
                 Self::Resolved => Resolver.lookup(name.as_str()).await?,
+                Self::Known(addresses) => addresses.to_vec(),
                 Self::Loopback => vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
             };
             // The connector puts the URL's port, or the scheme's, in the place of port 0.

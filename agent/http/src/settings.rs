@@ -5,7 +5,9 @@ use super::connector::Connector;
 use super::proxy::{Proxies, ProxySettings};
 use super::resolver::Names;
 use super::tls::{Tls, Trust, read_bundle, read_certificates, read_identity};
-use quake_model::ports::PortError;
+use quake_model::ports::{Condition, PortError};
+use rustls::pki_types::ServerName;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,6 +114,47 @@ pub fn build_api_server_client(
     Ok(Client::new(connector, limits_of(limit), 0))
 }
 
+/// A peer of which everything is known before it is asked.
+#[derive(Debug, Clone)]
+pub struct PinnedPeer<'a> {
+    /// The authorities that alone are believed, PEM.
+    pub authorities: &'a [u8],
+    /// The name its certificate must be for, where it is not the URL's host.
+    pub name: Option<&'a str>,
+    /// The addresses of the URL's name; not used where its host is an address.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Makes the client for one peer, such as kops-controller: no proxy, no redirect, no name looked up, each request and its answer
+/// within `limit`. A certificate that is not believed is told of with its authority and those that are trusted.
+///
+/// # Errors
+///
+/// `Malformed` when an authority cannot be read, or the name is none.
+pub fn build_pinned_client(peer: &PinnedPeer<'_>, limit: Duration) -> Result<Client, PortError> {
+    let authorities = read_certificates("the authority of the peer", peer.authorities)?;
+    let limits = Limits {
+        // A peer that cannot be connected to is told apart from one that does not answer.
+        connect: limit * 2 / 3,
+        silence: None,
+        whole: Some(limit),
+    };
+    let mut connector = Connector::network(
+        Names::Known(peer.addresses.as_slice().into()),
+        Tls::new(Trust::Cluster(authorities)),
+        Arc::new(Proxies::none()),
+        limits.connect,
+    );
+    if let Some(name) = peer.name {
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| {
+            let summary = format!("{name} is no name that a certificate could be for");
+            PortError::new(Condition::Malformed, summary).because(&error)
+        })?;
+        connector = connector.expecting(name);
+    }
+    Ok(Client::new(connector, limits, 0))
+}
+
 fn limits_of(limit: Duration) -> Limits {
     Limits {
         connect: limit,
@@ -129,7 +172,6 @@ fn direct_client(names: Names, trust: Trust, limits: Limits) -> Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::ports::Condition;
 
     fn bundle_of(contents: &str) -> (tempfile::TempDir, HttpSettings) {
         let folder = tempfile::tempdir().expect("a scratch folder");

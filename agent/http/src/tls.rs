@@ -1,6 +1,7 @@
 //! Whose certificates are trusted. The system's authorities are read when the first https connection is opened, and
 //! once: that takes milliseconds, which a client that never speaks https does not pay.
 
+use super::telling::Telling;
 use quake_model::ports::{Condition, PortError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -17,6 +18,8 @@ pub(crate) enum Trust {
     SystemAnd(Vec<CertificateDer<'static>>),
     /// These alone.
     Only(Vec<CertificateDer<'static>>),
+    /// These alone, and who else signed is told.
+    Cluster(Vec<CertificateDer<'static>>),
     /// Anyone, which is for peers on loopback only.
     Anyone,
 }
@@ -84,6 +87,12 @@ fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> 
         }
         Trust::Only(authorities) => {
             builder.with_root_certificates(roots_with(RootCertStore::empty(), authorities))
+        }
+        Trust::Cluster(authorities) => {
+            let judge = Telling::of(authorities, Arc::new(default_provider()))?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(judge))
         }
         Trust::Anyone => builder
             .dangerous()

@@ -3,7 +3,10 @@
 
 use super::{keep_answering, proxied, text};
 use crate::testing::read_request;
-use crate::{Client, HttpSettings, Speaks, build_loopback_client, describe_failure, reach};
+use crate::{
+    Client, HttpSettings, PinnedPeer, Speaks, build_loopback_client, build_pinned_client,
+    describe_failure, reach,
+};
 use quake_model::facts::Reached;
 use quake_model::time::Timestamp;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -177,4 +180,60 @@ async fn a_peer_is_told_of_with_its_certificate_be_it_trusted_or_not() {
             .is_some_and(|ends| ends < Timestamp(1_640_995_200_000))
     );
     assert!(past.distrusted.is_some());
+}
+
+/// A client that believes the authority of these tests, and wants a certificate for this name.
+fn pinned(name: Option<&str>) -> Client {
+    let authorities = include_bytes!("../../../testdata/authority.pem");
+    let peer = PinnedPeer {
+        authorities,
+        name,
+        addresses: vec![[127, 0, 0, 1].into()],
+    };
+    build_pinned_client(&peer, Duration::from_secs(15)).expect("the authority reads")
+}
+
+#[tokio::test]
+async fn a_pinned_peer_is_asked_at_its_address_for_the_name_that_is_wanted() {
+    let port = mirror().await;
+    for (name, host) in [
+        (None, "mirror.test"),
+        (Some("mirror.test"), "127.0.0.1"),
+        (Some("mirror.test"), "kops-controller.internal.c.example"),
+    ] {
+        let url = format!("https://{host}:{port}/bootstrap");
+        assert_eq!(text(&pinned(name), &url).await, "over tls", "{host}");
+    }
+    let url = format!("https://mirror.test:{port}/");
+    let sent = pinned(Some("other.test")).get(&url).send().await;
+    let why = sent.expect_err("not its name").distrust();
+    let why = why.expect("the certificate was refused");
+    assert!(
+        why.contains("mirror.test") && why.contains("not for other.test"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_peer_of_another_authority_is_told_of_with_both() {
+    let port = mirror().await;
+    let authorities = include_bytes!("../../../testdata/other-authority.pem");
+    let peer = PinnedPeer {
+        authorities,
+        name: None,
+        addresses: vec![[127, 0, 0, 1].into()],
+    };
+    let client = build_pinned_client(&peer, Duration::from_secs(15)).expect("it reads");
+    let url = format!("https://mirror.test:{port}/");
+    let why = client
+        .get(&url)
+        .send()
+        .await
+        .expect_err("a stranger's")
+        .distrust();
+    let why = why.expect("the certificate was refused");
+    assert!(
+        why.contains("signed by") && why.contains("trusted are CN=kubernetes-ca"),
+        "{why}"
+    );
 }
