@@ -3,7 +3,9 @@
 //! what is tested is the file that ships.
 
 pub mod agent;
+pub mod authority;
 pub mod broken_nodes;
+pub mod controller;
 pub mod ec2;
 pub mod health;
 pub mod http;
@@ -18,6 +20,7 @@ pub mod planted;
 pub mod proxy;
 pub mod random;
 pub mod schema;
+pub mod sigv4;
 pub mod skip;
 pub mod store;
 pub mod trace;

@@ -114,22 +114,50 @@ impl Server {
         listener: TcpListener,
         answer: impl Fn(IpAddr, &Request) -> Reply + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::over(listener, |stream| Ok(Box::new(stream)), answer)
+    }
+
+    /// Serves on this listener over TLS.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub fn by_tls(
+        listener: TcpListener,
+        config: Arc<rustls::ServerConfig>,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let begin = move |stream| -> io::Result<Box<dyn Stream>> {
+            let tls = rustls::ServerConnection::new(Arc::clone(&config));
+            let tls = tls.map_err(io::Error::other)?;
+            Ok(Box::new(rustls::StreamOwned::new(tls, stream)))
+        };
+        Self::over(listener, begin, move |_, request| answer(request))
+    }
+
+    fn over(
+        listener: TcpListener,
+        begin: impl Fn(TcpStream) -> io::Result<Box<dyn Stream>> + Send + Sync + 'static,
+        answer: impl Fn(IpAddr, &Request) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::default();
         let (accepting, flag, list) =
             (listener.try_clone()?, Arc::clone(&ended), Arc::clone(&seen));
-        let answer = Arc::new(answer);
+        let (answer, begin) = (Arc::new(answer), Arc::new(begin));
         let accepting = std::thread::spawn(move || {
             while let Ok((stream, client)) = accepting.accept() {
                 if flag.load(Ordering::SeqCst) {
                     return;
                 }
                 let (answer, list) = (Arc::clone(&answer), Arc::clone(&list));
+                let begin = Arc::clone(&begin);
                 // A client that goes away in the middle is no failure of the server.
                 std::thread::spawn(move || {
                     let answer = |request: &Request| answer(client.ip(), request);
-                    drop(serve(stream, &answer, &list));
+                    let opened = stream.set_read_timeout(Some(SILENCE));
+                    drop(opened.and_then(|()| serve(begin(stream)?, &answer, &list)));
                 });
             }
         });
@@ -174,13 +202,17 @@ impl Drop for Server {
     }
 }
 
+/// A connection, be it in the clear or not.
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
 fn serve(
-    stream: TcpStream,
+    mut stream: Box<dyn Stream>,
     answer: &(dyn Fn(&Request) -> Reply + Send + Sync),
     seen: &Mutex<Vec<Request>>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE))?;
-    let Some(request) = read_request(&stream)? else {
+    let Some(request) = read_request(&mut stream)? else {
         return Ok(());
     };
     seen.lock()
@@ -194,7 +226,7 @@ fn serve(
     write_reply(stream, &reply, is_head)
 }
 
-fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
+fn read_request(stream: &mut dyn Stream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -228,7 +260,7 @@ fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
     Ok(Some(request))
 }
 
-fn write_reply(mut stream: TcpStream, reply: &Reply, is_head: bool) -> io::Result<()> {
+fn write_reply(mut stream: Box<dyn Stream>, reply: &Reply, is_head: bool) -> io::Result<()> {
     let mut head = format!("HTTP/1.1 {} Told\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -243,7 +275,7 @@ fn write_reply(mut stream: TcpStream, reply: &Reply, is_head: bool) -> io::Resul
     head.push_str("\r\n");
     stream.write_all(head.as_bytes())?;
     if is_head {
-        return Ok(());
+        return stream.flush();
     }
     let piece = if reply.pace.is_some() {
         16 << 10
@@ -256,5 +288,5 @@ fn write_reply(mut stream: TcpStream, reply: &Reply, is_head: bool) -> io::Resul
             crate::waiting::pause(pace);
         }
     }
-    Ok(())
+    stream.flush()
 }

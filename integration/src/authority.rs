@@ -1,0 +1,196 @@
+//! A certificate authority run by openssl: what it signs and what it believes is not of the agent's making.
+
+use crate::machine::program;
+use crate::skip::SetUpError;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// An authority, and a folder for what it is asked.
+#[derive(Debug)]
+pub struct Authority {
+    certificate: PathBuf,
+    key: PathBuf,
+    folder: TempDir,
+}
+
+/// What is to be in a certificate.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Its subject, as openssl takes it: `/O=system:nodes/CN=system:node:i-0a`.
+    pub subject: String,
+    /// `clientAuth` or `serverAuth`.
+    pub usage: &'static str,
+    /// Names and addresses, as openssl takes them: `DNS:i-0a`, `IP:10.0.0.1`.
+    pub names: Vec<String>,
+}
+
+impl Authority {
+    /// The one whose certificate and key are `crt` and `key` in this folder.
+    ///
+    /// # Errors
+    ///
+    /// Says that openssl is missing here, or what failed.
+    pub fn of(folder: &Path) -> Result<Self, SetUpError> {
+        if program("openssl").is_none() {
+            return Err(SetUpError::Missing("missing here: openssl".to_owned()));
+        }
+        let own = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Ok(Self {
+            certificate: folder.join("crt"),
+            key: folder.join("key"),
+            folder: own,
+        })
+    }
+
+    /// A new one of the name that every cluster's has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Authority::of`].
+    pub fn new() -> Result<Self, SetUpError> {
+        let made = Self::of(Path::new(""))?;
+        let (certificate, key) = (
+            made.folder.path().join("crt"),
+            made.folder.path().join("key"),
+        );
+        openssl(&[
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-subj",
+            "/CN=kubernetes-ca",
+            "-days",
+            "30",
+            "-keyout",
+            plain(&key),
+            "-out",
+            plain(&certificate),
+        ])?;
+        Ok(Self {
+            certificate,
+            key,
+            ..made
+        })
+    }
+
+    /// Its certificate, PEM.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the file.
+    pub fn certificate(&self) -> Result<String, String> {
+        let read = std::fs::read_to_string(&self.certificate);
+        read.map_err(|error| error.to_string())
+    }
+
+    /// Signs a certificate for a public key, PEM.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn issue(&self, wanted: &Wanted, public: &str) -> Result<String, String> {
+        let files = tempfile::tempdir_in(&self.folder).map_err(|error| error.to_string())?;
+        let file = |name: &str| files.path().join(name);
+        let mut extensions = format!(
+            "basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage={}\n",
+            wanted.usage
+        );
+        if !wanted.names.is_empty() {
+            extensions.push_str(&format!("subjectAltName={}\n", wanted.names.join(",")));
+        }
+        for (name, text) in [("public", public), ("extensions", &extensions)] {
+            std::fs::write(file(name), text).map_err(|error| error.to_string())?;
+        }
+        let (public, extensions, out) = (file("public"), file("extensions"), file("out"));
+        openssl(&[
+            "x509",
+            "-new",
+            "-force_pubkey",
+            plain(&public),
+            "-subj",
+            &wanted.subject,
+            "-CA",
+            plain(&self.certificate),
+            "-CAkey",
+            plain(&self.key),
+            "-days",
+            "455",
+            "-extfile",
+            plain(&extensions),
+            "-out",
+            plain(&out),
+        ])?;
+        std::fs::read_to_string(out).map_err(|error| error.to_string())
+    }
+
+    /// A key, and a certificate of a server with these names; both PEM, the certificate first.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn serve(&self, names: &[&str]) -> Result<(String, String), String> {
+        let key = openssl(&[
+            "genpkey",
+            "-algorithm",
+            "EC",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+        ])?;
+        let kept = self.folder.path().join("server-key");
+        std::fs::write(&kept, &key).map_err(|error| error.to_string())?;
+        let public = openssl(&["pkey", "-in", plain(&kept), "-pubout"])?;
+        let wanted = Wanted {
+            subject: "/CN=kops-controller".to_owned(),
+            usage: "serverAuth",
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        Ok((self.issue(&wanted, &public)?, key))
+    }
+
+    /// Whether openssl takes this certificate for one of this authority's, for this purpose, such as `sslclient`; what it says
+    /// where it does not.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn verify(&self, certificate: &str, more: &[&str]) -> Result<(), String> {
+        let files = tempfile::tempdir_in(&self.folder).map_err(|error| error.to_string())?;
+        let file = files.path().join("certificate");
+        std::fs::write(&file, certificate).map_err(|error| error.to_string())?;
+        let mut arguments = vec![
+            "verify",
+            "-x509_strict",
+            "-CAfile",
+            plain(&self.certificate),
+        ];
+        arguments.extend(more);
+        arguments.push(plain(&file));
+        openssl(&arguments).map(drop)
+    }
+}
+
+fn plain(path: &Path) -> &str {
+    path.to_str().expect("a temporary folder has a plain name")
+}
+
+/// What openssl writes.
+fn openssl(arguments: &[&str]) -> Result<String, String> {
+    let run = Command::new("openssl")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = run.map_err(|error| format!("openssl cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(format!(
+        "openssl {}: {said}",
+        arguments.first().unwrap_or(&"")
+    ))
+}

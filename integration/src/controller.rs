@@ -1,0 +1,273 @@
+//! A stand-in for kops-controller (`cmd/kops-controller/pkg/server` and `upup/pkg/fi/cloudup/awsup/aws_verifier.go`, v1.36.2):
+//! it checks the proof that comes with a request as the real one and STS would, gives the configuration, and signs what it may.
+//! A script lets it answer otherwise.
+
+use crate::authority::{Authority, Wanted};
+use crate::http::{Reply, Request, Server};
+use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN};
+use crate::sigv4::{self, Signed, Signer};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What STS is asked; no part of the token says so.
+const STS_BODY: &str = "Action=GetCallerIdentity&Version=2011-06-15";
+
+/// The cluster that a stand-in serves, and the node that may ask.
+#[derive(Debug)]
+pub struct Served {
+    /// The nodeup configuration of the node's group.
+    pub config: String,
+    /// Secrets that come with it.
+    pub secrets: BTreeMap<String, String>,
+    /// The node's name in the cluster.
+    pub node: String,
+    /// Its address.
+    pub address: String,
+    /// The region of the cluster.
+    pub region: String,
+    /// The certificates that are signed.
+    pub signs: Vec<String>,
+    /// What the server's own certificate is for, as openssl takes it.
+    pub names: Vec<String>,
+}
+
+/// What is done with a request in the place of an honest answer.
+#[derive(Debug, Clone)]
+pub enum Turn {
+    /// This is answered.
+    Reply(Reply),
+    /// Nothing, for this long.
+    Hang(Duration),
+    /// The headers of the request, as a server that logs into its answers.
+    Echo,
+}
+
+/// The stand-in; it ends with its value.
+#[derive(Debug)]
+pub struct Controller {
+    server: Server,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    authority: Authority,
+    served: Served,
+    signer: Signer,
+    turns: Mutex<VecDeque<Turn>>,
+    refusals: Mutex<Vec<String>>,
+}
+
+impl Controller {
+    /// Serves on this listener with a certificate of `authority`.
+    ///
+    /// # Errors
+    ///
+    /// Says what failed.
+    pub fn start(
+        listener: TcpListener,
+        authority: Authority,
+        served: Served,
+    ) -> Result<Self, String> {
+        let names: Vec<&str> = served.names.iter().map(String::as_str).collect();
+        let (certificate, key) = authority.serve(&names)?;
+        let config = tls(&certificate, &key)?;
+        let signer = Signer {
+            key_id: ACCESS_KEY_ID.to_owned(),
+            secret: SECRET_ACCESS_KEY.to_owned(),
+            session: Some(SESSION_TOKEN.to_owned()),
+            region: served.region.clone(),
+            service: "sts".to_owned(),
+        };
+        let state = Arc::new(State {
+            authority,
+            served,
+            signer,
+            turns: Mutex::default(),
+            refusals: Mutex::default(),
+        });
+        let own = Arc::clone(&state);
+        let server = Server::by_tls(listener, config, move |request| own.answer(request));
+        let server = server.map_err(|error| error.to_string())?;
+        Ok(Self { server, state })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Its authority.
+    pub fn authority(&self) -> &Authority {
+        &self.state.authority
+    }
+
+    /// Lets the next requests be answered so.
+    pub fn turn(&self, turns: impl IntoIterator<Item = Turn>) {
+        lock(&self.state.turns).extend(turns);
+    }
+
+    /// Why requests were refused, in the words of its log and in their order.
+    pub fn refusals(&self) -> Vec<String> {
+        lock(&self.state.refusals).clone()
+    }
+
+    /// Every request so far.
+    pub fn seen(&self) -> Vec<Request> {
+        self.server.seen()
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tls(certificate: &str, key: &str) -> Result<Arc<rustls::ServerConfig>, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
+    let chain = chain.map_err(|error| text(&error))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| text(&error))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| text(&error))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| text(&error))?;
+    Ok(Arc::new(config))
+}
+
+impl State {
+    fn answer(&self, request: &Request) -> Reply {
+        let turn = lock(&self.turns).pop_front();
+        match turn {
+            Some(Turn::Reply(reply)) => return reply,
+            Some(Turn::Hang(time)) => {
+                crate::waiting::pause(time);
+                return Reply::nothing();
+            }
+            Some(Turn::Echo) => {
+                let headers = request.headers.iter();
+                let shown = headers.map(|(name, value)| format!("{name}: {value} "));
+                return Reply::new(403, shown.collect::<String>());
+            }
+            None => {}
+        }
+        if (request.method.as_str(), request.path()) != ("POST", "/bootstrap") {
+            return Reply::new(404, "404 page not found\n");
+        }
+        if let Err(why) = self.verify(request) {
+            lock(&self.refusals).push(why);
+            return Reply::new(403, "failed to verify token");
+        }
+        match self.bootstrap(&request.body) {
+            Ok(answer) => Reply::new(200, answer.to_string()),
+            Err(why) => Reply::new(400, why),
+        }
+    }
+
+    /// What the verifier checks before it asks STS, and then what STS does.
+    fn verify(&self, request: &Request) -> Result<(), String> {
+        let token = request.header("authorization").unwrap_or_default();
+        let token = token
+            .strip_prefix("x-aws-sts ")
+            .ok_or("not this verifier")?;
+        let token = STANDARD.decode(token).map_err(|error| error.to_string())?;
+        let token: Map<String, Value> =
+            serde_json::from_slice(&token).map_err(|error| error.to_string())?;
+        // Go finds a header by its canonical name, and no other spelling.
+        let header = |name: &str| {
+            let values = token.get(name).and_then(Value::as_array);
+            values.and_then(|values| values.first()?.as_str())
+        };
+        let hash = STANDARD_NO_PAD.encode(Sha256::digest(&request.body));
+        if header("X-Kops-Request-Sha") != Some(hash.as_str()) {
+            return Err("incorrect SHA".to_owned());
+        }
+        let mut headers = BTreeMap::new();
+        for name in token.keys() {
+            let value = header(name).ok_or("a header without a text")?;
+            headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        // The server's HTTP library sets both, whatever the token says.
+        let host = format!("sts.{}.amazonaws.com", self.served.region);
+        headers.insert("host".to_owned(), host);
+        headers.insert("content-length".to_owned(), STS_BODY.len().to_string());
+        let signed = Signed {
+            method: "POST",
+            headers,
+            body: STS_BODY.as_bytes(),
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs());
+        let names = sigv4::check(&self.signer, &signed, now)?;
+        for name in ["host", "x-amz-date", "x-kops-request-sha"] {
+            if !names.iter().any(|signed| signed == name) {
+                return Err(format!("{name} is not signed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn bootstrap(&self, body: &[u8]) -> Result<Value, String> {
+        let request: Value = serde_json::from_slice(body).map_err(|_| "failed to decode")?;
+        if request["apiVersion"] != "bootstrap.kops.k8s.io/v1alpha1" {
+            return Err("unexpected APIVersion".to_owned());
+        }
+        let mut answer = json!({ "Certs": {} });
+        if request["includeNodeConfig"] == true {
+            let secrets = self.served.secrets.iter();
+            let secrets: BTreeMap<&String, String> = secrets
+                .map(|(name, secret)| (name, STANDARD.encode(secret)))
+                .collect();
+            answer["nodeConfig"] =
+                json!({ "nodeupConfig": self.served.config, "nodeSecrets": secrets });
+        }
+        let keys = request["certs"].as_object().cloned().unwrap_or_default();
+        for (name, key) in keys {
+            let issued = self.issue(&name, key.as_str().unwrap_or_default());
+            let issued = issued.map_err(|why| format!("failed to issue \"{name}\": {why}"))?;
+            answer["Certs"][name] = json!(issued);
+        }
+        Ok(answer)
+    }
+
+    fn issue(&self, name: &str, key: &str) -> Result<String, String> {
+        if !key.starts_with("-----BEGIN RSA PUBLIC KEY-----\n") {
+            return Err("unexpected key type".to_owned());
+        }
+        if !self.served.signs.iter().any(|signed| signed == name) {
+            return Err("key name not enabled".to_owned());
+        }
+        let (node, address) = (&self.served.node, &self.served.address);
+        let (subject, usage) = match name {
+            "kubelet" => (
+                format!("/O=system:nodes/CN=system:node:{node}"),
+                "clientAuth",
+            ),
+            "kubelet-server" => (format!("/CN={node}"), "serverAuth"),
+            "kube-proxy" | "kube-router" => (format!("/CN=system:{name}"), "clientAuth"),
+            _ => return Err("unexpected key name".to_owned()),
+        };
+        let names = match usage {
+            "serverAuth" => vec![format!("DNS:{node}"), format!("IP:{address}")],
+            _ => Vec::new(),
+        };
+        let wanted = Wanted {
+            subject,
+            usage,
+            names,
+        };
+        // What is under that label is a key of any kind, and openssl goes by the label.
+        self.authority
+            .issue(&wanted, &key.replace("RSA PUBLIC KEY", "PUBLIC KEY"))
+    }
+}
