@@ -32,6 +32,8 @@ pub(crate) struct Knowledge {
     pub(crate) kops: Option<Arc<kops::Node>>,
     /// Keys and certificates that were issued, by the names of the orders.
     pub(crate) issued: Issued,
+    /// Keys and certificates that came with the configuration, before it was known what was to be ordered.
+    pub(crate) pending: Issued,
     /// What changes of files called for, and is not done yet.
     pub(crate) owed: Vec<Reaction>,
     /// Credentials a rehearsal made up.

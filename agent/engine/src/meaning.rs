@@ -122,9 +122,13 @@ fn credential(condition: Condition) -> Code {
 /// What kops-controller answered, or why it did not.
 fn controller(condition: Condition) -> Code {
     match condition {
-        Condition::Denied | Condition::Conflict | Condition::Malformed => Code::ConfigStoreDenied,
-        Condition::Impossible => Code::ConfigUnsupported,
-        _ => Code::ConfigStoreUnreachable,
+        Condition::Missing => Code::ConfigControllerUnregistered,
+        Condition::Unsafe => Code::ConfigControllerUntrusted,
+        Condition::Denied => Code::ConfigControllerDenied,
+        Condition::Conflict => Code::ConfigNodeExists,
+        Condition::Malformed | Condition::Impossible => Code::ConfigControllerRejected,
+        Condition::NotReady | Condition::Throttled => Code::ConfigControllerFailing,
+        _ => Code::ConfigControllerUnreachable,
     }
 }
 

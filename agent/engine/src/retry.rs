@@ -19,6 +19,8 @@ pub(crate) struct Wait {
     pub(crate) deadline: Instant,
     /// How to wait for what has not happened yet.
     pub(crate) arrival: Backoff,
+    /// How long a no is taken for one that may turn.
+    pub(crate) grace: Duration,
 }
 
 impl Wait {
@@ -29,6 +31,12 @@ impl Wait {
             ..self
         }
     }
+
+    /// Takes a no for one that may turn this many times as long, where it may come of somebody else's trouble.
+    pub(crate) fn patient(self, times: u32) -> Self {
+        let grace = self.grace.saturating_mul(times);
+        Self { grace, ..self }
+    }
 }
 
 impl<H: Meter> Context<'_, H> {
@@ -36,7 +44,15 @@ impl<H: Meter> Context<'_, H> {
     pub(crate) fn wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
         let began = lock(&self.phases_began).get(&phase).copied();
         let phase_ends = began.unwrap_or_else(Instant::now) + phase.row().deadline;
-        let own = (Instant::now() + longest).min(phase_ends);
+        let wait = self.long_wait(phase, step, longest);
+        let deadline = wait.deadline.min(phase_ends);
+        Wait { deadline, ..wait }
+    }
+
+    /// A wait for another machine, which may last longer than its phase has for what this one does: it ends with `longest` or
+    /// with the boot.
+    pub(crate) fn long_wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
+        let own = Instant::now() + longest;
         let deadline = match self.request.patience.deadline {
             Some(limit) => own.min(self.started + limit),
             None => own,
@@ -46,6 +62,7 @@ impl<H: Meter> Context<'_, H> {
             step: step.to_owned(),
             deadline,
             arrival: ARRIVAL,
+            grace: self.request.patience.denied_grace,
         }
     }
 
@@ -83,7 +100,7 @@ impl<H: Meter> Context<'_, H> {
             let mut pause = backoff.pause(in_a_row - 1, self.draw());
             if fault.class() == Class::Denied {
                 let since = *first_denied.get_or_insert(now);
-                let ends = since + self.request.patience.denied_grace;
+                let ends = since + wait.grace;
                 if now >= ends {
                     return Err(worn_out(fault, tries.all, began));
                 }

@@ -6,8 +6,10 @@
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair,
-    EcdsaSigningAlgorithm, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair,
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1,
+    ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm, KeyPair as _,
+    ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair,
+    VerificationAlgorithm,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -73,6 +75,29 @@ pub fn sign(
             "the key is of another kind than its certificate",
         )),
     }
+}
+
+/// Checks that the owner of a public key, a `SubjectPublicKeyInfo` in DER, signed a message.
+///
+/// # Errors
+///
+/// `Malformed` for what is no public key of the kind, and for a signature that is none of its.
+pub fn verify(
+    public: &[u8],
+    kind: SignatureKind,
+    message: &[u8],
+    signature: &[u8],
+) -> Result<(), PortError> {
+    let algorithm: &dyn VerificationAlgorithm = match kind {
+        SignatureKind::RsaSha256 => &RSA_PKCS1_2048_8192_SHA256,
+        SignatureKind::EcdsaSha256 => &ECDSA_P256_SHA256_ASN1,
+        SignatureKind::EcdsaSha384 => &ECDSA_P384_SHA384_ASN1,
+    };
+    let refused = |what: &str| PortError::new(Condition::Malformed, what);
+    let public = ParsedPublicKey::new(algorithm, public)
+        .map_err(|_| refused("the public key is none of the kind"))?;
+    let verified = public.verify_sig(message, signature);
+    verified.map_err(|_| refused("the signature is not the key's"))
 }
 
 fn kind_of(pair: &EcdsaKeyPair) -> Option<SignatureKind> {
@@ -155,17 +180,25 @@ fn pem(label: &str, bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ParsedPublicKey};
 
     #[test]
     fn a_made_key_is_read_again_and_signs_what_its_public_key_verifies() {
         let made = make_key().expect("it is made");
         assert_eq!(public_key(&made.key), Ok(made.public.clone()));
         let signature = sign(&made.key, SignatureKind::EcdsaSha256, b"message").expect("it signs");
-        let public = ParsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &made.public);
-        let public = public.expect("it is a public key");
-        assert!(public.verify_sig(b"message", &signature).is_ok());
-        assert!(public.verify_sig(b"another", &signature).is_err());
+        let verified = |message: &[u8]| {
+            let kind = SignatureKind::EcdsaSha256;
+            verify(&made.public, kind, message, &signature).map_err(|error| error.condition)
+        };
+        assert_eq!(verified(b"message"), Ok(()));
+        assert_eq!(verified(b"another"), Err(Condition::Malformed));
+        let other = verify(
+            &made.public,
+            SignatureKind::RsaSha256,
+            b"message",
+            &signature,
+        );
+        assert!(other.is_err(), "it is of another kind");
     }
 
     #[test]

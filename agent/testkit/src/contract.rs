@@ -3,9 +3,11 @@
 //!
 //! A check returns the first promise that was broken, in words.
 
+mod bootstrap;
 mod signals;
 mod volumes;
 
+pub use bootstrap::bootstrap;
 pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};
 
@@ -86,9 +88,15 @@ pub async fn keys<H: Keys>(host: &H) -> Result<(), Broken> {
     let other = sound("another is made", host.make_key().await)?;
     hold("two keys are one", made.public == other.public, false)?;
     let public = sound("its public key is read", host.public_key(&made.key).await)?;
-    hold("its public key", public, made.public)?;
-    let signed = host.sign(&made.key, SignatureKind::EcdsaSha256, b"message");
-    sound("it signs", signed.await)?;
+    hold("its public key", &public, &made.public)?;
+    let kind = SignatureKind::EcdsaSha256;
+    let signed = host.sign(&made.key, kind, b"message").await;
+    let signed = sound("it signs", signed)?;
+    let verified = host.verify(&made.public, kind, b"message", &signed).await;
+    sound("its public key verifies", verified)?;
+    let forged = host.verify(&other.public, kind, b"message", &signed).await;
+    let forged = forged.map_err(|error| error.condition);
+    hold("another key", forged, Err(Condition::Malformed))?;
     let refused = host.sign(&made.key, SignatureKind::RsaSha256, b"message");
     let refused = refused.await.map(|_| ()).map_err(|error| error.condition);
     hold("another kind", refused, Err(Condition::Malformed))

@@ -2,13 +2,14 @@
 
 use quake_model::digest::Digest;
 use quake_model::location::Location;
-use quake_model::ports::{Cloud, Disks};
+use quake_model::ports::{BootstrapServer, Cloud, Disks};
 use quake_model::redact::Secret;
 use quake_model::signal::{ApiAccess, NodeEvent};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::time::Timestamp;
 use quake_testkit::region::{EtcdSlot, GroupState, Region, example_instance};
-use quake_testkit::{SimHost, Timing, contract};
+use quake_testkit::{Controller, SimHost, Timing, contract};
+use std::collections::BTreeMap;
 
 fn host() -> SimHost {
     let region = Region::with_instance(example_instance("us-test-1a"), "contract.example");
@@ -138,4 +139,36 @@ async fn the_simulated_api_server_keeps_the_contract() {
     let host = host();
     assert_eq!(contract::node_events(&host, &access, &event).await, Ok(()));
     assert_eq!(host.region().node_events.len(), 1);
+}
+
+#[tokio::test]
+async fn the_simulated_kops_controller_keeps_the_contract() {
+    let authority = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/conformance/kops/ca/kubernetes-ca"
+    );
+    let part = |name: &str| std::fs::read_to_string(format!("{authority}/{name}"));
+    let (Ok(certificate), Ok(key)) = (part("crt"), part("key")) else {
+        println!("skipped: {authority} is not there");
+        return;
+    };
+    // A day on which that authority is valid.
+    let now = Timestamp(1_795_000_000_000);
+    let region = Region::with_instance(example_instance("us-test-1a"), "contract.example");
+    let host = SimHost::new(region, Timing::default(), now);
+    host.answer_bootstrap(Controller {
+        config: "ClusterName: contract.example\n".to_owned(),
+        secrets: BTreeMap::new(),
+        signs: ["kubelet", "kubelet-server"].map(str::to_owned).into(),
+        node_name: "i-0a".to_owned(),
+        certificate: certificate.clone(),
+        key: Secret::new(key),
+        swapped_key: None,
+    });
+    let server = BootstrapServer {
+        url: "https://kops-controller.internal.contract.example:3988/".to_owned(),
+        tls_server_name: None,
+        authorities: certificate,
+    };
+    assert_eq!(contract::bootstrap(&host, &server).await, Ok(()));
 }

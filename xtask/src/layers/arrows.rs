@@ -141,6 +141,7 @@ const ROWS: &[Row] = &[
             "aws-sdk-autoscaling",
             "aws-sdk-ec2",
             "aws-sdk-s3",
+            "aws-sigv4",
             "aws-smithy-runtime-api",
             "aws-smithy-types",
             "base64",

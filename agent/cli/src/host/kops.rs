@@ -2,7 +2,6 @@
 
 use super::NodeHost;
 use crate::parts::Part;
-use quake_host::bootstrap::KopsController;
 use quake_host::provision::SystemPrograms;
 use quake_model::item::{Package, User};
 use quake_model::ports::{
@@ -15,14 +14,22 @@ use quake_model::step::WriteFile;
 const LIMIT: u64 = 1 << 20;
 
 impl Bootstrap for NodeHost {
+    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
+        match self.simulates(Part::Cloud) {
+            Some(simulated) => simulated.prove_instance(body).await,
+            None => self.controller.prove_instance(body).await,
+        }
+    }
+
     async fn ask_bootstrap(
         &self,
         server: &BootstrapServer,
+        proof: &Secret<String>,
         body: &[u8],
     ) -> Result<Vec<u8>, PortError> {
         match self.simulates(Part::Cloud) {
-            Some(simulated) => simulated.ask_bootstrap(server, body).await,
-            None => KopsController.ask_bootstrap(server, body).await,
+            Some(simulated) => simulated.ask_bootstrap(server, proof, body).await,
+            None => self.controller.ask_bootstrap(server, proof, body).await,
         }
     }
 }
@@ -43,6 +50,16 @@ impl Keys for NodeHost {
         message: &[u8],
     ) -> Result<Vec<u8>, PortError> {
         quake_host::keys::sign(key, kind, message)
+    }
+
+    async fn verify(
+        &self,
+        public: &[u8],
+        kind: SignatureKind,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), PortError> {
+        quake_host::keys::verify(public, kind, message, signature)
     }
 }
 

@@ -12,6 +12,7 @@ use crate::parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore};
 use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::bootstrap::KopsController;
 use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
@@ -30,6 +31,7 @@ pub(crate) struct NodeHost {
     imds: Imds,
     ec2: Ec2,
     autoscaling: AutoScaling,
+    controller: KopsController,
     objects: StateStore,
     assets: AssetStore,
     images: RuntimeImages,
@@ -100,7 +102,8 @@ impl NodeHost {
         Self {
             imds,
             ec2: Ec2::new(aws.clone()),
-            autoscaling: AutoScaling::new(aws),
+            autoscaling: AutoScaling::new(aws.clone()),
+            controller: KopsController::new(aws),
             objects,
             assets: AssetStore::open(settings),
             images: RuntimeImages::new(),

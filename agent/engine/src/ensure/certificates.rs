@@ -5,6 +5,8 @@ use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use crate::retry::Wait;
+use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{CertificateOrder, Issuer};
 use quake_model::outcome::Outcome;
@@ -12,8 +14,12 @@ use quake_model::ports::{Host, MadeKey, PortError};
 use quake_model::step::Step;
 use quake_plan::dialect::kops::Origin;
 use quake_plan::known::Keypair;
-use quake_plan::pki::{self, Authority, Held, Misfit, misfit, unsigned};
+use quake_plan::pki::{self, Authority, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a certificate is tried to be renewed that can be used yet. A guess: a few rounds, and a boot is not held up.
+const RENEWAL: Duration = Duration::from_secs(30);
 
 /// Holds a certificate that this node signs itself.
 pub(crate) async fn issued<H: Host>(
@@ -56,43 +62,140 @@ pub(crate) async fn requested<H: Host>(
     step: &Step,
     orders: &[CertificateOrder],
 ) -> Result<Outcome, Fault> {
-    let mut wanted = Vec::new();
+    let mut unheld = Vec::new();
     for order in orders {
-        if fits(context, order, None).await?.is_some() {
-            wanted.push(order);
+        if let Some(misfit) = fits_controller(context, order).await? {
+            unheld.push((order, misfit));
         }
     }
-    if wanted.is_empty() {
+    if unheld.is_empty() {
         return Ok(Outcome::Held);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
     }
     context.announce(step);
+    let (mut wanted, mut came) = (Vec::new(), Vec::new());
+    for (order, misfit) in unheld {
+        let pending = context.know_mut(|knowledge| knowledge.pending.remove(&order.name));
+        match pending {
+            Some(pending) => came.push((order, pending)),
+            None => wanted.push((order, misfit)),
+        }
+    }
+    take(context, came).await?;
+    match wanted.is_empty() {
+        true => Ok(Outcome::Changed),
+        false => asked(context, step, &wanted).await,
+    }
+}
+
+/// Asks for certificates. Where all that are there can be used yet, they are not waited for: they will be asked for again.
+async fn asked<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    wanted: &[(&CertificateOrder, Misfit)],
+) -> Result<Outcome, Fault> {
+    let mut can_wait = true;
+    for (order, misfit) in wanted {
+        let held = held(context, &order.name).await?;
+        let is_good = held.is_some_and(|held| is_still_good(&held, context.host.now()));
+        can_wait &= *misfit == Misfit::Old && is_good;
+    }
+    let orders: Vec<&CertificateOrder> = wanted.iter().map(|(order, _)| *order).collect();
+    let wait = match can_wait {
+        true => context.wait(step.phase, &step.id, RENEWAL).patient(0),
+        false => controller::patience(context, step.phase),
+    };
+    match renewed(context, &wait, &orders).await {
+        Ok(()) => Ok(Outcome::Changed),
+        Err(fault) if can_wait => {
+            context.emitter.emit(Event::Warning { fault });
+            Ok(Outcome::Held)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+async fn renewed<H: Host>(
+    context: &Context<'_, H>,
+    wait: &Wait,
+    wanted: &[&CertificateOrder],
+) -> Result<(), Fault> {
     let node = context.know(Knowledge::kops)?;
     let Origin::Server(server) = &node.boot.origin else {
         let summary = "certificates are to be asked for, and no kops-controller is named";
         return Err(Fault::new(Code::BootInternal, summary));
     };
     let (mut keys, mut ids) = (NewKeys::new(), BTreeMap::new());
-    for order in &wanted {
+    for order in wanted {
         keys.insert(order.name.clone(), new_key(context).await?);
         if let Issuer::Controller { keyset, keypair_id } = &order.issuer {
             ids.insert(keyset.clone(), keypair_id.clone());
         }
     }
     let request = controller::request(&keys, ids);
-    let response = controller::ask(context, step.phase, server, &request).await?;
+    let response = controller::ask(context, wait, server, &request).await?;
     let Some(response) = response else {
         let names: Vec<&str> = wanted.iter().map(|order| order.name.as_str()).collect();
         let summary = format!("kops-controller does not sign all of {}", names.join(", "));
-        return Err(Fault::new(Code::ConfigStoreDenied, summary));
+        return Err(Fault::new(Code::ConfigControllerRejected, summary));
     };
-    controller::take(context, &keys, &response).await?;
+    let mut came = Vec::new();
     for order in wanted {
-        settled(context, order, None).await?;
+        let trusted = trusted(context, order)?;
+        let mut judged = controller::came(context, &keys, &response, &trusted).await?;
+        let held = judged.remove(&order.name);
+        let held = held.ok_or_else(|| pki::unfit(&order.name, Misfit::Unreadable))?;
+        came.push((*order, held));
     }
-    Ok(Outcome::Changed)
+    take(context, came).await
+}
+
+/// Holds what kops-controller signed, if all of it is as it was ordered; else nothing of it.
+async fn take<H: Host>(
+    context: &Context<'_, H>,
+    came: Vec<(&CertificateOrder, Held)>,
+) -> Result<(), Fault> {
+    for (order, held) in &came {
+        let public = held.public_key().unwrap_or_default();
+        if let Some(misfit) = misfit(order, held, None, &public, context.host.now()) {
+            return Err(pki::unfit(&order.name, misfit));
+        }
+    }
+    for (order, held) in came {
+        hold(context, &order.name, held).await?;
+    }
+    Ok(())
+}
+
+/// Why what is held does not fit an order of kops-controller; `None` where it does.
+async fn fits_controller<H: Host>(
+    context: &Context<'_, H>,
+    order: &CertificateOrder,
+) -> Result<Option<Misfit>, Fault> {
+    let found = fits(context, order, None).await?;
+    let Some(held) = held(context, &order.name).await? else {
+        return Ok(found);
+    };
+    let trusted = trusted(context, order)?;
+    match found {
+        None if !is_trusted(&held.authority, &trusted) => Ok(Some(Misfit::AnotherAuthority)),
+        found => Ok(found),
+    }
+}
+
+/// The authorities that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
+fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
+    let node = context.know(Knowledge::kops)?;
+    let (Issuer::Controller { keyset, .. } | Issuer::Authority { keyset, .. }) = &order.issuer;
+    if let Some(own) = node.config.authorities.get(keyset) {
+        return Ok(own.clone());
+    }
+    Ok(match &node.boot.origin {
+        Origin::Server(server) => server.authorities.clone(),
+        Origin::Store(_) | Origin::Nowhere => String::new(),
+    })
 }
 
 /// What is held for the order of this name; `None` where nothing is, or it cannot be read.

@@ -5,9 +5,10 @@ use crate::context::Context;
 use crate::ensure::certificates;
 use crate::ensure::files::look;
 use crate::meaning::{Attempted, fault_of};
+use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey};
+use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError};
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
 use quake_plan::dialect::kops::{BootConfig, ConfigServer, Origin, verify_config_hash};
@@ -15,7 +16,7 @@ use quake_plan::dialect::kube_env::Document;
 use quake_plan::kops::bootstrap::{
     BootstrapRequest, BootstrapResponse, CERTAIN, USUAL, public_key, read_response,
 };
-use quake_plan::pki::Held;
+use quake_plan::pki::{Held, Misfit, claims, unfit};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -29,8 +30,13 @@ pub(crate) type NewKeys = BTreeMap<String, MadeKey>;
 /// its hash says that it is the one the user data names.
 const KEPT: &str = "/var/lib/quake-agent/bootstrap.json";
 
-/// How long kops-controller may be away. A guess: the control plane of a new cluster takes some minutes.
-const DEADLINE: Duration = Duration::from_secs(45 * 60);
+/// How long kops-controller may be away, as long as nodeup waits: the control plane of a new cluster takes some minutes.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(45 * 60);
+
+/// How many times as long as IAM's a no of kops-controller is taken for one that may turn. It knows no difference between a role
+/// or a tag that is not known everywhere yet, EC2's throttles under a thousand new nodes, and a no that stays; and a node that
+/// stopped a minute ago is Ready for as long.
+const PATIENCE: u32 = 20;
 
 /// The configuration of a worker, and the secrets that came with it. What certificates came along are held.
 pub(crate) async fn configured<H: Host>(
@@ -44,7 +50,15 @@ pub(crate) async fn configured<H: Host>(
         return Ok((Document { source, text }, secrets));
     }
     let response = match context.is_planning() {
-        true => ask(context, Phase::Config, server, &config_only()).await?,
+        true => {
+            ask(
+                context,
+                &patience(context, Phase::Config),
+                server,
+                &config_only(),
+            )
+            .await?
+        }
         false => asked_with_keys(context, server).await?,
     };
     let response = response.unwrap_or_default();
@@ -76,15 +90,25 @@ async fn asked_with_keys<H: Host>(
         wants_config: true,
         ..request(keys, BTreeMap::new())
     };
-    let mut response = ask(context, Phase::Config, server, &request(&keys)).await?;
+    let wait = patience(context, Phase::Config);
+    let mut response = ask(context, &wait, server, &request(&keys)).await?;
     if response.is_none() {
         keys.retain(|name, _| CERTAIN.contains(&name.as_str()));
-        response = ask(context, Phase::Config, server, &request(&keys)).await?;
+        response = ask(context, &wait, server, &request(&keys)).await?;
     }
     if let Some(response) = &response {
-        take(context, &keys, response).await?;
+        // Whom they should name is known with the configuration alone; until then nothing is written.
+        let came = came(context, &keys, response, &server.authorities).await?;
+        context.learn(|knowledge| knowledge.pending.extend(came));
     }
     Ok(response)
+}
+
+/// How long kops-controller is waited for.
+pub(crate) fn patience<H: Host>(context: &Context<'_, H>, phase: Phase) -> Wait {
+    let step = format!("{phase}:kops-controller");
+    let wait = context.long_wait(phase, &step, DEADLINE);
+    wait.watching().patient(PATIENCE)
 }
 
 fn config_only() -> BootstrapRequest {
@@ -106,66 +130,141 @@ pub(crate) fn request(keys: &NewKeys, keypair_ids: BTreeMap<String, String>) -> 
     }
 }
 
-/// Holds the certificates of a response, with the keys they were asked for.
-pub(crate) async fn take<H: Host>(
+/// The certificates of a response with the keys they were asked for, each judged as far as can be without its order: it is for
+/// that key, and of an authority of `trusted`.
+pub(crate) async fn came<H: Host>(
     context: &Context<'_, H>,
     keys: &NewKeys,
     response: &BootstrapResponse,
-) -> Result<(), Fault> {
+    trusted: &str,
+) -> Result<BTreeMap<String, Held>, Fault> {
+    let mut came = BTreeMap::new();
     for (name, certificate) in &response.certificates {
-        if let Some(made) = keys.get(name) {
-            let held = Held {
-                certificate: certificate.clone(),
-                authority: String::new(),
-                key: made.key.clone(),
-            };
-            certificates::hold(context, name, held).await?;
+        let Some(made) = keys.get(name) else {
+            continue;
+        };
+        let mut held = Held {
+            certificate: certificate.clone(),
+            authority: String::new(),
+            key: made.key.clone(),
+        };
+        match held.public_key() {
+            None => return Err(unfit(name, Misfit::Unreadable)),
+            Some(public) if public != made.public => return Err(unfit(name, Misfit::AnotherKey)),
+            Some(_) => {}
+        }
+        let authority = signer_of(context, certificate, trusted).await;
+        held.authority = authority.ok_or_else(|| unfit(name, Misfit::AnotherAuthority))?;
+        came.insert(name.clone(), held);
+    }
+    Ok(came)
+}
+
+/// The authority of `trusted` that signed a certificate.
+async fn signer_of<H: Host>(
+    context: &Context<'_, H>,
+    certificate: &str,
+    trusted: &str,
+) -> Option<String> {
+    for claim in claims(certificate, trusted) {
+        let (message, signature) = (&claim.message, &claim.signature);
+        let verified = context
+            .host
+            .verify(&claim.public, claim.kind, message, signature);
+        if verified.await.is_ok() {
+            return Some(claim.authority);
         }
     }
-    Ok(())
+    None
 }
 
 /// Asks, trying as long as its fault may heal; `None` where the server does not sign all that is asked for.
 pub(crate) async fn ask<H: Host>(
     context: &Context<'_, H>,
-    phase: Phase,
+    wait: &Wait,
     server: &ConfigServer,
     request: &BootstrapRequest,
 ) -> Result<Option<BootstrapResponse>, Fault> {
     let source = server.servers.join(", ");
-    let asked = BootstrapServer {
-        urls: server.servers.clone(),
-        tls_server_name: server.tls_server_name.clone(),
-        authorities: server.authorities.clone(),
-    };
     let body = request.body();
-    let wait = context.wait(phase, &format!("{phase}:kops-controller"), DEADLINE);
-    let attempt = || async {
-        match context.host.ask_bootstrap(&asked, &body).await {
-            Ok(body) => Ok(Some(body)),
-            Err(error) if error.condition == Condition::Malformed && !request.keys.is_empty() => {
-                Ok(None)
-            }
-            Err(error) => Err(refusal(error).seen("server", &source)),
-        }
+    let has_keys = !request.keys.is_empty();
+    // Nodes that are launched together begin at different servers.
+    let mut first = (context.draw() * server.servers.len() as f64) as usize;
+    let attempt = || {
+        first += 1;
+        ask_round(context, server, first, &body, has_keys)
     };
-    let body = context.retry(&wait, attempt).await?;
+    let body = context.retry(wait, attempt).await?;
     body.map(|body| read_response(&source, &body)).transpose()
 }
 
-fn refusal(error: quake_model::ports::PortError) -> Fault {
-    let condition = error.condition;
+/// Asks each server once, beginning with the `first`, until one has answered what the others would, too.
+async fn ask_round<H: Host>(
+    context: &Context<'_, H>,
+    server: &ConfigServer,
+    first: usize,
+    body: &[u8],
+    has_keys: bool,
+) -> Result<Option<Vec<u8>>, Fault> {
+    // A proof is good for some minutes: each round has its own.
+    let proof = context.host.prove_instance(body).await;
+    let proof = proof.map_err(|error| fault_of(Attempted::ReadRole, error))?;
+    let mut errors = Vec::new();
+    for at in 0..server.servers.len() {
+        let url = &server.servers[(first + at) % server.servers.len()];
+        let asked = BootstrapServer {
+            url: url.clone(),
+            tls_server_name: server.tls_server_name.clone(),
+            authorities: server.authorities.clone(),
+        };
+        match context.host.ask_bootstrap(&asked, &proof, body).await {
+            Ok(body) => return Ok(Some(body)),
+            Err(error) if error.condition == Condition::Malformed && has_keys => return Ok(None),
+            Err(error) if is_of_all(error.condition) => return Err(refusal(context, error)),
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(most_telling(errors))
+}
+
+/// Whether an answer is what every server would say.
+fn is_of_all(condition: Condition) -> bool {
+    matches!(
+        condition,
+        Condition::Denied
+            | Condition::Conflict
+            | Condition::Malformed
+            | Condition::Impossible
+            | Condition::ClockSkew
+    )
+}
+
+/// The fault of a round in which no server answered: the failure that came farthest, and may heal; beside it the others.
+fn most_telling(mut errors: Vec<PortError>) -> Fault {
+    let rank = |condition| match condition {
+        Condition::NotReady | Condition::Throttled => 0,
+        Condition::Unreachable => 1,
+        Condition::Missing => 2,
+        _ => 3,
+    };
+    errors.sort_by_key(|error| rank(error.condition));
+    let mut errors = errors.into_iter();
+    let Some(worst) = errors.next() else {
+        return Fault::new(Code::BootInternal, "there is no server to ask");
+    };
+    let fault = fault_of(Attempted::AskController, worst);
+    errors.fold(fault, |fault, other| fault.seen("also", other.summary))
+}
+
+/// The fault of an answer that every server would give, with who asked.
+fn refusal<H: Host>(context: &Context<'_, H>, error: PortError) -> Fault {
     let fault = fault_of(Attempted::AskController, error);
-    match condition {
-        Condition::Denied => fault.remedied_by(
-            "kops-controller does not take this instance for a node: its role must be one of the instance groups', and its tags name the group; journalctl of the kops-controller pod says which check failed",
-        ),
-        Condition::Conflict => fault.remedied_by(
-            "a node of this name is Ready in the cluster: where it is this instance's, delete it (kubectl delete node <name>) and start the agent again",
-        ),
-        _ => fault.remedied_by(
-            "kops-controller runs on the control plane: see whether it is up (kubectl -n kube-system get pods -l k8s-app=kops-controller), whether its name resolves here, and whether port 3988 is open",
-        ),
+    let instance = context.know(|knowledge| knowledge.instance.clone());
+    match instance {
+        Some(instance) => fault
+            .seen("instance", instance.instance_id)
+            .seen("account", instance.account_id),
+        None => fault,
     }
 }
 

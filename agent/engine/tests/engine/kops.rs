@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What writes, or asks somebody who counts.
-const WRITES: &[&str] = &[
+pub(crate) const WRITES: &[&str] = &[
     "write_file",
     "set_permissions",
     "make_directory",

@@ -7,6 +7,7 @@ mod fleet;
 mod gate;
 mod images;
 mod kops;
+mod kops_controller;
 mod ready_node;
 mod renewal;
 mod reports;

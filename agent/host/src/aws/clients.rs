@@ -9,9 +9,9 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use quake_http::{CONNECT_TIMEOUT, READ_TIMEOUT};
-use quake_model::ports::PortError;
+use quake_model::ports::{Condition, PortError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,13 +58,37 @@ impl Aws {
     }
 
     /// Counts a request that is about to leave.
-    pub(super) fn count(&self, operation: &'static str) {
+    pub(crate) fn count(&self, operation: &'static str) {
         self.0.calls.count(operation);
     }
 
     /// Drops credentials that AWS called expired, so that the next attempt reads new ones.
     pub(super) async fn forget_credentials(&self) {
         self.0.instance.forget().await;
+    }
+
+    /// The region of the instance itself, whatever is set.
+    ///
+    /// # Errors
+    ///
+    /// Those of the metadata service.
+    pub(super) async fn instance_region(&self) -> Result<String, PortError> {
+        self.0.imds.read_region().await
+    }
+
+    /// The credentials that requests are signed with.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` while the instance has no role, `Denied` where there are none to sign with, else those of the metadata service.
+    pub(super) async fn credentials(&self) -> Result<Credentials, PortError> {
+        if self.0.settings.credentials == CredentialSource::Instance {
+            return self.0.instance.load().await;
+        }
+        let none = || PortError::new(Condition::Denied, "there are no credentials to sign with");
+        let provider = self.base().await?.credentials_provider().ok_or_else(none)?;
+        let provided = provider.provide_credentials().await;
+        provided.map_err(|error| none().because(&error))
     }
 
     /// The region that requests go to unless a bucket is elsewhere.

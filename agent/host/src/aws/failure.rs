@@ -123,7 +123,7 @@ where
 }
 
 /// A clock that is off by years finds no certificate valid, and no request gets as far as a signature.
-fn outdated(summary: &str) -> PortError {
+pub(crate) fn outdated(summary: &str) -> PortError {
     let summary = format!("{summary}: by the local clock its certificate is not valid today");
     PortError::new(Condition::ClockSkew, summary)
         .seen("local-time", SystemClock.now())
@@ -229,7 +229,7 @@ fn request_in_body(response: &HttpResponse) -> Option<String> {
 }
 
 /// Reads an HTTP date (RFC 9110, 5.6.7), whose form is also one of RFC 2822.
-fn parse_date(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
     let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
     let millis = parsed.ok()?.as_millisecond();
     u64::try_from(millis).ok().map(Timestamp)

@@ -85,6 +85,20 @@ pub enum Code {
     ConfigStoreUnreachable,
     /// `config.bucket-missing`
     ConfigBucketMissing,
+    /// `config.controller-unregistered`
+    ConfigControllerUnregistered,
+    /// `config.controller-unreachable`
+    ConfigControllerUnreachable,
+    /// `config.controller-failing`
+    ConfigControllerFailing,
+    /// `config.controller-untrusted`
+    ConfigControllerUntrusted,
+    /// `config.controller-denied`
+    ConfigControllerDenied,
+    /// `config.controller-rejected`
+    ConfigControllerRejected,
+    /// `config.node-exists`
+    ConfigNodeExists,
     /// `network.module-missing`
     NetworkModuleMissing,
     /// `network.sysctl-refused`
@@ -219,6 +233,8 @@ pub enum Code {
     CredentialsDenied,
     /// `credentials.not-renewed`
     CredentialsNotRenewed,
+    /// `credentials.certificate-unfit`
+    CredentialsCertificateUnfit,
     /// `files.write-failed`
     FilesWriteFailed,
     /// `files.no-space`
@@ -302,6 +318,13 @@ impl Code {
         Self::ConfigStoreDenied,
         Self::ConfigStoreUnreachable,
         Self::ConfigBucketMissing,
+        Self::ConfigControllerUnregistered,
+        Self::ConfigControllerUnreachable,
+        Self::ConfigControllerFailing,
+        Self::ConfigControllerUntrusted,
+        Self::ConfigControllerDenied,
+        Self::ConfigControllerRejected,
+        Self::ConfigNodeExists,
         Self::NetworkModuleMissing,
         Self::NetworkSysctlRefused,
         Self::NetworkUnreadable,
@@ -369,6 +392,7 @@ impl Code {
         Self::CredentialsMalformed,
         Self::CredentialsDenied,
         Self::CredentialsNotRenewed,
+        Self::CredentialsCertificateUnfit,
         Self::FilesWriteFailed,
         Self::FilesNoSpace,
         Self::FilesOccupied,
@@ -591,6 +615,48 @@ impl Code {
                 class: Class::Invalid,
                 why: "the state store's bucket does not exist in this partition",
                 remedy: "correct the bucket in ConfigBase, or restore it: aws s3api head-bucket --bucket <bucket>",
+            },
+            Self::ConfigControllerUnregistered => Entry {
+                code: "config.controller-unregistered",
+                class: Class::NotYet,
+                why: "the control plane has not registered itself yet: the name of kops-controller has no address, or the one that stands for none until there is one",
+                remedy: "wait while the control plane boots; if it lasts: kops validate cluster, then on the control plane see etcd, kube-apiserver and kops-controller (and dns-controller, which writes the record), and whether the VPC resolves the cluster's private zone: dig kops-controller.internal.<cluster>",
+            },
+            Self::ConfigControllerUnreachable => Entry {
+                code: "config.controller-unreachable",
+                class: Class::Transient,
+                why: "a worker gets its configuration and its certificates from kops-controller on the control plane, and none of its servers answers",
+                remedy: "see whether it runs: kubectl -n kube-system get pods -l k8s-app=kops-controller; let port 3988 of the control plane, or of its load balancer, past security groups and ACLs: nc -vz <server> 3988",
+            },
+            Self::ConfigControllerFailing => Entry {
+                code: "config.controller-failing",
+                class: Class::Transient,
+                why: "kops-controller answers and fails: it cannot ask the API server for the node, or cannot read the group's configuration, or something else answers in its place",
+                remedy: "read why: kubectl -n kube-system logs -l k8s-app=kops-controller; with \"failed to build node config\" the instance's tag kops.k8s.io/instancegroup and igconfig/node/<group>/nodeupconfig.yaml in the state store must be there",
+            },
+            Self::ConfigControllerUntrusted => Entry {
+                code: "config.controller-untrusted",
+                class: Class::Denied,
+                why: "what answers in the place of kops-controller does not prove to be it: its certificate is signed by another authority than the user data trusts, or is for another name",
+                remedy: "if the cluster's authority was rotated, this instance was launched from an older launch template: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes; else see who answers: openssl s_client -connect <server>:3988 -servername kops-controller.internal.<cluster>",
+            },
+            Self::ConfigControllerDenied => Entry {
+                code: "config.controller-denied",
+                class: Class::Denied,
+                why: "kops-controller does not take this instance for a node of its cluster: STS must know the signature, the account and partition must be the cluster's, the role one of its node groups', and EC2 must show it the instance",
+                remedy: "read which check failed: kubectl -n kube-system logs -l k8s-app=kops-controller | grep 'verify err'; then mend it: the instance profile of the group, kops update cluster --yes for a role that kops-controller does not list, ec2:DescribeInstances for the control plane's role; throttled calls of its own look the same, and pass",
+            },
+            Self::ConfigControllerRejected => Entry {
+                code: "config.controller-rejected",
+                class: Class::Invalid,
+                why: "kops-controller can do nothing with what it was asked for: most often this instance was launched for another generation of the cluster's authority than it signs with",
+                remedy: "read why: kubectl -n kube-system logs -l k8s-app=kops-controller; replace the instance: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes",
+            },
+            Self::ConfigNodeExists => Entry {
+                code: "config.node-exists",
+                class: Class::Denied,
+                why: "a node of this instance's name is Ready in the cluster, and kops-controller gives nobody else its certificates; this instance does not hold what an earlier boot of it got",
+                remedy: "kubectl get node <instance-id>; is kubelet here not its owner any more, delete it: kubectl delete node <instance-id>, and start the agent: systemctl reset-failed quake-agent && systemctl start quake-agent; else replace the instance",
             },
             Self::NetworkModuleMissing => Entry {
                 code: "network.module-missing",
@@ -993,6 +1059,12 @@ impl Code {
                 class: Class::Denied,
                 why: "a certificate ends while the node runs, and what uses it stops working that day",
                 remedy: "replace the instance: kops rolling-update cluster --instance-group <name> --yes",
+            },
+            Self::CredentialsCertificateUnfit => Entry {
+                code: "credentials.certificate-unfit",
+                class: Class::Invalid,
+                why: "kops-controller sent a certificate that is not what was ordered: of another authority, another key or another subject; a node that used it would be somebody else, and nothing of the answer is kept",
+                remedy: "see what kops-controller signs with: kubectl -n kube-system logs -l k8s-app=kops-controller; if the cluster's authority was rotated, replace the instance: kops rolling-update cluster --instance-group <group> --yes",
             },
             Self::FilesWriteFailed => Entry {
                 code: "files.write-failed",

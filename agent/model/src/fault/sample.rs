@@ -36,6 +36,13 @@ config.object-malformed: s3://state-store/c.example.com/pki/private/ca/keyset.ya
 config.store-denied: s3:GetObject of s3://state-store/c.example.com/cluster.spec answered AccessDenied
 config.store-unreachable: s3:GetObject of s3://state-store/c.example.com/cluster.spec: no answer within 30 s
 config.bucket-missing: the bucket state-store does not exist
+config.controller-unregistered: kops-controller.internal.c.example.com has the address that kops writes before there is one: 203.0.113.123
+config.controller-unreachable: https://kops-controller.internal.c.example.com:3988/bootstrap could not be connected to
+config.controller-failing: https://kops-controller.internal.c.example.com:3988/bootstrap answered 500: internal error
+config.controller-untrusted: https://kops-controller.internal.c.example.com:3988/bootstrap is not believed: the certificate is signed by CN=kubernetes-ca (key 5a0e…), and trusted are CN=kubernetes-ca (key 91c2…)
+config.controller-denied: https://kops-controller.internal.c.example.com:3988/bootstrap answered 403: failed to verify token
+config.controller-rejected: https://kops-controller.internal.c.example.com:3988/bootstrap answered 400: failed to issue "kubelet": request's keypair ID "698…" for kubernetes-ca didn't match server's "702…"
+config.node-exists: https://kops-controller.internal.c.example.com:3988/bootstrap answered 409: node already registered
 network.module-missing: the kernel module br_netfilter was not loaded
 network.sysctl-refused: set the kernel setting net.ipv4.ip_forward to 1: the kernel said no
 network.unreadable: the interfaces cannot be listed
@@ -101,6 +108,7 @@ assets.bundle-damaged: bundle.tar ends in the middle of kubelet
 assets.release-unknown: kops 1.9.0 does not support Kubernetes 1.15.0
 credentials.missing: pki/private/kubelet/ has no key
 credentials.malformed: s3://state-store/c.example.com/pki/issued/ca/keyset.yaml has no certificate that can be read
+credentials.certificate-unfit: the certificate kubelet of kops-controller is of another authority than the user data trusts
 credentials.denied: s3:GetObject of s3://state-store/c.example.com/pki/private/kubelet/keyset.yaml answered AccessDenied
 credentials.not-renewed: a certificate that kops-controller signed ends at 2028-02-20T02:53:20.000Z, and it signs none for a node that is Ready
 files.write-failed: /etc/sysconfig/kubelet is not as just written

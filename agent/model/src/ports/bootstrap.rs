@@ -1,13 +1,14 @@
 //! kops-controller on the control plane, which gives a worker its configuration and signs its certificates.
 
 use super::PortError;
+use crate::redact::Secret;
 use std::future::Future;
 
-/// How kops-controller is reached.
+/// One server of kops-controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootstrapServer {
-    /// Its base URLs, of which any will do.
-    pub urls: Vec<String>,
+    /// Its base URL.
+    pub url: String,
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
     /// The authorities to trust, PEM; no others are.
@@ -16,19 +17,41 @@ pub struct BootstrapServer {
 
 /// kops-controller.
 pub trait Bootstrap {
-    /// Posts a request to `<url>/bootstrap`, with a token that proves which instance asks and is bound to this body; the
-    /// body of the answer.
-    ///
-    /// One attempt at one of the servers. The answer may hold secrets and must not be shown.
+    /// Makes a proof of which instance asks, bound to this body: the value of the header that a request with it carries. It is
+    /// good for some minutes.
     ///
     /// # Errors
     ///
-    /// `Denied` where the server does not take this instance for a node of the cluster (403), `Conflict` where a node of its
-    /// name exists (409), `Malformed` where the request asks for what the server does not sign (400), `Throttled` (429),
-    /// `Unreachable` for every other answer and for none, `Missing` where the name does not resolve.
+    /// `Missing` while the instance has no role, `Denied` where its role gives no credentials, else as the other reads of
+    /// metadata.
+    fn prove_instance(
+        &self,
+        body: &[u8],
+    ) -> impl Future<Output = Result<Secret<String>, PortError>> + Send;
+
+    /// Posts a request to `<url>/bootstrap` with a proof that was made for this body; the body of the answer.
+    ///
+    /// One attempt, at this server. The answer may hold secrets and must not be shown; what a refusal says of its reason is
+    /// evidence.
+    ///
+    /// # Errors
+    ///
+    /// | condition | when |
+    /// |---|---|
+    /// | `Missing` | the name has no address, or the address that stands for it until a control plane has told its own |
+    /// | `Unreachable` | no connection, no answer in time, or an answer that broke off |
+    /// | `Unsafe` | the certificate is none of the authorities', or for another name |
+    /// | `ClockSkew` | the certificate is not valid by the local clock, or a refusal shows that the clock is off |
+    /// | `Denied` | the server does not take this instance for a node of the cluster (403) |
+    /// | `Conflict` | a node of its name is ready (409) |
+    /// | `Malformed` | a certificate is asked for that the server does not sign (400, `key name not enabled`) |
+    /// | `Impossible` | the server cannot do anything with the request (every other 400), or the URL is none |
+    /// | `Throttled` | 429 |
+    /// | `NotReady` | the server failed, or something that is no kops-controller answered (every other status) |
     fn ask_bootstrap(
         &self,
         server: &BootstrapServer,
+        proof: &Secret<String>,
         body: &[u8],
     ) -> impl Future<Output = Result<Vec<u8>, PortError>> + Send;
 }

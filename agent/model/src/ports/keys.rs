@@ -54,4 +54,17 @@ pub trait Keys {
         kind: SignatureKind,
         message: &[u8],
     ) -> impl Future<Output = Result<Vec<u8>, PortError>> + Send;
+
+    /// Whether the owner of a public key, a `SubjectPublicKeyInfo` in DER, signed this message.
+    ///
+    /// # Errors
+    ///
+    /// `Malformed` for what is no public key of the kind, and for a signature that is none of its.
+    fn verify(
+        &self,
+        public: &[u8],
+        kind: SignatureKind,
+        message: &[u8],
+        signature: &[u8],
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
 }

@@ -3,10 +3,12 @@
 
 mod hold;
 mod issue;
+mod judge;
 mod keep;
 
 pub use hold::{Held, path};
 pub use issue::{Authority, Unsigned, unsigned};
+pub use judge::{Claim, claims, is_still_good, is_trusted, unfit};
 pub use keep::{Misfit, ends_at, misfit, renew_at};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! kops-controller, simulated: it gives the configuration of the group, and signs what it may with a test authority.
 //!
-//! It checks no token: there is no service that could say whose it is.
+//! It checks that the proof is for the body and nothing else of it: there is no service that could say whose it is.
 
 use super::SimHost;
 use quake_keys::sign;
@@ -11,7 +11,7 @@ use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
 use quake_plan::dialect::kops::{Provider, read_nodeup_config};
-use quake_plan::kops::bootstrap::{BootstrapResponse, read_public_key, read_request};
+use quake_plan::kops::bootstrap::{BootstrapResponse, read_public_key, read_request, request_hash};
 use quake_plan::kops::{node_name, processor};
 use quake_plan::pki::{Authority, Unsigned, unsigned};
 use std::collections::BTreeMap;
@@ -33,16 +33,36 @@ pub struct Controller {
     pub key: Secret<String>,
     /// Whether it signs the bare name of each certificate: no subject of a node, no usage, no other names.
     pub signs_bare_names: bool,
+    /// The public key that it puts into every certificate in the place of the one it is sent; `None` for an honest one.
+    pub swapped_key: Option<Vec<u8>>,
 }
 
 impl Bootstrap for SimHost {
-    async fn ask_bootstrap(&self, _: &BootstrapServer, body: &[u8]) -> Result<Vec<u8>, PortError> {
+    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
+        let proof = Secret::new(request_hash(body));
+        self.call("prove_instance", |_| Ok(proof)).await
+    }
+
+    async fn ask_bootstrap(
+        &self,
+        server: &BootstrapServer,
+        proof: &Secret<String>,
+        body: &[u8],
+    ) -> Result<Vec<u8>, PortError> {
         let now = quake_model::ports::Clock::now(self);
         self.call("ask_bootstrap", |world| {
             world.count("kops-controller:Bootstrap");
+            world.asked.push(server.url.clone());
+            if world.silent.contains(&server.url) {
+                let summary = format!("{} does not answer", server.url);
+                return Err(PortError::new(Condition::Unreachable, summary));
+            }
             let unreachable =
                 || PortError::new(Condition::Unreachable, "there is no kops-controller");
             let controller = world.controller.as_ref().ok_or_else(unreachable)?;
+            if *proof.expose() != request_hash(body) {
+                return Err(PortError::new(Condition::Denied, "failed to verify token"));
+            }
             let address = world.region.instance.private_ip.clone();
             controller.answer(body, &address, now)
         })
@@ -83,6 +103,7 @@ impl Controller {
             certificate: certificate.to_owned(),
             key,
             signs_bare_names: false,
+            swapped_key: None,
         })
     }
 
@@ -98,7 +119,8 @@ impl Controller {
 
     fn answer(&self, body: &[u8], address: &str, now: Timestamp) -> Result<Vec<u8>, PortError> {
         let bad = |what: String| PortError::new(Condition::Malformed, what);
-        let request = read_request(body).ok_or_else(|| bad("the request cannot be read".into()))?;
+        let request = read_request(body)
+            .ok_or_else(|| PortError::new(Condition::Impossible, "the request cannot be read"))?;
         let mut response = BootstrapResponse::default();
         for (name, key) in &request.keys {
             let order = self
@@ -106,7 +128,8 @@ impl Controller {
                 .ok_or_else(|| bad(format!("key name not enabled: {name}")))?;
             let info = read_public_key(key)
                 .ok_or_else(|| bad(format!("the public key of {name} cannot be read")))?;
-            let certificate = self.certificate(&order, &info, now)?;
+            let info = self.swapped_key.as_ref().unwrap_or(&info);
+            let certificate = self.certificate(&order, info, now)?;
             response.certificates.insert(name.clone(), certificate);
         }
         if request.wants_config {

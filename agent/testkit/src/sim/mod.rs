@@ -20,7 +20,6 @@ use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -74,6 +73,15 @@ pub(crate) struct World {
     pub(crate) calls: BTreeMap<String, u64>,
     pub(crate) looks: BTreeMap<String, u32>,
     pub(crate) script: Script,
+    /// Objects that are being read at this moment.
+    pub(crate) reading: u32,
+    /// How often reading began while nothing was being read.
+    pub(crate) waves: u32,
+    /// Servers of kops-controller that do not answer, by their URLs, and those that were asked.
+    pub(crate) silent: BTreeSet<String>,
+    pub(crate) asked: Vec<String>,
+    /// By how much the clock was set forward.
+    pub(crate) ahead: Duration,
 }
 
 /// Called with the region after each change of it.
@@ -84,8 +92,6 @@ pub struct SimHost {
     world: Mutex<World>,
     started: Instant,
     epoch: Timestamp,
-    /// How far the clock was wound, in milliseconds.
-    wound: AtomicU64,
     on_change: Option<OnChange>,
 }
 
@@ -109,20 +115,18 @@ impl SimHost {
             calls: BTreeMap::new(),
             looks: BTreeMap::new(),
             script: Script::default(),
+            reading: 0,
+            waves: 0,
+            silent: BTreeSet::new(),
+            asked: Vec::new(),
+            ahead: Duration::ZERO,
         };
         Self {
             world: Mutex::new(world),
             started: Instant::now(),
             epoch,
-            wound: AtomicU64::new(0),
             on_change: None,
         }
-    }
-
-    /// Winds the time of day forward; nothing that waits notices.
-    pub fn wind(&self, by: Duration) {
-        let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.wound.fetch_add(by, Ordering::Relaxed);
     }
 
     /// Calls `on_change` after each change of the region, such as to save it.
@@ -194,6 +198,31 @@ impl SimHost {
     /// Lets a kops-controller answer.
     pub fn answer_bootstrap(&self, controller: Controller) {
         self.lock().controller = Some(controller);
+    }
+
+    /// Changes the kops-controller that answers, where there is one.
+    pub fn change_bootstrap(&self, change: impl FnOnce(&mut Controller)) {
+        self.lock().controller.as_mut().map(change);
+    }
+
+    /// Keeps a server of kops-controller from answering.
+    pub fn silence_bootstrap(&self, url: &str) {
+        self.lock().silent.insert(url.to_owned());
+    }
+
+    /// The servers of kops-controller that were asked, in their order.
+    pub fn asked_bootstrap(&self) -> Vec<String> {
+        self.lock().asked.clone()
+    }
+
+    /// In how many waves objects were read: a wave begins when nothing is being read.
+    pub fn waves_of_reads(&self) -> u32 {
+        self.lock().waves
+    }
+
+    /// Lets this much time pass between two boots.
+    pub fn pass(&self, time: Duration) {
+        self.lock().ahead += time;
     }
 
     /// The commands that were run, in their order.
@@ -269,6 +298,8 @@ impl SimHost {
         let mut world = self.lock();
         world.script = script;
         world.calls.clear();
+        world.asked.clear();
+        (world.reading, world.waves) = (0, 0);
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
@@ -349,9 +380,9 @@ impl World {
 
 impl Clock for SimHost {
     fn now(&self) -> Timestamp {
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let wound = self.wound.load(Ordering::Relaxed);
-        Timestamp(self.epoch.0.saturating_add(elapsed).saturating_add(wound))
+        let elapsed = self.started.elapsed() + self.lock().ahead;
+        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(self.epoch.0.saturating_add(elapsed))
     }
 }
 

@@ -25,6 +25,17 @@ impl Keys for SimHost {
         self.call("sign", |_| quake_keys::sign(key, kind, message))
             .await
     }
+
+    async fn verify(
+        &self,
+        public: &[u8],
+        kind: SignatureKind,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), PortError> {
+        let verified = quake_keys::verify(public, kind, message, signature);
+        self.call("verify", |_| verified).await
+    }
 }
 
 impl Provision for SimHost {

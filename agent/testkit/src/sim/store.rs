@@ -12,9 +12,20 @@ use quake_model::spec::AssetSpec;
 use quake_model::step::Place;
 use sha1::Digest as _;
 
+impl SimHost {
+    fn begin_read(&self) {
+        let mut world = self.lock();
+        world.waves += u32::from(world.reading == 0);
+        world.reading += 1;
+    }
+}
+
 impl Objects for SimHost {
     async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
-        self.call("read_object", |world| {
+        self.begin_read();
+        // Whoever reads several at once has begun with all before the first has come.
+        tokio::task::yield_now().await;
+        let read = self.call("read_object", |world| {
             world.count("s3:GetObject");
             let missing = || PortError::new(Condition::Missing, format!("there is no {location}"));
             let bytes = world
@@ -26,8 +37,11 @@ impl Objects for SimHost {
                 location: location.clone(),
                 bytes,
             })
-        })
-        .await
+        });
+        let read = read.await;
+        let mut world = self.lock();
+        world.reading = world.reading.saturating_sub(1);
+        read
     }
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {

@@ -1,0 +1,101 @@
+//! Whether what kops-controller signed may be used: it is of an authority that is trusted, for the key that was made for it, and
+//! names whom it was ordered for.
+
+use super::hold::Held;
+use super::issue::Authority;
+use super::keep::Misfit;
+use crate::storage::certificates;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::SignatureKind;
+use quake_model::time::Timestamp;
+use x509_cert::der::Encode;
+
+/// What a trusted authority is said to have signed. Whether it did is for the host to verify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The authority, PEM.
+    pub authority: String,
+    /// Its public key: a `SubjectPublicKeyInfo`, DER.
+    pub public: Vec<u8>,
+    /// How it signs.
+    pub kind: SignatureKind,
+    /// The bytes that are signed.
+    pub message: Vec<u8>,
+    /// The signature.
+    pub signature: Vec<u8>,
+}
+
+/// Every way in which a certificate may be one of the authorities of `trusted`, PEM: generations of an authority share their
+/// name, so there may be several. Empty where it is none of them, or cannot be read.
+pub fn claims(certificate: &str, trusted: &str) -> Vec<Claim> {
+    let Some(said) = certificates(certificate).into_iter().next() else {
+        return Vec::new();
+    };
+    let (Ok(message), Some(signature)) = (said.tbs_certificate.to_der(), said.signature.as_bytes())
+    else {
+        return Vec::new();
+    };
+    let authorities = blocks(trusted).filter_map(|pem| Authority::read("a bundle", pem).ok());
+    let claims = authorities.filter_map(|authority| {
+        let own = &authority.certificate().tbs_certificate;
+        if own.subject != said.tbs_certificate.issuer {
+            return None;
+        }
+        Some(Claim {
+            public: own.subject_public_key_info.to_der().ok()?,
+            authority: format!("{}\n", authority.pem()),
+            kind: authority.kind,
+            message: message.clone(),
+            signature: signature.to_vec(),
+        })
+    });
+    claims.collect()
+}
+
+/// Whether `authority`, PEM, is one of those in `trusted`.
+pub fn is_trusted(authority: &str, trusted: &str) -> bool {
+    let known = certificates(trusted);
+    let own = certificates(authority).into_iter().next();
+    own.is_some_and(|own| known.contains(&own))
+}
+
+/// Whether what is held can be used for a while yet, although it is to be renewed.
+pub fn is_still_good(held: &Held, now: Timestamp) -> bool {
+    let certificate = certificates(&held.certificate).into_iter().next();
+    certificate.is_some_and(|certificate| {
+        let validity = certificate.tbs_certificate.validity;
+        let begins = validity.not_before.to_unix_duration().as_millis();
+        let ends = validity.not_after.to_unix_duration().as_millis();
+        let now = u128::from(now.0);
+        begins <= now && now < ends
+    })
+}
+
+/// The fault that a certificate of kops-controller is which may not be used; no part of it is shown.
+pub fn unfit(name: &str, misfit: Misfit) -> Fault {
+    let why = match misfit {
+        Misfit::Unreadable => "cannot be read",
+        Misfit::AnotherKey => "is for another key than the one that was made for it",
+        Misfit::AnotherAuthority => "is of another authority than the user data trusts",
+        Misfit::AnotherSubject => "names somebody else than this node",
+        Misfit::AnotherUsage => "is for another use than it was ordered for",
+        Misfit::OtherNames => "is for other names than it was ordered for",
+        Misfit::Old => "is not valid now, or nearly over, by the local clock",
+    };
+    let summary = format!("the certificate {name} of kops-controller {why}");
+    Fault::new(Code::CredentialsCertificateUnfit, summary).seen("order", name)
+}
+
+/// The certificates of a PEM text, each with its lines of dashes.
+fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(BEGIN)?;
+        let stop = rest[start..].find(END)? + start + END.len();
+        let block = &rest[start..stop];
+        rest = &rest[stop..];
+        Some(block)
+    })
+}

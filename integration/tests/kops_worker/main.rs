@@ -1,0 +1,7 @@
+//! A worker of the newer dialect, booted by the binary in a network namespace: beside it a metadata service at its real address,
+//! and a kops-controller that checks what it is sent.
+
+mod certificates;
+mod lab;
+mod refusals;
+mod worker;
