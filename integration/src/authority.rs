@@ -2,8 +2,16 @@
 
 use crate::machine::program;
 use crate::skip::SetUpError;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// An authority, and a folder for what it is asked.
@@ -152,6 +160,57 @@ impl Authority {
         Ok((self.issue(&wanted, &public)?, key))
     }
 
+    /// One that is known by its certificate, PEM, and can only judge.
+    ///
+    /// # Errors
+    ///
+    /// As [`Authority::of`].
+    pub fn known(certificate: &str) -> Result<Self, SetUpError> {
+        let made = Self::of(Path::new(""))?;
+        let file = made.folder.path().join("crt");
+        std::fs::write(&file, certificate).map_err(|error| error.to_string())?;
+        Ok(Self {
+            certificate: file,
+            ..made
+        })
+    }
+
+    /// Whether a strict client believes a server with this certificate to be `name`: by the names and the usage in it alone, and
+    /// never by its subject.
+    ///
+    /// # Errors
+    ///
+    /// Says why not.
+    pub fn accepts_server(&self, certificate: &str, name: &str) -> Result<(), String> {
+        let judge = WebPkiServerVerifier::builder_with_provider(self.roots()?, provider())
+            .build()
+            .map_err(|error| error.to_string())?;
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| error.to_string())?;
+        let judged =
+            judge.verify_server_cert(&read(certificate)?, &[], &name, &[], UnixTime::now());
+        judged.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Whether a strict server believes a client with this certificate.
+    ///
+    /// # Errors
+    ///
+    /// Says why not.
+    pub fn accepts_client(&self, certificate: &str) -> Result<(), String> {
+        let judge = WebPkiClientVerifier::builder_with_provider(self.roots()?, provider())
+            .build()
+            .map_err(|error| error.to_string())?;
+        let judged = judge.verify_client_cert(&read(certificate)?, &[], UnixTime::now());
+        judged.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn roots(&self) -> Result<Arc<RootCertStore>, String> {
+        let mut roots = RootCertStore::empty();
+        let added = roots.add(read(&self.certificate()?)?);
+        added.map_err(|error| error.to_string())?;
+        Ok(Arc::new(roots))
+    }
+
     /// Whether openssl takes this certificate for one of this authority's, for this purpose, such as `sslclient`; what it says
     /// where it does not.
     ///
@@ -162,16 +221,33 @@ impl Authority {
         let files = tempfile::tempdir_in(&self.folder).map_err(|error| error.to_string())?;
         let file = files.path().join("certificate");
         std::fs::write(&file, certificate).map_err(|error| error.to_string())?;
-        let mut arguments = vec![
-            "verify",
-            "-x509_strict",
-            "-CAfile",
-            plain(&self.certificate),
-        ];
+        let mut arguments = vec!["verify", "-CAfile", plain(&self.certificate)];
         arguments.extend(more);
         arguments.push(plain(&file));
         openssl(&arguments).map(drop)
     }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}
+
+/// The first certificate of a PEM text.
+fn read(pem: &str) -> Result<CertificateDer<'static>, String> {
+    CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The public key of a certificate, and of the private key beside it: equal where they are a pair.
+///
+/// # Errors
+///
+/// What openssl says.
+pub fn public_keys(pem: &str) -> Result<(String, String), String> {
+    let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    std::fs::write(file.path(), pem).map_err(|error| error.to_string())?;
+    let path = plain(file.path());
+    let of_certificate = openssl(&["x509", "-in", path, "-noout", "-pubkey"])?;
+    Ok((of_certificate, openssl(&["pkey", "-in", path, "-pubout"])?))
 }
 
 fn plain(path: &Path) -> &str {

@@ -95,7 +95,9 @@ impl Lab {
                 .join("boot/nodes/kube_env.yaml"),
         )?;
         if let Some(servers) = &differs.servers {
-            kube_env = kube_env.replace(&format!("  - https://{NAME}:3988/\n"), servers);
+            let own = format!("  - https://{NAME}:3988/\n");
+            assert!(kube_env.contains(&own), "{kube_env}");
+            kube_env = kube_env.replace(&own, servers);
         }
         let service = metadata(&identity, &kube_env);
         let listener = namespace.listen(METADATA).map_err(wrong)?;

@@ -1,5 +1,10 @@
 //! What a worker makes of kops-controller's answers, of its silence, and of what it signed.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the authorities are files; the engine that is tested reads them through its ports"
+)]
+
 use crate::common::{run, strike};
 use crate::kops::{WRITES, conformance, node};
 use quake_engine::Request;
