@@ -9,13 +9,6 @@ use std::sync::Mutex;
 /// Boots at once: a boot mostly waits for the disk.
 const LANES: usize = 3;
 
-/// Boots that are refused by name, for they want what the agent does not bring about yet. This list may only shrink.
-const NOT_YET: &[(&str, &str)] = &[
-    ("minimal-ipv6", "ipv6-prefix"),
-    ("minimal-ipv6-calico", "ipv6-prefix"),
-    ("minimal-warmpool/nodes", "lifecycle-hook"),
-];
-
 fn plain(path: &Path) -> &str {
     path.to_str().expect("a plain path")
 }
@@ -68,15 +61,6 @@ fn finding(corpus: &Path, boot: &Path) -> Option<String> {
     let root = tempfile::tempdir().expect("a temporary directory");
     let ended = rehearse(corpus, boot, root.path());
     let summary = ended.summary();
-    let case = name.split('/').next().unwrap_or_default();
-    let not_yet = NOT_YET
-        .iter()
-        .find(|(which, _)| *which == case || *which == name);
-    if let Some((_, item)) = not_yet {
-        let is_refused = ended.status == 78 && summary["fault"]["code"] == "config.unsupported";
-        let named = summary["fault"]["summary"].to_string().contains(item);
-        return (!is_refused || !named).then(|| format!("{name}: not refused: {summary}"));
-    }
     let warns = ended.stdout.contains(r#""event":"warning""#);
     if ended.status != 0 || summary["result"] != "ready" || warns {
         return Some(format!("{name}: exit {}: {}", ended.status, ended.text()));

@@ -122,8 +122,8 @@ impl<H: Host> Context<'_, H> {
                 ensure::images::imported(self, step, image, *runtime).await
             }
             Action::Place(place) => ensure::assets::placed(self, step, place).await,
-            Action::MakeDirectory { path, mode } => {
-                ensure::files::directory(self, step, path, *mode).await
+            Action::MakeDirectory { path, mode, owner } => {
+                ensure::files::directory(self, step, path, *mode, *owner).await
             }
             Action::WriteFile(file) => ensure::files::written(self, step, file).await,
             Action::LoadModule { name, .. } => ensure::network::module(self, step, name).await,
@@ -142,8 +142,8 @@ impl<H: Host> Context<'_, H> {
                 ensure::services::held(self, step, unit, begun, None).await
             }
             Action::MakeLink(link) => ensure::system::link(self, step, link).await,
-            Action::InstallPackages { packages } => {
-                ensure::system::packages(self, step, packages).await
+            Action::InstallPackages { sources, packages } => {
+                ensure::packages::installed(self, step, sources, packages).await
             }
             Action::MakeUser(user) => ensure::system::user(self, step, user).await,
             Action::IssueCertificate(order) => {
@@ -153,7 +153,13 @@ impl<H: Host> Context<'_, H> {
                 ensure::certificates::requested(self, step, orders).await
             }
             Action::React(reaction) => ensure::system::reacted(self, step, reaction).await,
+            Action::MountDevice(volume) => ensure::devices::mounted(self, step, volume).await,
+            Action::PullImage { name, runtime } => {
+                ensure::images::pulled(self, step, name, *runtime).await
+            }
+            Action::AssignPrefix => ensure::prefix::assigned(self, step).await,
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
+            Action::CompleteLifecycle(hook) => ensure::lifecycle::completed(self, step, hook).await,
         }
     }
 
@@ -176,6 +182,8 @@ fn is_optional(action: &Action) -> bool {
         Action::LoadModule { need, .. } | Action::SetSysctl { need, .. } => *need == Optional,
         Action::StartUnit(unit) => unit.need == Optional,
         Action::FetchImage(image) | Action::ImportImage { image, .. } => image.need == Optional,
+        // kubelet pulls what is not there.
+        Action::PullImage { .. } => true,
         _ => false,
     }
 }

@@ -33,9 +33,14 @@ pub(crate) enum Attempted {
     UseImage,
     AskController,
     UseKey,
+    PullImage,
+    FetchKeyring,
     InstallPackages,
     MakeUser,
     RunCommand,
+    AssignPrefix,
+    DescribeType,
+    CompleteHook,
 }
 
 /// Turns the error of one attempt into a fault.
@@ -81,8 +86,33 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::ReadCredential => credential(condition),
         Attempted::AskController => controller(condition),
         Attempted::UseKey => Code::CredentialsMalformed,
-        Attempted::InstallPackages => Code::AssetsUnreachable,
-        Attempted::MakeUser | Attempted::RunCommand => Code::FilesWriteFailed,
+        Attempted::PullImage => Code::ServicesPullFailed,
+        Attempted::FetchKeyring => match condition {
+            Condition::Malformed => Code::AssetsKeyringUnusable,
+            _ => Code::AssetsPackagesFailed,
+        },
+        Attempted::InstallPackages => match condition {
+            Condition::Conflict => Code::AssetsPackagesLocked,
+            Condition::Missing => Code::AssetsPackageUnknown,
+            _ => Code::AssetsPackagesFailed,
+        },
+        Attempted::MakeUser => match condition {
+            Condition::Occupied => Code::AssetsUserRefused,
+            _ => Code::AssetsUserFailed,
+        },
+        Attempted::RunCommand => Code::FilesReactionFailed,
+        Attempted::AssignPrefix => match condition {
+            Condition::Denied => Code::NetworkPrefixDenied,
+            _ => Code::NetworkPrefixFailed,
+        },
+        Attempted::DescribeType => match condition {
+            Condition::Denied => Code::ConfigInstanceTypeDenied,
+            _ => Code::ConfigInstanceTypeUnknown,
+        },
+        Attempted::CompleteHook => match condition {
+            Condition::Denied => Code::ReadyHookDenied,
+            _ => Code::ReadyHookFailed,
+        },
         Attempted::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,

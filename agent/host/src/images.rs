@@ -18,6 +18,9 @@ use std::time::Duration;
 /// silent socket after ten.
 const QUESTION_DEADLINE: Duration = Duration::from_secs(20);
 
+/// How long a pull may take. A guess: a gigabyte over a slow link; a pull that is cut short goes on where it was.
+const PULL_DEADLINE: Duration = Duration::from_secs(4 * 60);
+
 /// How long an import may take. A guess: 1 GB to a cold disk, unpacked, takes under a minute.
 const IMPORT_DEADLINE: Duration = Duration::from_secs(5 * 60);
 
@@ -57,6 +60,30 @@ impl RuntimeImages {
         }
     }
 
+    /// Looks whether the runtime has an image of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`quake_model::ports::Images::has_named`].
+    pub async fn has_named(&self, runtime: ImageRuntime, name: &str) -> Result<bool, PortError> {
+        match runtime {
+            ImageRuntime::Docker => Err(not_pulled()),
+            ImageRuntime::Containerd => containerd::has_named(self.address.as_deref(), name).await,
+        }
+    }
+
+    /// Lets the runtime pull an image.
+    ///
+    /// # Errors
+    ///
+    /// As [`quake_model::ports::Images::pull_image`].
+    pub async fn pull(&self, runtime: ImageRuntime, name: &str) -> Result<(), PortError> {
+        match runtime {
+            ImageRuntime::Docker => Err(not_pulled()),
+            ImageRuntime::Containerd => containerd::pull(self.address.as_deref(), name).await,
+        }
+    }
+
     /// Imports an archive's uncompressed tar, which `feed` writes.
     ///
     /// # Errors
@@ -68,6 +95,12 @@ impl RuntimeImages {
             ImageRuntime::Containerd => containerd::import(self.address.as_deref(), feed).await,
         }
     }
+}
+
+/// Nodes that pull images ahead run containerd: warm pools came after docker.
+fn not_pulled() -> PortError {
+    let summary = "images are not pulled ahead into docker";
+    PortError::new(Condition::Impossible, summary)
 }
 
 fn client(name: &'static str, package: &'static str, deadline: Duration) -> Program {

@@ -11,6 +11,8 @@
 //! - `ec2:CreateTags` and `ec2:DeleteTags` know `aws:TagKeys` and, for a volume, `aws:ResourceTag/<key>`.
 //!   `ForAllValues` also holds when a request names no keys, and a `DeleteTags` without keys removes every tag;
 //!   hence `Null`, as the guide advises.
+//! - `ec2:DescribeInstanceTypes` and `autoscaling:DescribeLifecycleHooks` know no resources; `ec2:AssignIpv6Addresses` is
+//!   judged by the network interface.
 //! - `autoscaling:DescribeAutoScalingInstances` knows no resources; `autoscaling:SetInstanceHealth` and
 //!   `autoscaling:CompleteLifecycleAction` are judged by the group and know its tags.
 //! - `s3:ListBucket` is judged by the bucket and knows `s3:prefix`. Who may not list is told 403 and not 404 of
@@ -23,7 +25,7 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::{GRANTS, SIGNAL_GRANTS};
+pub use table::{GRANTS, NEWER_GRANTS, SIGNAL_GRANTS};
 
 /// The tags the agent and its operators may write and remove, as a pattern of IAM.
 pub const OWN_TAGS: &str = "quake.io/*";
@@ -50,6 +52,8 @@ pub enum Reach {
     OwnTags(&'static [&'static str]),
     /// Auto Scaling groups that carry a tag of the cluster.
     Groups,
+    /// Network interfaces. They are the instances', made by the launch, and carry no tag that one could rely on.
+    Interfaces,
     /// Objects at these paths below the cluster's folder in the state store; `*` stands for any characters.
     Objects(&'static [&'static str]),
     /// Names of objects at these paths.
@@ -76,7 +80,11 @@ impl Grant {
     pub fn paths(&self) -> &'static [&'static str] {
         match self.reach {
             Reach::Objects(paths) | Reach::Names(paths) => paths,
-            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => &[],
+            Reach::Everything
+            | Reach::Cluster(_)
+            | Reach::OwnTags(_)
+            | Reach::Groups
+            | Reach::Interfaces => &[],
         }
     }
 }
@@ -89,9 +97,14 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
         .filter(|(_, character)| *character == '/')
         .map(|(at, _)| &key[at + 1..]);
     let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
-    GRANTS.iter().chain(SIGNAL_GRANTS).find(|grant| {
+    let mut grants = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
+    grants.find(|grant| {
         let reached = match grant.reach {
-            Reach::Everything | Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => true,
+            Reach::Everything
+            | Reach::Cluster(_)
+            | Reach::OwnTags(_)
+            | Reach::Groups
+            | Reach::Interfaces => true,
             Reach::Objects(paths) | Reach::Names(paths) => paths
                 .iter()
                 .any(|path| tails.iter().any(|tail| is_like(tail, path))),

@@ -2,7 +2,10 @@
 
 use crate::digest::Digest;
 use crate::facts::Owner;
-use crate::item::{CertificateOrder, Link, Package, Reaction, User};
+use crate::item::{
+    CertificateOrder, LifecycleHook, Link, Package, PackageSource, Reaction, UnitState, User,
+    VolumeMount,
+};
 use crate::phase::Phase;
 use crate::spec::{AssetSpec, ImageRuntime, ImageSpec};
 use serde::{Serialize, Serializer};
@@ -43,6 +46,8 @@ pub enum Action {
         path: String,
         /// Its permission bits.
         mode: u32,
+        /// Who owns it.
+        owner: Owner,
     },
     /// A file has these contents.
     WriteFile(WriteFile),
@@ -68,6 +73,8 @@ pub enum Action {
     MakeFilesystem(VolumeStep),
     /// The filesystem is mounted.
     MountVolume(VolumeStep),
+    /// A device that the operator names carries a filesystem, made where the device is blank, and is mounted.
+    MountDevice(VolumeMount),
     /// The runtime has the images of an archive.
     ImportImage {
         /// The archive.
@@ -77,10 +84,21 @@ pub enum Action {
     },
     /// A unit is as wanted.
     StartUnit(StartUnit),
+    /// The runtime has an image of this name, pulled from its registry.
+    PullImage {
+        /// Its name.
+        name: String,
+        /// The runtime.
+        runtime: ImageRuntime,
+    },
+    /// The primary interface has an IPv6 prefix, for pods.
+    AssignPrefix,
     /// A symbolic link is there.
     MakeLink(Link),
     /// Packages of the distribution are installed, together.
     InstallPackages {
+        /// Where some of them come from; these are there first.
+        sources: Vec<PackageSource>,
         /// The packages.
         packages: Vec<Package>,
     },
@@ -97,6 +115,8 @@ pub enum Action {
     React(Reaction),
     /// A condition is awaited.
     Await(Condition),
+    /// A hook of the instance's Auto Scaling group is told that the node is done, if the instance waits at it.
+    CompleteLifecycle(LifecycleHook),
 }
 
 impl Action {
@@ -115,7 +135,10 @@ impl Action {
             Self::AttachVolume(volume) => format!("attach/{}", volume.slot),
             Self::MakeFilesystem(volume) => format!("filesystem/{}", volume.slot),
             Self::MountVolume(volume) => format!("mount/{}", volume.slot),
+            Self::MountDevice(volume) => format!("volume/{}", volume.path),
             Self::StartUnit(unit) => unit.unit.clone(),
+            Self::PullImage { name, .. } => format!("pulled-image/{name}"),
+            Self::AssignPrefix => "ipv6-prefix".to_owned(),
             Self::MakeLink(link) => link.path.clone(),
             Self::InstallPackages { .. } => "packages".to_owned(),
             Self::MakeUser(user) => format!("user/{}", user.name),
@@ -123,6 +146,7 @@ impl Action {
             Self::RequestCertificates { .. } => "certificates".to_owned(),
             Self::React(reaction) => format!("reaction/{}", reaction.subject()),
             Self::Await(condition) => condition.name(),
+            Self::CompleteLifecycle(hook) => format!("lifecycle-hook/{}", hook.name),
         }
     }
 }
@@ -265,6 +289,8 @@ pub struct VolumeStep {
 pub struct StartUnit {
     /// The unit's name with its suffix.
     pub unit: String,
+    /// Whether it runs. One that is stopped does not start at boot either, and one without a file is so already.
+    pub state: UnitState,
     /// Whether it starts at boot by itself.
     pub enable: bool,
     /// Files that it reads at its start: if one is newer than the unit, it is restarted.

@@ -1,6 +1,9 @@
 //! Decides whether something holds already: what is wanted and what is there in, what to do out.
 
-use quake_model::facts::{ActiveState, EntryKind, FileFacts, MountFacts, UnitFacts};
+use quake_model::facts::{
+    ActiveState, DeviceContents, EntryKind, FileFacts, MountFacts, UnitFacts,
+};
+use quake_model::item::{UnitState, VolumeMount};
 use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
 
 /// What to do about a file.
@@ -46,6 +49,10 @@ pub struct UnitDone {
     pub enabled: bool,
     /// It was started or restarted.
     pub started: bool,
+    /// It was kept from starting at boot.
+    pub disabled: bool,
+    /// It was stopped.
+    pub stopped: bool,
 }
 
 /// What to do about a unit, one thing at a time: it is looked at again afterwards.
@@ -61,6 +68,10 @@ pub enum UnitDecision {
     Start,
     /// It runs with older files than those on disk.
     Restart,
+    /// It starts at boot and should not.
+    Disable,
+    /// It is up and should not be.
+    Stop,
     /// It was started and is down with a bad result.
     Died,
     /// It is on its way up.
@@ -78,6 +89,12 @@ pub fn decide_unit(
 ) -> UnitDecision {
     if found.needs_reload && !done.reloaded {
         return UnitDecision::Reload;
+    }
+    match wanted.state {
+        UnitState::Running => {}
+        UnitState::Stopped => return decide_stopped(found, done),
+        // Others start it, and may bring its file.
+        UnitState::Unmanaged => return UnitDecision::Hold,
     }
     if !found.found {
         return UnitDecision::Unknown;
@@ -98,6 +115,22 @@ pub fn decide_unit(
     }
 }
 
+/// Decides what to do about a unit that is not to run. One without a file cannot.
+fn decide_stopped(found: &UnitFacts, done: UnitDone) -> UnitDecision {
+    if found.found && found.enabled && !done.disabled {
+        return UnitDecision::Disable;
+    }
+    match found.active {
+        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Hold,
+        // It was asked to stop, and something else asked it to start.
+        _ if done.stopped => UnitDecision::Hold,
+        ActiveState::Deactivating => UnitDecision::Wait,
+        ActiveState::Active | ActiveState::Activating | ActiveState::Reloading => {
+            UnitDecision::Stop
+        }
+    }
+}
+
 /// What to do about a volume's mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MountDecision {
@@ -109,21 +142,53 @@ pub enum MountDecision {
     Refuse(String),
 }
 
-/// Decides about a mount by comparing device numbers, never names.
+/// Decides about a volume's mount, as [`decide_mount_point`].
 pub fn decide_mount(
     wanted: &VolumeStep,
     device_number: &str,
     mounts: &[MountFacts],
 ) -> MountDecision {
+    decide_mount_point(&wanted.mount_point, device_number, mounts)
+}
+
+/// Decides about a mount by comparing device numbers, never names.
+pub fn decide_mount_point(
+    target: &str,
+    device_number: &str,
+    mounts: &[MountFacts],
+) -> MountDecision {
     // The last mount on a path is the one that is seen.
-    let there = mounts
-        .iter()
-        .rev()
-        .find(|mount| mount.target == wanted.mount_point);
+    let there = mounts.iter().rev().find(|mount| mount.target == target);
     match there {
         None => MountDecision::Mount,
         Some(mount) if mount.number == device_number => MountDecision::Hold,
         Some(mount) => MountDecision::Refuse(mount.source.clone()),
+    }
+}
+
+/// What to do about a device that the operator names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceDecision {
+    /// It carries the filesystem that is wanted.
+    Mount,
+    /// It is proven blank.
+    Format,
+    /// It holds something else, which is left as it is.
+    Refuse,
+}
+
+/// Decides what to do about a device by what is on it: only one that is proven blank is ever formatted.
+pub fn decide_device(wanted: &VolumeMount, contents: &DeviceContents) -> DeviceDecision {
+    match contents {
+        DeviceContents::Blank => DeviceDecision::Format,
+        DeviceContents::Filesystem { name, .. } if *name == wanted.filesystem => {
+            DeviceDecision::Mount
+        }
+        DeviceContents::Filesystem { .. }
+        | DeviceContents::Signature { .. }
+        | DeviceContents::Ambiguous { .. }
+        | DeviceContents::Damaged { .. }
+        | DeviceContents::Unsigned { .. } => DeviceDecision::Refuse,
     }
 }
 
@@ -211,6 +276,7 @@ mod tests {
     #[test]
     fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
         let wanted = StartUnit {
+            state: UnitState::Running,
             unit: "kubelet.service".into(),
             enable: true,
             inputs: Vec::new(),
@@ -247,6 +313,7 @@ mod tests {
     #[test]
     fn nothing_is_done_twice_about_a_unit() {
         let wanted = StartUnit {
+            state: UnitState::Running,
             unit: "hook.service".into(),
             enable: true,
             inputs: Vec::new(),
@@ -256,6 +323,7 @@ mod tests {
             reloaded: true,
             enabled: true,
             started: true,
+            ..UnitDone::default()
         };
         let stale = UnitFacts {
             needs_reload: true,
@@ -279,6 +347,109 @@ mod tests {
             decide_unit(&wanted, &unit(ActiveState::Failed), 0, done),
             UnitDecision::Died
         );
+    }
+
+    #[test]
+    fn a_unit_that_is_not_to_run_is_kept_from_the_next_boot_and_stopped() {
+        let wanted = StartUnit {
+            state: UnitState::Stopped,
+            unit: "kubelet.service".into(),
+            enable: false,
+            inputs: Vec::new(),
+            need: Need::Required,
+        };
+        let decide = |found: &UnitFacts, done| decide_unit(&wanted, found, u64::MAX, done);
+        let fresh = UnitDone::default();
+        let running = unit(ActiveState::Active);
+        assert_eq!(decide(&running, fresh), UnitDecision::Disable);
+        let disabled = UnitFacts {
+            enabled: false,
+            ..running
+        };
+        assert_eq!(decide(&disabled, fresh), UnitDecision::Stop);
+        let leaving = UnitFacts {
+            active: ActiveState::Deactivating,
+            ..disabled.clone()
+        };
+        assert_eq!(decide(&leaving, fresh), UnitDecision::Wait);
+        for active in [ActiveState::Inactive, ActiveState::Failed] {
+            let down = UnitFacts {
+                active,
+                ..disabled.clone()
+            };
+            assert_eq!(decide(&down, fresh), UnitDecision::Hold, "{active:?}");
+        }
+        let absent = UnitFacts {
+            found: false,
+            enabled: true,
+            ..unit(ActiveState::Inactive)
+        };
+        assert_eq!(decide(&absent, fresh), UnitDecision::Hold);
+    }
+
+    #[test]
+    fn of_a_unit_that_others_run_only_the_file_is_read_again() {
+        let wanted = StartUnit {
+            state: UnitState::Unmanaged,
+            unit: "x.slice".into(),
+            enable: false,
+            inputs: Vec::new(),
+            need: Need::Required,
+        };
+        let stale = UnitFacts {
+            needs_reload: true,
+            ..unit(ActiveState::Active)
+        };
+        let fresh = UnitDone::default();
+        assert_eq!(
+            decide_unit(&wanted, &stale, u64::MAX, fresh),
+            UnitDecision::Reload
+        );
+        let down = unit(ActiveState::Inactive);
+        assert_eq!(decide_unit(&wanted, &down, 0, fresh), UnitDecision::Hold);
+    }
+
+    #[test]
+    fn only_a_blank_device_is_formatted_and_only_the_wanted_filesystem_mounted() {
+        let wanted = VolumeMount {
+            device: "/dev/nvme1n1".into(),
+            path: "/data".into(),
+            filesystem: "xfs".into(),
+            mount_options: Vec::new(),
+            format_options: Vec::new(),
+        };
+        let filesystem = |name: &str| DeviceContents::Filesystem {
+            name: name.into(),
+            uuid: None,
+            label: None,
+            size_bytes: None,
+        };
+        let name = String::from("xfs");
+        for (contents, decision) in [
+            (DeviceContents::Blank, DeviceDecision::Format),
+            (filesystem("xfs"), DeviceDecision::Mount),
+            (filesystem("ext4"), DeviceDecision::Refuse),
+            (
+                DeviceContents::Unsigned { offset: 9 },
+                DeviceDecision::Refuse,
+            ),
+            (
+                DeviceContents::Signature { name: "LVM".into() },
+                DeviceDecision::Refuse,
+            ),
+            (
+                DeviceContents::Ambiguous {
+                    names: vec![name.clone()],
+                },
+                DeviceDecision::Refuse,
+            ),
+            (
+                DeviceContents::Damaged { name, uuid: None },
+                DeviceDecision::Refuse,
+            ),
+        ] {
+            assert_eq!(decide_device(&wanted, &contents), decision, "{contents:?}");
+        }
     }
 
     #[test]

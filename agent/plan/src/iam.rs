@@ -1,7 +1,9 @@
 //! The IAM policy of a role: the rows of the table of actions that concern it, for one cluster and its state
 //! store.
 
-use quake_model::iam::{Caller, GRANTS, Grant, Reach, SIGNAL_GRANTS, Statement, partition_of};
+use quake_model::iam::{
+    Caller, GRANTS, Grant, NEWER_GRANTS, Reach, SIGNAL_GRANTS, Statement, partition_of,
+};
 use quake_model::location::{Location, Scheme};
 use serde::Serialize;
 
@@ -22,6 +24,8 @@ pub struct Request {
     pub partition: Option<String>,
     /// Whether the node also signals its Auto Scaling group.
     pub with_signals: bool,
+    /// Whether the node is of kops 1.32 or newer, and asks what some of its networks and groups make it ask.
+    pub with_newer_kops: bool,
 }
 
 /// Why there is no policy for a request.
@@ -62,9 +66,11 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     check(request)?;
     let scope = Scope::of(request);
     let signals = request.with_signals.then_some(SIGNAL_GRANTS);
+    let newer = request.with_newer_kops.then_some(NEWER_GRANTS);
     let rows = GRANTS
         .iter()
         .chain(signals.unwrap_or_default())
+        .chain(newer.unwrap_or_default())
         .filter(|grant| grant.callers.contains(&request.caller));
     Ok(Policy {
         version: "2012-10-17",
@@ -105,6 +111,11 @@ impl<'a> Scope<'a> {
                     format!("arn:{partition}:ec2:{region}:{}:{kind}/*", self.account)
                 };
                 (kinds.iter().map(arn).collect(), Vec::new())
+            }
+            Reach::Interfaces => {
+                let (partition, region, account) = (self.partition, self.region, self.account);
+                let arn = format!("arn:{partition}:ec2:{region}:{account}:network-interface/*");
+                (vec![arn], Vec::new())
             }
             Reach::Groups => {
                 let (partition, region, account) = (self.partition, self.region, self.account);
@@ -181,6 +192,7 @@ mod tests {
             account: None,
             partition: None,
             with_signals: false,
+            with_newer_kops: false,
         }
     }
 

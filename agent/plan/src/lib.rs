@@ -22,6 +22,7 @@ pub mod lasting;
 pub mod lint;
 pub mod network;
 pub mod owned;
+pub mod packages;
 pub mod pki;
 pub mod ready;
 pub mod release;

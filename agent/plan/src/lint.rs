@@ -47,9 +47,10 @@ pub fn lint(steps: &[Step]) -> Vec<String> {
 fn written(action: &Action) -> Option<(&str, u32)> {
     match action {
         Action::Place(place) => Some((&place.path, place.mode)),
-        Action::MakeDirectory { path, mode } => Some((path, *mode)),
+        Action::MakeDirectory { path, mode, .. } => Some((path, *mode)),
         Action::WriteFile(file) => Some((&file.path, file.mode)),
         Action::MountVolume(volume) => Some((&volume.mount_point, 0)),
+        Action::MountDevice(volume) => Some((&volume.path, 0)),
         Action::MakeLink(link) => Some((&link.path, 0)),
         Action::InstallPackages { .. }
         | Action::MakeUser(_)
@@ -64,7 +65,10 @@ fn written(action: &Action) -> Option<(&str, u32)> {
         | Action::AttachVolume(_)
         | Action::MakeFilesystem(_)
         | Action::StartUnit(_)
-        | Action::Await(_) => None,
+        | Action::PullImage { .. }
+        | Action::AssignPrefix
+        | Action::Await(_)
+        | Action::CompleteLifecycle(_) => None,
     }
 }
 
@@ -152,6 +156,7 @@ mod tests {
                 Action::MakeDirectory {
                     path: "/etc/a".to_owned(),
                     mode: 0o755,
+                    owner: quake_model::facts::Owner::default(),
                 },
             ),
         ];
@@ -188,6 +193,7 @@ mod tests {
         let start = Step::new(
             Phase::Services,
             Action::StartUnit(StartUnit {
+                state: quake_model::item::UnitState::Running,
                 unit: "kubelet.service".to_owned(),
                 enable: false,
                 inputs: vec![unit.to_owned()],

@@ -4,6 +4,7 @@ use crate::files::{self, layout};
 use crate::identity;
 use crate::images;
 use crate::known::Known;
+use quake_model::item::UnitState;
 use quake_model::phase::Phase;
 use quake_model::spec::{Hook, NodeSpec, Role, Runtime};
 use quake_model::step::{Action, Condition, Need, StartUnit, Step};
@@ -60,6 +61,7 @@ fn steps(actions: impl IntoIterator<Item = Action>) -> Vec<Step> {
 
 fn log_rotation() -> Action {
     Action::StartUnit(StartUnit {
+        state: UnitState::Running,
         unit: files::LOG_ROTATION_TIMER.to_owned(),
         enable: true,
         inputs: vec![layout::unit(files::LOG_ROTATION_TIMER)],
@@ -77,6 +79,7 @@ fn runtime(spec: &NodeSpec, known: &Known) -> Vec<Action> {
     let proxy = (!spec.proxy.is_empty()).then(|| layout::PROXY_ENVIRONMENT.to_owned());
     let required = |unit: &str, inputs: Vec<String>| {
         Action::StartUnit(StartUnit {
+            state: UnitState::Running,
             unit: unit.to_owned(),
             enable: true,
             inputs,
@@ -131,6 +134,7 @@ fn kubelet(spec: &NodeSpec) -> Action {
     }
     // Not enabled: at the next boot it must wait for the volumes again, and the agent starts it.
     Action::StartUnit(StartUnit {
+        state: UnitState::Running,
         unit: "kubelet.service".to_owned(),
         enable: false,
         inputs,
@@ -141,6 +145,7 @@ fn kubelet(spec: &NodeSpec) -> Action {
 /// Starts a hook. The operator's unit may fail without the node being any worse, so the boot goes on.
 fn start_hook(hook: &Hook) -> Action {
     Action::StartUnit(StartUnit {
+        state: UnitState::Running,
         unit: hook.unit.clone(),
         enable: true,
         inputs: vec![layout::unit(&hook.unit)],

@@ -203,7 +203,8 @@ async fn kinds_of_files<H: Files>(host: &H) -> Result<(), Broken> {
     )?;
     sound(
         "a directory is made",
-        host.make_directory("/contract/c/d", 0o750).await,
+        host.make_directory("/contract/c/d", 0o750, Owner::default())
+            .await,
     )?;
     let looked = sound(
         "a directory is seen",

@@ -1,7 +1,7 @@
 //! The state of the simulated machine and region, as plain data that can be saved and compared.
 
 use quake_model::digest::Digest;
-use quake_model::facts::{ActiveState, AddressFacts, OsFacts};
+use quake_model::facts::{ActiveState, AddressFacts, EniCapacity, OsFacts};
 use quake_model::facts::{
     Attachment, AttachmentState, DeviceContents, InsideFacts, InstanceFacts, InstanceState,
     InstanceView, LinkFacts, MountFacts, NetworkFacts, RouteFacts, UnitFacts, VolumeFacts,
@@ -42,12 +42,18 @@ pub struct Region {
     /// What the container runtime knows images by.
     #[serde(default)]
     pub images: BTreeSet<Digest>,
+    /// Images that it pulled, by their names.
+    #[serde(default)]
+    pub pulled: BTreeSet<String>,
     /// Packages of the distribution that are installed.
     #[serde(default)]
     pub packages: BTreeSet<String>,
     /// Values of the metadata service below `meta-data/`, beside the instance's facts.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+    /// What instances of a type have for pods; a type that is not here has three interfaces of ten addresses.
+    #[serde(default)]
+    pub types: BTreeMap<String, EniCapacity>,
     /// The operating system.
     pub os: OsFacts,
     /// The Auto Scaling group of the cluster's nodes, where there is one.
@@ -104,8 +110,10 @@ impl Region {
             sysctls: BTreeMap::new(),
             units: BTreeMap::new(),
             images: BTreeSet::new(),
+            pulled: BTreeSet::new(),
             packages: BTreeSet::new(),
             metadata: BTreeMap::new(),
+            types: BTreeMap::new(),
             os: OsFacts {
                 id: "debian".to_owned(),
                 version: "12".to_owned(),

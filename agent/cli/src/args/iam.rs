@@ -62,4 +62,7 @@ pub(crate) struct PolicyArguments {
     /// Add what a node needs that signals its Auto Scaling group (boot --on-fatal, --on-ready)
     #[arg(long)]
     pub(crate) with_signals: bool,
+    /// Add what some nodes of kops 1.32 and newer ask: warm pools, IPv6 alone, pods with addresses of the instance
+    #[arg(long)]
+    pub(crate) with_newer_kops: bool,
 }

@@ -23,6 +23,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         account: arguments.account,
         partition: arguments.partition,
         with_signals: arguments.with_signals,
+        with_newer_kops: arguments.with_newer_kops,
     };
     let policy = match iam::policy(&request) {
         Ok(policy) => policy,
@@ -43,7 +44,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
 #[cfg(test)]
 mod tests {
     use crate::exit;
-    use quake_model::iam::{GRANTS, SIGNAL_GRANTS, action_of};
+    use quake_model::iam::{GRANTS, NEWER_GRANTS, SIGNAL_GRANTS, action_of};
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -92,7 +93,7 @@ mod tests {
             .map(|file| std::fs::read_to_string(file).expect("a readable file"))
             .flat_map(|source| actions_in(&source))
             .collect();
-        let rows = GRANTS.iter().chain(SIGNAL_GRANTS);
+        let rows = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
         let table = rows.flat_map(|grant| grant.actions.iter());
         let table: BTreeSet<String> = table.map(|&action| action.to_owned()).collect();
         assert_eq!(

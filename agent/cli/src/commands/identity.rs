@@ -1,7 +1,7 @@
 //! The instance of a rehearsal, as a file tells it.
 
 use super::running;
-use quake_model::facts::InstanceFacts;
+use quake_model::facts::{EniCapacity, InstanceFacts};
 use quake_testkit::region::{Region, example_instance};
 use serde::Deserialize;
 use std::path::Path;
@@ -27,6 +27,7 @@ pub(super) struct Identity {
     public_ip: Option<String>,
     ipv6: Option<String>,
     target_lifecycle_state: Option<String>,
+    eni_capacity: Option<EniCapacity>,
     #[serde(default)]
     packages: Vec<String>,
 }
@@ -64,6 +65,9 @@ impl Identity {
             if let Some(value) = value {
                 region.metadata.insert(key.to_owned(), value.clone());
             }
+        }
+        if let Some(capacity) = self.eni_capacity {
+            region.types.insert(self.instance_type.clone(), capacity);
         }
         region.packages.extend(self.packages.iter().cloned());
     }

@@ -71,6 +71,13 @@ impl Provision for NodeHost {
         }
     }
 
+    async fn fetch_keyring(&self, url: &str) -> Result<Vec<u8>, PortError> {
+        match self.simulates(Part::Units) {
+            Some(simulated) => simulated.fetch_keyring(url).await,
+            None => SystemPrograms.fetch_keyring(url).await,
+        }
+    }
+
     async fn install_packages(&self, names: &[String]) -> Result<(), PortError> {
         match self.simulates(Part::Units) {
             Some(simulated) => simulated.install_packages(names).await,

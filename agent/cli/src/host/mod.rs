@@ -1,6 +1,7 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
 mod kops;
+mod machine;
 mod mirror;
 mod observer;
 mod ports;

@@ -2,22 +2,17 @@
 
 use super::NodeHost;
 use crate::parts::Part;
-use quake_assets::ListedImage;
-use quake_host::api_server::post_node_event;
 use quake_model::digest::Digest;
 use quake_model::facts::{
-    DeviceContents, DeviceFacts, FileFacts, FileStamp, FilesystemCheck, InsideFacts, InstanceFacts,
-    InstanceView, MountFacts, NetworkFacts, NewFilesystem, OsFacts, Placed, ProbeFacts, UnitFacts,
-    VolumeFacts,
+    EniCapacity, FileFacts, FileStamp, InstanceFacts, InstanceView, NetworkFacts, OsFacts, Owner,
+    Placed, VolumeFacts,
 };
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Disks, Files, Images, InstanceQuery, Kernel,
-    Metadata, Meter, Object, Objects, PortError, Probes, ReportBytes, ReportJob, Signals, UnitJob,
-    Units, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, Files, InstanceQuery, Kernel, Metadata, Meter,
+    Object, Objects, PortError, ReportBytes, VolumeQuery,
 };
-use quake_model::signal::{ApiAccess, HookCompletion, NodeEvent};
-use quake_model::spec::{ArchivedImage, AssetSpec, ImageRuntime, ImageSpec};
+use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
@@ -31,6 +26,8 @@ macro_rules! route {
         }
     };
 }
+
+pub(super) use route;
 
 /// Where CNI configurations are.
 const CNI_DIRECTORY: &str = "/etc/cni/net.d";
@@ -93,6 +90,14 @@ impl Cloud for NodeHost {
     async fn untag_volume(&self, volume: &str, keys: &[String]) -> Result<(), PortError> {
         route!(self, Cloud, ec2.untag_volume(volume, keys))
     }
+
+    async fn assign_prefix(&self, interface: &str) -> Result<(), PortError> {
+        route!(self, Cloud, ec2.assign_prefix(interface))
+    }
+
+    async fn describe_type(&self, name: &str) -> Result<EniCapacity, PortError> {
+        route!(self, Cloud, ec2.describe_type(name))
+    }
 }
 
 impl Objects for NodeHost {
@@ -136,47 +141,6 @@ impl Assets for NodeHost {
 
     async fn place(&self, place: &Place) -> Result<(), PortError> {
         self.assets.place(place).await
-    }
-}
-
-impl Images for NodeHost {
-    async fn list_seeded(&self) -> Result<Vec<ImageSpec>, PortError> {
-        let listed = self.assets.list_images().await?;
-        let seeded = listed.iter().filter(|image| image.seeded);
-        Ok(seeded.map(ListedImage::spec).collect())
-    }
-
-    async fn look_archive(&self, archive: &Digest) -> Result<Vec<ArchivedImage>, PortError> {
-        // A simulated runtime may come with placeholders for archives, in which there is no image.
-        match self.simulates(Part::Units) {
-            Some(simulated) => simulated.look_archive(archive).await,
-            None => self.assets.look_image(archive).await,
-        }
-    }
-
-    async fn has_image(
-        &self,
-        runtime: ImageRuntime,
-        image: &ArchivedImage,
-    ) -> Result<bool, PortError> {
-        match self.simulates(Part::Units) {
-            Some(simulated) => simulated.has_image(runtime, image).await,
-            None => self.images.has_image(runtime, image).await,
-        }
-    }
-
-    async fn import_images(
-        &self,
-        runtime: ImageRuntime,
-        archive: &Digest,
-    ) -> Result<(), PortError> {
-        match self.simulates(Part::Units) {
-            Some(simulated) => simulated.import_images(runtime, archive).await,
-            None => {
-                let feed = self.assets.feed_image(archive).await?;
-                self.images.import(runtime, feed).await
-            }
-        }
     }
 }
 
@@ -224,8 +188,8 @@ impl Files for NodeHost {
         self.files.remove_leftovers(directories).await
     }
 
-    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
-        self.files.make_directory(path, mode).await
+    async fn make_directory(&self, path: &str, mode: u32, owner: Owner) -> Result<(), PortError> {
+        self.files.make_directory(path, mode, owner).await
     }
 
     async fn read_link(&self, path: &str) -> Result<Option<String>, PortError> {
@@ -234,48 +198,6 @@ impl Files for NodeHost {
 
     async fn make_link(&self, path: &str, target: &str) -> Result<(), PortError> {
         self.files.make_link(path, target).await
-    }
-}
-
-impl Disks for NodeHost {
-    async fn list_devices(&self) -> Result<Vec<DeviceFacts>, PortError> {
-        route!(self, Disks, disks.list_devices())
-    }
-
-    async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
-        route!(self, Disks, disks.probe_device(device))
-    }
-
-    async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
-        route!(self, Disks, disks.look_inside(device))
-    }
-
-    async fn make_filesystem(
-        &self,
-        device: &DeviceFacts,
-        wanted: &NewFilesystem,
-    ) -> Result<(), PortError> {
-        route!(self, Disks, disks.make_filesystem(device, wanted))
-    }
-
-    async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
-        route!(self, Disks, disks.check_filesystem(device))
-    }
-
-    async fn grow_filesystem(&self, device: &DeviceFacts) -> Result<(), PortError> {
-        route!(self, Disks, disks.grow_filesystem(device))
-    }
-
-    async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
-        route!(self, Disks, disks.list_mounts())
-    }
-
-    async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.mount_device(device, target))
-    }
-
-    async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.write_marker(device, text))
     }
 }
 
@@ -298,59 +220,6 @@ impl Kernel for NodeHost {
 
     async fn read_network(&self) -> Result<NetworkFacts, PortError> {
         route!(self, Kernel, kernel.read_network())
-    }
-}
-
-impl Units for NodeHost {
-    async fn look_unit(&self, unit: &str) -> Result<UnitFacts, PortError> {
-        route!(self, Units, units.look_unit(unit))
-    }
-
-    async fn reload_units(&self) -> Result<(), PortError> {
-        route!(self, Units, units.reload_units())
-    }
-
-    async fn enable_units(&self, units: &[String]) -> Result<(), PortError> {
-        route!(self, Units, units.enable_units(units))
-    }
-
-    async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
-        route!(self, Units, units.run_jobs(jobs, report));
-    }
-
-    async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
-        route!(self, Units, units.read_journal(unit, lines))
-    }
-}
-
-impl Probes for NodeHost {
-    async fn probe(&self, url: &str) -> ProbeFacts {
-        route!(self, Probes, probes.probe(url))
-    }
-}
-
-impl Signals for NodeHost {
-    async fn find_group(&self, instance: &str) -> Result<Option<String>, PortError> {
-        route!(self, Cloud, autoscaling.find_group(instance))
-    }
-
-    async fn set_unhealthy(&self, instance: &str) -> Result<(), PortError> {
-        route!(self, Cloud, autoscaling.set_unhealthy(instance))
-    }
-
-    async fn complete_hook(&self, completion: &HookCompletion) -> Result<(), PortError> {
-        route!(self, Cloud, autoscaling.complete_hook(completion))
-    }
-
-    async fn post_node_event(
-        &self,
-        access: &ApiAccess,
-        event: &NodeEvent,
-    ) -> Result<(), PortError> {
-        match self.simulates(Part::Probes) {
-            Some(simulated) => simulated.post_node_event(access, event).await,
-            None => post_node_event(access, event).await,
-        }
     }
 }
 

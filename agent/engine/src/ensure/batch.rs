@@ -148,9 +148,11 @@ fn jobs_of<H: Host>(
         let kind = match decision {
             UnitDecision::Start => JobKind::Start,
             UnitDecision::Restart => JobKind::Restart,
+            UnitDecision::Stop => JobKind::Stop,
             UnitDecision::Unknown
             | UnitDecision::Reload
             | UnitDecision::Enable
+            | UnitDecision::Disable
             | UnitDecision::Died
             | UnitDecision::Wait
             | UnitDecision::Hold => {

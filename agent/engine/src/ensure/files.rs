@@ -2,7 +2,7 @@
 
 use crate::context::{Context, PlannedStep};
 use crate::meaning::{Attempted, fault_of};
-use quake_model::facts::{EntryKind, FileFacts};
+use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
@@ -81,9 +81,16 @@ pub(crate) async fn directory<H: Host>(
     step: &Step,
     path: &str,
     mode: u32,
+    owner: Owner,
 ) -> Result<Outcome, Fault> {
+    // One of root's that an operator gave away stays given away.
+    let any_owner = !context.host.sets_owners() || owner == Owner::default();
     match look(context, path).await? {
-        Some(found) if found.kind == EntryKind::Directory && found.mode == mode => {
+        Some(found)
+            if found.kind == EntryKind::Directory
+                && found.mode == mode
+                && (any_owner || found.owner == owner) =>
+        {
             return Ok(Outcome::Held);
         }
         // A link to a directory is an operator's choice of where the data lives.
@@ -97,7 +104,7 @@ pub(crate) async fn directory<H: Host>(
         return Ok(Outcome::WouldChange);
     }
     context.announce(step);
-    let made = context.host.make_directory(path, mode).await;
+    let made = context.host.make_directory(path, mode, owner).await;
     made.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", path))?;
     Ok(Outcome::Changed)
 }

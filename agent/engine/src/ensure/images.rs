@@ -15,6 +15,10 @@ use std::time::Duration;
 /// hold up a node for long.
 const OPTIONAL_FETCH_DEADLINE: Duration = Duration::from_secs(2 * 60);
 
+/// How long the pull of an image may take, all tries together. A guess: a gigabyte over a slow link, and kops gives an instance
+/// ten minutes to warm up.
+const PULL_DEADLINE: Duration = Duration::from_secs(5 * 60);
+
 /// How long the runtime may be silent once its unit is active. A guess: both answer within a second.
 const RUNTIME_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -89,6 +93,59 @@ pub(crate) async fn imported<H: Host>(
                 image.name
             );
             Err(Fault::new(Code::ServicesImageFailed, summary).seen("archive", archive))
+        }
+    }
+}
+
+/// Holds an image in the runtime that it pulls by itself. A pull that fails is tried again for a while; then kubelet will
+/// have to pull it when it is asked for.
+pub(crate) async fn pulled<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    name: &str,
+    runtime: ImageRuntime,
+) -> Result<Outcome, Fault> {
+    let fault = |attempted, error| {
+        let fault = fault_of(attempted, error).seen("image", name);
+        fault.seen("runtime", runtime.name())
+    };
+    let look = async |wait: &Wait| {
+        let look = || async {
+            let found = context.host.has_named(runtime, name).await;
+            found.map_err(|error| fault(Attempted::UseImage, error))
+        };
+        context.retry(wait, look).await
+    };
+    if context.is_planning() {
+        let found = context.host.has_named(runtime, name).await;
+        return Ok(match found {
+            Ok(true) => Outcome::Held,
+            // The runtime may not run yet.
+            Ok(false) | Err(_) => Outcome::WouldChange,
+        });
+    }
+    let wait = context.wait(step.phase, &step.id, RUNTIME_DEADLINE);
+    if look(&wait).await? {
+        return Ok(Outcome::Held);
+    }
+    context.announce(step);
+    let wait = context.wait(step.phase, &step.id, PULL_DEADLINE);
+    let pull = || async {
+        // A pull that is cut short leaves nothing that looks whole, so a stop need not wait for it.
+        tokio::select! {
+            pulled = context.host.pull_image(runtime, name) => {
+                pulled.map_err(|error| fault(Attempted::PullImage, error))
+            }
+            fault = context.stopped() => Err(fault),
+        }
+    };
+    context.retry(&wait, pull).await?;
+    let wait = context.wait(step.phase, &step.id, RUNTIME_DEADLINE);
+    match look(&wait).await? {
+        true => Ok(Outcome::Changed),
+        false => {
+            let summary = format!("{} pulled {name} and does not show it", runtime.name());
+            Err(Fault::new(Code::ServicesPullFailed, summary).seen("image", name))
         }
     }
 }

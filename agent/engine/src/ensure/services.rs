@@ -7,6 +7,7 @@ use crate::meaning::{Attempted, fault_of};
 use crate::retry::Wait;
 use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};
+use quake_model::item::UnitState;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, JobKind, PortError, UnitJob};
 use quake_model::step::{StartUnit, Step};
@@ -93,6 +94,7 @@ pub(crate) async fn held<H: Host>(
     if let Some(end) = job {
         begun.acts(context, step);
         match end.await {
+            Ok(Ok(())) if wanted.state == UnitState::Stopped => begun.done.stopped = true,
             Ok(Ok(())) => begun.done.started = true,
             Ok(Err(error)) => failed = Some(start_fault(context, error, unit).await),
             // The batch ended before the job did; the next look says how the unit stands, if the boot goes on.
@@ -122,6 +124,8 @@ pub(crate) async fn held<H: Host>(
             UnitDecision::Reload => begun.done.reloaded = true,
             UnitDecision::Enable => begun.done.enabled = true,
             UnitDecision::Start | UnitDecision::Restart => begun.done.started = true,
+            UnitDecision::Disable => begun.done.disabled = true,
+            UnitDecision::Stop => begun.done.stopped = true,
         }
         if decision == UnitDecision::Wait {
             let watched = Watched::default();
@@ -147,7 +151,12 @@ async fn act<H: Host>(
         (UnitDecision::Start | UnitDecision::Restart, Some(fault)) => Err(fault),
         (UnitDecision::Start, None) => run_job(context, unit, JobKind::Start).await,
         (UnitDecision::Restart, None) => run_job(context, unit, JobKind::Restart).await,
+        (UnitDecision::Stop, _) => run_job(context, unit, JobKind::Stop).await,
         (UnitDecision::Enable, _) => enabled(context, unit).await,
+        (UnitDecision::Disable, _) => {
+            let disabled = context.host.disable_units(&[unit.to_owned()]).await;
+            disabled.map_err(|error| fault_of(Attempted::UseUnit, error).seen("unit", unit))
+        }
         (UnitDecision::Reload, _) => {
             let reloaded = context.host.reload_units().await;
             reloaded.map_err(|error| fault_of(Attempted::UseUnit, error).seen("unit", unit))
@@ -245,6 +254,8 @@ fn how_it_differs(decision: UnitDecision, found: &UnitFacts) -> String {
         UnitDecision::Unknown => "systemd has no file for it yet".to_owned(),
         UnitDecision::Reload => "its files changed since systemd read them".to_owned(),
         UnitDecision::Enable => "it does not start at boot".to_owned(),
+        UnitDecision::Disable => "it starts at boot, and should not yet".to_owned(),
+        UnitDecision::Stop => format!("it is up ({}), and should not be yet", found.sub_state),
         UnitDecision::Restart => "it runs with older files than those on disk".to_owned(),
         UnitDecision::Start | UnitDecision::Died => {
             let state = format!("{:?}", found.active).to_lowercase();

@@ -1,77 +1,21 @@
-//! Holds packages, users and links, and does what changes of files call for.
+//! Holds users and links, and does what changes of files call for.
 
 use crate::context::Context;
 use crate::ensure::services;
 use crate::meaning::{Attempted, fault_of};
-use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
-use quake_model::item::{Link, Package, Reaction, User};
+use quake_model::item::{Link, Reaction, User};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
-use quake_model::step::{Need, Step};
+use quake_model::step::Step;
 use std::time::Duration;
 
-/// How long packages may take, the lock of another included. A guess: unattended upgrades hold it for minutes.
-const PACKAGES_DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// How long the lists of users may be another's. A guess: who adds a user holds them for a moment.
+const USERS_DEADLINE: Duration = Duration::from_secs(2 * 60);
 
 /// The largest list of users that is read.
 const PASSWD_LIMIT: u64 = 1 << 20;
-
-pub(crate) async fn packages<H: Host>(
-    context: &Context<'_, H>,
-    step: &Step,
-    packages: &[Package],
-) -> Result<Outcome, Fault> {
-    let fault = |error| {
-        fault_of(Attempted::InstallPackages, error).remedied_by(
-        "install them by hand to see what the package manager says (apt-get install, dnf install), and see whether its sources can be reached",
-    )
-    };
-    let look = async || context.host.missing_packages(packages).await.map_err(fault);
-    let missing = look().await?;
-    if missing.is_empty() {
-        return Ok(Outcome::Held);
-    }
-    if context.is_planning() {
-        return Ok(Outcome::WouldChange);
-    }
-    context.announce(step);
-    let wait = context.wait(step.phase, &step.id, PACKAGES_DEADLINE);
-    let install = || async {
-        let installed = context.host.install_packages(&missing).await;
-        installed.map_err(|error| fault(error).seen("packages", missing.join(" ")))
-    };
-    let installed = context.retry(&wait, install).await;
-    let still = look().await?;
-    let is_needed = |name: &String| {
-        packages
-            .iter()
-            .any(|package| package.name == *name && package.need == Need::Required)
-    };
-    match installed {
-        Ok(()) if still.is_empty() => Ok(Outcome::Changed),
-        Err(fault) if still.iter().any(is_needed) => Err(fault),
-        _ if still.iter().any(is_needed) => {
-            let summary = format!(
-                "{} are not there after their installation",
-                still.join(", ")
-            );
-            Err(Fault::new(Code::AssetsUnreachable, summary))
-        }
-        ended => {
-            let summary = format!(
-                "{} are not installed; the node does without",
-                still.join(", ")
-            );
-            let fault = ended
-                .err()
-                .unwrap_or(Fault::new(Code::AssetsUnreachable, summary));
-            context.emitter.emit(Event::Warning { fault });
-            Ok(Outcome::Changed)
-        }
-    }
-}
 
 pub(crate) async fn user<H: Host>(
     context: &Context<'_, H>,
@@ -98,17 +42,17 @@ pub(crate) async fn user<H: Host>(
         None => {}
     }
     context.announce(step);
-    let made = context.host.make_user(user).await;
-    made.map_err(|error| {
-        fault_of(Attempted::MakeUser, error)
-            .seen("user", &user.name)
-            .remedied_by("getent passwd and getent group show who has the name or the number")
-    })?;
+    let wait = context.wait(step.phase, &step.id, USERS_DEADLINE);
+    let make = || async {
+        let made = context.host.make_user(user).await;
+        made.map_err(|error| fault_of(Attempted::MakeUser, error).seen("user", &user.name))
+    };
+    context.retry(&wait, make).await?;
     match look().await? {
         Some(_) => Ok(Outcome::Changed),
         None => {
             let summary = format!("the user {} is not there after it was made", user.name);
-            Err(Fault::new(Code::FilesWriteFailed, summary))
+            Err(Fault::new(Code::AssetsUserFailed, summary).seen("user", &user.name))
         }
     }
 }
@@ -171,11 +115,5 @@ pub(crate) async fn reacted<H: Host>(
 
 async fn run<H: Host>(context: &Context<'_, H>, words: &[String]) -> Result<(), Fault> {
     let ran = context.host.run_command(words).await;
-    ran.map_err(|error| {
-        fault_of(Attempted::RunCommand, error)
-            .seen("command", words.join(" "))
-            .remedied_by(
-                "run the command by hand to see what it says; it is tried again on the next boot",
-            )
-    })
+    ran.map_err(|error| fault_of(Attempted::RunCommand, error).seen("command", words.join(" ")))
 }

@@ -19,23 +19,23 @@ impl<H: Host> Context<'_, H> {
             Phase::Identity | Phase::Config => Vec::new(),
             Phase::Network => {
                 let hosts = self.text("/etc/hosts").await?;
-                let planned = steps::network(&spec, hosts.as_bytes())?;
+                let planned = steps::network(&spec, hosts.as_bytes());
                 self.observe_links().await?;
                 planned
             }
-            Phase::Storage => steps::storage(&spec)?,
+            Phase::Storage => steps::storage(&spec),
             Phase::Assets => {
                 self.observe_images().await;
                 let known = self.know(Knowledge::known)?;
                 let mut planned = quake_plan::assets::plan(&spec, &known);
                 ensure::assets::record(self, &planned).await;
-                planned.extend(steps::assets(&spec)?);
+                planned.extend(steps::assets(&spec));
                 planned
             }
             Phase::Credentials => steps::credentials(&spec),
             Phase::Files => self.plan_kops_files().await?,
-            Phase::Services => steps::services(&spec, &self.know(Knowledge::known)?)?,
-            Phase::Ready => steps::ready(&spec)?,
+            Phase::Services => steps::services(&spec, &self.know(Knowledge::known)?),
+            Phase::Ready => steps::ready(&spec),
         };
         debug_assert_eq!(quake_plan::lint::lint(&planned), Vec::<String>::new());
         Ok(planned)

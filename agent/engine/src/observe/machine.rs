@@ -3,17 +3,25 @@
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
+use quake_model::step::WriteFile;
 use quake_plan::dialect::kops::NodeupConfig;
 use quake_plan::distribution::Distribution;
-use quake_plan::kops::{Lifecycle, LoginUser, Machine};
+use quake_plan::kops::{Lifecycle, LoginUser, Machine, needs_eni_capacity};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long the metadata service may be silent. A guess: it has answered before.
 const METADATA_DEADLINE: Duration = Duration::from_secs(2 * 60);
+
+/// How long EC2 may take to say what a type has. A guess: it is one small question.
+const TYPE_DEADLINE: Duration = Duration::from_secs(5 * 60);
+
+/// Where it is kept what EC2 said of instance types: it never changes, and a reboot must not need EC2.
+const TYPES: &str = "/var/lib/quake-agent/instance-types.json";
 
 /// The largest text read here.
 const TEXT_LIMIT: u64 = 1 << 20;
@@ -37,11 +45,40 @@ impl<H: Host> Context<'_, H> {
                 .iter()
                 .any(|mount| mount.target == "/sys/fs/bpf" && mount.filesystem == "bpf"),
             has_nvidia_gpu: config.nvidia.is_some() && self.is_there("/proc/driver/nvidia").await?,
-            // Asked for by builders of Amazon's pod network alone; without it kubelet's own limit stands.
-            eni_capacity: None,
+            eni_capacity: self.eni_capacity(config).await?,
             interfaces: self.interfaces().await?,
             login_users: login_users(&passwd, distribution),
         })
+    }
+
+    /// What the instance's type has for pods, where their number follows from it and nobody says it: asked once, and kept.
+    async fn eni_capacity(&self, config: &NodeupConfig) -> Result<Option<EniCapacity>, Fault> {
+        if !needs_eni_capacity(config) {
+            return Ok(None);
+        }
+        let instance_type = self.know(Knowledge::instance)?.instance_type;
+        // A note that cannot be read is none.
+        let mut kept: BTreeMap<String, EniCapacity> =
+            serde_json::from_str(&self.text(TYPES).await?).unwrap_or_default();
+        if let Some(capacity) = kept.get(&instance_type) {
+            return Ok(Some(*capacity));
+        }
+        let wait = self.wait(Phase::Config, "config:instance-type", TYPE_DEADLINE);
+        let ask = || async {
+            let told = self.host.describe_type(&instance_type).await;
+            told.map_err(|error| {
+                fault_of(Attempted::DescribeType, error).seen("instance-type", &instance_type)
+            })
+        };
+        let capacity = self.retry(&wait, ask).await?;
+        if !self.is_planning() {
+            kept.insert(instance_type, capacity);
+            let text = serde_json::to_string(&kept).unwrap_or_default();
+            let file = WriteFile::plain(TYPES, 0o644, text);
+            let written = self.host.write_file(&file).await;
+            written.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", TYPES))?;
+        }
+        Ok(Some(capacity))
     }
 
     async fn metadata(&self, key: &str) -> Result<Option<String>, Fault> {

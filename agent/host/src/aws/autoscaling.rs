@@ -5,7 +5,7 @@ use super::failure::{Attempt, is_expired, port_error};
 use aws_sdk_autoscaling::config::http::HttpResponse;
 use aws_sdk_autoscaling::error::{ProvideErrorMetadata, SdkError};
 use quake_model::iam::partition_of;
-use quake_model::ports::PortError;
+use quake_model::ports::{Condition, PortError};
 use quake_model::signal::{HookCompletion, HookResult};
 
 /// Auto Scaling of the region.
@@ -59,6 +59,32 @@ impl AutoScaling {
         match request.should_respect_grace_period(false).send().await {
             Ok(_) => Ok(()),
             Err(error) => Err(self.failed(&attempt, error).await),
+        }
+    }
+
+    /// Looks whether a group has a lifecycle hook of this name.
+    ///
+    /// # Errors
+    ///
+    /// As `Signals::has_hook`.
+    pub async fn has_hook(&self, group: &str, hook: &str) -> Result<bool, PortError> {
+        let action = "autoscaling:DescribeLifecycleHooks";
+        let attempt = self.attempt(action, "*", group).await?;
+        let client = self.aws.autoscaling().await?;
+        self.aws.count(action);
+        // All of the group's, fifty at most: one that is asked for by a name it does not have fails the request.
+        let request = client
+            .describe_lifecycle_hooks()
+            .auto_scaling_group_name(group);
+        match request.send().await {
+            Ok(answer) => {
+                let mut hooks = answer.lifecycle_hooks().iter();
+                Ok(hooks.any(|found| found.lifecycle_hook_name() == Some(hook)))
+            }
+            Err(error) => match self.failed(&attempt, error).await {
+                error if error.condition == Condition::Missing => Ok(false),
+                error => Err(error),
+            },
         }
     }
 

@@ -13,9 +13,9 @@ use aws_sdk_ec2::types::{
     EbsInstanceBlockDeviceSpecification, Filter, InstanceBlockDeviceMappingSpecification,
     Reservation, Tag,
 };
-use quake_model::facts::{InstanceView, VolumeFacts};
+use quake_model::facts::{EniCapacity, InstanceView, VolumeFacts};
 use quake_model::iam::partition_of;
-use quake_model::ports::{Cloud, InstanceQuery, PortError, VolumeQuery};
+use quake_model::ports::{Cloud, Condition, InstanceQuery, PortError, VolumeQuery};
 use std::collections::BTreeMap;
 
 /// How many results a page has: the most that DescribeVolumes gives (EC2 API reference).
@@ -270,6 +270,49 @@ impl Cloud for Ec2 {
             Err(error) => Err(self.failed(&attempt, error).await),
         }
     }
+
+    async fn assign_prefix(&self, interface_id: &str) -> Result<(), PortError> {
+        let action = "ec2:AssignIpv6Addresses";
+        let resources = [("network-interface", interface_id)];
+        let subject = format!("an IPv6 prefix of {interface_id}");
+        let attempt = self.attempt_on(action, &resources, subject).await?;
+        let client = self.aws.ec2().await?;
+        self.aws.count(action);
+        let request = client
+            .assign_ipv6_addresses()
+            .network_interface_id(interface_id);
+        match request.ipv6_prefix_count(1).send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failed(&attempt, error).await),
+        }
+    }
+
+    async fn describe_type(&self, instance_type: &str) -> Result<EniCapacity, PortError> {
+        let action = "ec2:DescribeInstanceTypes";
+        let attempt = self.attempt(action, instance_type.to_owned()).await?;
+        let client = self.aws.ec2().await?;
+        self.aws.count(action);
+        let request = client
+            .describe_instance_types()
+            .instance_types(instance_type.into());
+        let answer = match request.send().await {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.failed(&attempt, error).await),
+        };
+        let found = answer.instance_types().first();
+        let network = found.and_then(|found| found.network_info());
+        let number = |value: Option<i32>| value.and_then(|value| u32::try_from(value).ok());
+        let capacity = network.and_then(|network| {
+            Some(EniCapacity {
+                interfaces: number(network.maximum_network_interfaces())?,
+                addresses_per_interface: number(network.ipv4_addresses_per_interface())?,
+            })
+        });
+        capacity.ok_or_else(|| {
+            let summary = format!("EC2 knows of no network interfaces of {instance_type}");
+            PortError::new(Condition::Missing, summary)
+        })
+    }
 }
 
 fn filter(name: &str, values: &[String]) -> Filter {
@@ -281,3 +324,6 @@ fn filter(name: &str, values: &[String]) -> Filter {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod tests_of_interfaces;

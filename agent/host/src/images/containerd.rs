@@ -1,7 +1,7 @@
 //! containerd's images, by `ctr`. Seen with containerd 1.6: an image is found by the digest of its manifest; what
 //! docker saved gets a manifest by containerd, which names the configuration that the archive is known by.
 
-use super::{IMPORT_DEADLINE, QUESTION_DEADLINE, client, refusal};
+use super::{IMPORT_DEADLINE, PULL_DEADLINE, QUESTION_DEADLINE, client, refusal};
 use crate::linux::{Feed, Program};
 use quake_model::digest::Digest;
 use quake_model::ports::{Condition, PortError};
@@ -85,6 +85,63 @@ pub(super) async fn import(address: Option<&Path>, feed: Feed) -> Result<(), Por
     }
 }
 
+/// Where containerd's CRI finds the mirrors of registries; `ctr` looks there only when it is told to.
+const HOSTS: &str = "/etc/containerd/certs.d";
+
+/// Whether there is an image of this very name. Its record is made once all of its content is there.
+pub(super) async fn has_named(address: Option<&Path>, name: &str) -> Result<bool, PortError> {
+    require_name(name)?;
+    let ctr = Client::new(address, QUESTION_DEADLINE);
+    let found = list(&ctr, &[format!("name==\"{name}\"")]).await?;
+    Ok(!found.is_empty())
+}
+
+pub(super) async fn pull(address: Option<&Path>, name: &str) -> Result<(), PortError> {
+    require_name(name)?;
+    let ctr = Client::new(address, PULL_DEADLINE);
+    let mut command = vec!["images", "pull"];
+    if Path::new(HOSTS).is_dir() {
+        command.extend(["--hosts-dir", HOSTS]);
+    }
+    command.push(name);
+    let output = ctr.ask(&command).await?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let error = refusal("ctr", &format!("pull {name}"), &output);
+    let condition = of_registry(&String::from_utf8_lossy(&output.stderr));
+    Err(PortError {
+        condition: condition.unwrap_or(error.condition),
+        ..error
+    })
+}
+
+/// What a registry's answer means, as `ctr` words it.
+fn of_registry(said: &str) -> Option<Condition> {
+    [
+        ("401 Unauthorized", Condition::Denied),
+        ("403 Forbidden", Condition::Denied),
+        ("insufficient_scope", Condition::Denied),
+        ("429 Too Many Requests", Condition::Throttled),
+        ("not found", Condition::Missing),
+        ("no such host", Condition::Unreachable),
+        ("i/o timeout", Condition::Unreachable),
+    ]
+    .into_iter()
+    .find(|(words, _)| said.contains(words))
+    .map(|(_, condition)| condition)
+}
+
+/// A name comes from the cluster's spec, and becomes part of a filter and of a command line.
+fn require_name(name: &str) -> Result<(), PortError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
+        let summary = format!("{name:?} is no name of an image");
+        return Err(PortError::new(Condition::Malformed, summary));
+    }
+    Ok(())
+}
+
 /// Records of these digests: their targets, or the name that CRI gives by the configuration.
 fn by_digest(image: &ArchivedImage) -> Vec<String> {
     let filters = image.digests.iter();
@@ -165,6 +222,32 @@ mod tests {
         let found = targets(&table).expect("a table");
         assert_eq!(found, [digest.parse().expect("a literal")]);
         assert!(targets("").is_err(), "no table is not an empty one");
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_never_a_word_of_a_command() {
+        for name in ["", "--all", "a b", "a\"b"] {
+            assert!(require_name(name).is_err(), "{name}");
+        }
+        assert_eq!(require_name("registry.k8s.io/pause:3.10"), Ok(()));
+    }
+
+    #[test]
+    fn what_a_registry_answers_is_told_apart() {
+        for (said, wanted) in [
+            (
+                "unexpected status: 401 Unauthorized",
+                Some(Condition::Denied),
+            ),
+            ("registry.k8s.io/x:1: not found", Some(Condition::Missing)),
+            (
+                "dial tcp: lookup r: no such host",
+                Some(Condition::Unreachable),
+            ),
+            ("it is broken", None),
+        ] {
+            assert_eq!(of_registry(said), wanted, "{said}");
+        }
     }
 
     #[test]

@@ -10,9 +10,11 @@ use super::look::look_inside;
 use super::marker::write_marker;
 use super::mounts::{activity_of, list_mounts, mount_device};
 use super::probe::probe;
+use super::volumes::{find_device, format_device, mount_volume};
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem,
 };
+use quake_model::item::VolumeMount;
 use quake_model::ports::{Condition, Disks, PortError};
 use std::path::Path;
 
@@ -78,6 +80,27 @@ impl Disks for LinuxDisks {
     async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
         let (device, target) = (device.clone(), target.to_owned());
         blocking(move || mount_device(&device, &target)).await
+    }
+
+    async fn find_device(&self, path: &str) -> Result<Option<DeviceFacts>, PortError> {
+        let path = path.to_owned();
+        blocking(move || find_device(&path)).await
+    }
+
+    async fn format_device(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> Result<(), PortError> {
+        format_device(device.clone(), volume.clone()).await
+    }
+
+    async fn mount_volume(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> Result<(), PortError> {
+        mount_volume(device.clone(), volume.clone()).await
     }
 
     async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {

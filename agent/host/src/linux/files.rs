@@ -9,13 +9,13 @@ use super::leftovers::{fresh_name, is_abandoned, is_temporary};
 use super::links;
 use super::os_release::parse_os_release;
 use super::tree::{
-    OwnerPolicy, Spot, Tree, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
+    OwnerPolicy, Spot, Tree, Way, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
 };
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fchownat, unlinkat};
-use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts};
+use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts, Owner};
 use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::{Keep, WriteFile};
 use std::fs::{File, Permissions};
@@ -107,10 +107,11 @@ impl Files for NodeFiles {
         .await
     }
 
-    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
+    async fn make_directory(&self, path: &str, mode: u32, owner: Owner) -> Result<(), PortError> {
         let path = path.to_owned();
         self.with_tree(move |tree| {
-            let directory = tree.make_directories(&path)?;
+            let directory = tree.make_directories(&path, Way::for_owner(owner))?;
+            tree.give(&directory, &path, owner)?;
             set_mode(&directory, &path, mode)
         })
         .await
@@ -229,7 +230,7 @@ fn list(tree: &Tree, path: &str) -> Result<Vec<String>, PortError> {
 fn write(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
     let path = &file.path;
     let fail = |error: std::io::Error| os_error(format!("write {path}"), &error);
-    let spot = tree.make_spot(path)?;
+    let spot = tree.make_spot(path, Way::for_owner(file.owner))?;
     if let Some(there) = spot.look().map_err(|errno| fail(errno.into()))? {
         match kind_of(&there) {
             EntryKind::File | EntryKind::Link if file.keep == Keep::IfPresent => return Ok(()),
@@ -334,7 +335,8 @@ fn permit(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
     let path = &file.path;
     let fail = |error: std::io::Error| os_error(format!("set permissions of {path}"), &error);
     let missing = || PortError::new(Condition::Missing, format!("nothing stands at {path}"));
-    let spot = tree.find_spot(path)?.ok_or_else(missing)?;
+    let way = Way::for_owner(file.owner);
+    let spot = tree.find_spot_by(path, way)?.ok_or_else(missing)?;
     let there = spot
         .look()
         .map_err(|errno| fail(errno.into()))?

@@ -1,7 +1,7 @@
 //! Symbolic links of the node.
 
 use super::attempt::os_error;
-use super::tree::{Tree, kind_bits};
+use super::tree::{Tree, Way, kind_bits};
 use nix::errno::Errno;
 use nix::fcntl::{readlinkat, renameat};
 use nix::sys::stat::SFlag;
@@ -25,7 +25,7 @@ pub(super) fn read(tree: &Tree, path: &str) -> Result<Option<String>, PortError>
 /// Puts a link in the place of nothing or of another link: made beside it, and moved over it.
 pub(super) fn make(tree: &Tree, path: &str, target: &str) -> Result<(), PortError> {
     let fail = |errno: Errno| os_error(format!("make the link {path}"), &errno.into());
-    let spot = tree.make_spot(path)?;
+    let spot = tree.make_spot(path, Way::Plain)?;
     let there = spot.look().map_err(fail)?;
     if there.is_some_and(|there| kind_bits(&there) != SFlag::S_IFLNK) {
         let summary = format!("something that is no link stands at {path}");

@@ -28,6 +28,7 @@ mod program;
 mod scratch;
 mod signatures;
 mod tree;
+mod volumes;
 
 pub use disks::LinuxDisks;
 pub use files::NodeFiles;

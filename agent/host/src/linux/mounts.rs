@@ -151,7 +151,7 @@ pub(super) fn mount_device(device: &DeviceFacts, target: &str) -> Result<(), Por
 }
 
 /// What is mounted at a place: the last of the table, which hides those before it.
-fn mounted_at(target: &str) -> Result<Option<MountFacts>, PortError> {
+pub(super) fn mounted_at(target: &str) -> Result<Option<MountFacts>, PortError> {
     let place = std::fs::canonicalize(target)
         .map_err(|error| os_error(format!("look at the mount point {target}"), &error))?;
     let mut mounts = list_mounts()?.into_iter();
@@ -159,7 +159,7 @@ fn mounted_at(target: &str) -> Result<Option<MountFacts>, PortError> {
 }
 
 /// Proves that what was mounted by its path is the device that was meant, and takes it away if it is not.
-fn require_mounted(device: &DeviceFacts, target: &str) -> Result<(), PortError> {
+pub(super) fn require_mounted(device: &DeviceFacts, target: &str) -> Result<(), PortError> {
     let there = mounted_at(target)?.map(|mount| mount.number);
     if there.as_ref() == Some(&device.number) {
         return Ok(());
@@ -192,7 +192,7 @@ fn refuse_damaged(image: &Image, device: &DeviceFacts) -> Result<(), PortError> 
     Err(PortError::new(Condition::Malformed, summary).seen("superblock", seen))
 }
 
-fn condition_of_mount(errno: Errno) -> Condition {
+pub(super) fn condition_of_mount(errno: Errno) -> Condition {
     match errno {
         // EINVAL is how ext4 refuses a superblock or a geometry.
         Errno::EUCLEAN | Errno::EBADMSG | Errno::EINVAL => Condition::Malformed,

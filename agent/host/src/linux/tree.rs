@@ -6,8 +6,9 @@
 
 use super::attempt::os_error;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat, mkdirat};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{Gid, Uid, fchown};
 use quake_model::facts::Owner;
 use quake_model::ports::{Condition, PortError};
 use std::io;
@@ -31,6 +32,26 @@ impl OwnerPolicy {
             Self::Set
         } else {
             Self::Keep
+        }
+    }
+}
+
+/// How a path is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As any program does.
+    Plain,
+    /// From the first folder on that somebody else than root may change, no link is followed: who may change a folder could
+    /// otherwise lead root to another one, and have that given to him.
+    Guarded,
+}
+
+impl Way {
+    /// The way to what this owner is to have.
+    pub(super) fn for_owner(owner: Owner) -> Self {
+        match owner.uid {
+            0 => Self::Plain,
+            _ => Self::Guarded,
         }
     }
 }
@@ -65,10 +86,61 @@ impl Tree {
         openat2(root, path, OpenHow::new().flags(flags).resolve(resolve))
     }
 
+    fn open_by(&self, path: &str, flags: OFlag, way: Way) -> nix::Result<OwnedFd> {
+        match way {
+            Way::Plain => self.open(path, flags),
+            Way::Guarded => self.open_guarded(path, flags),
+        }
+    }
+
+    fn open_guarded(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
+        let folder = OFlag::O_PATH | OFlag::O_DIRECTORY;
+        let mut at = self.open("/", folder)?;
+        let (mut walked, mut is_roots) = (String::new(), true);
+        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return self.open("/", flags);
+        }
+        while let Some(part) = parts.next() {
+            let wanted = if parts.peek().is_some() {
+                folder
+            } else {
+                flags
+            };
+            is_roots = is_roots && is_changed_by_root_alone(&at)?;
+            walked = format!("{walked}/{part}");
+            at = match is_roots {
+                true => self.open(&walked, wanted)?,
+                false => {
+                    let wanted = wanted | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+                    openat(&at, part, wanted, Mode::empty())?
+                }
+            };
+        }
+        Ok(at)
+    }
+
+    /// Gives an open directory to its owner, where owners are set.
+    pub(super) fn give(&self, entry: &OwnedFd, path: &str, owner: Owner) -> Result<(), PortError> {
+        // A directory of root's that an operator gave away stays given away.
+        if self.owners == OwnerPolicy::Keep || owner == Owner::default() {
+            return Ok(());
+        }
+        let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+        fchown(entry, Some(uid), Some(gid))
+            .map_err(|errno| os_error(format!("set the owner of {path}"), &errno.into()))
+    }
+
     /// Opens the directory that contains `path`; `None` when there is no such directory.
     pub(super) fn find_spot(&self, path: &str) -> Result<Option<Spot>, PortError> {
+        self.find_spot_by(path, Way::Plain)
+    }
+
+    /// The same by a way.
+    pub(super) fn find_spot_by(&self, path: &str, way: Way) -> Result<Option<Spot>, PortError> {
         let (parent, name) = split(path)?;
-        match self.open(&parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+        match self.open_by(&parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY, way) {
             Ok(directory) => Ok(Some(Spot { directory, name })),
             Err(Errno::ENOENT | Errno::ENOTDIR) => Ok(None),
             Err(errno) => Err(os_error(format!("open {parent}"), &errno.into())),
@@ -76,23 +148,23 @@ impl Tree {
     }
 
     /// Opens the directory that contains `path`, made with its parents where it is missing.
-    pub(super) fn make_spot(&self, path: &str) -> Result<Spot, PortError> {
+    pub(super) fn make_spot(&self, path: &str, way: Way) -> Result<Spot, PortError> {
         let (parent, name) = split(path)?;
-        let directory = self.make_directories(&parent)?;
+        let directory = self.make_directories(&parent, way)?;
         Ok(Spot { directory, name })
     }
 
     /// Opens a directory, made with its parents (mode 0755) where it is missing.
-    pub(super) fn make_directories(&self, path: &str) -> Result<OwnedFd, PortError> {
+    pub(super) fn make_directories(&self, path: &str, way: Way) -> Result<OwnedFd, PortError> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
-        match self.open(path, flags) {
+        match self.open_by(path, flags, way) {
             Ok(directory) => return Ok(directory),
             Err(Errno::ENOENT) => {}
             Err(errno) => return Err(occupied_or(path, errno)),
         }
         let (parent, name) = split(path)?;
         // As deep as the path; a path of the node has few components.
-        let parent = self.make_directories(&parent)?;
+        let parent = self.make_directories(&parent, way)?;
         match mkdirat(&parent, name.as_str(), Mode::from_bits_truncate(0o755)) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(errno) => {
@@ -103,7 +175,7 @@ impl Tree {
             }
         }
         let made = self
-            .open(path, flags)
+            .open_by(path, flags, way)
             .map_err(|errno| occupied_or(path, errno))?;
         // mkdir takes bits away by the process's umask; what was asked for is what is set.
         set_mode(&made, path, 0o755)?;
@@ -154,6 +226,15 @@ pub(super) fn set_mode(entry: &OwnedFd, path: &str, mode: u32) -> Result<(), Por
         .map_err(|errno| os_error(format!("set mode {mode:04o} of {path}"), &errno.into()))
 }
 
+/// Whether root alone may put something, such as a link, into an open directory. An unprivileged process is its own root.
+fn is_changed_by_root_alone(directory: &OwnedFd) -> nix::Result<bool> {
+    let stat = fstat(directory)?;
+    let mine = nix::unistd::geteuid().as_raw();
+    let by_group = stat.st_mode & 0o020 != 0 && stat.st_gid != 0;
+    let by_others = stat.st_mode & 0o002 != 0;
+    Ok(matches!(stat.st_uid, uid if uid == 0 || uid == mine) && !by_group && !by_others)
+}
+
 /// Adds to a `NoSpace` error how much is free where it happened.
 pub(super) fn no_space_seen(error: PortError, directory: &OwnedFd) -> PortError {
     if error.condition != Condition::NoSpace {
@@ -197,8 +278,10 @@ fn split(path: &str) -> Result<(String, String), PortError> {
 }
 
 fn occupied_or(path: &str, errno: Errno) -> PortError {
-    if errno == Errno::ENOTDIR {
-        let summary = format!("{path} or a part of it is not a directory");
+    if matches!(errno, Errno::ENOTDIR | Errno::ELOOP) {
+        let summary = format!(
+            "{path} or a part of it is not a directory, or is a link that somebody else may change"
+        );
         return PortError::new(Condition::Occupied, summary);
     }
     os_error(format!("open {path}"), &errno.into())

@@ -112,6 +112,13 @@ impl Units for Systemd {
         Ok(())
     }
 
+    async fn disable_units(&self, units: &[String]) -> Result<(), PortError> {
+        let for_this_boot_only = false;
+        let body = (units, for_this_boot_only);
+        let _: Vec<(String, String, String)> = self.bus.manage("DisableUnitFiles", &body).await?;
+        Ok(())
+    }
+
     async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
         let mut open: Open = (0..jobs.len()).collect();
         let Err(error) = self.run(jobs, &mut open, report).await else {
@@ -195,6 +202,7 @@ impl Systemd {
             let method = match job.kind {
                 JobKind::Start => "StartUnit",
                 JobKind::Restart => "RestartUnit",
+                JobKind::Stop => "StopUnit",
             };
             // `replace`: a job that contradicts this one, such as a stop under way, gives way.
             self.bus.manage(method, &(&job.unit, "replace")).await
@@ -208,7 +216,8 @@ impl Systemd {
             "timeout" => Condition::TimedOut,
             _ => Condition::Io,
         };
-        let summary = format!("the job to bring up {} ended as {result}", job.unit);
+        let verb = verb(job.kind);
+        let summary = format!("the job to {verb} {} ended as {result}", job.unit);
         self.with_evidence(PortError::new(condition, summary), &job.unit)
             .await
     }
@@ -218,7 +227,8 @@ impl Systemd {
         for index in std::mem::take(open) {
             let Some(job) = jobs.get(index) else { continue };
             let (unit, seconds) = (&job.unit, JOB_DEADLINE.as_secs());
-            let summary = format!("the job to bring up {unit} still ran after {seconds} s");
+            let verb = verb(job.kind);
+            let summary = format!("the job to {verb} {unit} still ran after {seconds} s");
             let error = PortError::new(Condition::TimedOut, summary);
             report(index, Err(self.with_evidence(error, unit).await));
         }
@@ -253,6 +263,13 @@ impl Systemd {
             _ => None,
         }
         .filter(|text| !text.is_empty())
+    }
+}
+
+fn verb(kind: JobKind) -> &'static str {
+    match kind {
+        JobKind::Start | JobKind::Restart => "bring up",
+        JobKind::Stop => "stop",
     }
 }
 

@@ -10,7 +10,7 @@ mod unit;
 
 pub use host::{EntryKind, FileFacts, FileStamp, OsFacts, Owner, Placed};
 pub use instance::{InstanceFacts, InstanceState, InstanceView};
-pub use network::{AddressFacts, LinkFacts, NetworkFacts, RouteFacts};
+pub use network::{AddressFacts, EniCapacity, LinkFacts, NetworkFacts, RouteFacts};
 pub use start::{SystemdTimes, UnitTimes};
 pub use storage::{
     Attachment, AttachmentState, DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts,

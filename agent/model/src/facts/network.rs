@@ -2,6 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How many addresses the network interfaces of an instance's type have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EniCapacity {
+    /// Its network interfaces.
+    pub interfaces: u32,
+    /// IPv4 addresses of each.
+    pub addresses_per_interface: u32,
+}
+
 /// An address of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressFacts {

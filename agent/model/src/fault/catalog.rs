@@ -99,12 +99,24 @@ pub enum Code {
     ConfigControllerRejected,
     /// `config.node-exists`
     ConfigNodeExists,
+    /// `config.item-conflict`
+    ConfigItemConflict,
+    /// `config.instance-type-denied`
+    ConfigInstanceTypeDenied,
+    /// `config.instance-type-unknown`
+    ConfigInstanceTypeUnknown,
     /// `network.module-missing`
     NetworkModuleMissing,
     /// `network.sysctl-refused`
     NetworkSysctlRefused,
     /// `network.unreadable`
     NetworkUnreadable,
+    /// `network.prefix-denied`
+    NetworkPrefixDenied,
+    /// `network.prefix-failed`
+    NetworkPrefixFailed,
+    /// `network.prefix-pending`
+    NetworkPrefixPending,
     /// `storage.volume-conflict`
     StorageVolumeConflict,
     /// `storage.volume-elsewhere`
@@ -225,6 +237,18 @@ pub enum Code {
     AssetsBundleDamaged,
     /// `assets.release-unknown`
     AssetsReleaseUnknown,
+    /// `assets.packages-locked`
+    AssetsPackagesLocked,
+    /// `assets.packages-failed`
+    AssetsPackagesFailed,
+    /// `assets.package-unknown`
+    AssetsPackageUnknown,
+    /// `assets.keyring-unusable`
+    AssetsKeyringUnusable,
+    /// `assets.user-refused`
+    AssetsUserRefused,
+    /// `assets.user-failed`
+    AssetsUserFailed,
     /// `credentials.missing`
     CredentialsMissing,
     /// `credentials.malformed`
@@ -243,6 +267,10 @@ pub enum Code {
     FilesOccupied,
     /// `files.overwritten`
     FilesOverwritten,
+    /// `files.owner-unknown`
+    FilesOwnerUnknown,
+    /// `files.reaction-failed`
+    FilesReactionFailed,
     /// `services.bus-unreachable`
     ServicesBusUnreachable,
     /// `services.unit-unknown`
@@ -255,10 +283,16 @@ pub enum Code {
     ServicesImageFailed,
     /// `services.image-unusable`
     ServicesImageUnusable,
+    /// `services.pull-failed`
+    ServicesPullFailed,
     /// `ready.cni-missing`
     ReadyCniMissing,
     /// `ready.probe-failing`
     ReadyProbeFailing,
+    /// `ready.hook-denied`
+    ReadyHookDenied,
+    /// `ready.hook-failed`
+    ReadyHookFailed,
     /// `boot.budget-exceeded`
     BootBudgetExceeded,
     /// `boot.sink-failed`
@@ -325,9 +359,15 @@ impl Code {
         Self::ConfigControllerDenied,
         Self::ConfigControllerRejected,
         Self::ConfigNodeExists,
+        Self::ConfigItemConflict,
+        Self::ConfigInstanceTypeDenied,
+        Self::ConfigInstanceTypeUnknown,
         Self::NetworkModuleMissing,
         Self::NetworkSysctlRefused,
         Self::NetworkUnreadable,
+        Self::NetworkPrefixDenied,
+        Self::NetworkPrefixFailed,
+        Self::NetworkPrefixPending,
         Self::StorageVolumeConflict,
         Self::StorageVolumeElsewhere,
         Self::StorageVolumeHeld,
@@ -388,6 +428,12 @@ impl Code {
         Self::AssetsStoreFailed,
         Self::AssetsBundleDamaged,
         Self::AssetsReleaseUnknown,
+        Self::AssetsPackagesLocked,
+        Self::AssetsPackagesFailed,
+        Self::AssetsPackageUnknown,
+        Self::AssetsKeyringUnusable,
+        Self::AssetsUserRefused,
+        Self::AssetsUserFailed,
         Self::CredentialsMissing,
         Self::CredentialsMalformed,
         Self::CredentialsDenied,
@@ -397,14 +443,19 @@ impl Code {
         Self::FilesNoSpace,
         Self::FilesOccupied,
         Self::FilesOverwritten,
+        Self::FilesOwnerUnknown,
+        Self::FilesReactionFailed,
         Self::ServicesBusUnreachable,
         Self::ServicesUnitUnknown,
         Self::ServicesUnitFailed,
         Self::ServicesUnitStarting,
         Self::ServicesImageFailed,
         Self::ServicesImageUnusable,
+        Self::ServicesPullFailed,
         Self::ReadyCniMissing,
         Self::ReadyProbeFailing,
+        Self::ReadyHookDenied,
+        Self::ReadyHookFailed,
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
@@ -658,6 +709,24 @@ impl Code {
                 why: "a node of this instance's name is Ready in the cluster, and kops-controller gives nobody else its certificates; this instance does not hold what an earlier boot of it got",
                 remedy: "kubectl get node <instance-id>; is kubelet here not its owner any more, delete it: kubectl delete node <instance-id>, and start the agent: systemctl reset-failed quake-agent && systemctl start quake-agent; else replace the instance",
             },
+            Self::ConfigItemConflict => Entry {
+                code: "config.item-conflict",
+                class: Class::Invalid,
+                why: "two parts of the configuration want different things in one place, and which of them is meant nobody can tell",
+                remedy: "take one of them out of the cluster's or the group's spec (fileAssets, hooks, volumeMounts), then kops update cluster",
+            },
+            Self::ConfigInstanceTypeDenied => Entry {
+                code: "config.instance-type-denied",
+                class: Class::Denied,
+                why: "pods get addresses of the instance, and how many its type has could not be asked",
+                remedy: "allow ec2:DescribeInstanceTypes on * for the role, or set maxPods in the spec's kubelet section",
+            },
+            Self::ConfigInstanceTypeUnknown => Entry {
+                code: "config.instance-type-unknown",
+                class: Class::Transient,
+                why: "pods get addresses of the instance, and EC2 did not say how many its type has",
+                remedy: "nothing, if it heals; else check the route to EC2, or set maxPods in the spec's kubelet section",
+            },
             Self::NetworkModuleMissing => Entry {
                 code: "network.module-missing",
                 class: Class::Invalid,
@@ -675,6 +744,24 @@ impl Code {
                 class: Class::Denied,
                 why: "the kernel did not let the agent list links, addresses and routes",
                 remedy: "run in the host's network namespace, with AF_NETLINK allowed: systemctl show quake-agent -p PrivateNetwork -p RestrictAddressFamilies",
+            },
+            Self::NetworkPrefixDenied => Entry {
+                code: "network.prefix-denied",
+                class: Class::Denied,
+                why: "pods of a cluster of IPv6 alone get their addresses from a prefix of the instance, and this one may not ask for it",
+                remedy: "allow ec2:AssignIpv6Addresses on the node's network interface for the role",
+            },
+            Self::NetworkPrefixFailed => Entry {
+                code: "network.prefix-failed",
+                class: Class::Transient,
+                why: "pods of a cluster of IPv6 alone get their addresses from a prefix of the instance, and EC2 gave none",
+                remedy: "see that the subnet has an IPv6 range with a free /80: aws ec2 describe-subnets --subnet-ids <subnet>",
+            },
+            Self::NetworkPrefixPending => Entry {
+                code: "network.prefix-pending",
+                class: Class::NotYet,
+                why: "EC2 assigned an IPv6 prefix, and the instance's metadata does not show it yet",
+                remedy: "nothing, as a rule it takes seconds; else: aws ec2 describe-network-interfaces --network-interface-ids <eni>",
             },
             Self::StorageVolumeConflict => Entry {
                 code: "storage.volume-conflict",
@@ -1036,6 +1123,42 @@ impl Code {
                 why: "what a release gives its nodes is known from its source, and not guessed",
                 remedy: "take the assets from a node's user data (--kube-env FILE) or from a list (--list FILE)",
             },
+            Self::AssetsPackagesLocked => Entry {
+                code: "assets.packages-locked",
+                class: Class::NotYet,
+                why: "another program installs packages, and the package manager lets one in at a time",
+                remedy: "wait; or see who holds it: fuser -v /var/lib/dpkg/lock-frontend; systemctl stop unattended-upgrades",
+            },
+            Self::AssetsPackagesFailed => Entry {
+                code: "assets.packages-failed",
+                class: Class::Transient,
+                why: "packages of the distribution that the node needs are not installed",
+                remedy: "install them by hand to see what the package manager says (apt-get install, dnf install), and see whether its sources can be reached",
+            },
+            Self::AssetsPackageUnknown => Entry {
+                code: "assets.package-unknown",
+                class: Class::Invalid,
+                why: "no source of the distribution has a package of this name",
+                remedy: "correct the name in the spec's packages, or add the source it comes from to the image",
+            },
+            Self::AssetsKeyringUnusable => Entry {
+                code: "assets.keyring-unusable",
+                class: Class::Invalid,
+                why: "what a source of packages serves as its signing key is none, and packages of it cannot be trusted",
+                remedy: "open the URL and see what it serves: a proxy's page, as a rule",
+            },
+            Self::AssetsUserRefused => Entry {
+                code: "assets.user-refused",
+                class: Class::Invalid,
+                why: "a system user that the node needs cannot be made: its name or number is another's",
+                remedy: "see who has it: getent passwd <number>; getent group <number>; give that user another number",
+            },
+            Self::AssetsUserFailed => Entry {
+                code: "assets.user-failed",
+                class: Class::Transient,
+                why: "a system user that the node needs was not made",
+                remedy: "make it by hand to see why: useradd --system --uid <number> <name>",
+            },
             Self::CredentialsMissing => Entry {
                 code: "credentials.missing",
                 class: Class::Invalid,
@@ -1090,6 +1213,18 @@ impl Code {
                 why: "somebody changed a file that the agent writes, and a boot writes every file as it is rendered: the change is gone",
                 remedy: "make the change where the node's configuration comes from (the cluster spec, the instance group, the user data), or in a drop-in of your own; quake-agent plan shows such changes before a boot overwrites them",
             },
+            Self::FilesOwnerUnknown => Entry {
+                code: "files.owner-unknown",
+                class: Class::Invalid,
+                why: "a file is to belong to a user or group that this machine does not have",
+                remedy: "see /etc/passwd and /etc/group; the users that the node makes itself are made before",
+            },
+            Self::FilesReactionFailed => Entry {
+                code: "files.reaction-failed",
+                class: Class::Transient,
+                why: "a command that must follow a change of a file did not succeed, so what the file says is not in force",
+                remedy: "run the command by hand to see what it says; it is owed, and tried again on the next boot",
+            },
             Self::ServicesBusUnreachable => Entry {
                 code: "services.bus-unreachable",
                 class: Class::Transient,
@@ -1126,6 +1261,12 @@ impl Code {
                 why: "the archive holds no image that can be imported; kubelet will have to pull it",
                 remedy: "make the archive anew: an OCI image layout or what docker save writes, in a tar, that names its image",
             },
+            Self::ServicesPullFailed => Entry {
+                code: "services.pull-failed",
+                class: Class::Transient,
+                why: "an image that a warm pool has ready was not pulled; kubelet pulls it when a pod needs it, and the pod waits for that",
+                remedy: "pull it by hand to see why: ctr --namespace k8s.io images pull <image>",
+            },
             Self::ReadyCniMissing => Entry {
                 code: "ready.cni-missing",
                 class: Class::NotYet,
@@ -1137,6 +1278,18 @@ impl Code {
                 class: Class::NotYet,
                 why: "a component the node needs does not answer its health check",
                 remedy: "read its log: journalctl -b -u kubelet, tail /var/log/<component>.log, docker ps -a or crictl ps -a",
+            },
+            Self::ReadyHookDenied => Entry {
+                code: "ready.hook-denied",
+                class: Class::Denied,
+                why: "the node is done, and may not tell its Auto Scaling group so; the group gives the instance up when its hook times out",
+                remedy: "allow autoscaling:DescribeLifecycleHooks on * and autoscaling:CompleteLifecycleAction on the group for the role",
+            },
+            Self::ReadyHookFailed => Entry {
+                code: "ready.hook-failed",
+                class: Class::Transient,
+                why: "the node is done, and its Auto Scaling group did not take it in time; the group gives the instance up when its hook times out",
+                remedy: "nothing, if it heals; else check the route to Auto Scaling",
             },
             Self::BootBudgetExceeded => Entry {
                 code: "boot.budget-exceeded",

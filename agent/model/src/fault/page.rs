@@ -3,7 +3,7 @@
 
 use super::sample::sample_of;
 use super::{Class, Code};
-use crate::iam::{GRANTS, Grant};
+use crate::iam::{GRANTS, Grant, NEWER_GRANTS};
 use crate::phase::{PHASES, Phase};
 
 /// How many near codes a page names.
@@ -87,7 +87,8 @@ impl Page {
     pub fn grants(&self) -> Vec<(&'static str, &'static Grant)> {
         let mut found: Vec<(&'static str, &'static Grant)> = Vec::new();
         for action in self.actions {
-            for grant in GRANTS.iter().filter(|grant| grant.actions.contains(action)) {
+            let grants = GRANTS.iter().chain(NEWER_GRANTS);
+            for grant in grants.filter(|grant| grant.actions.contains(action)) {
                 let is_known = |(_, known): &(_, &Grant)| known.why == grant.why;
                 if !found.iter().any(is_known) && concerns(grant, self.phase) {
                     found.push((action, grant));
@@ -118,6 +119,12 @@ fn actions_of(code: Code) -> &'static [&'static str] {
             "ec2:CreateTags",
             "ec2:DeleteTags",
             "ec2:ModifyInstanceAttribute",
+        ],
+        Code::ConfigInstanceTypeDenied => &["ec2:DescribeInstanceTypes"],
+        Code::NetworkPrefixDenied => &["ec2:AssignIpv6Addresses"],
+        Code::ReadyHookDenied => &[
+            "autoscaling:DescribeLifecycleHooks",
+            "autoscaling:CompleteLifecycleAction",
         ],
         Code::ConfigStoreDenied | Code::CredentialsDenied => &["s3:GetObject", "s3:ListBucket"],
         _ => &[],
@@ -179,7 +186,10 @@ mod tests {
     fn what_is_denied_by_iam_names_actions_that_the_policies_have() {
         for code in Code::ALL {
             let page = code.page();
-            let granted = |action: &&str| GRANTS.iter().any(|grant| grant.actions.contains(action));
+            let granted = |action: &&str| {
+                let mut grants = GRANTS.iter().chain(NEWER_GRANTS);
+                grants.any(|grant| grant.actions.contains(action))
+            };
             assert!(page.actions.iter().all(granted), "{code}");
             assert_eq!(page.actions.is_empty(), page.grants().is_empty(), "{code}");
         }

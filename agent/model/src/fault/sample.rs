@@ -43,9 +43,15 @@ config.controller-untrusted: https://kops-controller.internal.c.example.com:3988
 config.controller-denied: https://kops-controller.internal.c.example.com:3988/bootstrap answered 403: failed to verify token
 config.controller-rejected: https://kops-controller.internal.c.example.com:3988/bootstrap answered 400: failed to issue "kubelet": request's keypair ID "698…" for kubernetes-ca didn't match server's "702…"
 config.node-exists: https://kops-controller.internal.c.example.com:3988/bootstrap answered 409: node already registered
+config.item-conflict: /etc/containerd/config.toml is wanted differently by containerd_config and file_assets
+config.instance-type-denied: ec2:DescribeInstanceTypes for m5.large answered 403: UnauthorizedOperation
+config.instance-type-unknown: ec2:DescribeInstanceTypes for m5.large was not answered
 network.module-missing: the kernel module br_netfilter was not loaded
 network.sysctl-refused: set the kernel setting net.ipv4.ip_forward to 1: the kernel said no
 network.unreadable: the interfaces cannot be listed
+network.prefix-denied: ec2:AssignIpv6Addresses for eni-0a1b2c3d answered 403: UnauthorizedOperation
+network.prefix-failed: ec2:AssignIpv6Addresses for eni-0a1b2c3d answered 400: InsufficientCidrBlocks
+network.prefix-pending: the metadata shows no IPv6 prefix of eni-0a1b2c3d yet
 storage.volume-conflict: main/a is claimed by vol-0a1b, vol-0c2d; nothing was attached
 storage.volume-elsewhere: vol-0a1b of main/a is in another zone than its member (eu-west-1b)
 storage.volume-held: vol-0a1b of main/a is attached to i-0f9e8d, which is running
@@ -106,6 +112,12 @@ assets.no-space: the store has no room for kubelet: 112 MB are wanted, 40 MB are
 assets.store-failed: kubelet is not in the store after its fetch
 assets.bundle-damaged: bundle.tar ends in the middle of kubelet
 assets.release-unknown: kops 1.9.0 does not support Kubernetes 1.15.0
+assets.packages-locked: the package manager's lock is held by unattended-upgr (process 812)
+assets.packages-failed: apt-get install --yes iptables ended with exit status: 100
+assets.package-unknown: apt-get install --yes nfs-comon ended with exit status: 100
+assets.keyring-unusable: https://packages.example.com/gpgkey is no armoured OpenPGP key
+assets.user-refused: useradd --uid 10011 kops-controller ended with exit status: 4
+assets.user-failed: groupadd --system --gid 10011 kops-controller ended with exit status: 10
 credentials.missing: pki/private/kubelet/ has no key
 credentials.malformed: s3://state-store/c.example.com/pki/issued/ca/keyset.yaml has no certificate that can be read
 credentials.certificate-unfit: the certificate kubelet of kops-controller is of another authority than the user data trusts
@@ -115,14 +127,19 @@ files.write-failed: /etc/sysconfig/kubelet is not as just written
 files.no-space: write /var/lib/kubelet/kubeconfig: no space is left
 files.occupied: a directory stands at /etc/sysconfig/kubelet
 files.overwritten: /etc/sysconfig/kubelet was changed since the agent wrote it (other contents), and is written again
+files.owner-unknown: /home/admin/.kube/config is to be admin's, and this machine has no admin
+files.reaction-failed: sysctl --system ended with exit status: 255
 services.bus-unreachable: ask systemd for GetUnit: the bus is not there
 services.unit-unknown: systemd has no unit file for docker.service
 services.unit-failed: kubelet.service does not stay up: activating (auto-restart), exit status 255, restarted 5 times
 services.unit-starting: the job to bring up docker.service still ran after 90 s
 services.image-failed: the runtime did not take protokube.tar.gz
 services.image-unusable: protokube.tar.gz is no archive of an image
+services.pull-failed: ctr did not pull registry.k8s.io/kube-proxy:v1.35.0
 ready.cni-missing: /etc/cni/net.d has no configuration
 ready.probe-failing: kubelet is not healthy
+ready.hook-denied: autoscaling:CompleteLifecycleAction for i-0a1b2c3d4e5f at kops-warmpool answered 403: AccessDenied
+ready.hook-failed: autoscaling:DescribeLifecycleHooks for nodes.c.example.com was not answered
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)

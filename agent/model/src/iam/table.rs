@@ -188,3 +188,36 @@ pub const SIGNAL_GRANTS: &[Grant] = &[
         why: "after the boot: tell the group that the instance is unhealthy, or how its launch goes on",
     },
 ];
+
+/// What a node of kops 1.32 or newer calls where its cluster or its group makes it: pods with addresses of IPv6 alone or of
+/// the instance's own, and warm pools. kops gives such nodes these permissions itself.
+pub const NEWER_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakeDescribeTypes",
+        actions: &["ec2:DescribeInstanceTypes"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Everything,
+        why: "config: how many addresses the instance's type has for pods, where the spec does not say how many there may be",
+    },
+    Grant {
+        sid: "QuakeAssignPrefix",
+        actions: &["ec2:AssignIpv6Addresses"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Interfaces,
+        why: "network: the IPv6 prefix of the node's pods",
+    },
+    Grant {
+        sid: "QuakeDescribeHooks",
+        actions: &["autoscaling:DescribeLifecycleHooks"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Everything,
+        why: "ready: whether the group has a warm pool's hook",
+    },
+    Grant {
+        sid: "QuakeCompleteHook",
+        actions: &["autoscaling:CompleteLifecycleAction"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Groups,
+        why: "ready: tell the group that the instance is warm, or done",
+    },
+];

@@ -1,7 +1,7 @@
 //! The instance's metadata and the EC2 API.
 
 use super::PortError;
-use crate::facts::{InstanceFacts, InstanceView, VolumeFacts};
+use crate::facts::{EniCapacity, InstanceFacts, InstanceView, VolumeFacts};
 use std::collections::BTreeMap;
 use std::future::Future;
 
@@ -140,6 +140,28 @@ pub trait Cloud {
         volume_id: &str,
         keys: &[String],
     ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Asks EC2 for an IPv6 prefix of the subnet on a network interface. Success means that it is assigned, not that the
+    /// metadata shows it; whoever asks twice gets two.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when EC2 does not know the interface, `Limit` when it or the subnet has no more to give; else as
+    /// [`Cloud::describe_instances`].
+    fn assign_prefix(
+        &self,
+        interface_id: &str,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// How many addresses instances of a type have for pods.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when EC2 does not know the type; else as [`Cloud::describe_instances`].
+    fn describe_type(
+        &self,
+        instance_type: &str,
+    ) -> impl Future<Output = Result<EniCapacity, PortError>> + Send;
 }
 
 /// Counts requests that left this machine for a cloud service.

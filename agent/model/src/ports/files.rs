@@ -1,7 +1,7 @@
 //! Files of the node.
 
 use super::PortError;
-use crate::facts::{FileFacts, FileStamp, OsFacts};
+use crate::facts::{FileFacts, FileStamp, OsFacts, Owner};
 use crate::step::WriteFile;
 use std::future::Future;
 
@@ -78,7 +78,8 @@ pub trait Files {
         directories: &[String],
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
-    /// Makes a directory and its missing parents.
+    /// Makes a directory with its mode and owner, and its missing parents. Where somebody else than root owns it, no link that
+    /// such a one could have made is followed on the way.
     ///
     /// # Errors
     ///
@@ -87,6 +88,7 @@ pub trait Files {
         &self,
         path: &str,
         mode: u32,
+        owner: Owner,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Where the symbolic link at `path` points; `None` where nothing, or something else, stands.

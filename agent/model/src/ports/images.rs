@@ -1,11 +1,11 @@
-//! Container images: their archives in the store, and the runtime they are imported into.
+//! Container images: their archives in the store, the runtime they are imported into, and images that it pulls.
 
 use super::PortError;
 use crate::digest::Digest;
 use crate::spec::{ArchivedImage, ImageRuntime, ImageSpec};
 use std::future::Future;
 
-/// Container images that came as archives.
+/// Container images that came as archives, and those that are pulled ahead.
 pub trait Images {
     /// Lists the archives that a seed left in the store, by digest; empty where there was none.
     ///
@@ -46,5 +46,28 @@ pub trait Images {
         &self,
         runtime: ImageRuntime,
         archive: &Digest,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Looks whether the runtime has an image of this name, as kubelet would ask for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Images::has_image`].
+    fn has_named(
+        &self,
+        runtime: ImageRuntime,
+        name: &str,
+    ) -> impl Future<Output = Result<bool, PortError>> + Send;
+
+    /// Lets the runtime pull an image from its registry. A pull that is cut short leaves no image that looks whole.
+    ///
+    /// # Errors
+    ///
+    /// `Missing` when the registry has no such image, `Denied` when it does not give it to this node; else as
+    /// [`Images::has_image`].
+    fn pull_image(
+        &self,
+        runtime: ImageRuntime,
+        name: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 }

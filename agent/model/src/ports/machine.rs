@@ -5,6 +5,7 @@ use crate::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NetworkFacts,
     NewFilesystem, ProbeFacts, UnitFacts,
 };
+use crate::item::VolumeMount;
 use std::future::Future;
 
 /// Block devices, filesystems and mounts. No method can wipe a device.
@@ -91,6 +92,40 @@ pub trait Disks {
         target: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
+    /// The block device that a path leads to, through links such as udev's; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disks::list_devices`].
+    fn find_device(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<Option<DeviceFacts>, PortError>> + Send;
+
+    /// Makes the filesystem that a volume asks for, by its own mkfs and options; refuses (`Occupied`) unless, at that
+    /// moment, the device is proven blank.
+    ///
+    /// # Errors
+    ///
+    /// `Impossible` for a filesystem whose mkfs is not known to refuse what is not blank; else as
+    /// [`Disks::make_filesystem`].
+    fn format_device(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Mounts the filesystem of a volume with its options; makes the mount point.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disks::mount_device`].
+    fn mount_volume(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
+
     /// Writes the marker of the filesystem that is mounted from this device: whole or not at all, and flushed.
     ///
     /// # Errors
@@ -164,6 +199,8 @@ pub enum JobKind {
     Start,
     /// Bring it down and up again.
     Restart,
+    /// Bring it down.
+    Stop,
 }
 
 /// Called with a job's place in the batch and its end.
@@ -192,6 +229,14 @@ pub trait Units {
     /// `Unknown` when there is no unit file for one of them, and then any of the others may be enabled or not; else
     /// as [`Units::reload_units`].
     fn enable_units(&self, units: &[String]) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Makes units not start at boot by themselves, all at once; one that does not already, or has no file, is no error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Units::reload_units`].
+    fn disable_units(&self, units: &[String])
+    -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Asks for all jobs at once, in this order, so that systemd orders them by what the units say of each other;
     /// waits for all of them and reports each as it ends, once. A unit that is to wait for another must be asked for

@@ -16,11 +16,18 @@ pub trait Provision {
         packages: &[Package],
     ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
 
+    /// Reads the key that signs a source of packages, over https.
+    ///
+    /// # Errors
+    ///
+    /// `Missing`, `Denied`, `Unreachable`; `Malformed` for what is no OpenPGP key.
+    fn fetch_keyring(&self, url: &str) -> impl Future<Output = Result<Vec<u8>, PortError>> + Send;
+
     /// Installs packages together: one lock, at most one update of the index.
     ///
     /// # Errors
     ///
-    /// `Conflict` while another holds the lock, `Missing` for a name that no source has, `Unreachable` for a source, else
+    /// `Conflict` while another holds the lock (`holder` says who, where it is known), `Missing` for a name that no source has, `Unreachable` for a source, else
     /// `Io`.
     fn install_packages(
         &self,
@@ -31,7 +38,7 @@ pub trait Provision {
     ///
     /// # Errors
     ///
-    /// `Occupied` where the name or the number is another's, else `Io`.
+    /// `Occupied` where the name or the number is another's, `Conflict` while another holds the lists, else `Io`.
     fn make_user(&self, user: &User) -> impl Future<Output = Result<(), PortError>> + Send;
 
     /// Runs a command without a shell, and waits for its end.

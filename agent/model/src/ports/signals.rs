@@ -37,6 +37,17 @@ pub trait Signals {
         completion: &HookCompletion,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
+    /// Looks whether an Auto Scaling group has a lifecycle hook of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Signals::find_group`]; a group that is not there has no hook.
+    fn has_hook(
+        &self,
+        group: &str,
+        hook: &str,
+    ) -> impl Future<Output = Result<bool, PortError>> + Send;
+
     /// Leaves an event at the API server. One of the same name that is there already is no error.
     ///
     /// # Errors

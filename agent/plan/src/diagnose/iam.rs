@@ -234,6 +234,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         account: Some(instance.account_id.clone()),
         partition: None,
         with_signals: false,
+        with_newer_kops: false,
     })
 }
 

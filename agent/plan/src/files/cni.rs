@@ -15,6 +15,7 @@
 
 use super::layout;
 use crate::known::Known;
+use quake_model::facts::Owner;
 use quake_model::spec::{AssetSpec, NetworkMode, NodeSpec, Runtime};
 use quake_model::step::{Action, Place, WriteFile};
 use serde_json::{Value, json};
@@ -49,10 +50,12 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
         Action::MakeDirectory {
             path: layout::CNI_CONFIGURATIONS.to_owned(),
             mode: 0o755,
+            owner: Owner::default(),
         },
         Action::MakeDirectory {
             path: layout::CNI_PLUGINS.to_owned(),
             mode: 0o755,
+            owner: Owner::default(),
         },
     ];
     actions.extend(plugins(spec, known));

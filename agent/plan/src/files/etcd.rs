@@ -5,6 +5,7 @@ use super::layout;
 use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use super::tree::EtcdManifest;
 use crate::known::{Known, MountedSlot};
+use quake_model::facts::Owner;
 use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
 use quake_model::step::{Action, WriteFile};
 
@@ -59,6 +60,7 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known, manifests: &[EtcdManifest]
             actions.push(Action::MakeDirectory {
                 path: data_directory(slot, &shape),
                 mode: 0o700,
+                owner: Owner::default(),
             });
             actions.push(Action::WriteFile(WriteFile::present(
                 &layout::log(&shape.name),

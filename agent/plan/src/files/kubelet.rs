@@ -5,6 +5,7 @@ use super::layout;
 use super::unit_text::UnitText;
 use crate::credentials::{bootstraps, secures_kubelet};
 use crate::known::Known;
+use quake_model::facts::Owner;
 use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
 use quake_model::step::{Action, Place, WriteFile};
 use std::collections::BTreeMap;
@@ -18,10 +19,12 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
         Action::MakeDirectory {
             path: spec.kubelet.manifest_path.trim_end_matches('/').to_owned(),
             mode: 0o755,
+            owner: Owner::default(),
         },
         Action::MakeDirectory {
             path: "/var/lib/kubelet".to_owned(),
             mode: 0o755,
+            owner: Owner::default(),
         },
     ];
     // A machine image may already hold the binaries; then the spec pins none and the image's are used.

@@ -1,5 +1,6 @@
 //! What builders know of the machine beside its identity and its distribution.
 
+pub use quake_model::facts::EniCapacity;
 use std::collections::BTreeMap;
 
 /// Where an instance of a warm pool is in its life.
@@ -19,15 +20,6 @@ impl Lifecycle {
             _ => Self::InService,
         }
     }
-}
-
-/// How many addresses an instance's type can give to pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EniCapacity {
-    /// Its network interfaces.
-    pub interfaces: u32,
-    /// IPv4 addresses of each.
-    pub addresses_per_interface: u32,
 }
 
 /// A user that people log in as.

@@ -21,7 +21,7 @@ mod sample;
 pub mod steps;
 mod toml_text;
 
-pub use base::hosts_text;
+pub use base::{has_block, hosts_text};
 pub use builder::{Builder, Built, build, builders};
 pub use context::{Context, Inputs, node_name, processor};
 pub use kubelet::needs_eni_capacity;

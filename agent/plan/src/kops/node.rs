@@ -1,14 +1,14 @@
 //! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
 
-use super::{Context, Inputs, Machine, Objects, build};
+use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::dialect::kops::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::item::Item;
 use quake_model::spec::NodeSpec;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Everything that was read and observed of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// The first fault of a builder.
+    /// The first fault of a builder; `config.item-conflict` where two of them want different things in one place.
     pub fn spec(
         &self,
         instance: &InstanceFacts,
@@ -46,12 +46,85 @@ impl Node {
             objects: &self.objects,
             members,
         })?;
-        let mut subjects = BTreeSet::new();
-        let items = build(&context)?.into_iter().flat_map(|built| built.items);
-        // What two builders want is wanted once; that they want the same is a law of builders.
-        let items: Vec<Item> = items
-            .filter(|item| subjects.insert(item.subject()))
-            .collect();
+        let items = merged(build(&context)?)?;
         Ok(lower(&self.boot, &self.config, items))
+    }
+}
+
+/// The items of all builders. What two of them want alike is wanted once; what they want differently is what the operator asks
+/// for over what the node needs, such as a file asset at the path of a file of kubelet's, and which is meant nobody can tell.
+/// nodeup ends there, too.
+fn merged(built: Vec<Built>) -> Result<Vec<Item>, Fault> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut places: BTreeMap<String, (usize, &'static str)> = BTreeMap::new();
+    for Built {
+        builder,
+        items: wanted,
+    } in built
+    {
+        for item in wanted {
+            let subject = item.subject().trim_end_matches('/').to_owned();
+            let Some((at, other)) = places.get(&subject) else {
+                places.insert(subject, (items.len(), builder));
+                items.push(item);
+                continue;
+            };
+            if items.get(*at) != Some(&item) {
+                return Err(conflict(&subject, other, builder));
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn conflict(subject: &str, one: &str, other: &str) -> Fault {
+    let who = match one == other {
+        true => format!("twice by {one}"),
+        false => format!("by {one} and {other}"),
+    };
+    let summary = format!("{subject} is wanted differently {who}");
+    Fault::new(Code::ConfigItemConflict, summary)
+        .seen("item", subject)
+        .seen("builders", format!("{one}, {other}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::item::{Directory, File};
+
+    fn built(builder: &'static str, items: Vec<Item>) -> Built {
+        Built { builder, items }
+    }
+
+    fn file(path: &str, text: &str) -> Item {
+        Item::File(File::plain(path, text))
+    }
+
+    #[test]
+    fn what_two_builders_want_alike_is_wanted_once() {
+        let folder = |path: &str| Item::Directory(Directory::plain(path));
+        let found = merged(vec![
+            built("a", vec![file("/etc/x", "1"), folder("/d")]),
+            built("b", vec![file("/etc/x", "1"), folder("/d")]),
+        ]);
+        assert_eq!(found.map(|items| items.len()), Ok(2));
+    }
+
+    #[test]
+    fn two_items_of_one_subject_that_differ_are_refused_and_both_are_named() {
+        for other in [
+            file("/etc/x", "2"),
+            Item::Directory(Directory::plain("/etc/x/")),
+        ] {
+            let fault = merged(vec![
+                built("containerd_config", vec![file("/etc/x", "1")]),
+                built("file_assets", vec![other]),
+            ])
+            .expect_err("they differ");
+            assert_eq!(fault.code, Code::ConfigItemConflict);
+            let wanted = "/etc/x is wanted differently by containerd_config and file_assets";
+            assert_eq!(fault.summary, wanted);
+        }
     }
 }

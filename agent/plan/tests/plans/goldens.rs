@@ -62,7 +62,11 @@ fn render_step(text: &mut String, step: &Step) {
         | Action::MakeUser(_)
         | Action::IssueCertificate(_)
         | Action::RequestCertificates { .. }
-        | Action::React(_) => unreachable!("steps of the newer dialect"),
+        | Action::React(_)
+        | Action::MountDevice(_)
+        | Action::PullImage { .. }
+        | Action::AssignPrefix
+        | Action::CompleteLifecycle(_) => unreachable!("steps of the newer dialect"),
         Action::AttachVolume(_) | Action::MakeFilesystem(_) | Action::MountVolume(_) => {
             "volume".to_owned()
         }

@@ -2,7 +2,7 @@
 
 use super::SimHost;
 use quake_model::facts::{
-    Attachment, AttachmentState, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
+    Attachment, AttachmentState, EniCapacity, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
 };
 use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, VolumeQuery};
 use std::collections::BTreeMap;
@@ -40,7 +40,16 @@ impl Metadata for SimHost {
     async fn read_metadata(&self, key: &str) -> Result<Option<String>, PortError> {
         self.call("read_metadata", |world| {
             world.count("imds:GetMetadata");
-            Ok(world.region.metadata.get(key).cloned())
+            let after = world.prefix_after;
+            if key.ends_with("/ipv6-prefix") && world.region.metadata.contains_key(key) {
+                let arrived = world.has_arrived("ipv6-prefix", after);
+                return Ok(world.region.metadata.get(key).filter(|_| arrived).cloned());
+            }
+            let known = world.region.metadata.get(key).cloned();
+            Ok(known.or_else(|| {
+                let own = interface_key(&world.region.instance.mac, "interface-id");
+                (key == own).then(|| INTERFACE.to_owned())
+            }))
         })
         .await
     }
@@ -196,6 +205,37 @@ impl Cloud for SimHost {
         .await
     }
 
+    async fn assign_prefix(&self, interface_id: &str) -> Result<(), PortError> {
+        self.call("assign_prefix", |world| {
+            world.count("ec2:AssignIpv6Addresses");
+            if interface_id != INTERFACE {
+                let summary = format!("{interface_id} does not exist");
+                return Err(PortError::new(Condition::Missing, summary));
+            }
+            let key = interface_key(&world.region.instance.mac, "ipv6-prefix");
+            let prefixes = world.region.metadata.entry(key).or_default();
+            let next = prefixes.lines().count();
+            if next > 0 {
+                prefixes.push('\n');
+            }
+            prefixes.push_str(&format!("2001:db8:1234:1a00:{next:x}::/80"));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn describe_type(&self, instance_type: &str) -> Result<EniCapacity, PortError> {
+        self.call("describe_type", |world| {
+            world.count("ec2:DescribeInstanceTypes");
+            let known = world.region.types.get(instance_type).copied();
+            Ok(known.unwrap_or(EniCapacity {
+                interfaces: 3,
+                addresses_per_interface: 10,
+            }))
+        })
+        .await
+    }
+
     async fn untag_volume(&self, volume_id: &str, keys: &[String]) -> Result<(), PortError> {
         self.call("untag_volume", |world| {
             world.count("ec2:DeleteTags");
@@ -206,6 +246,14 @@ impl Cloud for SimHost {
         })
         .await
     }
+}
+
+/// The instance's network interface.
+const INTERFACE: &str = "eni-0123456789abcdef0";
+
+/// Where the metadata has something of a network interface.
+fn interface_key(mac: &str, what: &str) -> String {
+    format!("network/interfaces/macs/{mac}/{what}")
 }
 
 /// A volume whose key is locked cannot be attached.

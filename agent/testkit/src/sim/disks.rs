@@ -5,6 +5,7 @@ use super::World;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem, Over,
 };
+use quake_model::item::VolumeMount;
 use quake_model::ports::{Condition, Disks, PortError};
 
 const GIB: u64 = 1 << 30;
@@ -137,6 +138,65 @@ impl Disks for SimHost {
         .await
     }
 
+    async fn find_device(&self, path: &str) -> Result<Option<DeviceFacts>, PortError> {
+        self.call("find_device", |world| {
+            let known = world.devices.contains_key(path);
+            Ok(known.then(|| DeviceFacts {
+                path: path.to_owned(),
+                serial: None,
+                size_bytes: GIB,
+                number: number_of(path),
+            }))
+        })
+        .await
+    }
+
+    async fn format_device(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> Result<(), PortError> {
+        self.call("format_device", |world| {
+            if contents(world, device)? != DeviceContents::Blank {
+                let summary = format!("{} is not blank", device.path);
+                return Err(PortError::new(Condition::Occupied, summary));
+            }
+            let filesystem = DeviceContents::Filesystem {
+                name: volume.filesystem.clone(),
+                uuid: Some("3f0c6d2e-1b7a-4c55-9d53-0c6a1f7be001".to_owned()),
+                label: None,
+                size_bytes: Some(device.size_bytes),
+            };
+            world.devices.insert(device.path.clone(), filesystem);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn mount_volume(
+        &self,
+        device: &DeviceFacts,
+        volume: &VolumeMount,
+    ) -> Result<(), PortError> {
+        self.call("mount_volume", |world| {
+            match contents(world, device)? {
+                DeviceContents::Filesystem { name, .. } if name == volume.filesystem => {}
+                _ => {
+                    let summary = format!("{} carries no {}", device.path, volume.filesystem);
+                    return Err(PortError::new(Condition::Malformed, summary));
+                }
+            }
+            world.region.mounts.push(MountFacts {
+                source: device.path.clone(),
+                target: volume.path.clone(),
+                filesystem: volume.filesystem.clone(),
+                number: device.number.clone(),
+            });
+            Ok(())
+        })
+        .await
+    }
+
     async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
         self.call("write_marker", |world| {
             mount_of(world, device)?;
@@ -165,6 +225,9 @@ fn volume_at(world: &World, device: &DeviceFacts) -> Result<String, PortError> {
 }
 
 fn contents(world: &World, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
+    if let Some(plugged) = world.devices.get(&device.path) {
+        return Ok(plugged.clone());
+    }
     let found = world.region.contents.get(&volume_at(world, device)?);
     Ok(found.cloned().unwrap_or(DeviceContents::Blank))
 }

@@ -97,11 +97,15 @@ impl Files for SimHost {
         self.call("remove_leftovers", |_| Ok(())).await
     }
 
-    async fn make_directory(&self, path: &str, mode: u32) -> Result<(), PortError> {
+    async fn make_directory(&self, path: &str, mode: u32, owner: Owner) -> Result<(), PortError> {
         let now = self.micros();
         self.call("make_directory", |world| {
             make_parents(world, path, now);
-            world.files.insert(path.to_owned(), directory(mode, now));
+            let made = SimFile {
+                owner,
+                ..directory(mode, now)
+            };
+            world.files.insert(path.to_owned(), made);
             Ok(())
         })
         .await

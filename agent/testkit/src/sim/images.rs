@@ -47,6 +47,27 @@ impl Images for SimHost {
         })
         .await
     }
+
+    async fn has_named(&self, runtime: ImageRuntime, name: &str) -> Result<bool, PortError> {
+        self.call("has_named", |world| {
+            answers(&world.region, runtime)?;
+            Ok(world.region.pulled.contains(name))
+        })
+        .await
+    }
+
+    async fn pull_image(&self, runtime: ImageRuntime, name: &str) -> Result<(), PortError> {
+        self.call("pull_image", |world| {
+            answers(&world.region, runtime)?;
+            if world.unknown_images.contains(name) {
+                let summary = format!("no registry has {name}");
+                return Err(PortError::new(Condition::Missing, summary));
+            }
+            world.region.pulled.insert(name.to_owned());
+            Ok(())
+        })
+        .await
+    }
 }
 
 /// A runtime answers once its unit is up.

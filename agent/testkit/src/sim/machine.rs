@@ -93,6 +93,18 @@ impl Units for SimHost {
         .await
     }
 
+    async fn disable_units(&self, units: &[String]) -> Result<(), PortError> {
+        self.call("disable_units", |world| {
+            for unit in units {
+                if let Some(unit) = world.region.units.get_mut(unit) {
+                    unit.enabled = false;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
     async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
         if let Err(error) = self.call("run_jobs", |_| Ok(())).await {
             (0..jobs.len()).for_each(|index| report(index, Err(error.clone())));
@@ -103,11 +115,15 @@ impl Units for SimHost {
             let operation = match job.kind {
                 JobKind::Start => "start_unit",
                 JobKind::Restart => "restart_unit",
+                JobKind::Stop => "stop_unit",
             };
             let now = self.micros();
             let ended = self.call(operation, |world| {
                 world.region.unit(&job.unit).restarts = 0;
-                bring_up(world, &job.unit, now);
+                match job.kind {
+                    JobKind::Start | JobKind::Restart => bring_up(world, &job.unit, now),
+                    JobKind::Stop => bring_down(world, &job.unit),
+                }
                 Ok(())
             });
             report(index, ended.await);
@@ -142,6 +158,16 @@ fn bring_up(world: &mut World, unit: &str, now: u64) {
     facts.active_since_us = 0;
     "exit-code".clone_into(&mut facts.result);
     facts.main_ended = Some("exit status 255".to_owned());
+}
+
+/// Stops a unit, which ends as it is told to.
+fn bring_down(world: &mut World, unit: &str) {
+    let facts = world.region.unit(unit);
+    facts.active = ActiveState::Inactive;
+    "dead".clone_into(&mut facts.sub_state);
+    "success".clone_into(&mut facts.result);
+    facts.active_since_us = 0;
+    facts.main_ended = None;
 }
 
 /// What systemd does about a unit that ended.

@@ -16,6 +16,7 @@ pub use script::{Script, ScriptedFault, When};
 
 use crate::region::Region;
 use quake_model::digest::Digest;
+use quake_model::facts::DeviceContents;
 use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
@@ -60,6 +61,14 @@ pub(crate) struct World {
     /// Archives of images that a seed left.
     pub(crate) seeded: Vec<ImageSpec>,
     pub(crate) missing_modules: BTreeSet<String>,
+    /// Looks at a prefix that was assigned before the metadata shows it.
+    pub(crate) prefix_after: u32,
+    /// Images that no registry has.
+    pub(crate) unknown_images: BTreeSet<String>,
+    /// Keys of package sources, by URL.
+    pub(crate) keyrings: BTreeMap<String, Vec<u8>>,
+    /// Block devices beside those of volumes, and what is on each.
+    pub(crate) devices: BTreeMap<String, DeviceContents>,
     /// kops-controller; `None` where there is none.
     pub(crate) controller: Option<Controller>,
     /// Commands that were run, in their order.
@@ -107,6 +116,10 @@ impl SimHost {
             store: BTreeMap::new(),
             seeded: Vec::new(),
             missing_modules: BTreeSet::new(),
+            prefix_after: 0,
+            unknown_images: BTreeSet::new(),
+            keyrings: BTreeMap::new(),
+            devices: BTreeMap::new(),
             controller: None,
             commands: Vec::new(),
             failing_starts: BTreeMap::new(),
@@ -228,6 +241,31 @@ impl SimHost {
     /// The commands that were run, in their order.
     pub fn commands(&self) -> Vec<Vec<String>> {
         self.lock().commands.clone()
+    }
+
+    /// Makes the metadata show a prefix only after so many looks.
+    pub fn late_prefix(&self, after: u32) {
+        self.lock().prefix_after = after;
+    }
+
+    /// Makes every registry lack an image.
+    pub fn lack_image(&self, name: &str) {
+        self.lock().unknown_images.insert(name.to_owned());
+    }
+
+    /// Serves the key of a package source.
+    pub fn serve_keyring(&self, url: &str, bytes: impl Into<Vec<u8>>) {
+        self.lock().keyrings.insert(url.to_owned(), bytes.into());
+    }
+
+    /// Plugs in a block device that is no volume of EC2's, such as an instance's own disk.
+    pub fn plug_device(&self, path: &str, contents: DeviceContents) {
+        self.lock().devices.insert(path.to_owned(), contents);
+    }
+
+    /// What is on a block device that was plugged in.
+    pub fn plugged_device(&self, path: &str) -> Option<DeviceContents> {
+        self.lock().devices.get(path).cloned()
     }
 
     /// Makes the kernel lack a module.

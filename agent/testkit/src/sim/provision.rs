@@ -55,6 +55,15 @@ impl Provision for SimHost {
         .await
     }
 
+    async fn fetch_keyring(&self, url: &str) -> Result<Vec<u8>, PortError> {
+        self.call("fetch_keyring", |world| {
+            let key = world.keyrings.get(url).cloned();
+            let simulated = b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nsimulated\n";
+            Ok(key.unwrap_or_else(|| simulated.to_vec()))
+        })
+        .await
+    }
+
     async fn install_packages(&self, names: &[String]) -> Result<(), PortError> {
         self.call("install_packages", |world| {
             world.region.packages.extend(names.iter().cloned());

@@ -48,6 +48,20 @@ impl Signals for SimHost {
         .await
     }
 
+    async fn has_hook(&self, group: &str, hook: &str) -> Result<bool, PortError> {
+        self.call("has_hook", |world| {
+            world.count("autoscaling:DescribeLifecycleHooks");
+            let found = world.region.group.as_ref();
+            let found = found.filter(|found| found.name == group);
+            Ok(found.is_some_and(|group| {
+                let start = format!("{hook}=");
+                group.waiting.values().any(|hooks| hooks.contains(hook))
+                    || group.completed.iter().any(|done| done.starts_with(&start))
+            }))
+        })
+        .await
+    }
+
     async fn post_node_event(&self, _: &ApiAccess, event: &NodeEvent) -> Result<(), PortError> {
         self.call("post_node_event", |world| {
             let json = String::from_utf8_lossy(&event.json).into_owned();

@@ -4,7 +4,7 @@ use super::*;
 use crate::aws::Calls;
 use crate::aws::testing::aws_at;
 use quake_http::testing::{Reply, Seen, Server};
-use quake_model::ports::{Condition, Meter};
+use quake_model::ports::Meter;
 
 fn answer(action: &str, body: &str) -> Reply {
     let text = format!(
@@ -130,4 +130,30 @@ async fn a_denied_signal_names_its_statement() {
         "{remedy}"
     );
     assert!(remedy.contains("\"Sid\":\"QuakeSignalGroup\""), "{remedy}");
+}
+
+#[tokio::test]
+async fn the_hook_of_a_warm_pool_is_found_among_those_of_its_group() {
+    let hooks = "<LifecycleHooks><member><LifecycleHookName>other</LifecycleHookName></member><member><LifecycleHookName>kops-warmpool</LifecycleHookName></member></LifecycleHooks>";
+    let (autoscaling, calls, server) = at(move |_| answer("DescribeLifecycleHooks", hooks)).await;
+    let group = "nodes.c.example";
+    assert_eq!(autoscaling.has_hook(group, "kops-warmpool").await, Ok(true));
+    assert_eq!(autoscaling.has_hook(group, "launch").await, Ok(false));
+    assert!(asked(&server)[0].contains("AutoScalingGroupName=nodes.c.example"));
+    assert_eq!(calls.calls()["autoscaling:DescribeLifecycleHooks"], 2);
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_there_has_no_hook_and_a_refusal_is_told() {
+    for (status, code, expected) in [
+        (400, "ValidationError", Ok(false)),
+        (403, "AccessDenied", Err(Condition::Denied)),
+        (400, "Throttling", Err(Condition::Throttled)),
+    ] {
+        let (autoscaling, _calls, _server) = at(move |_| refusal(status, code, "no")).await;
+        let found = autoscaling
+            .has_hook("nodes.c.example", "kops-warmpool")
+            .await;
+        assert_eq!(found.map_err(|error| error.condition), expected, "{code}");
+    }
 }

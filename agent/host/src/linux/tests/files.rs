@@ -224,7 +224,7 @@ async fn permissions_are_set_and_never_through_a_link() {
 async fn a_directory_is_made_with_its_parents_and_its_mode_is_held() {
     let (scratch, files) = scratch();
     files
-        .make_directory("/var/lib/etcd", 0o700)
+        .make_directory("/var/lib/etcd", 0o700, Owner::default())
         .await
         .expect("it is made");
     let mode = |path: &str| {
@@ -233,7 +233,7 @@ async fn a_directory_is_made_with_its_parents_and_its_mode_is_held() {
     };
     assert_eq!((mode("var/lib/etcd"), mode("var/lib")), (0o700, 0o755));
     files
-        .make_directory("/var/lib/etcd", 0o750)
+        .make_directory("/var/lib/etcd", 0o750, Owner::default())
         .await
         .expect("it is set");
     assert_eq!((mode("var/lib/etcd"), mode("var/lib")), (0o750, 0o755));
@@ -263,6 +263,50 @@ async fn owners_are_set_only_where_the_policy_says_so() {
     setting.write_file(&file).await.expect("it writes");
     assert_eq!(on_disk(), (4711, 4712, 0o4755));
     assert_eq!(looked(&setting, "/x").await.owner, file.owner);
+}
+
+#[tokio::test]
+async fn nothing_is_given_away_through_a_link_that_its_owner_made() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can give files away");
+        return;
+    }
+    let (scratch, _) = scratch();
+    let files = NodeFiles::new(scratch.path(), OwnerPolicy::Set);
+    let owner = Owner {
+        uid: 4711,
+        gid: 4711,
+    };
+    for folder in ["etc", "home/admin"] {
+        fs::create_dir_all(scratch.path().join(folder)).expect("directories");
+    }
+    std::os::unix::fs::chown(scratch.path().join("home/admin"), Some(4711), Some(4711))
+        .expect("root may");
+    // Links of root's are followed, as an image may have them; those of the user are not.
+    symlink("/home", scratch.path().join("users")).expect("a link");
+    symlink("/etc", scratch.path().join("home/admin/.kube")).expect("a link");
+    let mut file = WriteFile::plain("/users/admin/.kube/config", 0o400, "");
+    file.owner = owner;
+    let written = files.write_file(&file).await.unwrap_err();
+    let made = files
+        .make_directory("/users/admin/.kube", 0o700, owner)
+        .await;
+    let conditions = [written.condition, made.unwrap_err().condition];
+    assert_eq!(conditions, [Condition::Occupied; 2]);
+    let etc = fs::metadata(scratch.path().join("etc")).expect("it is there");
+    assert_eq!((etc.uid(), etc.permissions().mode() & 0o777), (0, 0o755));
+    assert_eq!(names(&scratch.path().join("etc")), [""; 0]);
+
+    fs::remove_file(scratch.path().join("home/admin/.kube")).expect("a link");
+    files
+        .make_directory("/users/admin/.kube", 0o700, owner)
+        .await
+        .expect("it is made");
+    files.write_file(&file).await.expect("it is written");
+    for path in ["home/admin/.kube", "home/admin/.kube/config"] {
+        let found = fs::metadata(scratch.path().join(path)).expect("it is there");
+        assert_eq!(found.uid(), 4711, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -9,3 +9,4 @@ mod foreign;
 mod identity;
 mod look;
 mod probe;
+mod volumes;

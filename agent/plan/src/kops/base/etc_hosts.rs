@@ -76,6 +76,11 @@ pub fn hosts_text(found: &str, records: &[HostRecord]) -> String {
     text
 }
 
+/// Whether a text of `/etc/hosts` has a block that is ours.
+pub fn has_block(found: &str) -> bool {
+    found.lines().any(|line| line.trim() == BEGIN)
+}
+
 /// The lines that are not in the block.
 fn outside(found: &str) -> Vec<&str> {
     let mut kept = Vec::new();

@@ -28,7 +28,7 @@ pub fn needs_eni_capacity(config: &NodeupConfig) -> bool {
 
 /// The most pods; `None` where kubelet's own limit stands.
 ///
-/// That is so, too, where the addresses of the instance's type are needed and not known, as in a rehearsal: a node that
+/// That is so, too, where the addresses of the instance's type are needed and not known, as in a plan of items alone: a node that
 /// cannot ask for them fails before.
 pub(super) fn max_pods(context: &Context<'_>) -> Option<i64> {
     if !needs_eni_capacity(context.config) {

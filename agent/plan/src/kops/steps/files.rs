@@ -1,7 +1,7 @@
 //! Files, directories, links and programs, and what must follow a change of them.
 
 use super::sources::{contents, not_issued};
-use super::{Issued, Owners, unsupported};
+use super::{Issued, Owners};
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Reaction};
 use quake_model::phase::Phase;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 ///
-/// `config.unsupported` for owners that the machine does not have.
+/// `files.owner-unknown` for owners that the machine does not have.
 pub fn files(
     spec: &NodeSpec,
     issued: &Issued,
@@ -30,15 +30,10 @@ pub fn files(
                 None => return Err(not_issued(&file.path, &file.source)),
             },
             Item::Directory(directory) => {
-                // A directory is made as root's; no builder wants another's.
-                if owners.number(&directory.path, &directory.owner)?
-                    != quake_model::facts::Owner::default()
-                {
-                    return Err(unsupported(item));
-                }
                 actions.push(Action::MakeDirectory {
                     path: directory.path.trim_end_matches('/').to_owned(),
                     mode: directory.mode,
+                    owner: owners.number(&directory.path, &directory.owner)?,
                 });
             }
             Item::Link(link) => actions.push(Action::MakeLink(link.clone())),
@@ -49,6 +44,8 @@ pub fn files(
             _ => {}
         }
     }
+    // A directory's mode and owner are set before a file of it is written by somebody else than root.
+    actions.sort_by_key(|action| !matches!(action, Action::MakeDirectory { .. }));
     let mut seen = BTreeSet::new();
     let owed = spec.items.iter().flat_map(reactions_of);
     let owed: Vec<Action> = owed

@@ -1,7 +1,6 @@
 //! What becomes of items: the steps of each phase.
 
 mod files;
-mod hosts;
 mod owners;
 mod ready;
 mod services;
@@ -13,72 +12,83 @@ pub use ready::{conditions, ready};
 pub use services::{runs, services};
 pub use sources::{Issued, kubeconfig};
 
-use quake_model::fault::{Code, Fault};
-use quake_model::item::{CertificateOrder, Issuer, Item, Package};
+use crate::kops::{has_block, hosts_text};
+use quake_model::item::{CertificateOrder, HostRecord, Issuer, Item, Package, PackageSource};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, Step};
+use quake_model::step::{Action, Step, WriteFile};
 
-/// The kernel modules and the names of hosts; `hosts` is `/etc/hosts` as it is.
-///
-/// # Errors
-///
-/// `config.unsupported` for what no step brings about yet.
-pub fn network(spec: &NodeSpec, hosts: &[u8]) -> Result<Vec<Step>, Fault> {
-    let mut steps = Vec::new();
-    for item in of_phase(spec, Phase::Network) {
-        match item {
-            Item::Module(module) => steps.push(Step::new(
-                Phase::Network,
-                Action::LoadModule {
-                    name: module.name.clone(),
-                    need: module.need,
-                },
-            )),
-            Item::HostRecord(_) => {}
-            other => return Err(unsupported(other)),
-        }
+/// Where names are that no name server has to know.
+const HOSTS: &str = "/etc/hosts";
+
+/// The kernel modules, the names of hosts, and the prefix of pods; `hosts` is `/etc/hosts` as it is.
+pub fn network(spec: &NodeSpec, hosts: &[u8]) -> Vec<Step> {
+    let items = of_phase(spec, Phase::Network);
+    let mut actions: Vec<Action> = items
+        .filter_map(|item| match item {
+            Item::Module(module) => Some(Action::LoadModule {
+                name: module.name.clone(),
+                need: module.need,
+            }),
+            Item::Ipv6Prefix => Some(Action::AssignPrefix),
+            _ => None,
+        })
+        .collect();
+    actions.extend(host_names(spec, hosts));
+    steps_of(Phase::Network, actions)
+}
+
+/// Writes `/etc/hosts` with the block of this node's names; `None` where it has none, and the file holds no block.
+fn host_names(spec: &NodeSpec, found: &[u8]) -> Option<Action> {
+    let records = of_phase(spec, Phase::Network).filter_map(|item| match item {
+        Item::HostRecord(record) => Some(record.clone()),
+        _ => None,
+    });
+    let records: Vec<HostRecord> = records.collect();
+    let text = String::from_utf8_lossy(found);
+    if records.is_empty() && !has_block(&text) {
+        return None;
     }
-    steps.extend(hosts::write(spec, hosts).map(|file| Step::new(Phase::Network, file)));
-    Ok(steps)
+    let text = hosts_text(&text, &records);
+    Some(Action::WriteFile(WriteFile::plain(HOSTS, 0o644, text)))
 }
 
-/// Refuses volumes, which no step brings about yet.
-///
-/// # Errors
-///
-/// `config.unsupported`.
-pub fn storage(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
-    let mut volumes = of_phase(spec, Phase::Storage);
-    volumes
-        .next()
-        .map_or(Ok(Vec::new()), |item| Err(unsupported(item)))
+/// The volumes of the group, each after those that it is mounted below.
+pub fn storage(spec: &NodeSpec) -> Vec<Step> {
+    let volumes = of_phase(spec, Phase::Storage).filter_map(|item| match item {
+        Item::Volume(volume) => Some(volume.clone()),
+        _ => None,
+    });
+    let mut volumes: Vec<_> = volumes.collect();
+    volumes.sort_by(|one, other| one.path.cmp(&other.path));
+    steps_of(
+        Phase::Storage,
+        volumes.into_iter().map(Action::MountDevice).collect(),
+    )
 }
 
-/// Packages, all together, and users, beside the downloads.
-///
-/// # Errors
-///
-/// `config.unsupported` for what no step brings about yet.
-pub fn assets(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
+/// Packages, all together and with where they come from, and users, beside the downloads.
+pub fn assets(spec: &NodeSpec) -> Vec<Step> {
     let mut packages: Vec<Package> = Vec::new();
-    let mut steps = Vec::new();
+    let mut sources: Vec<PackageSource> = Vec::new();
+    let mut actions = Vec::new();
     for item in of_phase(spec, Phase::Assets) {
         match item {
             Item::Package(package) => packages.push(package.clone()),
-            Item::User(user) => {
-                steps.push(Step::new(Phase::Assets, Action::MakeUser(user.clone())));
-            }
-            other => return Err(unsupported(other)),
+            Item::PackageSource(source) => sources.push(source.clone()),
+            Item::User(user) => actions.push(Action::MakeUser(user.clone())),
+            _ => {}
         }
     }
     if !packages.is_empty() {
-        steps.push(Step::new(
-            Phase::Assets,
-            Action::InstallPackages { packages },
-        ));
+        actions.push(Action::InstallPackages { sources, packages });
     }
-    Ok(steps)
+    steps_of(Phase::Assets, actions)
+}
+
+fn steps_of(phase: Phase, actions: Vec<Action>) -> Vec<Step> {
+    let steps = actions.into_iter();
+    steps.map(|action| Step::new(phase, action)).collect()
 }
 
 /// Certificates: each that the node signs itself, and all of kops-controller's together.
@@ -103,10 +113,4 @@ pub fn orders(spec: &NodeSpec) -> impl Iterator<Item = &CertificateOrder> {
 
 fn of_phase(spec: &NodeSpec, phase: Phase) -> impl Iterator<Item = &Item> {
     spec.items.iter().filter(move |item| item.phase() == phase)
-}
-
-/// The fault of an item that no step brings about yet: half a node helps nobody.
-fn unsupported(item: &Item) -> Fault {
-    let summary = format!("{} is not brought about by this agent yet", item.subject());
-    Fault::new(Code::ConfigUnsupported, summary).seen("item", item.subject())
 }

@@ -34,13 +34,13 @@ impl Owners {
     ///
     /// # Errors
     ///
-    /// `config.unsupported` for a name that the machine does not have.
+    /// `files.owner-unknown` for a name that the machine does not have.
     pub fn number(&self, path: &str, owner: &FileOwner) -> Result<Owner, Fault> {
         let find = |names: &BTreeMap<String, u32>, name: &str| match name {
             "root" => Ok(0),
             _ => names.get(name).copied().ok_or_else(|| {
                 let summary = format!("{path} is to be {name}'s, and this machine has no {name}");
-                Fault::new(Code::ConfigUnsupported, summary).seen("path", path)
+                Fault::new(Code::FilesOwnerUnknown, summary).seen("path", path)
             }),
         };
         Ok(Owner {

@@ -1,7 +1,5 @@
 //! When a node of this dialect is ready.
 
-use super::unsupported;
-use quake_model::fault::Fault;
 use quake_model::item::{Item, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::{NodeSpec, Role};
@@ -13,20 +11,17 @@ const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
 /// The sidecar that asks the API server with a certificate of its own, for the API server answers no stranger.
 const HEALTH_CHECK: &str = "/etc/kubernetes/kube-apiserver-healthcheck/";
 
-/// Plans the ready phase.
-///
-/// # Errors
-///
-/// `config.unsupported` for a hook of an Auto Scaling group, which no step completes yet.
-pub fn ready(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
-    let hook = |item: &&Item| matches!(item, Item::LifecycleHook(_));
-    if let Some(item) = spec.items.iter().find(hook) {
-        return Err(unsupported(item));
-    }
-    let steps = conditions(spec).into_iter();
-    Ok(steps
-        .map(|condition| Step::new(Phase::Ready, Action::Await(condition)))
-        .collect())
+/// Plans the ready phase. The group of a warm pool is told last: it may stop the instance, or send it work.
+pub fn ready(spec: &NodeSpec) -> Vec<Step> {
+    let awaited = conditions(spec).into_iter().map(Action::Await);
+    let hooks = spec.items.iter().filter_map(|item| match item {
+        Item::LifecycleHook(hook) => Some(Action::CompleteLifecycle(hook.clone())),
+        _ => None,
+    });
+    awaited
+        .chain(hooks)
+        .map(|action| Step::new(Phase::Ready, action))
+        .collect()
 }
 
 /// What is awaited, where the builders of this node make it: a kubelet that is held back is not asked.

@@ -1,47 +1,43 @@
-//! Units: the runtime and what it needs, then images, then kubelet with the rest.
+//! Units: the runtime and what it needs, then images, then kubelet with the rest; and units that are not to run.
 
-use super::unsupported;
 use crate::images;
 use crate::known::Known;
-use quake_model::fault::Fault;
 use quake_model::item::{Autostart, Item, Unit, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, Condition, StartUnit, Step};
+use quake_model::step::{Action, Condition, Need, StartUnit, Step};
+use std::collections::BTreeSet;
 
 /// Units that are up before images are imported.
-const RUNTIME: &[&str] = &["containerd.service"];
+pub(super) const RUNTIME: &[&str] = &["containerd.service"];
 
 /// The unit that must find everything else in its place.
 const KUBELET: &str = "kubelet.service";
 
+/// Where units have their files, as the last folders of a path: the distributions differ in what comes before.
+const UNIT_FOLDER: &str = "/systemd/system";
+
+/// Kinds of units that a file may be of.
+const SUFFIXES: &[&str] = &[
+    ".service", ".socket", ".timer", ".mount", ".path", ".slice", ".target",
+];
+
 /// Plans the services phase.
-///
-/// # Errors
-///
-/// `config.unsupported` for what no step brings about yet: images that are pulled.
-pub fn services(spec: &NodeSpec, known: &Known) -> Result<Vec<Step>, Fault> {
-    if let Some(item) = spec
-        .items
-        .iter()
-        .find(|item| matches!(item, Item::PulledImage { .. }))
-    {
-        return Err(unsupported(item));
-    }
-    let units = || {
-        let units = spec.items.iter().filter_map(|item| match item {
-            Item::Unit(unit) => Some(unit),
-            _ => None,
-        });
-        units.filter(|unit| unit.state == UnitState::Running)
-    };
-    let is_last = |unit: &&Unit| unit.name == KUBELET;
-    let mut steps: Vec<Step> = units().filter(|unit| !is_last(unit)).map(start).collect();
-    if units().any(|unit| RUNTIME.contains(&unit.name.as_str())) {
+pub fn services(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+    let runs_last = |unit: &&Unit| unit.name == KUBELET && unit.state == UnitState::Running;
+    let mut steps: Vec<Step> = units(spec)
+        .filter(|unit| !runs_last(unit))
+        .map(|unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit))))
+        .collect();
+    steps.extend(strangers(spec).map(|unit| Step::new(Phase::Services, unread(&unit))));
+    if units(spec).any(|unit| RUNTIME.contains(&unit.name.as_str())) {
         steps.extend(images::imports(spec, known));
     }
-    steps.extend(units().filter(is_last).map(start));
-    let awaited = units().filter(|unit| is_last(unit) || RUNTIME.contains(&unit.name.as_str()));
+    steps.extend(pulls(spec));
+    let kubelet = units(spec).filter(runs_last);
+    steps.extend(kubelet.map(|unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit)))));
+    let awaited = units(spec).filter(|unit| unit.state == UnitState::Running);
+    let awaited = awaited.filter(|unit| runs_last(unit) || RUNTIME.contains(&unit.name.as_str()));
     steps.extend(awaited.map(|unit| {
         let unit = unit.name.clone();
         let mut step = Step::new(
@@ -51,22 +47,72 @@ pub fn services(spec: &NodeSpec, known: &Known) -> Result<Vec<Step>, Fault> {
         step.id = format!("{}/await", step.id);
         step
     }));
-    Ok(steps)
+    steps
 }
 
-fn start(unit: &Unit) -> Step {
-    let wanted = StartUnit {
+pub(super) fn units(spec: &NodeSpec) -> impl Iterator<Item = &Unit> {
+    spec.items.iter().filter_map(|item| match item {
+        Item::Unit(unit) => Some(unit),
+        _ => None,
+    })
+}
+
+/// Images that are pulled before anything asks for them.
+fn pulls(spec: &NodeSpec) -> impl Iterator<Item = Step> {
+    let runtime = spec.runtime.images();
+    spec.items.iter().filter_map(move |item| match item {
+        Item::PulledImage { name } => {
+            let name = name.clone();
+            Some(Step::new(
+                Phase::Services,
+                Action::PullImage { name, runtime },
+            ))
+        }
+        _ => None,
+    })
+}
+
+/// Units whose files are the node's and of which nothing else is said, such as a file asset of the operator's: systemd reads
+/// their files again when they change, and that is all.
+fn strangers(spec: &NodeSpec) -> impl Iterator<Item = String> {
+    let known: BTreeSet<&str> = units(spec).map(|unit| unit.name.as_str()).collect();
+    let names = spec.items.iter().filter_map(|item| match item {
+        Item::File(file) => {
+            let (folder, name) = file.path.rsplit_once('/')?;
+            let is_unit = SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
+            (is_unit && folder.ends_with(UNIT_FOLDER)).then_some(name)
+        }
+        _ => None,
+    });
+    let names: BTreeSet<String> = names
+        // A template is no unit before somebody names an instance of it.
+        .filter(|name| !known.contains(name) && !name.contains('@'))
+        .map(str::to_owned)
+        .collect();
+    names.into_iter()
+}
+
+fn unread(unit: &str) -> Action {
+    Action::StartUnit(StartUnit {
+        unit: unit.to_owned(),
+        state: UnitState::Unmanaged,
+        enable: false,
+        inputs: Vec::new(),
+        need: Need::Optional,
+    })
+}
+
+pub(super) fn wanted(unit: &Unit) -> StartUnit {
+    StartUnit {
         unit: unit.name.clone(),
-        enable: unit.autostart == Autostart::Enabled,
+        state: unit.state,
+        enable: unit.autostart == Autostart::Enabled && unit.state == UnitState::Running,
         inputs: unit.inputs.clone(),
         need: unit.need,
-    };
-    Step::new(Phase::Services, Action::StartUnit(wanted))
+    }
 }
 
 /// Whether a unit of this name is to run.
 pub fn runs(spec: &NodeSpec, name: &str) -> bool {
-    spec.items.iter().any(|item| {
-        matches!(item, Item::Unit(unit) if unit.name == name && unit.state == UnitState::Running)
-    })
+    units(spec).any(|unit| unit.name == name && unit.state == UnitState::Running)
 }

@@ -1,0 +1,86 @@
+//! Holds an IPv6 prefix on the primary interface, from which the node's pods get their addresses.
+
+use crate::context::{Context, lock};
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::{Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::ports::Host;
+use quake_model::step::Step;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long EC2 and the metadata may take together. A guess: seconds as a rule.
+const DEADLINE: Duration = Duration::from_secs(4 * 60);
+
+/// How long after a question whose answer was lost it is not asked again. EC2 may have assigned a prefix then, and who asks
+/// twice gets two. A guess: the metadata follows within seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn assigned<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+) -> Result<Outcome, Fault> {
+    let mac = context.know(Knowledge::instance)?.mac;
+    let of_interface = |what: &str| format!("network/interfaces/macs/{mac}/{what}");
+    let wait = context.wait(step.phase, &step.id, DEADLINE);
+    let (prefix, id) = (of_interface("ipv6-prefix"), of_interface("interface-id"));
+    let has_prefix = || shown(context, &prefix);
+    if context.retry(&wait, has_prefix).await?.is_some() {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    let interface = context.retry(&wait, || shown(context, &id)).await?;
+    let interface = interface.ok_or_else(|| {
+        let summary = format!("the metadata names no network interface of {mac}");
+        Fault::new(Code::IdentityImdsMalformed, summary)
+    })?;
+    context.announce(step);
+    let asked: Mutex<Option<Instant>> = Mutex::new(None);
+    let ask = || ask(context, &prefix, &interface, &asked);
+    context.retry(&wait, ask).await?;
+    Ok(Outcome::Changed)
+}
+
+/// Looks for the prefix, and asks for one where nobody did of late.
+async fn ask<H: Host>(
+    context: &Context<'_, H>,
+    prefix: &str,
+    interface: &str,
+    asked: &Mutex<Option<Instant>>,
+) -> Result<(), Fault> {
+    if shown(context, prefix).await?.is_some() {
+        return Ok(());
+    }
+    let is_due = lock(asked).is_none_or(|since| since.elapsed() >= PATIENCE);
+    if is_due {
+        let assigned = context.host.assign_prefix(interface).await;
+        let fault = |error| fault_of(Attempted::AssignPrefix, error).seen("interface", interface);
+        let is_lost = |fault: &Fault| fault.code == Code::NetworkPrefixFailed;
+        match assigned.map_err(fault) {
+            Ok(()) => *lock(asked) = Some(Instant::now()),
+            Err(fault) => {
+                if is_lost(&fault) {
+                    *lock(asked) = Some(Instant::now());
+                }
+                return Err(fault);
+            }
+        }
+        if shown(context, prefix).await?.is_some() {
+            return Ok(());
+        }
+    }
+    let summary = format!("the metadata shows no IPv6 prefix of {interface} yet");
+    Err(Fault::new(Code::NetworkPrefixPending, summary).seen("interface", interface))
+}
+
+/// A value of the metadata that is not empty.
+async fn shown<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
+    let read = context.host.read_metadata(key).await;
+    let value = read.map_err(|error| fault_of(Attempted::ReadMetadata, error).seen("key", key))?;
+    let value = value.map(|value| value.trim().to_owned());
+    Ok(value.filter(|value| !value.is_empty()))
+}
