@@ -5,7 +5,7 @@ use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Condition, Host};
 use quake_model::step::Step;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -58,17 +58,20 @@ async fn ask<H: Host>(
     let is_due = lock(asked).is_none_or(|since| since.elapsed() >= PATIENCE);
     if is_due {
         let assigned = context.host.assign_prefix(interface).await;
-        let fault = |error| fault_of(Attempted::AssignPrefix, error).seen("interface", interface);
-        let is_lost = |fault: &Fault| fault.code == Code::NetworkPrefixFailed;
-        match assigned.map_err(fault) {
-            Ok(()) => *lock(asked) = Some(Instant::now()),
-            Err(fault) => {
-                if is_lost(&fault) {
-                    *lock(asked) = Some(Instant::now());
-                }
-                return Err(fault);
-            }
+        // Of an answer that was lost nobody knows whether it was a refusal.
+        let may_come = match &assigned {
+            Ok(()) => true,
+            Err(error) => matches!(
+                error.condition,
+                Condition::Unreachable | Condition::TimedOut
+            ),
+        };
+        if may_come {
+            *lock(asked) = Some(Instant::now());
         }
+        assigned.map_err(|error| {
+            fault_of(Attempted::AssignPrefix, error).seen("interface", interface)
+        })?;
         if shown(context, prefix).await?.is_some() {
             return Ok(());
         }

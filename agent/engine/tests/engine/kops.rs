@@ -11,6 +11,7 @@ use quake_model::digest::{Algorithm, Digest};
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
 use quake_model::redact::Secret;
+use quake_plan::dialect::kops::config_hash;
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Controller, Script, SimHost, Timing};
@@ -20,6 +21,12 @@ use std::sync::Arc;
 
 /// What writes, or asks somebody who counts.
 pub(crate) const WRITES: &[&str] = &[
+    "assign_prefix",
+    "disable_units",
+    "format_device",
+    "mount_volume",
+    "pull_image",
+    "fetch_keyring",
     "write_file",
     "set_permissions",
     "make_directory",
@@ -79,7 +86,39 @@ fn stock_archives(host: &SimHost, config: &str) {
 
 /// A node of a group of a cluster, before its first boot.
 pub(crate) fn node(root: &Path, case: &str, group: &str) -> (Arc<SimHost>, Request) {
-    let case = root.join("cases").join(case);
+    node_with(root, case, group, &str::to_owned)
+}
+
+/// A worker of a cluster whose configuration is another, which its user data names.
+pub(crate) fn worker_with(root: &Path, edit: &dyn Fn(&str) -> String) -> (Arc<SimHost>, Request) {
+    let (host, mut request) = node_with(root, "minimal-1.35", "nodes", edit);
+    let config = worker_config(root, "minimal-1.35", "nodes").expect("the group is there");
+    let hash = config_hash(edit(&config).as_bytes());
+    if let Some(document) = &mut request.configuration.kube_env {
+        let lines = document.text.lines();
+        let kept = lines.filter(|line| !line.starts_with("NodeupConfigHash:"));
+        document.text = kept.map(|line| format!("{line}\n")).collect();
+        document
+            .text
+            .push_str(&format!("NodeupConfigHash: {hash}\n"));
+    }
+    (host, request)
+}
+
+/// What kops-controller gives to a group's workers; `None` for a group of others.
+fn worker_config(root: &Path, case: &str, group: &str) -> Option<String> {
+    let store = root.join("cases").join(case).join("statestore");
+    let groups = store.join("tests/minimal.example.com/igconfig/node");
+    fs::read_to_string(groups.join(group).join("nodeupconfig.yaml")).ok()
+}
+
+fn node_with(
+    root: &Path,
+    name: &str,
+    group: &str,
+    edit: &dyn Fn(&str) -> String,
+) -> (Arc<SimHost>, Request) {
+    let case = root.join("cases").join(name);
     let instance = example_instance("us-test-1a");
     let region = Region::with_instance(instance.clone(), "minimal.example.com");
     let host = SimHost::new(region, Timing::default(), EPOCH_OF_THE_DATA);
@@ -92,12 +131,11 @@ pub(crate) fn node(root: &Path, case: &str, group: &str) -> (Arc<SimHost>, Reque
     }
     let source = case.join("boot").join(group).join("kube_env.yaml");
     let text = fs::read_to_string(&source).expect("the file is there");
-    let worker = case.join("statestore/tests/minimal.example.com/igconfig/node");
-    let worker = worker.join(group).join("nodeupconfig.yaml");
-    if let Ok(config) = fs::read_to_string(worker) {
+    if let Some(config) = worker_config(root, name, group) {
         let part = |name| fs::read_to_string(root.join("ca/kubernetes-ca").join(name));
         let certificate = part("crt").expect("the authority is there");
         let key = Secret::new(part("key").expect("its key is there"));
+        let config = edit(&config);
         let controller = Controller::of("nodeupconfig.yaml", &config, &instance, &certificate, key);
         host.answer_bootstrap(controller.expect("the configuration reads"));
     }
@@ -131,7 +169,7 @@ pub(crate) fn node(root: &Path, case: &str, group: &str) -> (Arc<SimHost>, Reque
 const EPOCH_OF_THE_DATA: quake_model::time::Timestamp =
     quake_model::time::Timestamp(1_795_000_000_000);
 
-fn warnings(record: &Record) -> Vec<String> {
+pub(crate) fn warnings(record: &Record) -> Vec<String> {
     record.warnings.iter().map(ToString::to_string).collect()
 }
 

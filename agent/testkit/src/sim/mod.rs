@@ -65,6 +65,14 @@ pub(crate) struct World {
     pub(crate) prefix_after: u32,
     /// Images that no registry has.
     pub(crate) unknown_images: BTreeSet<String>,
+    /// Packages that no source has.
+    pub(crate) unknown_packages: BTreeSet<String>,
+    /// Who holds the package manager's lock, and for how many more tries.
+    pub(crate) packages_held: Option<(String, u32)>,
+    /// How many runs of a program will still fail.
+    pub(crate) failing_commands: BTreeMap<String, u32>,
+    /// Programs that the machine does not have.
+    pub(crate) missing_programs: BTreeSet<String>,
     /// Keys of package sources, by URL.
     pub(crate) keyrings: BTreeMap<String, Vec<u8>>,
     /// Block devices beside those of volumes, and what is on each.
@@ -118,6 +126,10 @@ impl SimHost {
             missing_modules: BTreeSet::new(),
             prefix_after: 0,
             unknown_images: BTreeSet::new(),
+            unknown_packages: BTreeSet::new(),
+            packages_held: None,
+            failing_commands: BTreeMap::new(),
+            missing_programs: BTreeSet::new(),
             keyrings: BTreeMap::new(),
             devices: BTreeMap::new(),
             controller: None,
@@ -251,6 +263,28 @@ impl SimHost {
     /// Makes every registry lack an image.
     pub fn lack_image(&self, name: &str) {
         self.lock().unknown_images.insert(name.to_owned());
+    }
+
+    /// Makes every source lack a package.
+    pub fn lack_package(&self, name: &str) {
+        self.lock().unknown_packages.insert(name.to_owned());
+    }
+
+    /// Lets another program hold the package manager's lock for so many tries.
+    pub fn hold_packages(&self, holder: &str, tries: u32) {
+        self.lock().packages_held = Some((holder.to_owned(), tries));
+    }
+
+    /// Makes the next runs of a program fail.
+    pub fn fail_commands(&self, program: &str, times: u32) {
+        self.lock()
+            .failing_commands
+            .insert(program.to_owned(), times);
+    }
+
+    /// Makes the machine lack a program.
+    pub fn lack_program(&self, program: &str) {
+        self.lock().missing_programs.insert(program.to_owned());
     }
 
     /// Serves the key of a package source.

@@ -66,6 +66,17 @@ impl Provision for SimHost {
 
     async fn install_packages(&self, names: &[String]) -> Result<(), PortError> {
         self.call("install_packages", |world| {
+            if let Some((holder, tries)) = &mut world.packages_held
+                && *tries > 0
+            {
+                *tries -= 1;
+                let summary = format!("the package manager's lock is held by {holder}");
+                return Err(PortError::new(Condition::Conflict, summary).seen("holder", holder));
+            }
+            if let Some(name) = names.iter().find(|it| world.unknown_packages.contains(*it)) {
+                let summary = format!("no source has {name}");
+                return Err(PortError::new(Condition::Missing, summary));
+            }
             world.region.packages.extend(names.iter().cloned());
             Ok(())
         })
@@ -90,9 +101,11 @@ impl Provision for SimHost {
                     modified_us: now,
                 });
                 let name = format!("{}:", user.name);
+                let number = format!(":{}:", user.uid);
                 let text = String::from_utf8_lossy(&file.contents);
-                if text.lines().any(|line| line.starts_with(&name)) {
-                    let summary = format!("{path} has {} already", user.name);
+                let is_taken = |line: &str| line.starts_with(&name) || line.contains(&number);
+                if text.lines().any(is_taken) {
+                    let summary = format!("{path} has {} or {} already", user.name, user.uid);
                     return Err(PortError::new(Condition::Occupied, summary));
                 }
                 file.contents.extend(line.as_bytes());
@@ -105,6 +118,18 @@ impl Provision for SimHost {
 
     async fn run_command(&self, words: &[String]) -> Result<(), PortError> {
         self.call("run_command", |world| {
+            let program = words.first().cloned().unwrap_or_default();
+            if program.is_empty() || world.missing_programs.contains(&program) {
+                let summary = format!("{program:?} cannot be run");
+                return Err(PortError::new(Condition::Missing, summary));
+            }
+            if let Some(times) = world.failing_commands.get_mut(&program)
+                && *times > 0
+            {
+                *times -= 1;
+                let summary = format!("{} ended with exit status: 1", words.join(" "));
+                return Err(PortError::new(Condition::Io, summary));
+            }
             world.commands.push(words.to_vec());
             Ok(())
         })
