@@ -1,6 +1,7 @@
 //! Sequence of quake-agent: phases, budgets, the one retry loop, events. It knows no AWS and no Linux;
 //! it drives a [`quake_model::ports::Host`] through the decisions of `quake_plan`.
 
+mod access;
 mod apply;
 mod boot;
 mod budget;

@@ -3,6 +3,7 @@
 //! This is after the verdict and after the boot's report, which must be safe before anything may take the machine away.
 //! It changes nothing of the verdict: whatever goes wrong is a warning, and what is withheld says why.
 
+use crate::access::access_by;
 use crate::context::Stop;
 use crate::emit::Emitter;
 use crate::meaning::{Attempted, fault_of};
@@ -15,10 +16,7 @@ use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
 use quake_model::signal::{ApiAccess, Asked, HookCompletion, HookName, HookResult};
 use quake_model::time::Timestamp;
-use quake_plan::diagnose::api_access;
 use quake_plan::signal::{Decision, Telling, decide, ending, node_event};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -31,9 +29,6 @@ const NOTE: Note = Note("/var/lib/quake-agent/node-event-denied");
 
 /// The tag by which EC2 shows the group of an instance (EC2 Auto Scaling user guide, read 2026-11).
 const GROUP_TAG: &str = "aws:autoscaling:groupName";
-
-/// The longest kubeconfig, or file that one names, that is read.
-const FILE_BYTES: u64 = 1 << 20;
 
 /// What is signalled, and what must be known for it beside the record.
 #[derive(Debug, Clone, Copy)]
@@ -202,25 +197,7 @@ impl<H: Host> Teller<'_, H> {
     /// How kubelet comes to its API server; `None` without a kubeconfig of which that can be read.
     async fn access(&self) -> Option<ApiAccess> {
         let path = &self.record.expected.as_ref()?.kubeconfig;
-        let text = String::from_utf8(self.file(path).await?).ok()?;
-        // Asked once for the names of the files, and then with them.
-        let named = RefCell::new(Vec::new());
-        let _ = api_access(&text, |path| {
-            named.borrow_mut().push(path.to_owned());
-            Some(Vec::new())
-        });
-        let mut files = BTreeMap::new();
-        for path in named.into_inner() {
-            if let Some(contents) = self.file(&path).await {
-                files.insert(path, contents);
-            }
-        }
-        api_access(&text, |path| files.get(path).cloned())
-    }
-
-    async fn file(&self, path: &str) -> Option<Vec<u8>> {
-        let looked = self.host.look_file(path, FILE_BYTES).await.ok()??;
-        looked.contents
+        access_by(self.host, path).await
     }
 
     /// Tries through hiccups for so long. A refusal is final: a role that is only late has a grace in the boot itself.

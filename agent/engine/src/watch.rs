@@ -9,7 +9,7 @@ use crate::context::{Context, Stop};
 use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
-use crate::ensure::{ready, services};
+use crate::ensure::{arrivals, ready, services};
 use crate::meaning::{Attempted, fault_of};
 use crate::renewal::Renewer;
 use crate::request::Request;
@@ -96,7 +96,7 @@ async fn tell<H: Host>(
     }
     let fault = match &watch.subject {
         Subject::Unit(unit) => services::with_journal(context, fault, unit).await,
-        Subject::CniConfiguration(_) | Subject::Mount { .. } => fault,
+        Subject::CniConfiguration(_) | Subject::PodNetwork { .. } | Subject::Mount { .. } => fault,
     };
     context
         .emitter
@@ -120,6 +120,15 @@ async fn look_at<H: Host>(
         Subject::CniConfiguration(directory) => ready::cni_configured(context, directory)
             .await
             .map(|()| None),
+        Subject::PodNetwork { directory, network } => {
+            return match arrivals::pod_network(context, directory, network).await {
+                Ok(_) => (Look::Holds, Fault::new(Code::BootInternal, "it holds")),
+                // One that a DaemonSet writes anew as it is updated is gone for a moment.
+                Err(fault) if fault.code == Code::ReadyCniMissing => (Look::Unclear, fault),
+                Err(fault) if fault.code == Code::ReadyCniForeign => (Look::Gone, fault),
+                Err(fault) => (Look::Unclear, fault),
+            };
+        }
         Subject::Mount {
             volume_id,
             mount_point,

@@ -1,11 +1,14 @@
-//! Health checks of components on the node itself, over loopback only.
+//! What runs on the node: health checks over loopback, the runtime and its pods; and the node in its cluster.
 
-use quake_http::{Client, HttpFailure, Response, Url, build_loopback_client};
-use quake_model::facts::ProbeFacts;
-use quake_model::ports::Probes;
+use crate::survey::{ask_version, look_at_node, read_pods};
+use quake_http::{ApiServerTrust, Client, HttpFailure, Response, Url, build_loopback_client};
+use quake_model::facts::{NodeObject, PodsSeen, ProbeFacts};
+use quake_model::ports::{Condition, PortError, Probes};
 use quake_model::redact::scrub;
+use quake_model::signal::ApiAccess;
 use std::error::Error;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a component may take to answer, its body included; kubelet's own probes allow one second.
@@ -47,6 +50,40 @@ impl Probes for HttpProbes {
             },
         }
     }
+
+    async fn ask_runtime(&self) -> Result<String, PortError> {
+        ask_version().await
+    }
+
+    async fn look_pods(&self, names: &[String]) -> Result<PodsSeen, PortError> {
+        let names = names.to_vec();
+        let looked = tokio::task::spawn_blocking(move || {
+            read_pods(Path::new("/"), &|pod| is_called(pod, &names))
+        });
+        let ended = looked.await;
+        ended.unwrap_or_else(|error| Err(PortError::new(Condition::Io, error.to_string())))
+    }
+
+    async fn look_node(
+        &self,
+        access: &ApiAccess,
+        name: &str,
+    ) -> Result<Option<NodeObject>, PortError> {
+        let trust = (!access.authorities.is_empty()).then(|| ApiServerTrust {
+            authorities: &access.authorities,
+            certificate: &access.certificate,
+            key: access.key.expose(),
+        });
+        look_at_node(&access.server, trust, name).await
+    }
+}
+
+/// Whether a pod is called so, or begins with it and a dash.
+fn is_called(pod: &str, names: &[String]) -> bool {
+    names.iter().any(|name| {
+        let rest = pod.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
 }
 
 impl HttpProbes {

@@ -13,6 +13,9 @@ pub struct Expected {
     pub node_name: String,
     /// Where the cluster's objects are in the state store.
     pub config_base: String,
+    /// kops-controller's URLs, for a node that asks it for its configuration and its certificates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bootstrap_servers: Vec<String>,
     /// The container runtime's word, `docker` or `containerd`.
     pub runtime: String,
     /// The units that the node cannot do without.

@@ -325,6 +325,30 @@ pub enum Condition {
         /// The unit's name.
         unit: String,
     },
+    /// The container runtime answers over its socket.
+    RuntimeAnswers {
+        /// The runtime's word, such as `containerd`.
+        runtime: String,
+    },
+    /// Every container of a pod that kubelet runs from a file is up.
+    PodRuns {
+        /// The pod's name in its manifest, without the node's.
+        pod: String,
+    },
+    /// The API server knows the node.
+    NodeRegistered {
+        /// The node's name; empty where kubelet finds it itself.
+        node: String,
+        /// kubelet's kubeconfig, by which the API server is asked.
+        kubeconfig: String,
+    },
+    /// The configuration of the pod network that counts is the network's own, whoever writes it.
+    PodNetwork {
+        /// Where.
+        directory: String,
+        /// The network's word, such as `cilium`; empty for one that nobody named.
+        network: String,
+    },
 }
 
 impl Condition {
@@ -335,6 +359,10 @@ impl Condition {
             Self::Healthy { component, .. } => component.clone(),
             Self::CniConfigured { .. } => "cni".to_owned(),
             Self::UnitActive { unit } => unit.clone(),
+            Self::RuntimeAnswers { runtime } => runtime.clone(),
+            Self::PodRuns { pod } => format!("pod/{pod}"),
+            Self::NodeRegistered { .. } => "node".to_owned(),
+            Self::PodNetwork { .. } => "cni".to_owned(),
         }
     }
 }

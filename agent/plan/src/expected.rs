@@ -1,6 +1,7 @@
 //! What a booted node is expected to have, drawn from its spec: what `diagnose` compares the machine with.
 
 use crate::files::{self, layout};
+use crate::kops;
 use crate::ready;
 use quake_model::expected::{Expected, ExpectedAsset, ExpectedMember, ExpectedNetwork};
 use quake_model::facts::InstanceFacts;
@@ -41,6 +42,9 @@ pub fn expected(spec: &NodeSpec, instance: &InstanceFacts) -> Expected {
         kubernetes(&mut expected, spec, instance);
     }
     expected.assets = assets(spec);
+    if spec.dialect == Dialect::Kops {
+        kops::expect(&mut expected, spec);
+    }
     expected.proxied = !spec.proxy.is_empty();
     expected
 }
@@ -93,16 +97,20 @@ fn names(spec: &NodeSpec) -> Vec<String> {
     }
 }
 
-fn network(spec: &NodeSpec) -> ExpectedNetwork {
-    let name = match &spec.networking.mode {
+/// The word of the pod network.
+pub(crate) fn network_word(spec: &NodeSpec) -> &str {
+    match &spec.networking.mode {
         NetworkMode::Kubenet => "kubenet",
         NetworkMode::External => "external",
         NetworkMode::Cni { provider } if provider.is_empty() => "cni",
         NetworkMode::Cni { provider } => provider,
-    };
+    }
+}
+
+fn network(spec: &NodeSpec) -> ExpectedNetwork {
     let (writer, files) = files::cni_writer(spec);
     ExpectedNetwork {
-        name: name.to_owned(),
+        name: network_word(spec).to_owned(),
         writer: writer.to_owned(),
         directory: layout::CNI_CONFIGURATIONS.to_owned(),
         plugins: layout::CNI_PLUGINS.to_owned(),

@@ -2,6 +2,7 @@
 //! no clock, no randomness, no file, no network.
 
 pub mod assets;
+pub mod awaited;
 pub mod boot_report;
 pub mod configuration_unit;
 pub mod credentials;
@@ -24,6 +25,7 @@ pub mod network;
 pub mod owned;
 pub mod packages;
 pub mod pki;
+pub mod pod_networks;
 pub mod ready;
 pub mod release;
 pub mod services;

@@ -1,8 +1,9 @@
 //! What is looked at again on a node that became ready, and when it counts as lost.
 //!
-//! Only what the agent brought about itself and nobody else minds: the units the node cannot do without, the CNI
-//! configuration it wrote, the mounts of volumes. Whether components answer is for kubelet and the cluster to say.
+//! The units the node cannot do without, the mounts of volumes, and the CNI configuration: the one that the agent wrote, and
+//! on a node of the newer dialect whoever's it is, for without it no pod starts and nothing else on the node says so. Whether components answer is for kubelet and the cluster to say.
 
+use crate::expected::network_word;
 use crate::files::{self, layout};
 use crate::known::Known;
 use crate::kops;
@@ -28,6 +29,13 @@ pub enum Subject {
     Unit(String),
     /// This directory has a CNI configuration.
     CniConfiguration(String),
+    /// The configuration of the pod network that counts in this directory is the network's own.
+    PodNetwork {
+        /// The directory.
+        directory: String,
+        /// The network's word.
+        network: String,
+    },
     /// A volume is mounted.
     Mount {
         /// `vol-…`.
@@ -70,7 +78,21 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Watch> {
             subject: Subject::CniConfiguration(layout::CNI_CONFIGURATIONS.to_owned()),
         });
     }
+    if spec.dialect == Dialect::Kops && watches.iter().any(is_kubelet) {
+        watches.push(Watch {
+            phase: Phase::Ready,
+            step: "ready:cni".to_owned(),
+            subject: Subject::PodNetwork {
+                directory: layout::CNI_CONFIGURATIONS.to_owned(),
+                network: network_word(spec).to_owned(),
+            },
+        });
+    }
     watches
+}
+
+fn is_kubelet(watch: &Watch) -> bool {
+    watch.subject == Subject::Unit("kubelet.service".to_owned())
 }
 
 /// What one look found.

@@ -8,7 +8,7 @@ use quake_host::api_server::post_node_event;
 use quake_model::digest::Digest;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem,
-    ProbeFacts, UnitFacts,
+    NodeObject, PodsSeen, ProbeFacts, UnitFacts,
 };
 use quake_model::item::VolumeMount;
 use quake_model::ports::{Disks, Images, PortError, Probes, ReportJob, Signals, UnitJob, Units};
@@ -106,6 +106,22 @@ impl Units for NodeHost {
 impl Probes for NodeHost {
     async fn probe(&self, url: &str) -> ProbeFacts {
         route!(self, Probes, probes.probe(url))
+    }
+
+    async fn ask_runtime(&self) -> Result<String, PortError> {
+        route!(self, Probes, probes.ask_runtime())
+    }
+
+    async fn look_pods(&self, names: &[String]) -> Result<PodsSeen, PortError> {
+        route!(self, Probes, probes.look_pods(names))
+    }
+
+    async fn look_node(
+        &self,
+        access: &ApiAccess,
+        name: &str,
+    ) -> Result<Option<NodeObject>, PortError> {
+        route!(self, Probes, probes.look_node(access, name))
     }
 }
 

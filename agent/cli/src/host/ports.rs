@@ -15,6 +15,7 @@ use quake_model::ports::{
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
+use quake_plan::pod_networks::STAND_IN;
 use std::collections::BTreeMap;
 
 /// Sends a call to the simulated region if it stands for the part, else to the machine's own.
@@ -171,7 +172,7 @@ impl Files for NodeHost {
         let mut names = self.files.list_directory(path).await?;
         // Where components are simulated, so is the DaemonSet that would write the pod network's file.
         if self.simulates(Part::Probes).is_some() && path == CNI_DIRECTORY && names.is_empty() {
-            names.push("10-simulated-daemonset.conflist".to_owned());
+            names.push(STAND_IN.to_owned());
         }
         Ok(names)
     }

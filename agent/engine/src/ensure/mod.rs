@@ -1,5 +1,6 @@
 //! Look, decide, act, look again: one function per action, by the grid's words.
 
+pub(crate) mod arrivals;
 pub(crate) mod assets;
 pub(crate) mod batch;
 pub(crate) mod certificates;

@@ -1,13 +1,16 @@
 //! Awaits what comes about by itself.
 
 use crate::context::Context;
+use crate::ensure::arrivals;
 use crate::ensure::standing::{self, Watched};
 use crate::meaning::{Attempted, fault_of};
+use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, InstanceQuery};
 use quake_model::step::{Condition, Step};
+use quake_plan::awaited::answers;
 
 pub(crate) async fn met<H: Host>(
     context: &Context<'_, H>,
@@ -35,6 +38,18 @@ async fn look<H: Host>(
         Condition::Healthy { component, url } => healthy(context, component, url).await,
         Condition::CniConfigured { directory } => cni_configured(context, directory).await,
         Condition::UnitActive { unit } => standing::up(context, unit, watched).await,
+        Condition::RuntimeAnswers { runtime } => arrivals::runtime(context, runtime).await,
+        Condition::PodRuns { pod } => arrivals::pod(context, pod).await,
+        Condition::NodeRegistered { node, kubeconfig } => {
+            arrivals::node(context, node, kubeconfig).await
+        }
+        Condition::PodNetwork { directory, network } => {
+            let doubt = arrivals::pod_network(context, directory, network).await?;
+            if let Some(fault) = doubt {
+                context.emitter.emit(Event::Warning { fault });
+            }
+            Ok(())
+        }
     }
 }
 
@@ -67,7 +82,7 @@ async fn healthy<H: Host>(
     url: &str,
 ) -> Result<(), Fault> {
     let answer = context.host.probe(url).await;
-    if answer.is_healthy() {
+    if answers(url, &answer) {
         return Ok(());
     }
     let seen = match answer {

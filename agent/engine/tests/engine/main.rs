@@ -11,6 +11,7 @@ mod kops_controller;
 mod kops_items;
 mod kops_machine;
 mod kops_pools;
+mod kops_ready;
 mod ready_node;
 mod renewal;
 mod reports;

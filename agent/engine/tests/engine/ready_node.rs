@@ -1,7 +1,7 @@
 //! A node that became ready: what is lost later is told once, and told again when it is back.
 
 use crate::common::{Keep, host, request};
-use quake_engine::{Emitter, boot, keep_looking, stop_signal};
+use quake_engine::{Emitter, Request, boot, keep_looking, stop_signal};
 use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(90);
 const CNI: &str = "/etc/cni/net.d/10-quake-agent.conflist";
 
 /// What was told of a ready node: the step, and the fault if it was lost.
-type Told = Vec<(String, Option<Fault>)>;
+pub(crate) type Told = Vec<(String, Option<Fault>)>;
 
 /// Lets time pass; the clock is paused, so none does.
 #[expect(
@@ -31,21 +31,28 @@ async fn looks_on() {
 /// Boots a node and changes its world from outside, one change after the other, with time to look before the first and
 /// after each.
 async fn told(group: &str, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, Told) {
-    let host = host(group, Timing::default());
+    told_of(&host(group, Timing::default()), &request(group), changes).await
+}
+
+/// The same of a node that is given.
+pub(crate) async fn told_of(
+    host: &Arc<SimHost>,
+    request: &Request,
+    changes: &[&(dyn Fn(&SimHost) + Sync)],
+) -> (Record, Told) {
     let kept = Arc::new(Mutex::new(Vec::new()));
-    let clock = Arc::clone(&host);
+    let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
     let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
-    let request = request(group);
     let (handle, stop) = stop_signal();
-    let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
+    let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
     assert_eq!(verdict.fault, None);
     let calls = host.calls();
-    let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict, stop);
+    let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
     let changing = async {
         looks_on().await;
         for change in changes {
-            change(&host);
+            change(host);
             looks_on().await;
         }
         handle.stop("the test is over");

@@ -108,6 +108,8 @@ struct Metadata {
 struct Spec {
     #[serde(rename = "providerID")]
     provider_id: String,
+    #[serde(rename = "podCIDR")]
+    pod_range: String,
     taints: Vec<TaintSeen>,
 }
 
@@ -161,6 +163,7 @@ impl Node {
             kubelet_version: self.status.node_info.kubelet_version,
             server_version: String::new(),
             pods: self.status.allocatable.pods.parse().unwrap_or_default(),
+            pod_range: self.spec.pod_range,
         }
     }
 }

@@ -28,6 +28,35 @@ pub async fn look_at_runtime(name: &str) -> Result<RuntimeSeen, PortError> {
     }
 }
 
+/// Asks containerd for its version; on a node without its client, whether its socket is listened on.
+///
+/// # Errors
+///
+/// `Unreachable` when it does not answer.
+pub(crate) async fn ask_version() -> Result<String, PortError> {
+    let silent = |error: PortError| PortError {
+        condition: Condition::Unreachable,
+        ..error
+    };
+    match cri::version().await {
+        Err(error) if error.condition == Condition::Missing => {
+            let opened = tokio::net::UnixStream::connect(SOCKET);
+            let answered = tokio::time::timeout(DEADLINE, opened).await;
+            let failed =
+                |why: String| PortError::new(Condition::Unreachable, format!("{SOCKET}: {why}"));
+            match answered {
+                Ok(Ok(_)) => Ok(String::new()),
+                Ok(Err(error)) => Err(failed(error.to_string())),
+                Err(_) => Err(failed("no answer in time".to_owned())),
+            }
+        }
+        answered => answered.map_err(silent),
+    }
+}
+
+/// Where containerd listens.
+const SOCKET: &str = "/run/containerd/containerd.sock";
+
 fn client(name: &'static str, package: &'static str) -> Program {
     Program {
         name,

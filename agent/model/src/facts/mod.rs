@@ -18,8 +18,8 @@ pub use storage::{
 };
 pub use survey::{
     ClockFacts, DeviceSeen, EntryFacts, Listener, MetadataSeen, NameSeen, NodeCondition,
-    NodeObject, PermissionSeen, Permitted, PodSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen,
-    SURVEY_FILE, SURVEY_SCHEMA, Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, Unseen,
-    UserDataSeen, WantedFile, WantedPart,
+    NodeObject, PermissionSeen, Permitted, PodFound, PodSeen, PodsSeen, ProbeSeen, ReachSeen,
+    Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA, Seen, Source, SpaceFacts, Survey, TaintSeen,
+    TlsSeen, Unseen, UserDataSeen, WantedFile, WantedPart,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};

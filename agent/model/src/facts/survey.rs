@@ -9,7 +9,9 @@ mod seen;
 mod source;
 mod surroundings;
 
-pub use cluster::{NodeCondition, NodeObject, PodSeen, ProbeSeen, RuntimeSeen, TaintSeen};
+pub use cluster::{
+    NodeCondition, NodeObject, PodFound, PodSeen, PodsSeen, ProbeSeen, RuntimeSeen, TaintSeen,
+};
 pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
 pub use seen::{Seen, Unseen};
 pub use source::Source;

@@ -285,6 +285,14 @@ pub enum Code {
     ServicesImageUnusable,
     /// `services.pull-failed`
     ServicesPullFailed,
+    /// `ready.runtime-silent`
+    ReadyRuntimeSilent,
+    /// `ready.pod-failing`
+    ReadyPodFailing,
+    /// `ready.node-unregistered`
+    ReadyNodeUnregistered,
+    /// `ready.cni-foreign`
+    ReadyCniForeign,
     /// `ready.cni-missing`
     ReadyCniMissing,
     /// `ready.probe-failing`
@@ -452,6 +460,10 @@ impl Code {
         Self::ServicesImageFailed,
         Self::ServicesImageUnusable,
         Self::ServicesPullFailed,
+        Self::ReadyRuntimeSilent,
+        Self::ReadyPodFailing,
+        Self::ReadyNodeUnregistered,
+        Self::ReadyCniForeign,
         Self::ReadyCniMissing,
         Self::ReadyProbeFailing,
         Self::ReadyHookDenied,
@@ -1266,6 +1278,30 @@ impl Code {
                 class: Class::Transient,
                 why: "an image that a warm pool has ready was not pulled; kubelet pulls it when a pod needs it, and the pod waits for that",
                 remedy: "pull it by hand to see why: ctr --namespace k8s.io images pull <image>",
+            },
+            Self::ReadyRuntimeSilent => Entry {
+                code: "ready.runtime-silent",
+                class: Class::NotYet,
+                why: "kubelet can start no pod while the container runtime does not answer",
+                remedy: "journalctl -b -u containerd; containerd config dump says what it cannot read of /etc/containerd/config.toml",
+            },
+            Self::ReadyPodFailing => Entry {
+                code: "ready.pod-failing",
+                class: Class::NotYet,
+                why: "a pod that this node runs from a file in /etc/kubernetes/manifests is not up; the node, and on a control plane the cluster, waits for it",
+                remedy: "read what it said last: tail /var/log/pods/kube-system_<pod>*/*/*.log; journalctl -b -u kubelet | grep <pod>; mend the flag, file or peer that it names",
+            },
+            Self::ReadyNodeUnregistered => Entry {
+                code: "ready.node-unregistered",
+                class: Class::NotYet,
+                why: "the cluster gives no pod to a node that its API server does not know",
+                remedy: "journalctl -b -u kubelet | grep -i -e register -e unauthorized -e 'no such host' -e refused; then what it names: the name's address, the security group, the certificate",
+            },
+            Self::ReadyCniForeign => Entry {
+                code: "ready.cni-foreign",
+                class: Class::NotYet,
+                why: "the runtime takes the first file by its name: one left by an image or by another network gives pods addresses that lead nowhere",
+                remedy: "remove the file that is named, then delete the pods that started with it",
             },
             Self::ReadyCniMissing => Entry {
                 code: "ready.cni-missing",

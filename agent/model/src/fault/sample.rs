@@ -136,6 +136,10 @@ services.unit-starting: the job to bring up docker.service still ran after 90 s
 services.image-failed: the runtime did not take protokube.tar.gz
 services.image-unusable: protokube.tar.gz is no archive of an image
 services.pull-failed: ctr did not pull registry.k8s.io/kube-proxy:v1.35.0
+ready.runtime-silent: containerd does not answer
+ready.pod-failing: kube-apiserver ended with 1, started again 5 times
+ready.node-unregistered: the API server knows no node i-0a1b2c3d4e5f
+ready.cni-foreign: /etc/cni/net.d/00-loopback.conf comes before 10-calico.conflist by its name, and counts
 ready.cni-missing: /etc/cni/net.d has no configuration
 ready.probe-failing: kubelet is not healthy
 ready.hook-denied: autoscaling:CompleteLifecycleAction for i-0a1b2c3d4e5f at kops-warmpool answered 403: AccessDenied

@@ -3,9 +3,10 @@
 use super::PortError;
 use crate::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NetworkFacts,
-    NewFilesystem, ProbeFacts, UnitFacts,
+    NewFilesystem, NodeObject, PodsSeen, ProbeFacts, UnitFacts,
 };
 use crate::item::VolumeMount;
+use crate::signal::ApiAccess;
 use std::future::Future;
 
 /// Block devices, filesystems and mounts. No method can wipe a device.
@@ -259,8 +260,38 @@ pub trait Units {
     ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
 }
 
-/// Health checks of components on the node itself.
+/// What runs on the node, asked of the node itself; and how its cluster sees it.
 pub trait Probes {
     /// Asks a component for its health; certificates are not verified, for it is loopback.
     fn probe(&self, url: &str) -> impl Future<Output = ProbeFacts> + Send;
+
+    /// Asks the container runtime for its version, over its own socket.
+    ///
+    /// # Errors
+    ///
+    /// `Unreachable` when it does not answer, with its reason.
+    fn ask_runtime(&self) -> impl Future<Output = Result<String, PortError>> + Send;
+
+    /// Looks at the pods that are called by one of `names`, or begin with it and a dash, and at their containers.
+    ///
+    /// # Errors
+    ///
+    /// `Denied` or `Io` when what kubelet and the runtime keep of them cannot be read. A node that has none of them yet
+    /// is no error.
+    fn look_pods(
+        &self,
+        names: &[String],
+    ) -> impl Future<Output = Result<PodsSeen, PortError>> + Send;
+
+    /// Asks the API server for the node called `name`; `None` when it does not know it.
+    ///
+    /// # Errors
+    ///
+    /// `Unreachable` when no answer came, `Denied` when the certificate is not accepted, `Malformed` when it cannot be
+    /// read, `Io` for any other answer.
+    fn look_node(
+        &self,
+        access: &ApiAccess,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<NodeObject>, PortError>> + Send;
 }

@@ -116,6 +116,9 @@ pub struct NodeSpec {
     pub instance_group: String,
     /// What the node is in its cluster.
     pub role: Role,
+    /// kops-controller's URLs, for a node that asks it for its configuration; empty for all others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bootstrap_servers: Vec<String>,
     /// The Kubernetes version, from the cluster spec or the kubelet's URL.
     pub kubernetes: KubernetesVersion,
     /// Where the cluster's objects are in the state store.

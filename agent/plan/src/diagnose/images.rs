@@ -5,6 +5,7 @@ use super::journal_reason::{Known, Reason};
 use super::node::Node;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
+use crate::pod_networks::of_word;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
@@ -218,6 +219,38 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
     Verdict::ok("the journals tell of no pull that failed")
 }
 
+/// A pull that was refused, by a line of a journal.
+pub(crate) struct Refused<'a> {
+    /// Which image, in words.
+    pub(crate) what: String,
+    /// What the line means.
+    pub(crate) means: &'static str,
+    /// What to do.
+    pub(crate) fix: &'static str,
+    /// The line.
+    pub(crate) line: &'a str,
+}
+
+/// The latest pull that a journal tells of as refused, among the lines that are about what is asked for.
+pub(crate) fn pull_refused(
+    journal: &[String],
+    is_of: impl Fn(&str) -> bool,
+) -> Option<Refused<'_>> {
+    let is_pull = |line: &&String| PULLS.iter().any(|words| line.contains(words)) && is_of(line);
+    let line = journal.iter().rev().find(is_pull)?;
+    let reason = reason(line)?;
+    let what = match image_in(line) {
+        Some(image) => format!("{image} cannot be pulled"),
+        None => "an image cannot be pulled".to_owned(),
+    };
+    Some(Refused {
+        what,
+        means: reason.known.means,
+        fix: reason.known.fix,
+        line: reason.line,
+    })
+}
+
 fn reason(line: &str) -> Option<Reason<'_>> {
     let fits = |known: &&Known| known.parts.iter().all(|part| line.contains(part));
     let known = REASONS.iter().find(fits)?;
@@ -226,13 +259,7 @@ fn reason(line: &str) -> Option<Reason<'_>> {
 
 /// Whether an image is one of the pod network's, by its name.
 fn is_network(image: &str, network: &str) -> bool {
-    let word = match network {
-        "amazonvpc" | "amazon-vpc-routed-eni" => "amazon-k8s-cni",
-        "kuberouter" => "kube-router",
-        "" | "cni" | "external" | "kubenet" => return false,
-        other => other,
-    };
-    image.contains(word)
+    of_word(network).is_some_and(|network| network.images.iter().any(|part| image.contains(part)))
 }
 
 /// The image that a line is about.

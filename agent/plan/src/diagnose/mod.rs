@@ -49,6 +49,7 @@ mod scene;
 mod surveyed;
 
 pub use check::{Check, Finding, Severity, Source, Verdict};
+pub(crate) use images::pull_refused;
 pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};
 pub use table::{all, find};

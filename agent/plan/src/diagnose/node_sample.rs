@@ -200,8 +200,7 @@ impl Sample {
             container: name.to_owned(),
             image: image(name),
             state: state.to_owned(),
-            exit_code: None,
-            restarts: 0,
+            ..PodSeen::default()
         };
         let pods = self.pods();
         pods.retain(|other| other.container != name);
@@ -403,6 +402,7 @@ fn object() -> NodeObject {
         kubelet_version: "v1.29.3".to_owned(),
         server_version: "v1.29.3".to_owned(),
         pods: 110,
+        ..NodeObject::default()
     }
 }
 

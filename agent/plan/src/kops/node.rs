@@ -7,8 +7,11 @@ use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::Item;
-use quake_model::spec::NodeSpec;
+use quake_model::spec::{Flag, NodeSpec};
 use std::collections::BTreeMap;
+
+/// kubelet's flag for the node's name.
+const NAME_FLAG: &str = "hostname-override";
 
 /// Everything that was read and observed of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +50,13 @@ impl Node {
             members,
         })?;
         let items = merged(build(&context)?)?;
-        Ok(lower(&self.boot, &self.config, items))
+        let mut spec = lower(&self.boot, &self.config, items);
+        // The name that kubelet is told, which is made of the instance's facts and not of the configuration.
+        spec.kubelet.flags.retain(|flag| flag.name != NAME_FLAG);
+        let flag = Flag::new(NAME_FLAG, context.node_name());
+        let at = spec.kubelet.flags.partition_point(|other| *other < flag);
+        spec.kubelet.flags.insert(at, flag);
+        Ok(spec)
     }
 }
 

@@ -109,6 +109,12 @@ fn condition_words(condition: &Condition) -> String {
         Condition::Healthy { url, .. } => url.clone(),
         Condition::CniConfigured { directory } => format!("a configuration in {directory}"),
         Condition::UnitActive { unit } => format!("{unit} active"),
+        Condition::RuntimeAnswers { runtime } => format!("{runtime} answers"),
+        Condition::PodRuns { pod } => format!("{pod} runs"),
+        Condition::NodeRegistered { node, .. } => format!("{node} registered"),
+        Condition::PodNetwork { directory, network } => {
+            format!("a configuration of {network} in {directory}")
+        }
     }
 }
 

@@ -63,6 +63,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         proxy: BTreeMap::new(),
         file_assets: Vec::new(),
         hooks: Vec::new(),
+        bootstrap_servers: Vec::new(),
         automatic_upgrades: false,
         items: Vec::new(),
     }

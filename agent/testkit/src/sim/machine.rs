@@ -3,10 +3,13 @@
 use super::SimHost;
 use super::World;
 use crate::region::unit_at_rest;
-use quake_model::facts::{ActiveState, NetworkFacts, ProbeFacts, UnitFacts};
+use quake_model::facts::{
+    ActiveState, NetworkFacts, NodeObject, PodFound, PodSeen, PodsSeen, ProbeFacts, UnitFacts,
+};
 use quake_model::ports::{
     Condition, JobKind, Kernel, PortError, Probes, ReportJob, UnitJob, Units,
 };
+use quake_model::signal::ApiAccess;
 
 impl Kernel for SimHost {
     async fn has_module(&self, name: &str) -> Result<bool, PortError> {
@@ -203,4 +206,70 @@ impl Probes for SimHost {
             },
         }
     }
+
+    async fn ask_runtime(&self) -> Result<String, PortError> {
+        self.call("ask_runtime", |world| {
+            let unit = world.region.units.get("containerd.service");
+            match unit.is_some_and(|unit| unit.active == ActiveState::Active) {
+                true => Ok("simulated".to_owned()),
+                false => Err(PortError::new(Condition::Unreachable, "connection refused")),
+            }
+        })
+        .await
+    }
+
+    async fn look_pods(&self, names: &[String]) -> Result<PodsSeen, PortError> {
+        self.call("look_pods", |world| {
+            let kubelet = world.region.units.get("kubelet.service");
+            if kubelet.is_none_or(|unit| unit.active != ActiveState::Active) {
+                return Ok(PodsSeen::default());
+            }
+            let mut seen = PodsSeen::default();
+            for name in names {
+                let after = world.timing.healthy_after;
+                if !world.has_arrived(&format!("pod/{name}"), after) {
+                    continue;
+                }
+                match world.pods.get(name) {
+                    Some(told) => {
+                        seen.pods.extend(told.pods.clone());
+                        seen.containers.extend(told.containers.clone());
+                    }
+                    None => add_running(&mut seen, name),
+                }
+            }
+            Ok(seen)
+        })
+        .await
+    }
+
+    async fn look_node(&self, _: &ApiAccess, name: &str) -> Result<Option<NodeObject>, PortError> {
+        self.call("look_node", |world| {
+            let after = world.timing.healthy_after;
+            let registered = world.has_arrived(&format!("node/{name}"), after);
+            Ok(registered.then(|| NodeObject {
+                name: name.to_owned(),
+                pod_range: "100.96.1.0/24".to_owned(),
+                ..NodeObject::default()
+            }))
+        })
+        .await
+    }
+}
+
+/// A pod of one container that runs, as kubelet names those of its manifests.
+fn add_running(seen: &mut PodsSeen, name: &str) {
+    let (namespace, pod) = ("kube-system".to_owned(), format!("{name}-simulated"));
+    seen.pods.push(PodFound {
+        namespace: namespace.clone(),
+        name: pod.clone(),
+        created: vec![name.to_owned()],
+    });
+    seen.containers.push(PodSeen {
+        namespace,
+        name: pod,
+        container: name.to_owned(),
+        state: "running".to_owned(),
+        ..PodSeen::default()
+    });
 }

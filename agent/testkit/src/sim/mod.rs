@@ -16,7 +16,7 @@ pub use script::{Script, ScriptedFault, When};
 
 use crate::region::Region;
 use quake_model::digest::Digest;
-use quake_model::facts::DeviceContents;
+use quake_model::facts::{DeviceContents, PodsSeen};
 use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
@@ -81,6 +81,8 @@ pub(crate) struct World {
     pub(crate) controller: Option<Controller>,
     /// Commands that were run, in their order.
     pub(crate) commands: Vec<Vec<String>>,
+    /// Pods that are not simply up, by the name that is asked for.
+    pub(crate) pods: BTreeMap<String, PodsSeen>,
     /// How many starts of a unit will still fail.
     pub(crate) failing_starts: BTreeMap<String, u32>,
     /// Volumes whose filesystem has faults that the next check repairs.
@@ -134,6 +136,7 @@ impl SimHost {
             devices: BTreeMap::new(),
             controller: None,
             commands: Vec::new(),
+            pods: BTreeMap::new(),
             failing_starts: BTreeMap::new(),
             repairable: BTreeSet::new(),
             locked: BTreeSet::new(),
@@ -178,6 +181,11 @@ impl SimHost {
     /// The bytes of an object of the state store.
     pub fn object(&self, location: &str) -> Option<Vec<u8>> {
         self.lock().objects.get(location).cloned()
+    }
+
+    /// Shows these pods to those who look for `name`; a pod that is not told of is up.
+    pub fn show_pods(&self, name: &str, pods: PodsSeen) {
+        self.lock().pods.insert(name.to_owned(), pods);
     }
 
     /// Puts a file of root's on the machine.

@@ -1,10 +1,12 @@
 //! containerd, by `crictl` or `ctr`, and what it says of its own configuration.
 
+use super::super::read_pods;
 use super::{MOST_NAMES, ask, client, silence};
 use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 const ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
 
@@ -25,10 +27,20 @@ pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
         Err(error) if error.condition == Condition::Missing => return Err(error),
         Err(error) => seen.error = Some(silence(&error)),
     }
-    if let Ok(containers) = containers {
-        seen.pods = Some(with_ends(containers).await);
-    }
+    seen.pods = match containers {
+        Ok(containers) => Some(with_ends(containers).await),
+        // kops brings crictl only to those who ask for it.
+        Err(error) if error.condition == Condition::Missing => kept().await,
+        Err(_) => None,
+    };
     Ok(seen)
+}
+
+/// The containers by what kubelet and containerd keep of them in files.
+async fn kept() -> Option<Vec<PodSeen>> {
+    let read = tokio::task::spawn_blocking(|| read_pods(Path::new("/"), &|_| true));
+    let read = read.await.ok()?.ok()?;
+    (!read.pods.is_empty()).then_some(read.containers)
 }
 
 async fn crictl(command: &[&str]) -> Result<String, PortError> {
@@ -51,7 +63,7 @@ async fn ctr(command: &[&str]) -> Result<String, PortError> {
 }
 
 /// The version of the server, which only answers when it is up.
-async fn version() -> Result<String, PortError> {
+pub(super) async fn version() -> Result<String, PortError> {
     let text = ctr(&["version"]).await?;
     let server = text.split("Server:").nth(1).unwrap_or_default();
     let version = server
@@ -168,8 +180,8 @@ impl Container {
             container: self.metadata.name.clone(),
             image,
             state,
-            exit_code: None,
             restarts: self.metadata.attempt,
+            ..PodSeen::default()
         }
     }
 }

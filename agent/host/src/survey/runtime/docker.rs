@@ -82,6 +82,7 @@ fn pod(line: &str) -> Option<PodSeen> {
         state: state.to_owned(),
         exit_code,
         restarts: restarts.unwrap_or_default(),
+        ..PodSeen::default()
     })
 }
 

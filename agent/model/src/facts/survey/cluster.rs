@@ -50,6 +50,33 @@ pub struct PodSeen {
     pub exit_code: Option<i32>,
     /// How often it was started again.
     pub restarts: u32,
+    /// Why it is so, in the runtime's word: `OOMKilled`, `StartError`; empty where it says none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The last lines that it logged, oldest first, scrubbed; only of one that ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+}
+
+/// A pod that kubelet works on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodFound {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The containers that were created for it at least once, each a word: before that, its image is pulled.
+    pub created: Vec<String>,
+}
+
+/// Pods of this node as kubelet and the runtime show them, of those that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodsSeen {
+    /// The pods that kubelet works on.
+    pub pods: Vec<PodFound>,
+    /// The last run of each container that was started at least once.
+    pub containers: Vec<PodSeen>,
 }
 
 /// The node's object in the cluster.
@@ -70,6 +97,9 @@ pub struct NodeObject {
     pub server_version: String,
     /// How many pods it may run.
     pub pods: u32,
+    /// The range that its pods get their addresses from; empty until a controller gives it one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pod_range: String,
 }
 
 /// A condition of the node's object.

@@ -1,11 +1,11 @@
 //! `cni.config`: whether there is a configuration, and whether it can be read.
 
 use super::configuration::{Candidate, DIRECTORY, candidates};
-use super::networks::of_word;
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::runtime::configuration::{Reading, read};
 use crate::diagnose::stage;
+use crate::pod_networks::of_word;
 use quake_model::expected::ExpectedNetwork;
 use quake_model::facts::Unseen;
 use quake_model::fault::Code;

@@ -2,7 +2,6 @@
 
 mod config;
 mod configuration;
-mod networks;
 mod plugins;
 mod ready;
 mod stale;

@@ -1,10 +1,10 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
 use super::configuration::candidates;
-use super::networks::{Network, of_word};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
+use crate::pod_networks::{Network, of_word};
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -30,9 +30,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let runtime = node.survey().runtime.get()?;
     let why = || Unseen::NotTaken("the runtime's pods were not listed".to_owned());
     let pods = runtime.pods.as_ref().ok_or_else(why)?;
-    let of_network = |pod: &&PodSeen| {
-        network.pods.iter().any(|name| pod.name.starts_with(name)) && !is_another(&pod.name)
-    };
+    let of_network = |pod: &&PodSeen| network.has_pod(&pod.name);
     let own: Vec<&PodSeen> = pods.iter().filter(of_network).collect();
     if let Some(broken) = own.iter().find(|pod| is_broken(pod, &own)) {
         return broken_pod(broken, node).fail();
@@ -53,13 +51,6 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .warn(),
         (true, false) => missing(node, network),
     }
-}
-
-/// Pods that begin with the same words and bring nothing to the node.
-fn is_another(name: &str) -> bool {
-    ["cilium-operator", "calico-node-controller"]
-        .iter()
-        .any(|other| name.starts_with(other))
 }
 
 /// A container that ended badly, and of which no other run goes on or ended well.

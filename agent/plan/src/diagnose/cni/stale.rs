@@ -1,18 +1,12 @@
 //! `cni.stale`: leftovers of other networks.
 
 use super::configuration::{Candidate, candidates};
-use super::networks::{Network, of_file, of_word};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
-use quake_model::expected::ExpectedNetwork;
+use crate::pod_networks::{META, Network, OF_TEMPLATE, of_file, of_word};
+use quake_model::expected::{Expected, ExpectedNetwork};
 use quake_model::facts::Unseen;
-
-/// The name under which containerd writes what its template gives.
-const OF_TEMPLATE: &str = "10-containerd-net.conflist";
-
-/// Plugins that call the plugins of another network, so that their file is meant to come first.
-const META: &[&str] = &["multus", "multus-shim", "genie", "danm"];
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
@@ -35,7 +29,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let beside: Vec<&str> = candidates[1..].iter().map(|file| file.name).collect();
     if !own.has(winner.name) {
-        return foreign_winner(winner, &own, &beside);
+        return foreign_winner(winner, &own, &beside, may_be_own(expected));
     }
     let leftover = candidates[1..].iter().find(|file| {
         !own.has(file.name) && (of_file(file.name).is_some() || file.name == OF_TEMPLATE)
@@ -58,7 +52,18 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-fn foreign_winner(winner: &Candidate<'_>, own: &Own, beside: &[&str]) -> Result<Verdict, Unseen> {
+/// Whether the configuration of the cluster leaves open which network its operator brought: in the newer dialect `external`
+/// looks as kubenet does, and both have containerd's template.
+fn may_be_own(expected: &Expected) -> bool {
+    expected.dialect == "kops" && expected.network.writer == "runtime"
+}
+
+fn foreign_winner(
+    winner: &Candidate<'_>,
+    own: &Own,
+    beside: &[&str],
+    may_be_own: bool,
+) -> Result<Verdict, Unseen> {
     let path = winner.path();
     let own_beside = beside.iter().find(|name| own.has(name));
     let whose = match of_file(winner.name) {
@@ -78,7 +83,7 @@ fn foreign_winner(winner: &Candidate<'_>, own: &Own, beside: &[&str]) -> Result<
         ),
     };
     let finding = finding.seen("plugins", winner.programs().join(", "));
-    match is_known || own_beside.is_some() {
+    match (is_known || own_beside.is_some()) && !may_be_own {
         true => finding.fail(),
         // A package's own file, which counts only until the network writes its.
         false => finding.warn(),

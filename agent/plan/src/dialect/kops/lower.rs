@@ -24,7 +24,12 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         Origin::Store(base) => base.clone(),
         Origin::Server(_) | Origin::Nowhere => Location::file("/"),
     };
+    let bootstrap_servers = match &boot.origin {
+        Origin::Server(server) => server.servers.clone(),
+        Origin::Store(_) | Origin::Nowhere => Vec::new(),
+    };
     NodeSpec {
+        bootstrap_servers,
         dialect: Dialect::Kops,
         cluster: boot.cluster.clone(),
         instance_group: boot.instance_group.clone(),

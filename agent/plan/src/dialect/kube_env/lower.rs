@@ -185,6 +185,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         role: node.role,
         kubernetes: node.version,
         config_base: environment.config_base.clone(),
+        bootstrap_servers: Vec::new(),
         assets: environment.assets.clone(),
         // This dialect knows of none; its nodes may have some by a seed.
         images: Vec::new(),

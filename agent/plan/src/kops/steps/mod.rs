@@ -1,14 +1,16 @@
 //! What becomes of items: the steps of each phase.
 
+mod conditions;
 mod files;
 mod owners;
 mod ready;
 mod services;
 mod sources;
 
+pub use conditions::{conditions, static_pods};
 pub use files::{files, reactions};
 pub use owners::Owners;
-pub use ready::{conditions, ready};
+pub use ready::ready;
 pub use services::{runs, services};
 pub use sources::{Issued, kubeconfig};
 

@@ -199,6 +199,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         proxy: BTreeMap::new(),
         file_assets: Vec::new(),
         hooks: Vec::new(),
+        bootstrap_servers: Vec::new(),
         automatic_upgrades: true,
         items: Vec::new(),
     }

@@ -1,0 +1,38 @@
+//! How kubelet comes to its API server: by its kubeconfig, and by the files that this names.
+
+use quake_model::ports::Host;
+use quake_model::signal::ApiAccess;
+use quake_plan::diagnose::api_access;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The longest kubeconfig, or file that one names, that is read.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// What the kubeconfig at `path` gives; `None` without one of which that can be read.
+pub(crate) async fn access_by<H: Host>(host: &H, path: &str) -> Option<ApiAccess> {
+    let text = String::from_utf8(file(host, path).await?).ok()?;
+    // Asked once for the names of the files, and then with them.
+    let named = named_files(&text);
+    let mut files = BTreeMap::new();
+    for path in named {
+        if let Some(contents) = file(host, &path).await {
+            files.insert(path, contents);
+        }
+    }
+    api_access(&text, |path| files.get(path).cloned())
+}
+
+fn named_files(text: &str) -> Vec<String> {
+    let named = RefCell::new(Vec::new());
+    let _ = api_access(text, |path| {
+        named.borrow_mut().push(path.to_owned());
+        Some(Vec::new())
+    });
+    named.into_inner()
+}
+
+async fn file<H: Host>(host: &H, path: &str) -> Option<Vec<u8>> {
+    let looked = host.look_file(path, FILE_BYTES).await.ok()??;
+    looked.contents
+}

@@ -1,0 +1,7 @@
+//! What is awaited of a node that is brought up, and what is said of it while it has not come: pods and the pod network.
+
+mod network;
+mod pods;
+
+pub use network::{Bringer, PodNetwork, bringer};
+pub use pods::{answers, static_pod, with_kubelets_word};

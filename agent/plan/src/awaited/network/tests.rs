@@ -1,0 +1,192 @@
+use super::*;
+use quake_model::facts::{PodFound, PodSeen};
+
+fn of(word: &str) -> PodNetwork<'_> {
+    PodNetwork {
+        word,
+        directory: "/etc/cni/net.d",
+    }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+const OWN: &str = r#"{"name":"x","plugins":[{"type":"calico"},{"type":"portmap"}]}"#;
+
+#[test]
+fn the_networks_own_file_must_count() {
+    use Code::{ReadyCniForeign, ReadyCniMissing};
+    let table: &[(&str, &[&str], Option<Code>)] = &[
+        ("calico", &[], Some(ReadyCniMissing)),
+        ("calico", &["calico-kubeconfig"], Some(ReadyCniMissing)),
+        ("calico", &["10-calico.conflist"], None),
+        // A file that an image left, and that yields once Calico's is there.
+        (
+            "calico",
+            &["87-podman-bridge.conflist"],
+            Some(ReadyCniMissing),
+        ),
+        (
+            "calico",
+            &["10-calico.conflist", "87-podman-bridge.conflist"],
+            None,
+        ),
+        // One that never yields is named at once.
+        ("calico", &["00-left.conflist"], Some(ReadyCniForeign)),
+        (
+            "calico",
+            &["00-left.conflist", "10-calico.conflist"],
+            Some(ReadyCniForeign),
+        ),
+        (
+            "flannel",
+            &["10-containerd-net.conflist", "10-flannel.conflist"],
+            Some(ReadyCniForeign),
+        ),
+        (
+            "cilium",
+            &["05-cilium.conflist", "10-containerd-net.conflist"],
+            None,
+        ),
+        (
+            "cilium",
+            &["05-cilium.conflist", "00-old.conflist.cilium_bak"],
+            None,
+        ),
+        ("amazonvpc", &["10-aws.conflist"], None),
+        ("kuberouter", &["10-kuberouter.conflist"], None),
+        ("kindnet", &["10-kindnet.conflist"], None),
+        ("kubenet", &["10-containerd-net.conflist"], None),
+        (
+            "kubenet",
+            &["10-calico.conflist", "10-containerd-net.conflist"],
+            None,
+        ),
+        // Of a network that nobody named any file is its own.
+        ("", &["10-own.conflist"], None),
+        ("external", &["00-x.conf"], None),
+        ("", &[], Some(ReadyCniMissing)),
+        ("cilium", &[STAND_IN], None),
+    ];
+    for (word, files, code) in table {
+        let judged = of(word).judge(&names(files), OWN);
+        assert_eq!(
+            judged.err().map(|fault| fault.code),
+            *code,
+            "{word} {files:?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_in_the_way_is_named_with_the_command_that_removes_it() {
+    let files = names(&["10-calico.conflist", "00-left.conflist"]);
+    let fault = of("calico")
+        .judge(&files, r#"{"type":"bridge"}"#)
+        .expect_err("it wins");
+    assert!(
+        fault
+            .fix()
+            .starts_with("rm /etc/cni/net.d/00-left.conflist;"),
+        "{fault:?}"
+    );
+    assert_eq!(fault.evidence_named("plugins"), Some("bridge"));
+}
+
+#[test]
+fn what_may_be_a_leftover_or_the_operators_own_is_told_and_taken() {
+    let network = of("kubenet");
+    let both = names(&["10-calico.conflist", "10-containerd-net.conflist"]);
+    let doubt = network.doubt(&both).expect("it counts");
+    assert!(
+        doubt.fix().contains("rm /etc/cni/net.d/10-calico.conflist"),
+        "{doubt:?}"
+    );
+    for sound in [&both[1..], &[]] {
+        assert_eq!(network.doubt(sound), None);
+    }
+    assert_eq!(of("calico").doubt(&both), None);
+}
+
+#[test]
+fn a_plugin_that_calls_the_others_is_meant_to_come_first() {
+    let files = names(&["00-multus.conf", "10-calico.conflist"]);
+    assert_eq!(of("calico").judge(&files, r#"{"type":"multus"}"#), Ok(()));
+}
+
+fn late(seen: &PodsSeen, journal: &[&str]) -> Fault {
+    let network = of("calico");
+    let fault = network.judge(&[], "").expect_err("nothing is there");
+    network.with_pods(fault, seen, &names(journal))
+}
+
+fn pod(created: &[&str]) -> PodFound {
+    PodFound {
+        namespace: "kube-system".into(),
+        name: "calico-node-x5k2p".into(),
+        created: names(created),
+    }
+}
+
+#[test]
+fn the_pod_that_is_late_says_how_far_it_came() {
+    let started = |state: &str, exit_code| PodSeen {
+        namespace: "kube-system".into(),
+        name: "calico-node-x5k2p".into(),
+        container: "calico-node".into(),
+        state: state.into(),
+        exit_code,
+        restarts: 4,
+        log: names(&["bird: cannot bind"]),
+        ..PodSeen::default()
+    };
+    let refused = r#""Error syncing pod" err="failed to \"StartContainer\" with ErrImagePull: \"failed to pull and unpack image \\\"docker.io/calico/cni:v3.31.3\\\": 429 Too Many Requests\"" pod="kube-system/calico-node-x5k2p""#;
+    let seen = |pods: Vec<PodFound>, containers| PodsSeen { pods, containers };
+    for (seen, journal, said) in [
+        (
+            PodsSeen::default(),
+            "",
+            "no pod of the DaemonSet calico-node",
+        ),
+        (seen(vec![pod(&[])], vec![]), "", "image is being pulled"),
+        (seen(vec![pod(&[])], vec![]), refused, "cannot be pulled"),
+        (seen(vec![pod(&["calico-node"])], vec![]), "", "not started"),
+        (
+            seen(vec![pod(&["calico-node"])], vec![started("running", None)]),
+            "",
+            "has written no configuration yet",
+        ),
+        (
+            seen(
+                vec![pod(&["calico-node"])],
+                vec![started("exited", Some(1))],
+            ),
+            "",
+            "calico-node ended with 1, started again 4 times",
+        ),
+    ] {
+        let fault = late(&seen, &[journal]);
+        let told = fault.evidence_named("pod").expect("a pod is told of");
+        assert!(told.contains(said), "{told}, not {said}");
+    }
+}
+
+#[test]
+fn kubenet_waits_for_the_nodes_range() {
+    let network = of("kubenet");
+    let fault = || network.judge(&[], "").expect_err("nothing is there");
+    let node = |range: &str| NodeObject {
+        pod_range: range.into(),
+        ..NodeObject::default()
+    };
+    for (node, said) in [
+        (None, "does not tell"),
+        (Some(node("")), "no range"),
+        (Some(node("100.96.1.0/24")), "100.96.1.0/24 is given"),
+    ] {
+        let fault = network.with_range(fault(), node.as_ref());
+        let told = fault.evidence_named("range").expect("it is told");
+        assert!(told.contains(said), "{told}");
+    }
+}

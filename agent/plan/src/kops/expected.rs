@@ -1,0 +1,56 @@
+//! What differs in what a node of this dialect is expected to have, drawn from its items.
+
+use super::steps;
+use quake_model::expected::Expected;
+use quake_model::item::Item;
+use quake_model::spec::{NodeSpec, Role};
+
+/// The API server of a node that has one.
+const OWN: &str = "https://127.0.0.1";
+
+/// Completes what the node is expected to have.
+pub(crate) fn expect(expected: &mut Expected, spec: &NodeSpec) {
+    if !spec.bootstrap_servers.is_empty() {
+        // It reads nothing of the state store.
+        expected.config_base.clear();
+        expected
+            .bootstrap_servers
+            .clone_from(&spec.bootstrap_servers);
+    }
+    if spec.role == Role::Bastion {
+        return;
+    }
+    expected.static_pods = steps::static_pods(spec);
+    if let Some(server) = api_server(spec) {
+        expected.api_servers = vec![server.to_owned()];
+        if server == OWN {
+            expected.names.clear();
+        }
+    }
+    for asset in &mut expected.assets {
+        asset.paths = placed(spec, &asset.digest);
+    }
+}
+
+/// Where kubelet's kubeconfig leads.
+fn api_server(spec: &NodeSpec) -> Option<&str> {
+    spec.items.iter().find_map(|item| match item {
+        Item::File(file) if file.path == spec.kubelet.kubeconfig_path => match &file.source {
+            quake_model::item::Source::Kubeconfig(kubeconfig) => Some(kubeconfig.server.as_str()),
+            quake_model::item::Source::Bytes(_) | quake_model::item::Source::Issued { .. } => None,
+        },
+        _ => None,
+    })
+}
+
+/// Where an asset that is one file is placed.
+fn placed(spec: &NodeSpec, digest: &str) -> Vec<String> {
+    let places = spec.items.iter().filter_map(|item| match item {
+        Item::Program(place) if place.member.is_none() => Some(place),
+        _ => None,
+    });
+    places
+        .filter(|place| place.asset.to_string() == digest)
+        .map(|place| place.path.clone())
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! What a node of this dialect is awaited for, in the order in which one thing needs another: the first that does not come
+//! about is the cause.
+
+use crate::expected::network_word;
+use crate::yaml;
+use quake_model::item::{File, Item, Source, UnitState};
+use quake_model::spec::{NodeSpec, Role};
+use quake_model::step::Condition;
+
+/// Where the runtime reads the pod network's configuration.
+const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
+
+/// Where kubelet reads the pods that it runs by itself.
+const MANIFESTS: &str = "/etc/kubernetes/manifests/";
+
+/// The sidecar that asks the API server with a certificate of its own, for the API server answers no stranger.
+const HEALTH_CHECK: &str = "/etc/kubernetes/kube-apiserver-healthcheck/";
+
+/// The components that are asked for their health, and where.
+const CONTROLLERS: [(&str, u16); 2] = [
+    ("kube-controller-manager", 10257),
+    ("kube-scheduler", 10259),
+];
+
+/// What is awaited, where the builders of this node make it: a kubelet that is held back is not asked.
+pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
+    let kubelet = |item: &Item| matches!(item, Item::Unit(unit) if unit.name == "kubelet.service" && unit.state == UnitState::Running);
+    if spec.role == Role::Bastion || !spec.items.iter().any(kubelet) {
+        return Vec::new();
+    }
+    let port = spec.kubelet.flag("healthz-port").unwrap_or("10248");
+    let mut conditions = vec![
+        Condition::RuntimeAnswers {
+            runtime: "containerd".to_owned(),
+        },
+        healthy("kubelet", format!("http://127.0.0.1:{port}/healthz")),
+    ];
+    for pod in static_pods(spec) {
+        let health = health_of(spec, &pod);
+        conditions.push(Condition::PodRuns { pod });
+        conditions.extend(health);
+    }
+    conditions.push(Condition::NodeRegistered {
+        node: spec
+            .kubelet
+            .flag("hostname-override")
+            .unwrap_or_default()
+            .to_owned(),
+        kubeconfig: spec.kubelet.kubeconfig_path.clone(),
+    });
+    conditions.push(Condition::PodNetwork {
+        directory: CNI_CONFIGURATIONS.to_owned(),
+        network: network_word(spec).to_owned(),
+    });
+    conditions
+}
+
+/// The pods that kubelet runs from files, by the names in their manifests: etcd before the API server, that before all else.
+pub fn static_pods(spec: &NodeSpec) -> Vec<String> {
+    let mut pods: Vec<String> = manifests(spec).filter_map(pod_of).collect();
+    pods.sort_by_key(|pod| match pod.as_str() {
+        pod if pod.starts_with("etcd-manager") => 0,
+        "kube-apiserver" => 1,
+        _ => 2,
+    });
+    pods
+}
+
+fn manifests(spec: &NodeSpec) -> impl Iterator<Item = &File> {
+    spec.items.iter().filter_map(|item| match item {
+        Item::File(file) if file.path.starts_with(MANIFESTS) => Some(file),
+        _ => None,
+    })
+}
+
+/// The name of a manifest's pod. Kubelet takes no manifest that cannot be read, and so nothing is awaited of it.
+fn pod_of(file: &File) -> Option<String> {
+    let Source::Bytes(contents) = &file.source else {
+        return None;
+    };
+    let text = std::str::from_utf8(&contents.0).ok()?;
+    let document = yaml::parse(&file.path, text).ok()?;
+    document.get("metadata")?.text_of("name").map(str::to_owned)
+}
+
+/// Where a component of a pod is asked for its health.
+fn health_of(spec: &NodeSpec, pod: &str) -> Option<Condition> {
+    if pod == "kube-apiserver" {
+        let has_sidecar = spec
+            .items
+            .iter()
+            .any(|item| matches!(item, Item::File(file) if file.path.starts_with(HEALTH_CHECK)));
+        let url = match has_sidecar {
+            true => "http://127.0.0.1:3990/livez",
+            false => "https://127.0.0.1:443/livez",
+        };
+        return Some(healthy(pod, url.to_owned()));
+    }
+    let (component, port) = CONTROLLERS.into_iter().find(|(name, _)| *name == pod)?;
+    Some(healthy(
+        component,
+        format!("https://127.0.0.1:{port}/healthz"),
+    ))
+}
+
+fn healthy(component: &str, url: String) -> Condition {
+    Condition::Healthy {
+        component: component.to_owned(),
+        url,
+    }
+}
