@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod authority;
 pub mod broken_nodes;
+pub mod comparer;
 pub mod controller;
 pub mod ec2;
 pub mod health;

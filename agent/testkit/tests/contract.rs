@@ -168,6 +168,7 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
         certificate: certificate.clone(),
         key: Secret::new(key),
         swapped_key: None,
+        signs_bare_names: false,
     });
     let server = BootstrapServer {
         url: "https://kops-controller.internal.contract.example:3988/".to_owned(),
