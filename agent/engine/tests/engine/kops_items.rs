@@ -116,6 +116,7 @@ fn kubelet_configuration(host: &quake_testkit::SimHost) -> String {
 async fn what_a_type_has_is_asked_once_and_kept() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &amazon);
+    host.put_file("/etc/cni/net.d/10-aws.conflist", "{}");
     host.next_boot(Script::of(vec![strike(
         "describe_type",
         1..=2,
