@@ -187,7 +187,7 @@ pub(crate) struct RunArguments {
     /// Give up every wait after this long, such as 90s or 5m
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) deadline: Option<Duration>,
-    /// How long a refusal by IAM is tried again, because new roles propagate late
+    /// How long a refusal by IAM is tried again, because new roles propagate late; one by kops-controller twenty times as long
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) denied_grace: Option<Duration>,
     /// Let this etcd member, such as main/a, begin empty although data is expected; may be repeated

@@ -167,6 +167,7 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
         node_name: "i-0a".to_owned(),
         certificate: certificate.clone(),
         key: Secret::new(key),
+        cilium: None,
         swapped_key: None,
         signs_bare_names: false,
     });

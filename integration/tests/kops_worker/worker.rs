@@ -3,7 +3,8 @@
 use crate::lab::{DOCKER_CONFIG, Differs, Lab};
 use quake_integration::agent::run_command;
 use quake_integration::controller::Turn;
-use quake_integration::http::Reply;
+use quake_integration::http::{Reply, Request};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[test]
@@ -16,37 +17,7 @@ fn a_worker_is_ready_by_one_question_and_a_second_boot_asks_nobody_and_writes_no
     assert_eq!(summary["result"], "ready", "{summary}");
     assert_eq!(refusals, Vec::<String>::new());
 
-    // The budget: one round trip to kops-controller, one token, ten reads of metadata, and nothing of AWS.
-    let asked = lab.controller.seen();
-    assert_eq!(asked.len(), 1, "{summary}");
-    let seen = lab.metadata.seen();
-    let tokens = seen
-        .iter()
-        .filter(|request| request.method == "PUT")
-        .count();
-    let reads: Vec<&str> = seen.iter().map(|request| request.path()).collect();
-    println!(
-        "metadata: {tokens} token, {} reads: {reads:?}",
-        reads.len() - tokens
-    );
-    assert_eq!(tokens, 1, "{reads:?}");
-    assert!(reads.len() - tokens <= 10, "{reads:?}");
-    let different: BTreeSet<&&str> = reads.iter().collect();
-    assert_eq!(
-        different.len(),
-        reads.len(),
-        "nothing is read twice: {reads:?}"
-    );
-    let calls = summary["calls"].as_object().expect("calls are counted");
-    let services: BTreeSet<&str> = calls
-        .keys()
-        .filter_map(|call| call.split(':').next())
-        .collect();
-    assert_eq!(
-        services,
-        BTreeSet::from(["imds", "kops-controller"]),
-        "{calls:?}"
-    );
+    costs_one_question(&lab, &summary);
 
     // What came with the configuration is in its place.
     let docker = std::fs::read_to_string(lab.root().join("root/.docker/config.json"));
@@ -75,6 +46,40 @@ fn a_worker_is_ready_by_one_question_and_a_second_boot_asks_nobody_and_writes_no
     assert_eq!(lab.controller.seen().len(), 1, "nobody was asked");
     let leaks = lab.leaks(&[&ended.text(), &again.text()]);
     assert!(leaks.is_empty(), "{leaks:?}");
+}
+
+/// The budget: one round trip to kops-controller, one token, ten reads of metadata, and nothing of AWS.
+fn costs_one_question(lab: &Lab, summary: &Value) {
+    let asked = lab.controller.seen();
+    assert_eq!(asked.len(), 1, "{summary}");
+    let seen = lab.metadata.seen();
+    let tokens = seen
+        .iter()
+        .filter(|request| request.method == "PUT")
+        .count();
+    let reads: Vec<&str> = seen.iter().map(Request::path).collect();
+    println!(
+        "metadata: {tokens} token, {} reads: {reads:?}",
+        reads.len() - tokens
+    );
+    assert_eq!(tokens, 1, "{reads:?}");
+    assert!(reads.len() - tokens <= 10, "{reads:?}");
+    let different: BTreeSet<&&str> = reads.iter().collect();
+    assert_eq!(
+        different.len(),
+        reads.len(),
+        "nothing is read twice: {reads:?}"
+    );
+    let calls = summary["calls"].as_object().expect("calls are counted");
+    let services: BTreeSet<&str> = calls
+        .keys()
+        .filter_map(|call| call.split(':').next())
+        .collect();
+    assert_eq!(
+        services,
+        BTreeSet::from(["imds", "kops-controller"]),
+        "{calls:?}"
+    );
 }
 
 #[test]

@@ -6,10 +6,14 @@ use quake_engine::Configuration;
 use quake_model::facts::InstanceFacts;
 use quake_model::redact::Secret;
 use quake_plan::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
+use quake_plan::keyset::read_keyset;
 use quake_plan::yaml::parse;
 use quake_testkit::{Controller, SimHost};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Who signs the one certificate that is not of the cluster's authority.
+const CILIUM_AUTHORITY: &str = "etcd-clients-ca-cilium";
 
 /// What a kops-controller is made of.
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +72,38 @@ impl Wanted<'_> {
         let key = Secret::new(read(&authority.join("kubernetes-ca/key"))?);
         let source = path.display().to_string();
         let made = Controller::of(&source, &text, instance, &certificate, key);
-        made.map(|controller| Some(controller.with_bare_names()))
-            .map_err(|fault| running::usage(&fault.to_string()))
+        let made = made.map_err(|fault| running::usage(&fault.to_string()))?;
+        let cilium = match authority.join(CILIUM_AUTHORITY) {
+            given if given.is_dir() => {
+                let key = Secret::new(read(&given.join("key"))?);
+                Some((read(&given.join("crt"))?, key))
+            }
+            _ => stored_authority(&path)?,
+        };
+        Ok(Some(Controller {
+            cilium,
+            ..made.with_bare_names()
+        }))
     }
+}
+
+/// The authority of Cilium's own etcd, from the state store that this configuration is in; `None` where the cluster has none.
+fn stored_authority(nodeup_config: &Path) -> Result<Option<(String, Secret<String>)>, u8> {
+    // <base>/igconfig/<role>/<group>/nodeupconfig.yaml
+    let Some(base) = nodeup_config.ancestors().nth(4) else {
+        return Ok(None);
+    };
+    let keyset = base
+        .join("pki/private")
+        .join(CILIUM_AUTHORITY)
+        .join("keyset.yaml");
+    if !keyset.is_file() {
+        return Ok(None);
+    }
+    let source = keyset.display().to_string();
+    let pair = read_keyset(&source, &read(&keyset)?);
+    let pair = pair.map_err(|fault| running::usage(&fault.to_string()))?;
+    Ok(pair.key.map(|key| (pair.certificate, key)))
 }
 
 /// The configuration of the node's group: in the folder of the cluster, which is in that of a bucket.

@@ -16,6 +16,9 @@ use quake_plan::kops::{node_name, processor};
 use quake_plan::pki::{Authority, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
+/// The one certificate that another authority signs.
+const CILIUM: &str = "etcd-client-cilium";
+
 /// What the simulated kops-controller knows.
 #[derive(Debug, Clone)]
 pub struct Controller {
@@ -33,6 +36,8 @@ pub struct Controller {
     pub key: Secret<String>,
     /// Whether it signs the bare name of each certificate: no subject of a node, no usage, no other names.
     pub signs_bare_names: bool,
+    /// The certificate and the key of the authority of Cilium's own etcd, PEM, where there is one.
+    pub cilium: Option<(String, Secret<String>)>,
     /// The public key that it puts into every certificate in the place of the one it is sent; `None` for an honest one.
     pub swapped_key: Option<Vec<u8>>,
 }
@@ -93,7 +98,7 @@ impl Controller {
             signs.push("kube-router".to_owned());
         }
         if config.network.has_cilium_etcd {
-            signs.push("etcd-client-cilium".to_owned());
+            signs.push(CILIUM.to_owned());
         }
         Ok(Self {
             config: text.to_owned(),
@@ -103,6 +108,7 @@ impl Controller {
             certificate: certificate.to_owned(),
             key,
             signs_bare_names: false,
+            cilium: None,
             swapped_key: None,
         })
     }
@@ -146,14 +152,22 @@ impl Controller {
         now: Timestamp,
     ) -> Result<String, PortError> {
         let broken = |fault: Fault| PortError::new(Condition::Malformed, fault.to_string());
+        let (certificate, key) = match (&self.cilium, order.name.as_str()) {
+            (Some((certificate, key)), CILIUM) => (certificate, key),
+            (None, CILIUM) => {
+                let what = format!("failed to issue {CILIUM}: its authority is not given");
+                return Err(PortError::new(Condition::Impossible, what));
+            }
+            _ => (&self.certificate, &self.key),
+        };
         let authority =
-            Authority::read("the simulated kops-controller", &self.certificate).map_err(broken)?;
+            Authority::read("the simulated kops-controller", certificate).map_err(broken)?;
         let waiting = match self.signs_bare_names {
             true => unsigned(&bare(order), &authority, info, now).and_then(Unsigned::bare),
             false => unsigned(order, &authority, info, now),
         };
         let waiting = waiting.map_err(broken)?;
-        let signature = sign(&self.key, waiting.kind, &waiting.message)?;
+        let signature = sign(key, waiting.kind, &waiting.message)?;
         waiting.signed(&signature).map_err(broken)
     }
 
@@ -172,7 +186,7 @@ impl Controller {
             "kube-proxy" | "kube-router" => {
                 (Subject::named(&format!("system:{name}")), Usage::Client)
             }
-            "etcd-client-cilium" => (Subject::named("cilium"), Usage::Client),
+            CILIUM => (Subject::named("cilium"), Usage::Client),
             _ => return None,
         };
         let names = match usage {
