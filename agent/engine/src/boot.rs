@@ -181,6 +181,9 @@ impl<H: Host> Context<'_, H> {
             phase,
             steps: steps.len(),
         });
-        self.apply(phase, &steps).await
+        match phase {
+            Phase::Assets => self.apply_assets(&steps).await,
+            _ => self.apply(phase, &steps).await,
+        }
     }
 }

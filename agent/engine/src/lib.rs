@@ -20,6 +20,7 @@ mod renewal;
 mod report;
 mod request;
 mod retry;
+mod runtime_first;
 mod signal;
 mod storage;
 mod watch;

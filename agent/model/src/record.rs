@@ -319,6 +319,8 @@ impl Record {
             } => {
                 let entry = self.phases.entry(*phase).or_default();
                 entry.steps_done += 1;
+                // A phase may do more than it planned at its start, such as a head start for the runtime.
+                entry.steps = entry.steps.max(entry.steps_done);
                 entry.unmet.remove(step);
                 self.steps.push(StepRecord {
                     phase: *phase,

@@ -126,7 +126,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// Removes what a killed agent left half-written beside the files of `steps`.
-    pub(super) async fn remove_leftovers(&self, steps: &[Step]) -> Result<(), Fault> {
+    pub(crate) async fn remove_leftovers(&self, steps: &[Step]) -> Result<(), Fault> {
         if self.is_planning() {
             return Ok(());
         }

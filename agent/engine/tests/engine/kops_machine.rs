@@ -228,3 +228,44 @@ async fn a_unit_file_of_the_operators_is_read_by_systemd() {
     let unit = unit.expect("its file was written");
     assert!(!unit.needs_reload && !unit.enabled, "{unit:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_runtime_runs_while_kops_controller_is_still_asked_for_certificates() {
+    let Some(root) = conformance() else { return };
+    // A second certificate that only the configuration tells of, so that kops-controller is asked again.
+    let keys = "Networking:\n  kubeRouter: {}\n";
+    let edit = move |config: &str| {
+        let start = config.find("Networking:\n").expect("it has a network");
+        let rest = &config[start + "Networking:\n".len()..];
+        let end = rest
+            .lines()
+            .take_while(|line| line.starts_with(' '))
+            .map(|line| line.len() + 1)
+            .sum::<usize>();
+        format!("{}{keys}{}", &config[..start], &rest[end..])
+    };
+    let (host, request) = worker_with(&root, &edit);
+    let silent = strike("ask_bootstrap", 2..=9999, Condition::Unreachable);
+    host.next_boot(Script::of(vec![silent]));
+    let (fault, record) = fault_of(&host, &request).await;
+    assert!(host.port_calls_of("ask_bootstrap") > 1, "{fault}");
+    let runtime = host.region().units.remove("containerd.service");
+    let runtime = runtime.expect("it was started");
+    assert_eq!(runtime.active, quake_model::facts::ActiveState::Active);
+    assert!(!host.tree().contains_key("/var/lib/kubelet/kubelet.conf"));
+    assert!(warnings(&record).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_does_not_start_early_is_started_with_the_rest() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = worker_with(&root, &str::to_owned);
+    host.next_boot(Script::of(vec![strike(
+        "run_jobs",
+        1..=2,
+        Condition::Unreachable,
+    )]));
+    let (verdict, record) = run(&host, &request).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(warnings(&record), [""; 0]);
+}

@@ -10,7 +10,7 @@ use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{CertificateOrder, File, IssuedPart, Issuer, Item, Kubeconfig, Source};
 use quake_model::item::{Subject, Unit, Usage};
-use quake_model::spec::{AssetSpec, Role};
+use quake_model::spec::{AssetKind, AssetSpec, Role};
 use quake_model::step::Place;
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ impl<'a> Context<'a> {
     /// Files in archives whose base name `holds`, each with the archive's digest, sorted by name. Of two of one name the
     /// archive that the configuration names first wins.
     ///
-    /// `None` before the archives are in the store.
+    /// `None` before the archives are in the store: before all of them where none that is there has such a file.
     pub fn members(&self, holds: impl Fn(&str) -> bool) -> Option<Vec<(&'a Digest, &'a str)>> {
         let members: &'a BTreeMap<_, Vec<String>> = self.members;
         if members.is_empty() {
@@ -219,6 +219,13 @@ impl<'a> Context<'a> {
             for name in names.iter().filter(|name| holds(name)) {
                 found.entry(name).or_insert(&asset.digest);
             }
+        }
+        let mut archives = config
+            .assets
+            .iter()
+            .filter(|asset| asset.kind == AssetKind::Archive);
+        if found.is_empty() && archives.any(|asset| !members.contains_key(&asset.digest)) {
+            return None;
         }
         Some(
             found

@@ -76,7 +76,11 @@ fn reactions_of(item: &Item) -> &[Reaction] {
     }
 }
 
-fn write(file: &File, issued: &Issued, owners: &Owners) -> Result<Option<WriteFile>, Fault> {
+pub(super) fn write(
+    file: &File,
+    issued: &Issued,
+    owners: &Owners,
+) -> Result<Option<WriteFile>, Fault> {
     let Some(contents) = contents(&file.source, issued) else {
         return Ok(None);
     };

@@ -4,6 +4,7 @@ mod conditions;
 mod files;
 mod owners;
 mod ready;
+mod runtime;
 mod services;
 mod sources;
 
@@ -11,6 +12,7 @@ pub use conditions::{conditions, static_pods};
 pub use files::{files, reactions};
 pub use owners::Owners;
 pub use ready::ready;
+pub use runtime::{runtime_assets, runtime_first};
 pub use services::{runs, services};
 pub use sources::{Issued, kubeconfig};
 

@@ -1,0 +1,75 @@
+//! Brings the container runtime of a node of the newer dialect up beside the downloads: its own archives are fetched, its own
+//! files written, its unit started, while the rest is still fetched, installed and signed.
+//!
+//! It is a head start and nothing more: the phases of files and services plan all of it again. Whatever goes wrong here is
+//! left to them, who name it.
+
+use crate::context::Context;
+use crate::knowledge::Knowledge;
+use futures_util::future::try_join;
+use quake_model::digest::Digest;
+use quake_model::fault::{Code, Fault};
+use quake_model::phase::Phase;
+use quake_model::ports::Host;
+use quake_model::step::{Action, Step};
+use quake_plan::kops::steps::{self, Owners};
+use std::collections::BTreeSet;
+
+impl<H: Host> Context<'_, H> {
+    /// Applies the steps of the downloads, and the head start beside them where the node allows it.
+    pub(crate) async fn apply_assets(&self, steps: &[Step]) -> Result<usize, Fault> {
+        let is_newer = self.know(|knowledge| knowledge.kops.is_some());
+        let spec = self.know(Knowledge::spec)?;
+        let Some(digests) =
+            steps::runtime_assets(&spec).filter(|_| is_newer && !self.is_planning())
+        else {
+            return self.apply(Phase::Assets, steps).await;
+        };
+        let is_first = |step: &&Step| match &step.action {
+            Action::FetchAsset(asset) => digests.contains(&asset.digest),
+            _ => false,
+        };
+        let (first, rest): (Vec<Step>, Vec<Step>) =
+            steps.iter().cloned().partition(|step| is_first(&step));
+        let first = async {
+            let fetched = self.apply(Phase::Assets, &first).await?;
+            Ok::<_, Fault>(fetched + self.start_runtime(&digests).await?)
+        };
+        let (early, others) = try_join(first, self.apply(Phase::Assets, &rest)).await?;
+        Ok(early + others)
+    }
+
+    /// Brings the runtime up; returns how many steps changed something.
+    async fn start_runtime(&self, digests: &BTreeSet<Digest>) -> Result<usize, Fault> {
+        let started = async {
+            let planned = self.plan_runtime(digests).await?;
+            self.remove_leftovers(&planned).await?;
+            self.recall_owned(&planned).await;
+            self.apply(Phase::Assets, &planned).await
+        };
+        match started.await {
+            // It is met again, and told, where the node is configured and its units are started.
+            Err(fault) if fault.code != Code::BootInterrupted => Ok(0),
+            ended => ended,
+        }
+    }
+
+    async fn plan_runtime(&self, digests: &BTreeSet<Digest>) -> Result<Vec<Step>, Fault> {
+        let node = self.know(Knowledge::kops)?;
+        let instance = self.know(Knowledge::instance)?;
+        let mut members = self.know(|knowledge| knowledge.members.clone());
+        for digest in digests {
+            // A program that is no archive has none.
+            if let Ok(listed) = self.host.list_members(digest).await {
+                members.insert(digest.clone(), listed);
+            }
+        }
+        let spec = node.spec(&instance, &members)?;
+        let owners = Owners::read(
+            &spec,
+            &self.text("/etc/passwd").await?,
+            &self.text("/etc/group").await?,
+        );
+        steps::runtime_first(&spec, &owners)
+    }
+}
