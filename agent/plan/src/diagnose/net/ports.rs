@@ -36,7 +36,8 @@ const ETCD: &[&str] = &["etcd", "etcd-manager", "docker-proxy"];
 
 /// Ports of every node.
 const EVERYWHERE: &[Place] = &[
-    place(9105, "quake-agent", &["quake-agent"]),
+    // By the second name it stands in for nodeup.
+    place(9105, "quake-agent", &["quake-agent", "nodeup"]),
     place(10248, "kubelet", &["kubelet", "hyperkube"]),
     place(10250, "kubelet", &["kubelet", "hyperkube"]),
 ];

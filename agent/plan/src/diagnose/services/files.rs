@@ -24,6 +24,12 @@ pub(in crate::diagnose) const CHECKS: &[Check] = &[Check {
 /// Files that begin empty and are filled by others.
 const LOGS: &str = "/var/log/";
 
+/// Files that a node of newer kops may have empty: a unit names the one, and no flag names the other any more.
+const NOTHING_IN_THEM: [&str; 2] = [
+    "/etc/environment",
+    "/srv/kubernetes/kube-apiserver/known_tokens.csv",
+];
+
 fn written(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let record = node.record()?;
     let mut paths: Vec<&str> = record
@@ -68,7 +74,8 @@ fn gone(path: &str) -> Result<Verdict, Unseen> {
 fn unfit(path: &str, entry: &EntryFacts, has_modes: bool) -> Option<Result<Verdict, Unseen>> {
     const OTHERS_WRITE: u32 = 0o022;
     const OTHERS_READ: u32 = 0o004;
-    if entry.kind == EntryKind::File && entry.size == 0 && !path.starts_with(LOGS) {
+    let may_be_empty = path.starts_with(LOGS) || NOTHING_IN_THEM.contains(&path);
+    if entry.kind == EntryKind::File && entry.size == 0 && !may_be_empty {
         let finding = Finding::new(
             format!("{path}, which the boot wrote, is empty"),
             format!(

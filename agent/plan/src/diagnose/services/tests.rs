@@ -202,6 +202,13 @@ fn files_of_the_boot_are_there_whole_and_roots() {
         Status::Fail,
         "is empty",
     );
+    let environment = "/etc/environment";
+    proves(
+        "files.written",
+        &survey_with(booted("node", &["files:/etc/environment"]), environment, ""),
+        Status::Ok,
+        "1 of 1",
+    );
     let mut open = base();
     open.entries.insert(
         "/srv/kubernetes/ca.key".into(),

@@ -48,6 +48,24 @@ fn a_kernel_is_judged_by_its_age_and_its_log() {
 }
 
 #[test]
+fn a_node_of_newer_kops_gets_connection_tracking_with_its_first_rule() {
+    let found = [
+        ("/proc/filesystems", "nodev\toverlay\n"),
+        ("/proc/modules", "br_netfilter 36864 0 - Live 0x0\n"),
+        ("/proc/sys/net/bridge/bridge-nf-call-iptables", "1\n"),
+        ("/proc/sys/kernel/osrelease", "6.1.0-1-cloud-amd64\n"),
+    ];
+    for (dialect, status) in [("kube_env", Status::Fail), ("kops", Status::Warn)] {
+        let expected = Expected {
+            dialect: dialect.into(),
+            ..Expected::default()
+        };
+        let node = expecting(machine("node", "1.35.0", &found), expected);
+        proves("host.modules", &node, status, "lacks nf_conntrack");
+    }
+}
+
+#[test]
 fn what_the_kernel_lacks_is_named() {
     let whole: [(&str, &str); 4] = [
         ("/proc/filesystems", "nodev\toverlay\n\text4\n"),

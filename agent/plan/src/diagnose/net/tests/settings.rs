@@ -148,6 +148,7 @@ fn a_port_that_another_program_holds_is_named_with_its_holder() {
     };
     let cases = [
         (of("node", 10250, Some("kubelet")), Status::Ok, "no other"),
+        (of("node", 9105, Some("nodeup")), Status::Ok, "no other"),
         (
             of("node", 10250, Some("node_exporter")),
             Status::Fail,
