@@ -4,10 +4,12 @@
 //! A check returns the first promise that was broken, in words.
 
 mod bootstrap;
+mod provision;
 mod signals;
 mod volumes;
 
 pub use bootstrap::bootstrap;
+pub use provision::{Provisioned, provision};
 pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};
 

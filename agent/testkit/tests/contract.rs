@@ -1,6 +1,7 @@
 //! The simulated host keeps the contract of every host.
 
 use quake_model::digest::Digest;
+use quake_model::item::User;
 use quake_model::location::Location;
 use quake_model::ports::{BootstrapServer, Cloud, Disks};
 use quake_model::redact::Secret;
@@ -177,4 +178,28 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
         authorities: certificate,
     };
     assert_eq!(contract::bootstrap(&host, &server).await, Ok(()));
+}
+
+#[tokio::test]
+async fn the_simulated_programs_keep_the_contract() {
+    let host = host();
+    host.lack_package("no-such-package");
+    host.lack_program("no-such-program-anywhere");
+    host.fail_commands("false", 1);
+    host.put_file("/usr/bin/tool", "");
+    let user = User {
+        name: "contract".into(),
+        uid: 64_017,
+        home: "/nonexistent".into(),
+        shell: "/usr/sbin/nologin".into(),
+    };
+    let has = contract::Provisioned {
+        package: "tool",
+        unknown: "no-such-package",
+        there: "/usr/bin/tool",
+        user: &user,
+        succeeds: "true",
+        fails: "false",
+    };
+    assert_eq!(contract::provision(&host, &has).await, Ok(()));
 }
