@@ -15,6 +15,7 @@ mod kubelet_crash_loop;
 mod kubernetes_node;
 mod metadata_refused;
 mod network_configuration_gone;
+mod nodeup_replaced;
 mod power_cut;
 mod reboot;
 mod seeded_boot;

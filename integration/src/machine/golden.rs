@@ -1,0 +1,229 @@
+//! A cluster of kops' own tests in a region: its state store as kops wrote it, and user data as the kops CLI made it. Its
+//! programs are stand-ins, so the configurations pin those, and user data pins the configurations.
+
+use super::base::ran;
+use super::metadata::Facts;
+use super::vpc::{AWS, MIRROR, Vpc};
+use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
+use crate::node::archive;
+use crate::skip::conformance;
+use crate::tree::sha256;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::Digest as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+/// What stands in for programs that a node runs.
+const KUBELET: &str = include_str!("../../guest/kops_kubelet.py");
+const CONTAINERD: &str = include_str!("../../guest/containerd.py");
+
+/// User data as kops 1.34 made it for another cluster; it lies in a state store, where Karpenter reads it.
+const SCRIPT: &str = "karpenter/statestore/clusters.example.com/minimal.example.com/igconfig/node/karpenter-nodes-default/nodeupscript.sh";
+
+/// Where the lines that are the cluster's own are in the script.
+const DOCUMENT: (&str, &str) = (
+    "cat > conf/kube_env.yaml << '__EOF_KUBE_ENV'\n",
+    "\n__EOF_KUBE_ENV\n",
+);
+
+/// Where a node's binary is fetched from, and what it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodeup {
+    /// The URL, before kops' script adds what it adds.
+    pub url: String,
+    /// SHA-256 over the binary, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// The cluster.
+#[derive(Debug)]
+pub struct Golden {
+    vpc: Arc<Vpc>,
+    corpus: PathBuf,
+    case: String,
+}
+
+impl Golden {
+    /// Publishes the state store of a case of kops' tests, and what its nodes pin. `None`, said aloud, where the data is
+    /// not here.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be read or published.
+    pub fn publish(vpc: &Arc<Vpc>, case: &str) -> Option<Self> {
+        let golden = Self {
+            vpc: Arc::clone(vpc),
+            corpus: conformance("kops")?,
+            case: case.to_owned(),
+        };
+        golden
+            .put_store()
+            .expect("the state store can be published");
+        Some(golden)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.corpus.join("cases").join(&self.case)
+    }
+
+    fn put_store(&self) -> Result<(), String> {
+        let store = self.folder().join("statestore");
+        for path in super::base::sorted(&store) {
+            let name = path
+                .strip_prefix(&store)
+                .map_err(|error| error.to_string())?;
+            let name = name.to_string_lossy();
+            let (bucket, key) = name.split_once('/').ok_or("a file beside the buckets")?;
+            let mut bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
+            if name.ends_with("/nodeupconfig.yaml") {
+                bytes = self.with_stand_ins(&text(bytes)?)?.into_bytes();
+            }
+            let put = self.vpc.ec2().moto().put_object(bucket, key, &bytes);
+            put.map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// The configuration with each asset of this processor replaced by its stand-in on the region's mirror.
+    fn with_stand_ins(&self, config: &str) -> Result<String, String> {
+        let mut lines = Vec::new();
+        for line in config.lines() {
+            let pin = line.trim_start().strip_prefix("- ");
+            let pin = pin.and_then(|pin| pin.split_once("@https://"));
+            match pin.filter(|(_, url)| url.contains("amd64")) {
+                Some((_, urls)) => lines.push(format!("  - {}", self.serve(urls)?)),
+                None => lines.push(line.to_owned()),
+            }
+        }
+        Ok(lines.join("\n") + "\n")
+    }
+
+    /// Serves the stand-in for an asset of these URLs; its pin.
+    fn serve(&self, urls: &str) -> Result<String, String> {
+        let first = urls.split(',').next().unwrap_or_default();
+        let (_, path) = first.split_once('/').ok_or("a URL without a path")?;
+        let bytes = match path.rsplit('/').next().unwrap_or_default() {
+            "kubelet" => KUBELET.into(),
+            name if name.starts_with("containerd-") => {
+                let nothing = || b"#!/bin/sh\n".to_vec();
+                archive(&[
+                    ("bin/containerd", CONTAINERD.into()),
+                    ("bin/containerd-shim-runc-v2", nothing()),
+                    ("bin/ctr", nothing()),
+                ])
+                .map_err(|error| error.to_string())?
+            }
+            _ => std::fs::read(self.corpus.join("assets").join(path))
+                .map_err(|error| format!("{path}: {error}"))?,
+        };
+        let pin = format!("{}@{MIRROR}/{path}", sha256(&bytes));
+        self.vpc.serve(&format!("/{path}"), bytes);
+        Ok(pin)
+    }
+
+    /// The boot configuration of a group, with the hash of the configuration that pins stand-ins.
+    fn kube_env(&self, group: &str, role: &str) -> Result<String, String> {
+        let read = |path: &Path| {
+            let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+            text(bytes?)
+        };
+        let kube_env = read(&self.folder().join("boot").join(group).join("kube_env.yaml"))?;
+        let store = self.folder().join("statestore");
+        let config = format!("igconfig/{role}/{group}/nodeupconfig.yaml");
+        let config = super::base::sorted(&store)
+            .into_iter()
+            .find(|path| path.ends_with(&config))
+            .ok_or_else(|| format!("there is no {config}"))?;
+        let config = self.with_stand_ins(&read(&config)?)?;
+        let hash = STANDARD.encode(sha2::Sha256::digest(config.as_bytes()));
+        let lines = kube_env.lines().map(|line| match line.split_once(": ") {
+            Some(("NodeupConfigHash", _)) => format!("NodeupConfigHash: {hash}"),
+            _ => line.to_owned(),
+        });
+        Ok(lines.collect::<Vec<_>>().join("\n") + "\n")
+    }
+
+    /// The user data of a control plane's group as the kops CLI makes it: kops' own script, in which the binary's URL and
+    /// hash, the boot configuration and the variables are this cluster's. The variables are those of a store that is not
+    /// AWS' own, as kops passes them on.
+    ///
+    /// # Panics
+    ///
+    /// When kops' script is not what it was.
+    pub fn user_data(&self, group: &str, nodeup: &Nodeup) -> String {
+        let script = self.corpus.join("cases").join(SCRIPT);
+        let script = std::fs::read_to_string(script).expect("the corpus has it");
+        let set = |line: &str| match line.split_once('=') {
+            Some(("NODEUP_URL_AMD64", _)) => format!("NODEUP_URL_AMD64={}", nodeup.url),
+            Some(("NODEUP_HASH_AMD64", _)) => format!("NODEUP_HASH_AMD64={}", nodeup.sha256),
+            Some(("export AWS_REGION", _)) => variables(),
+            _ => line.to_owned(),
+        };
+        let script: Vec<String> = script.lines().map(set).collect();
+        let script = script.join("\n") + "\n";
+        let (before, rest) = script.split_once(DOCUMENT.0).expect("a here-document");
+        let (_, after) = rest.split_once(DOCUMENT.1).expect("its end");
+        let kube_env = self
+            .kube_env(group, "control-plane")
+            .expect("the case has this group");
+        [before, DOCUMENT.0, &kube_env, DOCUMENT.1, after].concat()
+    }
+
+    /// Launches an instance of this group with this user data.
+    pub fn launch(&self, cluster: &str, group: &str, user_data: &str) -> Facts {
+        let owned = format!("kubernetes.io/cluster/{cluster}");
+        let tags = [
+            ("KubernetesCluster", cluster),
+            (owned.as_str(), "owned"),
+            ("k8s.io/role/control-plane", "1"),
+            ("kops.k8s.io/instancegroup", group),
+        ];
+        self.vpc.launch(&tags, user_data.as_bytes())
+    }
+}
+
+impl Vpc {
+    /// Serves a binary at this path as a release of nodeup is published: whole, and packed by xz under `.xz`.
+    ///
+    /// # Errors
+    ///
+    /// Says why it cannot be read or packed.
+    pub fn publish_nodeup(&self, path: &str, binary: &Path) -> Result<Nodeup, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let packed = folder.path().join("nodeup.xz");
+        let file = std::fs::File::create(&packed).map_err(|error| error.to_string())?;
+        // The fastest level: it is unpacked once.
+        ran(Command::new("sh")
+            .args(["-c", "exec xz -0 --stdout \"$0\" > \"$1\""])
+            .arg(binary)
+            .arg(&packed))?;
+        drop(file);
+        let read = |path: &Path| std::fs::read(path).map_err(|error| error.to_string());
+        let whole = read(binary)?;
+        let nodeup = Nodeup {
+            url: format!("{MIRROR}{path}"),
+            sha256: sha256(&whole),
+        };
+        self.serve(path, whole);
+        self.serve(&format!("{path}.xz"), read(&packed)?);
+        Ok(nodeup)
+    }
+}
+
+fn variables() -> String {
+    [
+        ("AWS_REGION", "us-east-1"),
+        ("S3_ENDPOINT", AWS),
+        ("S3_REGION", "us-east-1"),
+        ("S3_ACCESS_KEY_ID", ACCESS_KEY_ID),
+        ("S3_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY),
+    ]
+    .map(|(name, value)| format!("export {name}={value}"))
+    .join("\n")
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}

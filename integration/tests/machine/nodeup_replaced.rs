@@ -1,0 +1,278 @@
+//! An instance of a kops cluster whose user data is the kops CLI's, with nodeup's URL and hash pointed at the agent: cloud-init
+//! runs the script, that fetches the agent as nodeup, and it installs `kops-configuration.service`, which makes the machine a
+//! control plane. Then what docs/replace-nodeup.md has an operator do on a node: again, after a reboot, back to nodeup, and over again.
+
+use quake_integration::machine::{
+    AWS, Body, Emulated, Golden, Hardware, Kind, Lab, Told, assert_told,
+};
+
+const CLUSTER: &str = "minimal.example.com";
+const GROUP: &str = "master-us-test-1a";
+const UNIT: &str = "kops-configuration.service";
+
+/// What kops' user data ends with.
+const INSTALL: &str =
+    "cd /opt/kops/bin && ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8";
+
+/// How the unit reaches EC2 here; the store of the configuration is named by kops' own variables.
+const ENDPOINT: &str = "/etc/systemd/system/kops-configuration.service.d/50-region.conf";
+
+#[test]
+fn nodeup_replaced() {
+    let Some(lab) = Lab::open("nodeup-replaced", Kind::Emulated) else {
+        return;
+    };
+    let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
+        return;
+    };
+    let binary = lab.base().agent().expect("the agent is built");
+    let nodeup = lab.vpc().publish_nodeup("/linux/amd64/nodeup", &binary);
+    let nodeup = nodeup.expect("it can be packed");
+    let user_data = golden.user_data(GROUP, &nodeup);
+    let facts = golden.launch(CLUSTER, GROUP, &user_data);
+    let hardware = Hardware {
+        cloud_init: true,
+        ..Hardware::default()
+    };
+    let endpoint = format!("[Service]\nEnvironment=AWS_ENDPOINT_URL_EC2={AWS}\n");
+    let layer = lab.bare().file(ENDPOINT, 0o644, endpoint);
+    let mut machine = lab.emulated(&facts, layer, hardware);
+    becomes_a_control_plane(&machine);
+    is_installed_once(&machine);
+    boots_again_without_a_change(&machine);
+    let before = settled(&machine);
+    machine.reboot().expect("it boots again");
+    machine.becomes_ready(60).expect("and is ready again");
+    assert_eq!(settled(&machine), before, "a reboot writes nothing");
+    goes_back_and_over_again(&machine);
+}
+
+fn becomes_a_control_plane(machine: &Emulated) {
+    let enabled = format!("systemctl is-enabled --quiet {UNIT}");
+    let installed = machine.comes_true(&enabled, 90);
+    assert!(installed, "user data runs: {}", machine.console());
+    machine.becomes_ready(90).expect("the node becomes ready");
+    assert_told(&machine.console(), &["quake-agent: READY"]);
+    let shown = |property: &str| shows(machine, UNIT, property);
+    let place = format!("/lib/systemd/system/{UNIT}");
+    assert!(
+        shown("FragmentPath").ends_with(&place),
+        "where nodeup has it"
+    );
+    assert_eq!(shown("Type"), "notify");
+    assert_eq!(shown("ActiveState"), "active");
+    for unit in ["containerd.service", "kubelet.service"] {
+        assert_eq!(shows(machine, unit, "ActiveState"), "active", "{unit}");
+        assert_eq!(shows(machine, unit, "UnitFileState"), "enabled", "{unit}");
+    }
+    for path in [
+        "/etc/kubernetes/manifests/kube-apiserver.manifest",
+        "/etc/kubernetes/manifests/etcd-main-master-us-test-1a.manifest",
+        "/srv/kubernetes/kube-apiserver/server.crt",
+        "/var/lib/kubelet/kubeconfig",
+    ] {
+        assert!(machine.holds(&format!("test -s {path}")), "{path}");
+    }
+    // The keys of the store are where the unit reads them, and nowhere that is told.
+    let environment = "/etc/sysconfig/kops-configuration";
+    assert_eq!(
+        machine.output(&format!("stat -c %a {environment}")).trim(),
+        "600"
+    );
+    let names = machine.output(&format!("cut -d= -f1 {environment} | tr '\\n' ' '"));
+    let wanted = "AWS_REGION S3_ENDPOINT S3_REGION S3_ACCESS_KEY_ID S3_SECRET_ACCESS_KEY";
+    assert_eq!(names.trim(), wanted);
+    let told = "{ journalctl -b --no-pager; cat /var/lib/quake-agent/boots/*; cat /var/log/cloud-init-output.log; }";
+    let leaks = format!("{told} | grep -cF -e plantedSecretAccessKey || :");
+    assert_eq!(
+        machine.output(&leaks).trim(),
+        "0",
+        "no key of the store is told"
+    );
+    for asked in ["status", "wait --for=ready --timeout 5s", "timeline"] {
+        machine.output(&format!("/usr/local/bin/quake-agent {asked}"));
+        machine.output(&format!("/opt/kops/bin/nodeup {asked}"));
+    }
+    assert_told(&machine.said(), &["kops-configuration.service"]);
+    // Nothing is wrong but the stand-in for containerd, which answers nobody.
+    let found = machine
+        .output("/usr/local/bin/quake-agent diagnose --offline --check-timeout 30s 2>&1 || :");
+    let failing: Vec<&str> = found
+        .lines()
+        .filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next())
+        .collect();
+    assert_eq!(failing, ["runtime.alive"], "{found}");
+    let finished = machine.comes_true(
+        "grep -q 'node config done' /var/log/cloud-init-output.log",
+        30,
+    );
+    assert!(finished, "the script ends without waiting for the node");
+}
+
+/// The installer writes what is not as it should be, and starts what is not running as it is installed.
+fn is_installed_once(machine: &Emulated) {
+    let process = shows(machine, UNIT, "MainPID");
+    let said = machine.output(INSTALL);
+    assert!(!said.contains("written"), "{said}");
+    assert_eq!(
+        shows(machine, UNIT, "MainPID"),
+        process,
+        "nothing is restarted"
+    );
+    // As after an installation that was killed: the unit's file is not the one that systemd has read.
+    let unit = shows(machine, UNIT, "FragmentPath");
+    machine.output(&format!(
+        "sed -i s/quake-agent,/x/ {unit} && rm /etc/systemd/system/multi-user.target.wants/{UNIT}"
+    ));
+    let said = machine.output(INSTALL);
+    let place = format!("written  /usr/lib/systemd/system/{UNIT}");
+    assert_told(&said, &[&place]);
+    assert_eq!(shows(machine, UNIT, "NeedDaemonReload"), "no");
+    assert_eq!(shows(machine, UNIT, "UnitFileState"), "enabled");
+    let other = format!("test $(systemctl show --value -p MainPID {UNIT}) != {process}");
+    assert!(machine.comes_true(&other, 60), "what ran was older");
+    machine.becomes_ready(60).expect("it is ready again");
+    killed_at_any_line(machine);
+    let wrong = "cd /opt/kops/bin && ./nodeup --no-such 2>&1; test $? = 2";
+    assert_told(&machine.output(wrong), &["--no-such"]);
+}
+
+/// Whenever the installer is killed, the next one completes what it began.
+fn killed_at_any_line(machine: &Emulated) {
+    for seconds in ["0.1", "0.4", "0.8"] {
+        let begin = format!(
+            "set -a; . /etc/sysconfig/kops-configuration; set +a
+rm -f /etc/sysconfig/kops-configuration /usr/lib/systemd/system/{UNIT} /etc/systemd/system/quake-agent.service
+rm -f /etc/systemd/system/multi-user.target.wants/{UNIT}
+cd /opt/kops/bin
+timeout -s KILL {seconds} ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8 || :
+./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8
+test $(stat -c %a /etc/sysconfig/kops-configuration) = 600
+test $(grep -c = /etc/sysconfig/kops-configuration) = 5
+systemctl is-enabled --quiet {UNIT}
+test $(systemctl show --value -p NeedDaemonReload {UNIT}) = no"
+        );
+        machine.output(&begin);
+    }
+    let left =
+        "ls -A /etc/sysconfig /usr/lib/systemd/system /etc/systemd/system | grep -c '^[.]' || :";
+    assert_eq!(
+        machine.output(left).trim(),
+        "0",
+        "nothing half written is left"
+    );
+    machine.becomes_ready(60).expect("it is ready again");
+}
+
+fn boots_again_without_a_change(machine: &Emulated) {
+    let (before, running) = (settled(machine), started(machine));
+    restart(machine);
+    machine.becomes_ready(60).expect("it is ready again");
+    assert_eq!(machine.changed_steps(), Vec::<String>::new());
+    assert_eq!(settled(machine), before, "nothing is written");
+    assert_eq!(started(machine), running, "nothing is restarted");
+    let planned = machine.output(
+        "set -a; . /etc/sysconfig/kops-configuration; /opt/kops/bin/nodeup --conf /opt/kops/conf/kube_env.yaml --dryrun 2>&1",
+    );
+    assert_eq!(
+        settled(machine),
+        before,
+        "a dry run writes nothing: {planned}"
+    );
+}
+
+/// Back: nodeup in the agent's place installs its own unit over the agent's. A script stands in for nodeup and writes what
+/// nodeup 1.36 writes.
+fn goes_back_and_over_again(machine: &Emulated) {
+    let running = started(machine);
+    machine.output("cp /opt/kops/bin/nodeup /root/agent");
+    let put = format!(
+        "cat > /opt/kops/bin/nodeup.new <<'EOF'\n{NODEUP}EOF\nchmod 755 /opt/kops/bin/nodeup.new && mv /opt/kops/bin/nodeup.new /opt/kops/bin/nodeup"
+    );
+    machine.output(&put);
+    machine.output(INSTALL);
+    assert!(
+        machine.comes_true("test -e /run/nodeup-ran", 30),
+        "nodeup runs"
+    );
+    assert_eq!(shows(machine, UNIT, "Type"), "oneshot");
+    assert_eq!(
+        shows(machine, UNIT, "DropInPaths"),
+        ENDPOINT,
+        "the test's alone"
+    );
+    assert!(machine.holds("! pgrep -x nodeup"), "no agent is left");
+    assert_eq!(started(machine), running, "the node goes on");
+    let left = machine.output("/usr/local/bin/quake-agent timeline >/dev/null && readlink /etc/systemd/system/quake-agent.service");
+    assert!(
+        left.trim().ends_with(UNIT),
+        "the agent's name leads to nodeup's unit"
+    );
+    // Over again, in place: nothing of the node is another than before.
+    let before = settled(machine);
+    machine.output("mv /root/agent /opt/kops/bin/nodeup");
+    // nodeup's own unit runs the agent as it runs nodeup: to its end.
+    machine.output(&format!("timeout 600 systemctl restart {UNIT}"));
+    assert_eq!(machine.changed_steps(), Vec::<String>::new());
+    assert_eq!(settled(machine), before);
+    machine.output(INSTALL);
+    machine
+        .becomes_ready(60)
+        .expect("the agent stays with the node");
+    assert_eq!(shows(machine, UNIT, "Type"), "notify");
+    assert_eq!(started(machine), running, "the node goes on");
+}
+
+fn restart(machine: &Emulated) {
+    let restarted = machine.run(&format!("systemctl restart {UNIT}"), machine.second() * 60);
+    assert_eq!(restarted.map(|ran| ran.status), Ok(0));
+}
+
+/// A property of a unit.
+fn shows(machine: &Emulated, unit: &str, property: &str) -> String {
+    let script = format!("systemctl show --value -p {property} {unit}");
+    machine.output(&script).trim().to_owned()
+}
+
+/// When the node's programs started.
+fn started(machine: &Emulated) -> Vec<String> {
+    ["containerd.service", "kubelet.service"]
+        .map(|unit| shows(machine, unit, "ExecMainStartTimestampMonotonic"))
+        .into()
+}
+
+/// The node's files, less those of nodeup's own and the installer's.
+fn settled(machine: &Emulated) -> Vec<(String, String)> {
+    // Keep what the test itself puts there out of it.
+    let own = |path: &str| path.starts_with("/opt/kops/bin/nodeup") || path.contains(UNIT);
+    let files = machine.node_files().into_iter();
+    files.filter(|(path, _)| !own(path)).collect()
+}
+
+const NODEUP: &str = r#"#!/bin/sh
+set -eu
+case "$*" in
+*--install-systemd-unit*) ;;
+*)
+    touch /run/nodeup-ran
+    exit 0
+    ;;
+esac
+cat >/usr/lib/systemd/system/kops-configuration.service <<UNIT
+[Unit]
+Description=Run kOps bootstrap (nodeup)
+Documentation=https://github.com/kubernetes/kops
+
+[Service]
+EnvironmentFile=/etc/sysconfig/kops-configuration
+EnvironmentFile=/etc/environment
+ExecStart=/opt/kops/bin/nodeup --conf=/opt/kops/conf/kube_env.yaml --v=8
+Type=oneshot
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+systemctl daemon-reload
+systemctl restart --no-block kops-configuration.service
+systemctl enable kops-configuration.service
+"#;
