@@ -258,6 +258,7 @@ mod tests {
             "README.md",
             "docs/assets.md",
             "docs/operations.md",
+            "docs/replace-nodeup.md",
             "docs/seeding.md",
             "docs/volumes.md",
             "cloud-init/README.md",
@@ -282,6 +283,7 @@ mod tests {
         let named = [
             "README.md",
             "docs/operations.md",
+            "docs/replace-nodeup.md",
             "docs/volumes.md",
             "docs/phases.md",
         ];
