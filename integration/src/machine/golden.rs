@@ -123,20 +123,30 @@ impl Golden {
         Ok(pin)
     }
 
-    /// The boot configuration of a group, with the hash of the configuration that pins stand-ins.
-    fn kube_env(&self, group: &str, role: &str) -> Result<String, String> {
-        let read = |path: &Path| {
-            let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
-            text(bytes?)
-        };
-        let kube_env = read(&self.folder().join("boot").join(group).join("kube_env.yaml"))?;
+    /// The nodeup configuration of a group, which pins stand-ins.
+    ///
+    /// # Errors
+    ///
+    /// Says what cannot be read or served.
+    pub fn config(&self, group: &str) -> Result<String, String> {
         let store = self.folder().join("statestore");
-        let config = format!("igconfig/{role}/{group}/nodeupconfig.yaml");
+        let config = format!("{group}/nodeupconfig.yaml");
         let config = super::base::sorted(&store)
             .into_iter()
             .find(|path| path.ends_with(&config))
             .ok_or_else(|| format!("there is no {config}"))?;
-        let config = self.with_stand_ins(&read(&config)?)?;
+        self.with_stand_ins(&read(&config)?)
+    }
+
+    /// The folder of the cluster's authorities.
+    pub fn authorities(&self) -> PathBuf {
+        self.corpus.join("ca")
+    }
+
+    /// The boot configuration of a group, with the hash of the configuration that pins stand-ins.
+    fn kube_env(&self, group: &str) -> Result<String, String> {
+        let kube_env = read(&self.folder().join("boot").join(group).join("kube_env.yaml"))?;
+        let config = self.config(group)?;
         let hash = STANDARD.encode(sha2::Sha256::digest(config.as_bytes()));
         let lines = kube_env.lines().map(|line| match line.split_once(": ") {
             Some(("NodeupConfigHash", _)) => format!("NodeupConfigHash: {hash}"),
@@ -145,7 +155,7 @@ impl Golden {
         Ok(lines.collect::<Vec<_>>().join("\n") + "\n")
     }
 
-    /// The user data of a control plane's group as the kops CLI makes it: kops' own script, in which the binary's URL and
+    /// The user data of a group as the kops CLI makes it: kops' own script, in which the binary's URL and
     /// hash, the boot configuration and the variables are this cluster's. The variables are those of a store that is not
     /// AWS' own, as kops passes them on.
     ///
@@ -165,9 +175,7 @@ impl Golden {
         let script = script.join("\n") + "\n";
         let (before, rest) = script.split_once(DOCUMENT.0).expect("a here-document");
         let (_, after) = rest.split_once(DOCUMENT.1).expect("its end");
-        let kube_env = self
-            .kube_env(group, "control-plane")
-            .expect("the case has this group");
+        let kube_env = self.kube_env(group).expect("the case has this group");
         [before, DOCUMENT.0, &kube_env, DOCUMENT.1, after].concat()
     }
 
@@ -226,4 +234,9 @@ fn variables() -> String {
 
 fn text(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    text(bytes?)
 }

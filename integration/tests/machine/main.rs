@@ -11,6 +11,7 @@ mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
 mod image_imported;
+mod kops_worker;
 mod kubelet_crash_loop;
 mod kubernetes_node;
 mod metadata_refused;

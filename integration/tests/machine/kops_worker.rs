@@ -1,0 +1,99 @@
+//! A worker of a kops cluster whose user data is the kops CLI's, with nodeup's URL and hash pointed at the agent. What it is to be
+//! it learns from a kops-controller that checks whose question it is; after a reboot it asks nobody.
+
+use quake_integration::authority::Authority;
+use quake_integration::controller::{Controller, Served};
+use quake_integration::machine::{Body, Emulated, Golden, Hardware, Kind, Lab, ROUTER};
+use quake_integration::skip::unless_missing;
+use std::collections::BTreeMap;
+
+const CLUSTER: &str = "minimal.example.com";
+const GROUP: &str = "nodes";
+const NAME: &str = "kops-controller.internal.minimal.example.com";
+
+/// What is found in every text that the machine tells of a boot.
+const TOLD: &str = "{ journalctl -b --no-pager; cat /var/lib/quake-agent/boots/*; cat /var/log/cloud-init-output.log; }";
+
+#[test]
+fn kops_worker() {
+    let Some(lab) = Lab::open("kops-worker", Kind::Emulated) else {
+        return;
+    };
+    let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
+        return;
+    };
+    let authority = Authority::of(&golden.authorities().join("kubernetes-ca"));
+    let Some(authority) = unless_missing(authority) else {
+        return;
+    };
+    let binary = lab.base().agent().expect("the agent is built");
+    let nodeup = lab.vpc().publish_nodeup("/linux/amd64/nodeup", &binary);
+    let nodeup = nodeup.expect("it can be packed");
+    let user_data = golden.user_data(GROUP, &nodeup);
+    let facts = golden.launch(CLUSTER, GROUP, &user_data);
+    let served = Served {
+        config: golden.config(GROUP).expect("the case has this group"),
+        secrets: BTreeMap::from([("dockerconfig".to_owned(), "{\"auths\":{}}".to_owned())]),
+        node: facts.instance.clone(),
+        address: facts.address.to_string(),
+        region: "us-east-1".to_owned(),
+        signs: ["kubelet", "kubelet-server", "kube-proxy"]
+            .map(str::to_owned)
+            .into(),
+        names: vec![format!("DNS:{NAME}")],
+    };
+    let listener = lab.vpc().namespace().listen(&format!("{ROUTER}:3988"));
+    let listener = listener.expect("the port is free");
+    let controller = Controller::start(listener, authority, served).expect("it serves");
+    let router = ROUTER.parse().expect("a literal");
+    let names = BTreeMap::from([(NAME.to_owned(), router)]);
+    lab.vpc().publish_names(&names).expect("names are told");
+    let hardware = Hardware {
+        cloud_init: true,
+        ..Hardware::default()
+    };
+    let mut machine = lab.emulated(&facts, lab.bare(), hardware);
+    becomes_a_worker(&machine, &controller);
+    let asked = lab.vpc().asked();
+    let of_aws = asked.iter().filter(|line| line.starts_with("Aws "));
+    assert_eq!(of_aws.count(), 0, "neither EC2 nor S3 is asked");
+    let held = "sha256sum /var/lib/quake-agent/certificates/* /srv/kubernetes/* /var/lib/kubelet/kubeconfig 2>/dev/null || :";
+    let before = machine.output(held);
+    machine.reboot().expect("it boots again");
+    machine.becomes_ready(60).expect("and is ready again");
+    assert_eq!(machine.output(held), before, "nothing is issued again");
+    assert_eq!(controller.seen().len(), 1, "nobody is asked again");
+}
+
+fn becomes_a_worker(machine: &Emulated, controller: &Controller) {
+    let enabled = "systemctl is-enabled --quiet kops-configuration.service";
+    let installed = machine.comes_true(enabled, 90);
+    assert!(installed, "user data runs: {}", machine.console());
+    let ready = machine.becomes_ready(120);
+    assert_eq!(ready, Ok(()), "{:?}", controller.refusals());
+    assert_eq!(controller.refusals(), Vec::<String>::new());
+    assert_eq!(controller.seen().len(), 1);
+    for unit in ["containerd.service", "kubelet.service"] {
+        let active = format!("systemctl is-active --quiet {unit}");
+        assert!(machine.holds(&active), "{unit}");
+    }
+    for path in [
+        "/var/lib/kubelet/kubeconfig",
+        "/var/lib/kube-proxy/kubeconfig",
+    ] {
+        assert!(machine.holds(&format!("test -s {path}")), "{path}");
+    }
+    let proof = controller.seen()[0]
+        .header("authorization")
+        .map(str::to_owned);
+    let proof = proof.and_then(|proof| Some(proof.get(60..100)?.to_owned()));
+    let proof = proof.expect("a proof was sent");
+    for secret in [
+        proof.as_str(),
+        "plantedSecretAccessKey",
+        "plantedSessionToken",
+    ] {
+        let found = format!("{TOLD} | grep -cF -e '{secret}' || :");
+        assert_eq!(machine.output(&found).trim(), "0", "it is not told");
+    }
+}
