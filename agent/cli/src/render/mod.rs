@@ -1,9 +1,11 @@
 //! What people and programs are shown.
 
 pub(crate) mod diagnose;
+mod drift;
 mod fault;
 pub(crate) mod fleet;
 mod live;
+mod node;
 mod plan;
 pub(crate) mod seed;
 mod status;
@@ -15,9 +17,10 @@ mod transfer;
 pub(crate) mod user_data;
 pub(crate) mod volumes;
 
+pub(crate) use drift::drift_json;
 pub(crate) use fault::{fault_json, fault_text};
 pub(crate) use live::Live;
 pub(crate) use plan::{changes, plan_json, plan_text};
-pub(crate) use status::{drift_json, status_json, status_text};
+pub(crate) use status::{status_json, status_text};
 pub(crate) use summary::{closing_text, summary_json};
 pub(crate) use timeline::{timeline_chrome, timeline_json, timeline_text};

@@ -1,6 +1,8 @@
 //! How a boot stands: what is served at `/v1/status`, and what `status` prints.
 
+use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
+use super::node::{configured_by, dialect_of, static_pods};
 use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
@@ -29,6 +31,8 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "elapsedMs": record.elapsed_ms,
         "node": record.instance,
         "spec": record.spec,
+        "dialect": dialect_of(record),
+        "staticPods": static_pods(record),
         "conditions": conditions(record),
         "unmet": unmet(record),
         "progress": { "bytesDone": done, "bytesTotal": total },
@@ -44,36 +48,6 @@ pub(crate) fn status_json(record: &Record) -> Value {
 
 /// How many files and units that drifted a status names; `/v1/drift` names all that are known.
 const DRIFTED_SHOWN: usize = 20;
-
-/// What is not as the agent left it, at most `most` files and units of it by name.
-pub(crate) fn drift_json(record: &Record, most: usize) -> Value {
-    let files = record.drift.files().map(
-        |(path, one)| json!({ "path": path, "what": one.what, "since": one.since.to_string() }),
-    );
-    let units = record.drift.units().map(
-        |(unit, one)| json!({ "unit": unit, "what": one.what, "since": one.since.to_string() }),
-    );
-    json!({
-        "count": record.drift.count(),
-        "files": files.take(most).collect::<Vec<_>>(),
-        "units": units.take(most).collect::<Vec<_>>(),
-    })
-}
-
-/// What is not as the agent left it, in a line.
-fn drift_text(record: &Record) -> Option<String> {
-    let mut named = record.drift.files().chain(record.drift.units());
-    let (name, first) = named.next()?;
-    let (what, since) = (&first.what, first.since);
-    let more = match record.drift.count() {
-        1 => String::new(),
-        count => format!(" and {} more", count - 1),
-    };
-    Some(format!(
-        "{}: {name} ({what}, since {since}){more}; quake-agent plan shows all, and a restart of the agent undoes it\n",
-        style::warning("drift")
-    ))
-}
 
 /// Assets on their way; rates are as of the last report of bytes.
 fn under_way(record: &Record) -> Vec<Value> {
@@ -206,6 +180,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
             ),
         };
     }
+    text.push_str(&configured_by(record));
     text.push_str(&amiss(record, now));
     for row in PHASES {
         let (mark, why) = match condition_of(record, row.phase) {

@@ -21,11 +21,28 @@ pub(super) fn kubelet_flag(node: &Node<'_>, name: &str) -> Option<String> {
     found.map(|(_, value)| value.trim_matches('\'').to_owned())
 }
 
+/// Where kubelet's configuration file may be: kops 1.32 and newer call it as the second.
+pub(super) const KUBELET_CONFIGURATIONS: [&str; 2] = [
+    "/var/lib/kubelet/config.yaml",
+    "/var/lib/kubelet/kubelet.conf",
+];
+
+/// Which of them kubelet is told to read.
+pub(super) fn kubelet_configuration(node: &Node<'_>) -> &'static str {
+    let told = kubelet_flag(node, "config");
+    let is_told = |path: &&&str| told.as_deref() == Some(**path);
+    KUBELET_CONFIGURATIONS
+        .iter()
+        .find(is_told)
+        .copied()
+        .unwrap_or(KUBELET_CONFIGURATIONS[0])
+}
+
 /// The value of a key of kubelet's configuration file, `failSwapOn`.
 pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
-    const FILE: &str = "/var/lib/kubelet/config.yaml";
-    let text = node.text(FILE).ok()??;
-    let parsed = yaml::parse(FILE, text).ok()?;
+    let path = kubelet_configuration(node);
+    let text = node.text(path).ok()??;
+    let parsed = yaml::parse(path, text).ok()?;
     parsed.text_of(key).map(str::to_owned)
 }
 

@@ -1,6 +1,7 @@
 //! Checks of the node as its cluster sees it. [`REGISTRATION`] comes before the pod network, whose pods come only to a
 //! node that is registered; [`CHECKS`] comes after it.
 
+use super::asked::kubelet_flag;
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::journal_reason::latest;
 use super::kubelet::reasons::AWAY;
@@ -103,6 +104,15 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
     stage::done(node, Phase::Services)?;
     let wanted = expected.node_name.as_str();
+    // In the newer dialect the agent itself names the node, after its instance; in the older one kubelet may be asked to.
+    let told = kubelet_flag(node, "hostname-override").filter(|_| expected.dialect == "kops");
+    if let Some(told) = told.filter(|told| told != wanted) {
+        return Finding::new(
+            format!("kubelet registers the node as {told}, and its certificate and its cluster know {wanted}"),
+            "systemctl restart quake-agent.service writes /etc/sysconfig/kubelet anew, and restarts kubelet",
+        )
+        .fail();
+    }
     let journal = node.journal("kubelet.service");
     match node.survey().node.get() {
         Ok(Some(object)) if wanted.is_empty() || object.name == wanted => {

@@ -46,6 +46,10 @@ pub(super) fn targets(record: &Record, expected: &Expected, way: &WayOut) -> Vec
     for server in &expected.api_servers {
         targets.extend(api_server(server));
     }
+    for server in &expected.bootstrap_servers {
+        let authority = Speaks::TlsOf(PathBuf::from(AUTHORITY));
+        targets.extend(of_url("kops-controller", server, authority));
+    }
     if let (true, Some(instance)) = (expected.config_base.starts_with("s3://"), &record.instance) {
         let host = format!("s3.{}.amazonaws.com", instance.region);
         let own = || Some(target("state-store", &host, 443, Speaks::Tls));

@@ -86,6 +86,22 @@ fn present(node: &Node<'_>) -> Result<Verdict, Unseen> {
             wanted.push(&expected.kubeconfig);
         }
     }
+    if expected.dialect == "kops" {
+        // Which it has depends on its role and its network: those that the boot wrote.
+        let steps = &node.record()?.steps;
+        let was_written = |path: &&str| {
+            steps
+                .iter()
+                .any(|done| done.step == format!("files:{path}"))
+        };
+        let known = [
+            CA,
+            "/srv/kubernetes/kubelet-server.crt",
+            "/srv/kubernetes/kube-apiserver/server.crt",
+            expected.kubeconfig.as_str(),
+        ];
+        wanted.extend(known.into_iter().filter(was_written));
+    }
     if wanted.is_empty() {
         return Verdict::skip("nodes of this dialect get them from the control plane");
     }

@@ -12,7 +12,7 @@ use x509_cert::der::Encode;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, SubjectKeyIdentifier};
 
 /// Folders whose files are looked at.
-const FOLDERS: &[&str] = &["/srv/kubernetes/", "/etc/kubernetes/pki/", "/var/lib/"];
+const FOLDERS: &[&str] = &["/srv/kubernetes/", "/etc/kubernetes/", "/var/lib/"];
 
 /// The certificates of one file, or of one field of it.
 pub(super) struct Held<'a> {

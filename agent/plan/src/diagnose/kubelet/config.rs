@@ -2,6 +2,7 @@
 
 use super::fields;
 use super::flags::{ENVIRONMENT, flags};
+use crate::diagnose::asked::kubelet_configuration;
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::command_flags::Flags;
 use crate::diagnose::node::Node;
@@ -11,9 +12,6 @@ use crate::yaml::Yaml;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::spec::KubernetesVersion;
-
-/// Where a survey looks at kubelet's configuration.
-const CONFIG: &str = "/var/lib/kubelet/config.yaml";
 
 /// A flag that is gone, or a value of it.
 struct Gone {
@@ -126,29 +124,30 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     {
         return finding.fail();
     }
-    match read(node, &flags)? {
+    let config = kubelet_configuration(node);
+    match read(node, config, &flags)? {
         Reading::Absent => Verdict::ok(format!("{} flags, no configuration", flags.names().count())),
         Reading::Elsewhere(path) => Verdict::ok(format!("flags only; {path} was not looked at")),
         Reading::Missing if node.has_done(Phase::Files) => Finding::new(
-            format!("kubelet is told to read {CONFIG}, which is not there"),
+            format!("kubelet is told to read {config}, which is not there"),
             "take --config out of the cluster spec's kubelet section, or let what brings the file bring it",
         )
         .fail(),
         Reading::Missing => Verdict::skip("the boot has not come so far"),
         Reading::Broken(text, misread) => misread
-            .finding(CONFIG, text, "mend that line, then: systemctl restart kubelet.service")
+            .finding(config, text, "mend that line, then: systemctl restart kubelet.service")
             .fail(),
-        Reading::Read(document) => fields::judge(CONFIG, &document),
+        Reading::Read(document) => fields::judge(config, &document),
     }
 }
 
-fn read<'a>(node: &Node<'a>, flags: &Flags) -> Result<Reading<'a>, Unseen> {
+fn read<'a>(node: &Node<'a>, config: &str, flags: &Flags) -> Result<Reading<'a>, Unseen> {
     match flags.get("config") {
         None => return Ok(Reading::Absent),
-        Some(path) if path != CONFIG => return Ok(Reading::Elsewhere(path.to_owned())),
+        Some(path) if path != config => return Ok(Reading::Elsewhere(path.to_owned())),
         Some(_) => {}
     }
-    let Some(text) = node.text(CONFIG)? else {
+    let Some(text) = node.text(config)? else {
         return Ok(Reading::Missing);
     };
     Ok(match syntax::yaml(text) {
@@ -194,7 +193,7 @@ fn setting(node: &Node<'_>, flag: &str, field: &str) -> Result<Option<String>, U
     if let Some(value) = flags.get(flag) {
         return Ok(Some(value.to_owned()));
     }
-    match read(node, &flags)? {
+    match read(node, kubelet_configuration(node), &flags)? {
         Reading::Read(document) => Ok(document.text_of(field).map(str::to_owned)),
         Reading::Absent => Ok(None),
         Reading::Elsewhere(path) => Err(Unseen::NotTaken(format!("{path} was not looked at"))),

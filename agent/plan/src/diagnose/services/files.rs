@@ -24,10 +24,12 @@ pub(in crate::diagnose) const CHECKS: &[Check] = &[Check {
 /// Files that begin empty and are filled by others.
 const LOGS: &str = "/var/log/";
 
-/// Files that a node of newer kops may have empty: a unit names the one, and no flag names the other any more.
-const NOTHING_IN_THEM: [&str; 2] = [
-    "/etc/environment",
+/// Files of the newer dialect that are meant to be empty: no flag names the first, containerd's unit wants the second to be
+/// there, and an empty file of that name turns the image's rules off.
+const EMPTY: &[&str] = &[
     "/srv/kubernetes/kube-apiserver/known_tokens.csv",
+    "/etc/environment",
+    "/etc/udev/rules.d/99-vpc-policy-routes.rules",
 ];
 
 fn written(node: &Node<'_>) -> Result<Verdict, Unseen> {
@@ -63,6 +65,10 @@ fn written(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
+fn may_be_empty(path: &str) -> bool {
+    path.starts_with(LOGS) || EMPTY.contains(&path)
+}
+
 fn gone(path: &str) -> Result<Verdict, Unseen> {
     Finding::new(
         format!("{path}, which the boot wrote, is gone"),
@@ -74,8 +80,7 @@ fn gone(path: &str) -> Result<Verdict, Unseen> {
 fn unfit(path: &str, entry: &EntryFacts, has_modes: bool) -> Option<Result<Verdict, Unseen>> {
     const OTHERS_WRITE: u32 = 0o022;
     const OTHERS_READ: u32 = 0o004;
-    let may_be_empty = path.starts_with(LOGS) || NOTHING_IN_THEM.contains(&path);
-    if entry.kind == EntryKind::File && entry.size == 0 && !may_be_empty {
+    if entry.kind == EntryKind::File && entry.size == 0 && !may_be_empty(path) {
         let finding = Finding::new(
             format!("{path}, which the boot wrote, is empty"),
             format!(

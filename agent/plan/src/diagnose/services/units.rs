@@ -195,7 +195,11 @@ fn enabled(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .warn();
     }
     let kubelet = node.unit(KUBELET).ok().flatten();
-    if node.is_control_plane() && kubelet.is_some_and(|kubelet| kubelet.enabled) {
+    // In the newer dialect etcd-manager mounts etcd's volumes by itself, from a pod of kubelet's.
+    let mounts_itself = node
+        .expected()
+        .is_ok_and(|expected| expected.dialect == "kops");
+    if node.is_control_plane() && !mounts_itself && kubelet.is_some_and(|kubelet| kubelet.enabled) {
         return Finding::new(
             "kubelet.service is enabled, and starts before etcd's volumes are mounted",
             "systemctl disable kubelet.service; the agent starts it once the volumes are there",

@@ -54,7 +54,7 @@ pub(in crate::diagnose) fn containers_of<'a>(
     let is_own = |pod: &&PodSeen| {
         let rest = pod.name.strip_prefix(component);
         let is_static = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-        is_static && pod.container == component
+        is_static && (pod.container == component || component.starts_with(&pod.container))
     };
     Ok(pods.iter().filter(is_own).collect())
 }

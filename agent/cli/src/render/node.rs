@@ -1,0 +1,104 @@
+//! What the node is made by: the dialect of its configuration, the hash of that, and the pods that it runs from files.
+
+use quake_model::phase::Phase;
+use quake_model::record::Record;
+use serde_json::{Value, json};
+
+/// The word of the dialect; `None` while it is not known.
+pub(crate) fn dialect_of(record: &Record) -> Option<&str> {
+    let expected = record.expected.as_ref()?;
+    (!expected.dialect.is_empty()).then_some(expected.dialect.as_str())
+}
+
+/// How the pods stand that the node runs from files, as the boot saw them: `up`, `late` with why, or `pending`. The older
+/// dialect does not await them, and lists none.
+pub(crate) fn static_pods(record: &Record) -> Vec<Value> {
+    let expected = record.expected.as_ref();
+    let is_awaited = dialect_of(record) == Some("kops");
+    let pods = expected
+        .filter(|_| is_awaited)
+        .map(|expected| &expected.static_pods);
+    let ready = record.phases.get(&Phase::Ready);
+    let one = |pod: &String| {
+        let step = format!("ready:pod/{pod}");
+        let unmet = ready.and_then(|phase| phase.unmet.get(&step));
+        let is_up = record.steps.iter().any(|done| done.step == step);
+        let state = match (unmet, is_up) {
+            (Some(_), _) => "late",
+            (None, true) => "up",
+            (None, false) => "pending",
+        };
+        json!({
+            "name": pod,
+            "state": state,
+            "why": unmet.map(|unmet| unmet.fault.to_string()),
+        })
+    };
+    pods.into_iter().flatten().map(one).collect()
+}
+
+/// By which dialect and which configuration the node is made, in a line; nothing while that is not known.
+pub(crate) fn configured_by(record: &Record) -> String {
+    match (dialect_of(record), &record.spec) {
+        (Some("kops"), Some(spec)) => {
+            format!("made by   kops, configuration {}\n", spec.digest)
+        }
+        (Some(_) | None, _) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::expected::Expected;
+    use quake_model::outcome::Outcome;
+    use quake_model::record::{SpecRecord, StepRecord};
+
+    fn record(dialect: &str) -> Record {
+        let expected = Expected {
+            dialect: dialect.to_owned(),
+            static_pods: vec!["kube-apiserver".to_owned(), "kube-proxy".to_owned()],
+            ..Expected::default()
+        };
+        let spec = SpecRecord {
+            cluster: "c.example".into(),
+            instance_group: "nodes".into(),
+            role: "worker".into(),
+            kubernetes: "1.35.0".into(),
+            source: "user-data".into(),
+            digest: "sha256:abc".into(),
+        };
+        let done = StepRecord {
+            phase: Phase::Ready,
+            step: "ready:pod/kube-apiserver".into(),
+            outcome: Outcome::Held,
+            ended_ms: 1,
+            took_ms: 1,
+        };
+        Record {
+            expected: Some(expected),
+            spec: Some(spec),
+            steps: vec![done],
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn pods_of_files_are_up_once_they_were_seen_so() {
+        let pods = static_pods(&record("kops"));
+        let states: Vec<&str> = pods
+            .iter()
+            .filter_map(|pod| pod["state"].as_str())
+            .collect();
+        assert_eq!(states, ["up", "pending"]);
+        assert_eq!(static_pods(&record("kube_env")), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_node_of_the_newer_dialect_says_by_which_configuration_it_is_made() {
+        let line = configured_by(&record("kops"));
+        assert_eq!(line, "made by   kops, configuration sha256:abc\n");
+        assert_eq!(configured_by(&record("kube_env")), "");
+        assert_eq!(configured_by(&Record::default()), "");
+    }
+}
