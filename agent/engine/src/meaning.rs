@@ -87,47 +87,21 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::AskController => controller(condition),
         Attempted::UseKey => Code::CredentialsMalformed,
         Attempted::PullImage => Code::ServicesPullFailed,
-        Attempted::FetchKeyring => match condition {
-            Condition::Malformed => Code::AssetsKeyringUnusable,
-            _ => Code::AssetsPackagesFailed,
-        },
-        Attempted::InstallPackages => match condition {
-            Condition::Conflict => Code::AssetsPackagesLocked,
-            Condition::Missing => Code::AssetsPackageUnknown,
-            _ => Code::AssetsPackagesFailed,
-        },
-        Attempted::MakeUser => match condition {
-            Condition::Occupied => Code::AssetsUserRefused,
-            _ => Code::AssetsUserFailed,
-        },
+        Attempted::FetchKeyring | Attempted::InstallPackages | Attempted::MakeUser => {
+            provision(attempted, condition)
+        }
         Attempted::RunCommand => Code::FilesReactionFailed,
-        Attempted::AssignPrefix => match condition {
-            Condition::Denied => Code::NetworkPrefixDenied,
-            _ => Code::NetworkPrefixFailed,
-        },
-        Attempted::DescribeType => match condition {
-            Condition::Denied => Code::ConfigInstanceTypeDenied,
-            _ => Code::ConfigInstanceTypeUnknown,
-        },
-        Attempted::CompleteHook => match condition {
-            Condition::Denied => Code::ReadyHookDenied,
-            _ => Code::ReadyHookFailed,
-        },
+        Attempted::AssignPrefix | Attempted::DescribeType | Attempted::CompleteHook => {
+            cloud(attempted, condition)
+        }
         Attempted::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,
         },
         Attempted::Signal => signal(condition),
         Attempted::FetchAsset | Attempted::UseStore => asset(condition),
-        Attempted::UseImage => match condition {
-            Condition::Malformed | Condition::Unsafe => Code::ServicesImageUnusable,
-            _ => Code::ServicesImageFailed,
-        },
-        Attempted::UseFile => match condition {
-            Condition::NoSpace => Code::FilesNoSpace,
-            Condition::Occupied => Code::FilesOccupied,
-            _ => Code::FilesWriteFailed,
-        },
+        Attempted::UseImage => image(condition),
+        Attempted::UseFile => file(condition),
         Attempted::ReadNetwork
         | Attempted::LoadModule
         | Attempted::SetSysctl
@@ -138,6 +112,46 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         | Attempted::Mount
         | Attempted::UseUnit
         | Attempted::StartUnit => machine(attempted, condition),
+    }
+}
+
+/// What the distribution's own programs came to.
+fn provision(attempted: Attempted, condition: Condition) -> Code {
+    match (attempted, condition) {
+        (Attempted::FetchKeyring, Condition::Malformed) => Code::AssetsKeyringUnusable,
+        (Attempted::InstallPackages, Condition::Conflict) => Code::AssetsPackagesLocked,
+        (Attempted::InstallPackages, Condition::Missing) => Code::AssetsPackageUnknown,
+        (Attempted::MakeUser, Condition::Occupied) => Code::AssetsUserRefused,
+        (Attempted::MakeUser, _) => Code::AssetsUserFailed,
+        _ => Code::AssetsPackagesFailed,
+    }
+}
+
+/// What a cloud service said to a node of the newer dialect.
+fn cloud(attempted: Attempted, condition: Condition) -> Code {
+    let is_denied = condition == Condition::Denied;
+    match attempted {
+        Attempted::AssignPrefix if is_denied => Code::NetworkPrefixDenied,
+        Attempted::AssignPrefix => Code::NetworkPrefixFailed,
+        Attempted::DescribeType if is_denied => Code::ConfigInstanceTypeDenied,
+        Attempted::DescribeType => Code::ConfigInstanceTypeUnknown,
+        _ if is_denied => Code::ReadyHookDenied,
+        _ => Code::ReadyHookFailed,
+    }
+}
+
+fn file(condition: Condition) -> Code {
+    match condition {
+        Condition::NoSpace => Code::FilesNoSpace,
+        Condition::Occupied => Code::FilesOccupied,
+        _ => Code::FilesWriteFailed,
+    }
+}
+
+fn image(condition: Condition) -> Code {
+    match condition {
+        Condition::Malformed | Condition::Unsafe => Code::ServicesImageUnusable,
+        _ => Code::ServicesImageFailed,
     }
 }
 

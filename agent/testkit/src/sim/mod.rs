@@ -10,6 +10,7 @@ mod provision;
 mod script;
 mod signals;
 mod store;
+mod surroundings;
 
 pub use controller::Controller;
 pub use script::{Script, ScriptedFault, When};
@@ -261,53 +262,6 @@ impl SimHost {
     /// The commands that were run, in their order.
     pub fn commands(&self) -> Vec<Vec<String>> {
         self.lock().commands.clone()
-    }
-
-    /// Makes the metadata show a prefix only after so many looks.
-    pub fn late_prefix(&self, after: u32) {
-        self.lock().prefix_after = after;
-    }
-
-    /// Makes every registry lack an image.
-    pub fn lack_image(&self, name: &str) {
-        self.lock().unknown_images.insert(name.to_owned());
-    }
-
-    /// Makes every source lack a package.
-    pub fn lack_package(&self, name: &str) {
-        self.lock().unknown_packages.insert(name.to_owned());
-    }
-
-    /// Lets another program hold the package manager's lock for so many tries.
-    pub fn hold_packages(&self, holder: &str, tries: u32) {
-        self.lock().packages_held = Some((holder.to_owned(), tries));
-    }
-
-    /// Makes the next runs of a program fail.
-    pub fn fail_commands(&self, program: &str, times: u32) {
-        self.lock()
-            .failing_commands
-            .insert(program.to_owned(), times);
-    }
-
-    /// Makes the machine lack a program.
-    pub fn lack_program(&self, program: &str) {
-        self.lock().missing_programs.insert(program.to_owned());
-    }
-
-    /// Serves the key of a package source.
-    pub fn serve_keyring(&self, url: &str, bytes: impl Into<Vec<u8>>) {
-        self.lock().keyrings.insert(url.to_owned(), bytes.into());
-    }
-
-    /// Plugs in a block device that is no volume of EC2's, such as an instance's own disk.
-    pub fn plug_device(&self, path: &str, contents: DeviceContents) {
-        self.lock().devices.insert(path.to_owned(), contents);
-    }
-
-    /// What is on a block device that was plugged in.
-    pub fn plugged_device(&self, path: &str) -> Option<DeviceContents> {
-        self.lock().devices.get(path).cloned()
     }
 
     /// Makes the kernel lack a module.
