@@ -4,6 +4,7 @@
 //! laid over these checks, so most of them only look whether the boot came so far.
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::controller;
 use super::node::Node;
 use crate::user_data::LIMIT_BYTES;
 use quake_model::facts::{ReachSeen, Reached, Unseen};
@@ -126,7 +127,7 @@ fn store(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("the state store is a folder of this machine");
     }
     if expected.is_some_and(|it| !it.bootstrap_servers.is_empty()) {
-        return controller(node);
+        return controller::judge(node);
     }
     let reach = node.survey().reach.get()?;
     let tried: Vec<&ReachSeen> = reach
@@ -165,36 +166,6 @@ fn store(node: &Node<'_>) -> Result<Verdict, Unseen> {
         );
     }
     finding.fail()
-}
-
-/// kops-controller, of a node that asks it. One that has its configuration and its certificates needs it again only when
-/// these are to be renewed.
-fn controller(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let reach = node.survey().reach.get()?;
-    let of_controller = |it: &&ReachSeen| it.purpose == "kops-controller";
-    let Some(seen) = reach.iter().find(of_controller) else {
-        return Err(Unseen::NotTaken(
-            "no connection to kops-controller was tried".to_owned(),
-        ));
-    };
-    let (host, port) = (&seen.host, seen.port);
-    if matches!(seen.result, Reached::Connected { .. }) {
-        return Verdict::ok(format!(
-            "kops-controller at {host}:{port} after {} ms",
-            seen.took_ms
-        ));
-    }
-    let finding = Finding::new(
-        format!("kops-controller cannot be reached: {host}:{port} {}", outcome(&seen.result)),
-        format!(
-            "see that its pods run (kubectl -n kube-system get pods -l k8s-app=kops-controller -o wide), that {host} leads to the control plane, and that its security group lets this node in on {port}"
-        ),
-    )
-    .coded(Code::ConfigStoreUnreachable);
-    match node.has_done(Phase::Credentials) {
-        true => finding.warn(),
-        false => finding.fail(),
-    }
 }
 
 /// What came of a connection, after the name of its host.

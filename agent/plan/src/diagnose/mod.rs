@@ -27,6 +27,7 @@ mod boot;
 mod certificates;
 mod cni;
 mod config;
+mod controller;
 mod dns;
 mod etcd;
 mod host;
