@@ -184,11 +184,6 @@ impl SimHost {
         self.lock().objects.get(location).cloned()
     }
 
-    /// Shows these pods to those who look for `name`; a pod that is not told of is up.
-    pub fn show_pods(&self, name: &str, pods: PodsSeen) {
-        self.lock().pods.insert(name.to_owned(), pods);
-    }
-
     /// Puts a file of root's on the machine.
     pub fn put_file(&self, path: &str, contents: impl Into<Vec<u8>>) {
         let file = SimFile {
@@ -227,31 +222,6 @@ impl SimHost {
     /// Takes an asset out of the store, as a disk may.
     pub fn lose_asset(&self, asset: &Digest) {
         self.lock().store.remove(asset);
-    }
-
-    /// Lets a kops-controller answer.
-    pub fn answer_bootstrap(&self, controller: Controller) {
-        self.lock().controller = Some(controller);
-    }
-
-    /// Changes the kops-controller that answers, where there is one.
-    pub fn change_bootstrap(&self, change: impl FnOnce(&mut Controller)) {
-        self.lock().controller.as_mut().map(change);
-    }
-
-    /// Keeps a server of kops-controller from answering.
-    pub fn silence_bootstrap(&self, url: &str) {
-        self.lock().silent.insert(url.to_owned());
-    }
-
-    /// The servers of kops-controller that were asked, in their order.
-    pub fn asked_bootstrap(&self) -> Vec<String> {
-        self.lock().asked.clone()
-    }
-
-    /// In how many waves objects were read: a wave begins when nothing is being read.
-    pub fn waves_of_reads(&self) -> u32 {
-        self.lock().waves
     }
 
     /// Lets this much time pass between two boots.

@@ -1,9 +1,39 @@
-//! What else stands around the simulated machine: registries, sources of packages, programs, disks of its own.
+//! What else stands around the simulated machine: kops-controller, registries, sources of packages, programs, disks of its own.
 
-use super::SimHost;
-use quake_model::facts::DeviceContents;
+use super::{Controller, SimHost};
+use quake_model::facts::{DeviceContents, PodsSeen};
 
 impl SimHost {
+    /// In how many waves objects were read: a wave begins when nothing is being read.
+    pub fn waves_of_reads(&self) -> u32 {
+        self.lock().waves
+    }
+
+    /// Shows these pods to those who look for `name`; a pod that is not told of is up.
+    pub fn show_pods(&self, name: &str, pods: PodsSeen) {
+        self.lock().pods.insert(name.to_owned(), pods);
+    }
+
+    /// Lets a kops-controller answer.
+    pub fn answer_bootstrap(&self, controller: Controller) {
+        self.lock().controller = Some(controller);
+    }
+
+    /// Changes the kops-controller that answers, where there is one.
+    pub fn change_bootstrap(&self, change: impl FnOnce(&mut Controller)) {
+        self.lock().controller.as_mut().map(change);
+    }
+
+    /// Keeps a server of kops-controller from answering.
+    pub fn silence_bootstrap(&self, url: &str) {
+        self.lock().silent.insert(url.to_owned());
+    }
+
+    /// The servers of kops-controller that were asked, in their order.
+    pub fn asked_bootstrap(&self) -> Vec<String> {
+        self.lock().asked.clone()
+    }
+
     /// Makes the metadata show a prefix only after so many looks.
     pub fn late_prefix(&self, after: u32) {
         self.lock().prefix_after = after;
