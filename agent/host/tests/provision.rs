@@ -50,6 +50,11 @@ const SHADOW: &[(&str, &str)] = &[
         r#"[ -s "$LOCK" ] && { echo "useradd: cannot lock /etc/passwd; try again later." >&2; exit 1; }
 for name; do :; done; grep -q "^$name:" "$USERS" && exit 9; grep -q ":$3\$" "$USERS" && exit 4; echo "$name:$3" >>"$USERS""#,
     ),
+    // systemd-run --wait: what follows `--` is run, and its status is its own.
+    (
+        "systemd-run",
+        r#"echo "outside: $*" >>"$LOG"; while [ "$1" != -- ]; do shift; done; shift; exec "$@""#,
+    ),
     ("true", "exit 0"),
     ("false", "echo 'it did not' >&2; exit 1"),
 ];
@@ -120,6 +125,36 @@ async fn the_programs_of_each_distribution_keep_the_contract() {
         };
         let kept = contract::provision(&distribution.programs(), &has).await;
         assert_eq!(kept, Ok(()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn below_a_unit_that_takes_rights_away_what_changes_the_system_runs_outside_of_it() {
+    for (packages, installer) in [(APT, "apt-get"), (DNF, "dnf")] {
+        let distribution = Distribution::of(packages);
+        let programs = distribution.programs().confined();
+        let user = user();
+        let has = Provisioned {
+            package: "tool",
+            unknown: "no-such-package",
+            there: "/usr/bin/tool",
+            user: &user,
+            succeeds: "true",
+            fails: "false",
+        };
+        let kept = contract::provision(&programs, &has).await;
+        assert_eq!(kept, Ok(()), "{installer}");
+        let log = distribution.log();
+        let outside = |name: &str| {
+            let words = format!("/bin/{name} ");
+            log.iter()
+                .any(|line| line.starts_with("outside: ") && line.contains(&words))
+        };
+        for name in [installer, "groupadd", "useradd"] {
+            assert!(outside(name), "{name}: {log:#?}");
+        }
+        // What only asks needs no rights.
+        assert!(!outside("dpkg-query") && !outside("rpm"), "{log:#?}");
     }
 }
 

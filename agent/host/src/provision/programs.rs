@@ -2,6 +2,7 @@
 
 use crate::linux::DIRECTORIES;
 use quake_model::ports::{Condition, PortError};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -13,11 +14,31 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(2 * 60);
 /// As many characters of what a program said as are told.
 const TOLD: usize = 400;
 
+/// Programs that need more than the agent's own unit leaves to its children: capabilities, set-user-ID files, scripts of
+/// packages that do anything.
+const CHANGING: &[&str] = &["apt-get", "dpkg", "dnf", "groupadd", "useradd"];
+
+/// Runs a program as a service of its own, outside of what confines its caller.
+const OUTSIDE: &str = "systemd-run";
+
+/// How: waited for, with its output and its status as the caller's own, and nothing left behind.
+const AS_A_SERVICE: &[&str] = &[
+    "--quiet",
+    "--collect",
+    "--wait",
+    "--pipe",
+    "--service-type=exec",
+    "--setenv=LC_ALL=C",
+    "--setenv=DEBIAN_FRONTEND=noninteractive",
+];
+
 /// Programs of a machine, and its files.
 #[derive(Debug, Clone)]
 pub struct Programs {
     directories: Vec<PathBuf>,
     root: PathBuf,
+    /// Whether children get less than root has, as below the agent's own unit.
+    is_confined: bool,
 }
 
 impl Programs {
@@ -26,6 +47,7 @@ impl Programs {
         Self {
             directories: DIRECTORIES.iter().map(PathBuf::from).collect(),
             root: PathBuf::from("/"),
+            is_confined: is_confined(),
         }
     }
 
@@ -34,6 +56,16 @@ impl Programs {
         Self {
             directories: vec![directory.to_owned()],
             root: root.to_owned(),
+            is_confined: false,
+        }
+    }
+
+    /// The same below a unit that takes rights away, whether or not this process is: for tests.
+    #[must_use]
+    pub fn confined(self) -> Self {
+        Self {
+            is_confined: true,
+            ..self
         }
     }
 
@@ -59,7 +91,20 @@ impl Programs {
             return Err(PortError::new(Condition::Missing, "a command has no words"));
         };
         let path = std::env::join_paths(&self.directories).unwrap_or_default();
-        let mut command = Command::new(self.found(name));
+        let program = self.found(name);
+        let outside =
+            self.is_confined && CHANGING.iter().any(|known| known == name) && self.has(OUTSIDE);
+        let mut command = match outside {
+            true => {
+                let mut command = Command::new(self.found(OUTSIDE));
+                command.args(AS_A_SERVICE);
+                let mut setting = OsString::from("--setenv=PATH=");
+                setting.push(&path);
+                command.arg(setting).arg("--").arg(program);
+                command
+            }
+            false => Command::new(program),
+        };
         command
             .args(arguments)
             .env("PATH", path)
@@ -94,6 +139,15 @@ impl Programs {
             .or(none)
             .unwrap_or_default()
     }
+}
+
+/// Whether systemd, or whoever started this process, keeps its children from getting more rights (proc(5), `NoNewPrivs`).
+fn is_confined() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .filter_map(|line| line.strip_prefix("NoNewPrivs:"))
+        .any(|value| value.trim() == "1")
 }
 
 /// The error of a program that did not end well, with the end of what it said.
