@@ -39,6 +39,8 @@ pub struct NodeupConfig {
     pub etcd_manifests: Vec<Location>,
     /// The pod that applies add-ons, in the state store.
     pub channels_manifest: Option<Location>,
+    /// The lists of add-ons, where kops before 1.36 has protokube apply them.
+    pub channels: Vec<String>,
     /// Other static pods: key, and path below the state store's base.
     pub static_manifests: Vec<StaticManifest>,
     /// Addresses the API server's certificate must have, too.
@@ -84,6 +86,10 @@ pub struct Settings {
     pub unmanaged_ntp: bool,
     /// Whether the cluster has no DNS of its own.
     pub has_no_dns: bool,
+    /// The hosted zone of the cluster's names, by its name or its id.
+    pub dns_zone: Option<String>,
+    /// Whether nodes find each other by gossip, which kops took away in 1.37.
+    pub uses_gossip: bool,
     /// Whether the node's name is made of its address.
     pub names_by_address: bool,
     /// The type of the instance, where its metadata fails.
@@ -184,6 +190,7 @@ impl Reader<'_> {
             etcd_clusters: self.texts("EtcdClusterNames"),
             etcd_manifests: self.locations("etcdManifests")?,
             channels_manifest: self.location(root, "channelsManifest")?,
+            channels: self.texts("channels"),
             static_manifests: self.static_manifests(),
             api_server_additional_ips: self.texts("ApiserverAdditionalIPs"),
             kubelet: Section::of(root, "KubeletConfig", "KubeletConfigSpec"),
@@ -213,6 +220,8 @@ impl Reader<'_> {
             automatic_updates: root.text_of("UpdatePolicy") != Some("external"),
             unmanaged_ntp: is_set("NTPUnmanaged"),
             has_no_dns: is_set("usesNoneDNS"),
+            dns_zone: text("DNSZone"),
+            uses_gossip: is_set("usesLegacyGossip"),
             names_by_address: is_set("useIPBasedNodeNames"),
             default_machine_type: text("DefaultMachineType"),
             completes_lifecycle_hook: is_set("EnableLifecycleHook"),

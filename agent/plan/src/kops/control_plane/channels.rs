@@ -1,5 +1,6 @@
 //! kops-channels: the pod that applies the cluster's add-ons and labels the control plane's nodes.
 
+use super::protokube;
 use super::static_pod::{host_label, manifest_path};
 use crate::files::yaml_document;
 use crate::kops::Context;
@@ -19,7 +20,7 @@ const HOME: &str = "/var/lib/kops";
 
 /// The user, its kubeconfig, and the pod as the state store has it.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    if !context.is_control_plane() {
+    if !context.is_control_plane() || protokube::is_wanted(context) {
         return Ok(Vec::new());
     }
     let user = User {
@@ -65,10 +66,8 @@ fn manifest(context: &Context<'_>) -> Result<Contents, Fault> {
     Ok(yaml_document(&pod).into())
 }
 
-/// Before 1.36 kops applied add-ons by a program of its own, protokube, which this agent does not run.
 fn unsupported(context: &Context<'_>) -> Fault {
-    let summary = "no channelsManifest is given: a kops before 1.36 applies add-ons by protokube, and without either \
-                   no node ever becomes ready";
+    let summary = "neither channelsManifest nor channels is given: without add-ons no node ever becomes ready";
     Fault::new(Code::ConfigUnsupported, summary)
         .seen("source", &context.config.source)
         .seen("path", "channelsManifest")

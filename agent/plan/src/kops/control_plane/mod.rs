@@ -6,6 +6,7 @@ mod channels;
 mod cloud_config;
 mod controller_manager;
 mod etcd_manifests;
+mod protokube;
 mod scheduler;
 mod sidecar;
 mod static_pod;
@@ -33,6 +34,10 @@ pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "etcd_manifests",
         build: etcd_manifests::build,
+    },
+    Builder {
+        name: "protokube",
+        build: protokube::build,
     },
     Builder {
         name: "scheduler",

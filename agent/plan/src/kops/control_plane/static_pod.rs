@@ -234,18 +234,24 @@ fn variable(name: &str, value: &str) -> Value {
 
 /// The proxy, under the names by which programs know one: lower case for what Go and libcurl read, and `NO_PROXY` twice.
 fn proxy_variables(proxy: &EgressProxy) -> Vec<Value> {
+    let settings = proxy_settings(proxy).into_iter();
+    settings
+        .map(|(name, value)| variable(name, &value))
+        .collect()
+}
+
+/// The names by which programs know a proxy, and what they are to say.
+pub(super) fn proxy_settings(proxy: &EgressProxy) -> [(&'static str, String); 4] {
     let port = proxy.port.as_deref().filter(|port| *port != "0");
     let port = port.map_or_else(String::new, |port| format!(":{port}"));
     let url = format!("http://{}{port}", proxy.host);
-    let excludes = proxy.excludes.as_deref().unwrap_or_default();
+    let excludes = proxy.excludes.clone().unwrap_or_default();
     [
-        ("http_proxy", url.as_str()),
-        ("https_proxy", &url),
-        ("NO_PROXY", excludes),
+        ("http_proxy", url.clone()),
+        ("https_proxy", url),
+        ("NO_PROXY", excludes.clone()),
         ("no_proxy", excludes),
     ]
-    .map(|(name, value)| variable(name, value))
-    .into()
 }
 
 /// The label with which a pod sees files of the host, where containers are labelled for SELinux; `None` where they are not.
