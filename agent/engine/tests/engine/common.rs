@@ -2,18 +2,19 @@
 
 use quake_engine::{
     Acting, Configuration, CredentialSource, Emitter, NODE_BUDGET, Patience, Request, Stop,
-    Verdict, boot, stop_signal,
+    Verdict, boot, keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::Fault;
-use quake_model::ports::{Clock, Condition, Sink, SinkError};
+use quake_model::ports::{Clock, Condition, Meter, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{ScriptedFault, SimHost, Timing, When, example};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// When every simulated boot begins.
 pub(crate) const EPOCH: Timestamp = Timestamp(1_700_000_000_000);
@@ -126,4 +127,49 @@ pub(crate) async fn events_of(host: &Arc<SimHost>, request: &Request) -> (Verdic
     let verdict = boot(host.as_ref(), &emitter, request, stop).await;
     let events = kept.lock().expect("no other holder panics").clone();
     (verdict, events)
+}
+
+/// Longer than two rounds of looks.
+const LONG: Duration = Duration::from_secs(90);
+
+/// Something that changes the world from outside.
+pub(crate) type Change<'a> = &'a (dyn Fn(&SimHost) + Sync);
+
+/// Boots a node, which must become ready, and lets the agent look on while its world is changed from outside, one change
+/// after the other, with time to look before the first and after each. No cloud service is asked meanwhile.
+pub(crate) async fn live(
+    host: &Arc<SimHost>,
+    request: &Request,
+    changes: &[Change<'_>],
+) -> (Record, Vec<Event>) {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(host);
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+    let (handle, stop) = stop_signal();
+    let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    let calls = host.calls();
+    let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
+    let changing = async {
+        looks_on().await;
+        for change in changes {
+            change(host);
+            looks_on().await;
+        }
+        handle.stop("the test is over");
+    };
+    tokio::join!(looking, changing);
+    assert_eq!(host.calls(), calls, "no cloud service was asked");
+    let events = kept.lock().expect("no other holder panics").clone();
+    (emitter.record(), events)
+}
+
+/// Lets time pass; the clock is paused, so none does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent pauses between looks"
+)]
+async fn looks_on() {
+    tokio::time::sleep(LONG).await;
 }

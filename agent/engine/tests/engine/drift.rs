@@ -1,56 +1,24 @@
 //! What somebody changes of what the agent wrote: told on a ready node, in a plan, and before a boot overwrites it.
 
-use crate::common::{Keep, events_of, host, request, run};
-use quake_engine::{Acting, Emitter, boot, keep_looking, stop_signal};
+use crate::common::{Change, events_of, host, live, request, run};
+use quake_engine::Acting;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
 use quake_model::step::WriteFile;
 use quake_plan::owned::{self, Owned, OwnedFile};
 use quake_testkit::{SimHost, Timing};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-/// Longer than two rounds of looks.
-const LONG: Duration = Duration::from_secs(90);
 
 const GROUP: &str = "workers";
 /// A unit that the agent enables; kubelet is none, it waits for the volumes.
 const TIMER: &str = "logrotate.timer";
 const FILE: &str = "/etc/sysctl.d/99-k8s-general.conf";
 
-/// Lets time pass; the clock is paused, so none does.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the world changes while the agent pauses between looks"
-)]
-async fn looks_on() {
-    tokio::time::sleep(LONG).await;
-}
-
 /// What is told of drift while the world of a ready node is changed from outside, one change after the other.
-async fn told(host: &SimHost, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, Vec<String>) {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
-    let now = host.now();
-    let emitter = Emitter::new(Box::new(move || now), sinks);
-    let request = request(GROUP);
-    let (handle, stop) = stop_signal();
-    let verdict = boot(host, &emitter, &request, stop.clone()).await;
-    assert_eq!(verdict.fault, None);
-    let looking = keep_looking(host, &emitter, &request, &verdict, stop);
-    let changing = async {
-        looks_on().await;
-        for change in changes {
-            change(host);
-            looks_on().await;
-        }
-        handle.stop("the test is over");
-    };
-    tokio::join!(looking, changing);
-    let kept = kept.lock().expect("no other holder panics");
-    let told = kept.iter().filter_map(|event| match event {
+async fn told(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<String>) {
+    let (record, events) = live(host, &request(GROUP), changes).await;
+    let told = events.iter().filter_map(|event| match event {
         Event::DriftChanged { drifted, .. } => {
             let named = drifted
                 .iter()
@@ -59,7 +27,7 @@ async fn told(host: &SimHost, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record
         }
         _ => None,
     });
-    (emitter.record(), told.collect())
+    (record, told.collect())
 }
 
 fn warnings(events: &[Event]) -> Vec<&Fault> {

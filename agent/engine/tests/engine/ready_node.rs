@@ -1,36 +1,21 @@
 //! A node that became ready: what is lost later is told once, and told again when it is back.
 
-use crate::common::{Keep, host, request};
-use quake_engine::{Emitter, Request, boot, keep_looking, stop_signal};
+use crate::common::{Change, host, live, request};
+use quake_engine::Request;
 use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Clock, Meter, Sink};
 use quake_model::record::Record;
 use quake_testkit::{SimHost, Timing};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-/// Longer than two rounds of looks.
-const LONG: Duration = Duration::from_secs(90);
+use std::sync::Arc;
 
 const CNI: &str = "/etc/cni/net.d/10-quake-agent.conflist";
 
 /// What was told of a ready node: the step, and the fault if it was lost.
 pub(crate) type Told = Vec<(String, Option<Fault>)>;
 
-/// Lets time pass; the clock is paused, so none does.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the world changes while the agent pauses between looks"
-)]
-async fn looks_on() {
-    tokio::time::sleep(LONG).await;
-}
-
-/// Boots a node and changes its world from outside, one change after the other, with time to look before the first and
-/// after each.
-async fn told(group: &str, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, Told) {
+/// What is told while the world of a ready node of this group is changed.
+async fn told(group: &str, changes: &[Change<'_>]) -> (Record, Told) {
     told_of(&host(group, Timing::default()), &request(group), changes).await
 }
 
@@ -38,34 +23,15 @@ async fn told(group: &str, changes: &[&(dyn Fn(&SimHost) + Sync)]) -> (Record, T
 pub(crate) async fn told_of(
     host: &Arc<SimHost>,
     request: &Request,
-    changes: &[&(dyn Fn(&SimHost) + Sync)],
+    changes: &[Change<'_>],
 ) -> (Record, Told) {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let clock = Arc::clone(host);
-    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
-    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
-    let (handle, stop) = stop_signal();
-    let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
-    assert_eq!(verdict.fault, None);
-    let calls = host.calls();
-    let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
-    let changing = async {
-        looks_on().await;
-        for change in changes {
-            change(host);
-            looks_on().await;
-        }
-        handle.stop("the test is over");
-    };
-    tokio::join!(looking, changing);
-    assert_eq!(host.calls(), calls, "no cloud service was asked");
-    let kept = kept.lock().expect("no other holder panics");
-    let told = kept.iter().filter_map(|event| match event {
-        Event::ConditionLost { step, fault, .. } => Some((step.clone(), Some(fault.clone()))),
-        Event::ConditionRegained { step, .. } => Some((step.clone(), None)),
+    let (record, events) = live(host, request, changes).await;
+    let told = events.into_iter().filter_map(|event| match event {
+        Event::ConditionLost { step, fault, .. } => Some((step, Some(fault))),
+        Event::ConditionRegained { step, .. } => Some((step, None)),
         _ => None,
     });
-    (emitter.record(), told.collect())
+    (record, told.collect())
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,11 @@
 //! Certificates that come of age while the node is ready.
 
-use crate::common::Keep;
+use crate::common::live;
 use crate::kops::{conformance, node};
-use quake_engine::{Emitter, Request, boot, keep_looking, stop_signal};
+use quake_engine::Request;
 use quake_model::event::Event;
 use quake_model::fault::Code;
-use quake_model::ports::{Clock, Sink};
+use quake_model::ports::Clock;
 use quake_model::record::Record;
 use quake_testkit::{Script, SimHost};
 use std::collections::BTreeMap;
@@ -14,48 +14,27 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Longer than two rounds of looks.
-const LONG: Duration = Duration::from_secs(90);
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the world changes while the agent pauses between looks"
-)]
-async fn looks_on() {
-    tokio::time::sleep(LONG).await;
-}
-
 /// Boots the node and keeps looking while days pass; what was told, and what there is of files before and after.
 async fn lived(
     host: &Arc<SimHost>,
     request: &Request,
     spans: &[u32],
 ) -> (Record, Vec<Event>, [Tree; 2]) {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let clock = Arc::clone(host);
-    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
-    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
-    let (handle, stop) = stop_signal();
-    let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
-    assert_eq!(verdict.fault, None);
-    let before = host.tree();
-    let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
-    let living = async {
-        looks_on().await;
-        for days in spans {
-            host.pass(DAY * *days);
-            looks_on().await;
-        }
-        handle.stop("the test is over");
-    };
-    tokio::join!(looking, living);
-    let kept = kept.lock().expect("no other holder panics");
-    let told = kept.iter().filter(|event| event.is_of_ready_node());
-    (
-        emitter.record(),
-        told.cloned().collect(),
-        [before, host.tree()],
-    )
+    let before = Mutex::new(Tree::new());
+    let look: &(dyn Fn(&SimHost) + Sync) =
+        &|host| *before.lock().expect("no other holder panics") = host.tree();
+    let passing: Vec<_> = spans
+        .iter()
+        .map(|days| move |host: &SimHost| host.pass(DAY * *days))
+        .collect();
+    let passing = passing
+        .iter()
+        .map(|pass| pass as &(dyn Fn(&SimHost) + Sync));
+    let changes: Vec<_> = std::iter::once(look).chain(passing).collect();
+    let (record, events) = live(host, request, &changes).await;
+    let told = events.into_iter().filter(Event::is_of_ready_node);
+    let before = before.into_inner().expect("no other holder panics");
+    (record, told.collect(), [before, host.tree()])
 }
 
 type Tree = BTreeMap<String, Vec<u8>>;
