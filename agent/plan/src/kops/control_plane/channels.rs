@@ -15,8 +15,11 @@ use serde_json::{Value, json};
 const USER: &str = "kops-channels";
 const USER_ID: u32 = 10013;
 
-/// Where the pod finds its kubeconfig, which is the user's home, too.
+/// The user's home.
 const HOME: &str = "/var/lib/kops";
+
+/// Where whoever applies add-ons finds its kubeconfig.
+pub(super) const KUBECONFIG: &str = "/var/lib/kops/kubeconfig";
 
 /// The user, its kubeconfig, and the pod as the state store has it.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
@@ -29,12 +32,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         home: HOME.to_owned(),
         shell: "/sbin/nologin".to_owned(),
     };
-    let subject = Subject::named("kops").of("system:masters");
-    let issuer = context.issuer(KUBERNETES_CA)?;
-    let path = format!("{HOME}/kubeconfig");
-    let kubeconfig = context.kubeconfig("kops", subject, issuer, &path)?;
     let mut items = vec![Item::User(user)];
-    items.extend(kubeconfig.map(|item| match item {
+    items.extend(kubeconfig(context)?.map(|item| match item {
         Item::File(file) => Item::File(file.owned_by(USER)),
         other => other,
     }));
@@ -44,6 +43,13 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     };
     items.push(Item::File(manifest));
     Ok(items)
+}
+
+/// The certificate of whoever applies add-ons, and the kubeconfig around it.
+pub(super) fn kubeconfig(context: &Context<'_>) -> Result<[Item; 2], Fault> {
+    let subject = Subject::named("kops").of("system:masters");
+    let issuer = context.issuer(KUBERNETES_CA)?;
+    context.kubeconfig("kops", subject, issuer, KUBECONFIG)
 }
 
 /// The pod's bytes. Whether containers are labelled for SELinux only the instance group knows, so that is added here.

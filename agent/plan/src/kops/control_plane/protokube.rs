@@ -1,21 +1,18 @@
 //! protokube, by which kops before 1.36 applies add-ons and labels the control plane's nodes (`nodeup/pkg/model/protokube.go`,
 //! v1.35.0): a program of kops' own, from the assets, that a unit keeps running.
 
+use super::channels::{KUBECONFIG, kubeconfig};
 use super::static_pod::proxy_settings;
 use crate::files::unit_text::UnitText;
 use crate::kops::Context;
-use crate::kops::context::KUBERNETES_CA;
 use quake_model::fault::{Code, Fault};
-use quake_model::item::{File, Item, Subject};
+use quake_model::item::{File, Item};
 
 /// Where kops puts its programs; not on the path of units.
 const PROGRAMS: &str = "/opt/kops/bin";
 
 /// What protokube and the tool that it starts are told beside their flags.
 const ENVIRONMENT: &str = "/etc/sysconfig/protokube";
-
-/// Who protokube is to the API server.
-const KUBECONFIG: &str = "/var/lib/kops/kubeconfig";
 
 /// Whether this cluster's add-ons are protokube's to apply.
 pub(super) fn is_wanted(context: &Context<'_>) -> bool {
@@ -40,9 +37,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() || !is_wanted(context) {
         return Ok(Vec::new());
     }
-    let subject = Subject::named("kops").of("system:masters");
-    let issuer = context.issuer(KUBERNETES_CA)?;
-    let [order, kubeconfig] = context.kubeconfig("kops", subject, issuer, KUBECONFIG)?;
+    let [order, kubeconfig] = kubeconfig(context)?;
     let programs =
         ["protokube", "channels"].map(|name| context.place(name, &format!("{PROGRAMS}/{name}")));
     let unit = context.unit("protokube.service", unit(context));
