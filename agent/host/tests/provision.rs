@@ -110,20 +110,24 @@ fn user() -> User {
     }
 }
 
+/// What every distribution here has.
+fn provisioned(user: &User) -> Provisioned<'_> {
+    Provisioned {
+        package: "tool",
+        unknown: "no-such-package",
+        there: "/usr/bin/tool",
+        user,
+        succeeds: "true",
+        fails: "false",
+    }
+}
+
 #[tokio::test]
 async fn the_programs_of_each_distribution_keep_the_contract() {
     for (packages, name) in [(APT, "apt"), (DNF, "dnf")] {
         let distribution = Distribution::of(packages);
         let user = user();
-        let has = Provisioned {
-            package: "tool",
-            unknown: "no-such-package",
-            there: "/usr/bin/tool",
-            user: &user,
-            succeeds: "true",
-            fails: "false",
-        };
-        let kept = contract::provision(&distribution.programs(), &has).await;
+        let kept = contract::provision(&distribution.programs(), &provisioned(&user)).await;
         assert_eq!(kept, Ok(()), "{name}");
     }
 }
@@ -134,15 +138,7 @@ async fn below_a_unit_that_takes_rights_away_what_changes_the_system_runs_outsid
         let distribution = Distribution::of(packages);
         let programs = distribution.programs().confined();
         let user = user();
-        let has = Provisioned {
-            package: "tool",
-            unknown: "no-such-package",
-            there: "/usr/bin/tool",
-            user: &user,
-            succeeds: "true",
-            fails: "false",
-        };
-        let kept = contract::provision(&programs, &has).await;
+        let kept = contract::provision(&programs, &provisioned(&user)).await;
         assert_eq!(kept, Ok(()), "{installer}");
         let log = distribution.log();
         let outside = |name: &str| {
