@@ -1,7 +1,7 @@
 //! `install`: this binary and its units, on a machine or into an image. One file is then all that has to be delivered.
 
 use super::generate::shared_files;
-use super::place::{Written, link_to, write_file};
+use super::place::{Laid, Written, link_to, write_file};
 use crate::args::install::InstallArguments;
 use crate::exit;
 use crate::output;
@@ -74,31 +74,25 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
 
 /// Writes what is not there yet; whether there was anything.
 fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, (PathBuf, io::Error)> {
-    let mut changed = false;
-    let mut note = |path: &Path, written: io::Result<Written>| {
-        let written = written.map_err(|error| (path.to_owned(), error))?;
-        output::line(format_args!("{}  {}", written.word(), path.display()));
-        changed |= written == Written::New;
-        Ok(())
-    };
+    let mut laid = Laid::default();
     let binary = root.join(BINARY);
-    note(&binary, install_binary(&binary))?;
+    laid.note(&binary, install_binary(&binary))?;
     for (path, text) in FILES {
         let path = root.join(path);
-        note(&path, write_file(&path, text.as_bytes(), 0o644))?;
+        laid.note(&path, write_file(&path, text.as_bytes(), 0o644))?;
     }
     for (path, content) in extras {
         let path = root.join(path);
-        note(&path, write_file(&path, &content, 0o644))?;
+        laid.note(&path, write_file(&path, &content, 0o644))?;
     }
     for unit in ENABLED {
         let link = root.join(WANTS).join(unit);
-        note(
+        laid.note(
             &link,
             link_to(&link, &Path::new("/").join(UNITS).join(unit)),
         )?;
     }
-    Ok(changed)
+    Ok(laid.changed)
 }
 
 /// The manual and completions, where they are wanted: an image for nodes alone has no use for them.

@@ -1,5 +1,6 @@
 //! Puts files and links where an installation wants them: whole or not at all, and only where they are not there yet.
 
+use crate::output;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -19,6 +20,31 @@ impl Written {
             Self::New => "written",
             Self::Same => "unchanged",
         }
+    }
+}
+
+/// What an installation has laid down so far.
+#[derive(Debug, Default)]
+pub(super) struct Laid {
+    /// Whether anything was not there yet.
+    pub(super) changed: bool,
+}
+
+impl Laid {
+    /// Tells what became of a path.
+    ///
+    /// # Errors
+    ///
+    /// Those of the filesystem, with the path.
+    pub(super) fn note(
+        &mut self,
+        path: &Path,
+        written: io::Result<Written>,
+    ) -> Result<(), (PathBuf, io::Error)> {
+        let written = written.map_err(|error| (path.to_owned(), error))?;
+        output::line(format_args!("{}  {}", written.word(), path.display()));
+        self.changed |= written == Written::New;
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 use super::{Place, place};
 use crate::args::nodeup::NodeupArguments;
 use crate::commands::install::cannot;
-use crate::commands::place::{Written, link_to, name_file, write_file};
+use crate::commands::place::{Laid, Written, link_to, name_file, write_file};
 use crate::commands::running::{fail, usage};
 use crate::commands::service::UNIT as OWN_UNIT;
 use crate::exit;
@@ -101,13 +101,7 @@ impl Wanted {
 
     /// Writes what is not there yet; whether there was anything that systemd must read.
     fn lay_down(&self) -> Result<bool, (PathBuf, io::Error)> {
-        let mut changed = false;
-        let mut note = |path: &Path, written: io::Result<Written>| {
-            let written = written.map_err(|error| (path.to_owned(), error))?;
-            output::line(format_args!("{}  {}", written.word(), path.display()));
-            changed |= written == Written::New;
-            Ok(())
-        };
+        let mut laid = Laid::default();
         let environment = Path::new(ENVIRONMENT);
         // An operator's shell has none of the variables that kops' script exports; what that wrote then stays.
         let written = match self.environment.is_empty() && environment.is_file() {
@@ -115,17 +109,17 @@ impl Wanted {
             // It may hold the keys of a store of objects.
             false => write_file(environment, self.environment.as_bytes(), 0o600),
         };
-        note(environment, written)?;
-        note(
+        laid.note(environment, written)?;
+        laid.note(
             &self.unit,
             write_file(&self.unit, self.text.as_bytes(), 0o644),
         )?;
         let enabled = Path::new(LINKS).join("multi-user.target.wants").join(UNIT);
-        note(&enabled, link_to(&enabled, &self.unit))?;
+        laid.note(&enabled, link_to(&enabled, &self.unit))?;
         // The name by which remedies and operators know the service of the agent; it shadows no unit that is there.
         let alias = Path::new(LINKS).join(OWN_UNIT);
         match own_unit() {
-            None => note(&alias, link_to(&alias, &self.unit))?,
+            None => laid.note(&alias, link_to(&alias, &self.unit))?,
             Some(other) => output::error_line(format_args!(
                 "warning: {} is there as well: disable it, for two agents cannot look after one node",
                 other.display()
@@ -138,7 +132,7 @@ impl Wanted {
                 self.name.display()
             ));
         }
-        Ok(changed)
+        Ok(laid.changed)
     }
 
     async fn bring_up(&self, changed: bool) -> Result<(), PortError> {
