@@ -3,9 +3,11 @@
 //!
 //! Nothing here acts, reads a clock or chooses. Every other crate speaks in these words.
 
+pub mod addon;
 pub mod backoff;
 pub mod boot;
 pub mod boot_report;
+pub mod cluster_object;
 pub mod digest;
 pub mod drift;
 pub mod event;

@@ -5,6 +5,7 @@
 
 mod bootstrap;
 mod cloud;
+mod cluster;
 mod error;
 mod files;
 mod images;
@@ -17,6 +18,7 @@ mod store;
 
 pub use bootstrap::{Bootstrap, BootstrapServer};
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
+pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};
 pub use error::{Condition, PortError};
 pub use files::Files;
 pub use images::Images;
