@@ -10,7 +10,7 @@ use quake_model::facts::{
 use quake_model::location::Location;
 use quake_model::ports::{
     AssetFetched, Assets, Clock, Cloud, Condition, Files, InstanceQuery, Kernel, Metadata, Meter,
-    Object, Objects, PortError, ReportBytes, VolumeQuery,
+    Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
@@ -104,6 +104,14 @@ impl Cloud for NodeHost {
 impl Objects for NodeHost {
     async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
         route!(self, Objects, objects.read_object(location))
+    }
+
+    async fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> Result<Option<TaggedObject>, PortError> {
+        route!(self, Objects, objects.read_object_unless(location, tag))
     }
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {

@@ -13,7 +13,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use quake_model::iam::partition_of;
 use quake_model::location::Location;
-use quake_model::ports::{Condition, Object, PortError};
+use quake_model::ports::{Condition, Object, PortError, TaggedObject};
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::future::Future;
@@ -46,25 +46,47 @@ impl S3 {
     /// `Missing` without the object, `Unknown` without the bucket, `Denied`, `Throttled`, `ClockSkew`,
     /// `Unreachable`, or `Malformed` when it is larger.
     pub async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        let read = self.read_object_unless(location, None).await?;
+        let read = read.map(|tagged| tagged.object);
+        read.ok_or_else(|| {
+            let summary = format!("S3 says that {location} is unchanged, which was not asked");
+            PortError::new(Condition::Unreachable, summary)
+        })
+    }
+
+    /// Reads one object of at most 16 MiB unless its `ETag` is still this one; `None` when it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`S3::read_object`].
+    pub async fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> Result<Option<TaggedObject>, PortError> {
         let (bucket, key) = (location.bucket(), location.key());
         let (attempt, sent) = self
             .in_region(bucket, "s3:GetObject", location, |client| {
-                client.get_object().bucket(bucket).key(key).send()
+                let request = client.get_object().bucket(bucket).key(key);
+                request.set_if_none_match(tag.map(str::to_owned)).send()
             })
             .await?;
         let answer = match sent {
             Ok(answer) => answer,
+            Err(error) if tag.is_some() && is_unchanged(&error) => return Ok(None),
             Err(error) => return Err(self.failed(&attempt, error).await),
         };
         let length = answer.content_length().unwrap_or(0);
         if u64::try_from(length).is_ok_and(|length| length > MAX_OBJECT_BYTES) {
             return Err(too_large(location));
         }
+        let tag = answer.e_tag().map(str::to_owned);
         let bytes = read_body(location, &attempt, answer.body).await?;
-        Ok(Object {
-            location: location.clone(),
-            bytes,
-        })
+        let location = location.clone();
+        Ok(Some(TaggedObject {
+            object: Object { location, bytes },
+            tag,
+        }))
     }
 
     /// Lists the names directly below a location, sorted, without trailing slashes.
@@ -233,6 +255,12 @@ fn other_region<E>(error: &SdkError<E, HttpResponse>) -> Option<String> {
 fn is_region(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (5..=32).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// Whether S3 says that the object is the one whose tag was named: 304, which the SDK takes for a failure.
+fn is_unchanged<E>(error: &SdkError<E, HttpResponse>) -> bool {
+    let answer = error.raw_response();
+    answer.is_some_and(|answer| answer.status().as_u16() == 304)
 }
 
 async fn read_body(

@@ -3,7 +3,7 @@
 use super::folder::{list_directory, read_file, write_file};
 use crate::aws::S3;
 use quake_model::location::{Location, Scheme};
-use quake_model::ports::{Condition, Object, Objects, PortError};
+use quake_model::ports::{Condition, Object, Objects, PortError, TaggedObject};
 use std::path::{Path, PathBuf};
 
 /// The state store of a cluster. `file://` is read from this machine's files, always.
@@ -74,6 +74,25 @@ impl Objects for StateStore {
         }
     }
 
+    async fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> Result<Option<TaggedObject>, PortError> {
+        match self.place(location)? {
+            Place::Bucket(s3) => s3.read_object_unless(location, tag).await,
+            Place::Paths(paths) => {
+                let object = read_file(location, &paths).await?;
+                let found = tag_of(&object.bytes);
+                let tagged = TaggedObject {
+                    object,
+                    tag: Some(found.clone()),
+                };
+                Ok(Some(tagged).filter(|_| tag != Some(&found)))
+            }
+        }
+    }
+
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
         match self.place(location)? {
             Place::Bucket(s3) => s3.list_objects(location).await,
@@ -87,6 +106,13 @@ impl Objects for StateStore {
             Place::Paths(paths) => write_file(object, &paths).await,
         }
     }
+}
+
+/// What tells a file's bytes from others, for files have no tags.
+fn tag_of(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unserved(location: &Location) -> PortError {
@@ -113,6 +139,23 @@ mod tests {
         let read = store.read_object(&location(text)).await;
         read.map(|object| object.bytes)
             .map_err(|error| error.condition)
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_again_only_once_it_has_changed() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "b/channel", b"one");
+        let store = StateStore::with_folder(folder.path());
+        let place = location("s3://b/channel");
+        let first = store.read_object_unless(&place, None).await;
+        let first = first.expect("it is there").expect("it is new");
+        let tag = first.tag.as_deref();
+        let again = store.read_object_unless(&place, tag).await;
+        assert_eq!(again.expect("it is there"), None);
+        write(folder.path(), "b/channel", b"two");
+        let changed = store.read_object_unless(&place, tag).await;
+        let changed = changed.expect("it is there").expect("it changed");
+        assert_eq!(changed.object.bytes, b"two");
     }
 
     #[tokio::test]

@@ -18,6 +18,15 @@ pub struct Object {
     pub bytes: Vec<u8>,
 }
 
+/// One object with the word by which its store tells this version of it from others: S3's ETag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaggedObject {
+    /// The object.
+    pub object: Object,
+    /// Its store's word; `None` where the store gave none, and the object is read anew each time.
+    pub tag: Option<String>,
+}
+
 /// The cluster's state store.
 pub trait Objects {
     /// Reads one object.
@@ -31,6 +40,17 @@ pub trait Objects {
         &self,
         location: &Location,
     ) -> impl Future<Output = Result<Object, PortError>> + Send;
+
+    /// Reads one object unless it still is the one of this tag; `None` when it is. Either way it is one request.
+    ///
+    /// # Errors
+    ///
+    /// As [`Objects::read_object`].
+    fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> impl Future<Output = Result<Option<TaggedObject>, PortError>> + Send;
 
     /// Lists the names directly below a location, sorted; empty when there are none.
     ///

@@ -6,7 +6,7 @@ use quake_model::digest::{Algorithm, Digest};
 use quake_model::facts::{EntryKind, Owner, Placed};
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes,
+    AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes, TaggedObject,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::Place;
@@ -42,6 +42,32 @@ impl Objects for SimHost {
         let mut world = self.lock();
         world.reading = world.reading.saturating_sub(1);
         read
+    }
+
+    async fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> Result<Option<TaggedObject>, PortError> {
+        self.call("read_object_unless", |world| {
+            world.count("s3:GetObject");
+            let missing = || PortError::new(Condition::Missing, format!("there is no {location}"));
+            let found = world.objects.get(&location.to_string());
+            let bytes = found.cloned().ok_or_else(missing)?;
+            let found: String = sha2::Sha256::digest(&bytes)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            if tag == Some(&found) {
+                return Ok(None);
+            }
+            let location = location.clone();
+            Ok(Some(TaggedObject {
+                object: Object { location, bytes },
+                tag: Some(found),
+            }))
+        })
+        .await
     }
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {

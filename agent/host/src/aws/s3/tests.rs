@@ -326,3 +326,27 @@ async fn a_bundle_that_cannot_be_used_is_no_fault_of_the_object() {
     assert!(fix.contains("authority.pem"), "{fix}");
     assert!(!calls.calls().contains_key("s3:GetObject"));
 }
+
+#[tokio::test]
+async fn an_object_that_is_unchanged_costs_one_request_and_no_bytes() {
+    let answer = |seen: &Seen| match seen.header("if-none-match") {
+        Some("\"one\"") => Reply::text(304, ""),
+        _ => Reply::text(200, "spec").with("etag", "\"one\""),
+    };
+    let (aws, calls, _server) = aws_at(answer).await;
+    let s3 = S3::new(aws);
+    let place = location("s3://store/c.example/addons/bootstrap-channel.yaml");
+    let first = s3.read_object_unless(&place, None).await;
+    let first = first.expect("it is there").expect("it is new");
+    assert_eq!(first.tag.as_deref(), Some("\"one\""));
+    let again = s3.read_object_unless(&place, Some("\"one\"")).await;
+    assert_eq!(again, Ok(None));
+    let other = s3.read_object_unless(&place, Some("\"two\"")).await;
+    assert_eq!(
+        other
+            .expect("it is there")
+            .map(|tagged| tagged.object.bytes),
+        Some(b"spec".to_vec())
+    );
+    assert_eq!(calls.calls()["s3:GetObject"], 3);
+}
