@@ -46,7 +46,9 @@ impl Emitter {
         let at = (self.read_clock)();
         let mut state = self.lock();
         let takes = match state.record.state {
-            BootState::Ready => event.is_of_ready_node() || event.is_told_outside(),
+            BootState::Ready => {
+                event.is_of_ready_node() || event.is_told_outside() || event.is_of_addons()
+            }
             BootState::Failed | BootState::Stopped => event.is_told_outside(),
             _ => !event.is_of_ready_node() && !event.is_told_outside(),
         };

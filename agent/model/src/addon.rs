@@ -1,5 +1,6 @@
 //! The cluster's add-ons, as they are told of: what a channel wants, what the cluster has, and how far each one is.
 
+use crate::event::Event;
 use crate::fault::Fault;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,40 @@ pub enum AddonKeeper {
     Unknown,
 }
 
+/// `coredns.addons.k8s.io is applied (k8s-1.12 c89f00f91983): 3 of 9 objects changed`: what is told of it in one line.
+impl fmt::Display for AddonStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.name, self.state.name())?;
+        if self.state == AddonState::Applied {
+            write!(f, " ({})", self.wanted)?;
+        }
+        if self.changed + self.pruned > 0 {
+            let (changed, objects) = (self.changed, self.objects);
+            write!(f, ": {changed} of {objects} objects changed")?;
+        }
+        if self.pruned > 0 {
+            write!(f, ", {} removed", self.pruned)?;
+        }
+        match &self.fault {
+            Some(fault) => write!(f, ": {fault}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for AddonKeeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Me => f.write_str("this agent applies the cluster's add-ons"),
+            Self::Other { holder } => {
+                write!(f, "the agent of {holder} applies the cluster's add-ons")
+            }
+            Self::Pod { pod } => write!(f, "the pod {pod} applies the cluster's add-ons"),
+            Self::Unknown => f.write_str("nobody is known to apply the cluster's add-ons yet"),
+        }
+    }
+}
+
 /// Everything known of the add-ons.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -136,4 +171,87 @@ pub struct AddonsRecord {
     /// Why a channel or the API server cannot be read, while it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+}
+
+impl AddonsRecord {
+    /// Whether the node has nothing to do with add-ons.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether every add-on is as its channel wants it.
+    pub fn is_applied(&self) -> bool {
+        let mut addons = self.addons.values();
+        self.fault.is_none() && addons.all(|addon| addon.state == AddonState::Applied)
+    }
+
+    /// Folds one event.
+    pub(crate) fn fold(&mut self, event: &Event) {
+        match event {
+            Event::AddonsKept { keeper, channels } => {
+                self.keeper = Some(keeper.clone());
+                self.channels.clone_from(channels);
+                self.fault = None;
+            }
+            Event::AddonChanged(status) => {
+                self.addons.insert(status.name.clone(), status.clone());
+            }
+            Event::AddonsForgotten { names } => {
+                self.addons.retain(|name, _| !names.contains(name));
+            }
+            Event::AddonsNotKept { fault } => self.fault = Some(fault.clone()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Code;
+
+    fn status(name: &str, state: AddonState) -> AddonStatus {
+        AddonStatus {
+            name: name.to_owned(),
+            state,
+            ..AddonStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_version_is_told_by_what_it_has() {
+        let version = AddonVersion {
+            id: "k8s-1.16".to_owned(),
+            version: String::new(),
+            manifest_hash: "79f8fd981beb9682dc98".to_owned(),
+        };
+        assert_eq!(version.to_string(), "k8s-1.16 79f8fd981beb");
+        assert_eq!(AddonVersion::default().to_string(), "unversioned");
+    }
+
+    #[test]
+    fn the_record_has_the_last_word_on_each_add_on() {
+        let mut record = AddonsRecord::default();
+        assert!(record.is_empty());
+        for event in [
+            Event::AddonsKept {
+                keeper: AddonKeeper::Me,
+                channels: vec!["s3://b/c".to_owned()],
+            },
+            Event::AddonChanged(status("a", AddonState::Applying)),
+            Event::AddonChanged(status("b", AddonState::Applied)),
+            Event::AddonChanged(status("a", AddonState::Applied)),
+        ] {
+            record.fold(&event);
+        }
+        assert!(record.is_applied() && record.addons.len() == 2);
+        record.fold(&Event::AddonChanged(status("b", AddonState::Failed)));
+        assert!(!record.is_applied());
+        let names = vec!["b".to_owned()];
+        record.fold(&Event::AddonsForgotten { names });
+        assert!(record.is_applied());
+        let fault = Fault::new(Code::ConfigObjectMissing, "no channel");
+        record.fold(&Event::AddonsNotKept { fault });
+        assert!(!record.is_applied());
+    }
 }

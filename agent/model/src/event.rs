@@ -1,5 +1,6 @@
 //! The one event stream: the only truth about a boot.
 
+use crate::addon::{AddonKeeper, AddonStatus};
 use crate::boot::BootId;
 use crate::drift::Drifted;
 use crate::expected::Expected;
@@ -218,6 +219,25 @@ pub enum Event {
         /// Why.
         fault: Fault,
     },
+    /// Who applies the cluster's add-ons, as this node sees it, and from which channels.
+    AddonsKept {
+        /// Who.
+        keeper: AddonKeeper,
+        /// The channels.
+        channels: Vec<String>,
+    },
+    /// An add-on is not as far as it was.
+    AddonChanged(AddonStatus),
+    /// Add-ons that no channel names any more. What they brought stays, unless another add-on's channel says otherwise.
+    AddonsForgotten {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Add-ons cannot be looked after: their channel or the API server cannot be read. It is tried again.
+    AddonsNotKept {
+        /// Why.
+        fault: Fault,
+    },
     /// The outside was told how the boot ended.
     Told {
         /// What.
@@ -266,6 +286,17 @@ impl Event {
                 | Self::DriftChanged { .. }
                 | Self::CertificatesRenewed { .. }
                 | Self::CertificatesNotRenewed { .. }
+        )
+    }
+
+    /// Whether it is of the cluster's add-ons, which are applied while a node boots and ever after.
+    pub fn is_of_addons(&self) -> bool {
+        matches!(
+            self,
+            Self::AddonsKept { .. }
+                | Self::AddonChanged(_)
+                | Self::AddonsForgotten { .. }
+                | Self::AddonsNotKept { .. }
         )
     }
 

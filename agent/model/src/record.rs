@@ -1,6 +1,7 @@
 //! The record: every event folded into what is true now. HTTP, status, sd_notify and the exit status
 //! all read it, so they cannot disagree.
 
+use crate::addon::AddonsRecord;
 use crate::boot::BootId;
 pub use crate::boot::BootState;
 use crate::drift::Drift;
@@ -156,6 +157,9 @@ pub struct Record {
     /// What is not as the agent left it.
     #[serde(default)]
     pub drift: Drift,
+    /// The cluster's add-ons; of nodes that have nothing to do with them, nothing.
+    #[serde(default, skip_serializing_if = "AddonsRecord::is_empty")]
+    pub addons: AddonsRecord,
     /// Cloud calls.
     pub calls: BTreeMap<String, u64>,
     /// Why it failed or stopped.
@@ -173,6 +177,7 @@ impl Record {
         self.transfers.fold(envelope);
         self.losses.fold(envelope);
         self.drift.fold(envelope);
+        self.addons.fold(&envelope.event);
         match &envelope.event {
             Event::BootStarted { .. }
             | Event::KernelKnown { .. }
@@ -202,6 +207,10 @@ impl Record {
             | Event::ConditionLost { .. }
             | Event::ConditionRegained { .. }
             | Event::DriftChanged { .. }
+            | Event::AddonsKept { .. }
+            | Event::AddonChanged(_)
+            | Event::AddonsForgotten { .. }
+            | Event::AddonsNotKept { .. }
             | Event::Unknown => {}
         }
     }

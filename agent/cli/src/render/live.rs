@@ -177,6 +177,9 @@ fn line_of(envelope: &Envelope) -> Option<String> {
         },
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
         Event::CertificatesNotRenewed { fault } => fault_text("warning", fault),
+        Event::AddonsKept { keeper, .. } => keeper.to_string(),
+        Event::AddonChanged(addon) => format!("  * add-on {addon}"),
+        Event::AddonsNotKept { fault } => fault_text("warning", fault),
         event if event.is_told_outside() => {
             return told_line(event).map(|line| stamped(seconds, &line));
         }

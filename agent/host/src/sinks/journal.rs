@@ -3,10 +3,11 @@
 //!
 //! Fields, besides `MESSAGE`, `PRIORITY`, `MESSAGE_ID` and `SYSLOG_IDENTIFIER`: `QUAKE_EVENT`,
 //! `QUAKE_BOOT`, `QUAKE_SEQ` and, where they apply, `QUAKE_PHASE`, `QUAKE_STEP`, `QUAKE_CODE`,
-//! `QUAKE_FIX`. The protocol is systemd's "native journal protocol"
+//! `QUAKE_FIX`, `QUAKE_ADDON`. The protocol is systemd's "native journal protocol"
 //! (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>): one datagram for an entry.
 
 use super::sentence::{fault_of, sentence};
+use quake_model::addon::AddonState;
 use quake_model::event::{Envelope, Event};
 use quake_model::phase::Phase;
 use quake_model::ports::{Sink, SinkError};
@@ -77,6 +78,9 @@ fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
     }
     if let Some(step) = step_of(&envelope.event) {
         field("QUAKE_STEP", step);
+    }
+    if let Event::AddonChanged(addon) = &envelope.event {
+        field("QUAKE_ADDON", &addon.name);
     }
     if let Some(fault) = fault_of(&envelope.event) {
         field("QUAKE_CODE", fault.code.entry().code);
@@ -151,6 +155,23 @@ fn kind_of(event: &Event) -> Kind {
             "a2d8c47b19e34f60b5c1e7f3d9084a6e",
             "4",
         ),
+        Event::AddonsKept { .. } => ("addons-kept", "c8e55858ade6425a9fb7ee2bb53a84b6", "6"),
+        Event::AddonChanged(addon) => {
+            let priority = match addon.state {
+                AddonState::Failed => "4",
+                AddonState::Applied => "5",
+                AddonState::WaitingForApi | AddonState::Waiting | AddonState::Applying => "6",
+            };
+            (
+                "addon-changed",
+                "803cda5973d34d94a755514516f1a3d1",
+                priority,
+            )
+        }
+        Event::AddonsForgotten { .. } => {
+            ("addons-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
+        }
+        Event::AddonsNotKept { .. } => ("addons-not-kept", "347386a4afee49d08de07fa418f411f1", "4"),
         Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
         Event::Withheld { .. } => ("withheld", "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8", "5"),
         Event::NotTold { known: false, .. } => {

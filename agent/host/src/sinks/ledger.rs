@@ -115,6 +115,10 @@ fn is_important(event: &Event) -> bool {
         | Event::ConditionRegained { .. }
         | Event::DriftChanged { .. }
         | Event::CertificatesRenewed { .. }
+        | Event::AddonsKept { .. }
+        | Event::AddonChanged(_)
+        | Event::AddonsForgotten { .. }
+        | Event::AddonsNotKept { .. }
         | Event::Told { .. }
         | Event::Withheld { .. }
         | Event::Unknown => false,

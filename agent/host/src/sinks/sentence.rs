@@ -117,6 +117,12 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("renewed {}: valid until {until}", names.join(", "))
         }
         Event::CertificatesNotRenewed { fault } => format!("not renewed: {fault}"),
+        Event::AddonsKept { keeper, .. } => keeper.to_string(),
+        Event::AddonChanged(addon) => format!("add-on {addon}"),
+        Event::AddonsForgotten { names } => {
+            format!("no channel names {} any more", names.join(", "))
+        }
+        Event::AddonsNotKept { fault } => format!("add-ons are not looked after: {fault}"),
         Event::Told { what, to, took_ms } => {
             format!("{what} told to {to} in {}", seconds(*took_ms))
         }
@@ -151,7 +157,9 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::BootFailed { fault, .. }
         | Event::ConditionLost { fault, .. }
         | Event::NotTold { fault, .. }
+        | Event::AddonsNotKept { fault }
         | Event::BootStopped { fault } => Some(fault),
+        Event::AddonChanged(addon) => addon.fault.as_ref(),
         _ => None,
     }
 }
