@@ -20,6 +20,7 @@ pub mod keyset;
 pub mod known;
 pub mod kops;
 pub mod lasting;
+pub mod lease;
 pub mod lint;
 pub mod network;
 pub mod owned;

@@ -1,0 +1,354 @@
+//! Which of a cluster's agents acts for the cluster: the one that holds a lease.
+//!
+//! The rules are those of Kubernetes' own leader election (client-go `leaderelection`, read 2026-11): a lease belongs to its holder
+//! for as long as it is renewed, and whoever wants it waits until it has seen *by its own clock* no renewal for the whole of its
+//! duration. Clocks of different nodes are never compared.
+
+use quake_model::addon::AddonStatus;
+use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::spec::KubernetesVersion;
+use quake_model::time::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// The name of the lease, and of its stand-in.
+pub const NAME: &str = "quake-agent";
+
+/// The namespace it is in.
+pub const NAMESPACE: &str = "kube-system";
+
+/// How long the lease lasts without a renewal, in seconds. A guess between a leader that is missed for a minute and one
+/// that loses the lease to a slow answer.
+pub const SECONDS: u64 = 60;
+
+/// Where the record is in an object that is no Lease: the annotation that Kubernetes used before there were Leases.
+const RECORD: &str = "control-plane.alpha.kubernetes.io/leader";
+
+/// Where the holder tells the others how the add-ons are.
+const TOLD: &str = "quake-agent.io/addons";
+
+/// How a cluster keeps leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseKind {
+    /// As objects of their own: Kubernetes 1.14 and newer.
+    Lease,
+    /// As an annotation of a `ConfigMap`, which every version has.
+    ConfigMap,
+}
+
+/// The last that was seen of the lease, and when it was first seen like that, by the own clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastSeen {
+    /// Who held it and when they said they had renewed it.
+    pub renewal: (String, String),
+    /// When this was seen first.
+    pub since: Timestamp,
+}
+
+/// What to do about the lease.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It is to be created, and this is it.
+    Create(Value),
+    /// It is to be replaced by this, if nobody changed it meanwhile; taken over, or renewed.
+    Replace(Value),
+    /// It is somebody else's.
+    Wait {
+        /// The holder.
+        holder: String,
+    },
+}
+
+impl LeaseKind {
+    /// How a server of this version keeps leases.
+    pub fn of(server: KubernetesVersion) -> Self {
+        if server.at_least(1, 14) {
+            Self::Lease
+        } else {
+            Self::ConfigMap
+        }
+    }
+
+    /// Where the lease is.
+    pub fn place(self) -> ObjectPlace {
+        let (api_version, kind, plural) = match self {
+            Self::Lease => ("coordination.k8s.io/v1", "Lease", "leases"),
+            Self::ConfigMap => ("v1", "ConfigMap", "configmaps"),
+        };
+        ObjectPlace {
+            served: ServedKind {
+                kind: ObjectKind::of(api_version, kind),
+                plural: plural.to_owned(),
+                namespaced: true,
+            },
+            namespace: Some(NAMESPACE.to_owned()),
+            name: NAME.to_owned(),
+        }
+    }
+
+    /// What to do about the lease as it is now, for `me` who would hold it, and what is to be remembered of it for the next look.
+    ///
+    /// A holder that stopped cleanly leaves an empty name, and the lease is free at once.
+    pub fn decide(
+        self,
+        found: Option<&ClusterObject>,
+        me: &str,
+        last_seen: Option<&LastSeen>,
+        now: Timestamp,
+    ) -> (Decision, Option<LastSeen>) {
+        let Some(found) = found else {
+            let record = Record::taken_by(me, now, 0);
+            return (Decision::Create(self.object(None, &record)), None);
+        };
+        let held = self.read(found);
+        let renewal = (held.holder.clone(), held.renewed.clone());
+        let seen = match last_seen {
+            Some(last) if last.renewal == renewal => last.clone(),
+            _ => LastSeen {
+                renewal,
+                since: now,
+            },
+        };
+        let is_mine = held.holder == me;
+        let lasts_ms = held.seconds.saturating_mul(1000);
+        let is_over = held.holder.is_empty() || now.millis_since(seen.since) >= lasts_ms;
+        if !is_mine && !is_over {
+            let holder = held.holder;
+            return (Decision::Wait { holder }, Some(seen));
+        }
+        let record = if is_mine {
+            held.renewed_at(now)
+        } else {
+            Record::taken_by(me, now, held.transitions + 1)
+        };
+        let object = self.object(Some(found), &record);
+        (Decision::Replace(object), Some(seen))
+    }
+
+    /// The lease given back, so that another node need not wait for its end; `None` when `me` does not hold it.
+    pub fn released(self, found: &ClusterObject, me: &str) -> Option<Value> {
+        let held = self.read(found);
+        let freed = Record {
+            holder: String::new(),
+            seconds: 1,
+            ..held.clone()
+        };
+        (held.holder == me).then(|| self.object(Some(found), &freed))
+    }
+
+    fn read(self, found: &ClusterObject) -> Record {
+        let annotations = found.annotations();
+        let noted = annotations.get(RECORD).map(String::as_str);
+        let value = match self {
+            Self::Lease => found.at("/spec").cloned().unwrap_or_default(),
+            Self::ConfigMap => noted
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default(),
+        };
+        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        Record {
+            holder: text("holderIdentity"),
+            acquired: text("acquireTime"),
+            renewed: text("renewTime"),
+            seconds: value["leaseDurationSeconds"].as_u64().unwrap_or(SECONDS),
+            transitions: value["leaseTransitions"].as_u64().unwrap_or_default(),
+        }
+    }
+
+    /// The object with this record; all else of the one that was found stays.
+    fn object(self, found: Option<&ClusterObject>, record: &Record) -> Value {
+        let place = self.place();
+        let mut object = found.map_or_else(
+            || {
+                json!({
+                    "apiVersion": place.served.kind.api_version(),
+                    "kind": place.served.kind.kind,
+                    "metadata": {"name": NAME, "namespace": NAMESPACE},
+                })
+            },
+            |found| found.value().clone(),
+        );
+        match self {
+            Self::Lease => object["spec"] = record.value(),
+            Self::ConfigMap => annotate(&mut object, RECORD, &record.value().to_string()),
+        }
+        object
+    }
+}
+
+/// How the add-ons are, as the holder told it; nothing where it told nothing, or more than is understood.
+pub fn told(lease: &ClusterObject) -> Vec<AddonStatus> {
+    let annotations = lease.annotations();
+    let told = annotations.get(TOLD).map(String::as_str);
+    let read = told.and_then(|text| serde_json::from_str(text).ok());
+    read.unwrap_or_default()
+}
+
+/// Adds to a lease how the add-ons are.
+pub fn tell(lease: &mut Value, addons: &[AddonStatus]) {
+    // What cannot be written as JSON is not told: there is nothing in it that cannot.
+    if let Ok(text) = serde_json::to_string(addons) {
+        annotate(lease, TOLD, &text);
+    }
+}
+
+fn annotate(object: &mut Value, key: &str, text: &str) {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else { return };
+    let annotations = metadata.entry("annotations");
+    let annotations = annotations.or_insert_with(|| Value::Object(Map::new()));
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(key.to_owned(), text.into());
+    }
+}
+
+/// Who holds the lease, as Kubernetes writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Record {
+    holder: String,
+    acquired: String,
+    renewed: String,
+    seconds: u64,
+    transitions: u64,
+}
+
+impl Record {
+    fn taken_by(holder: &str, now: Timestamp, transitions: u64) -> Self {
+        Self {
+            holder: holder.to_owned(),
+            acquired: micro_time(now),
+            renewed: micro_time(now),
+            seconds: SECONDS,
+            transitions,
+        }
+    }
+
+    fn renewed_at(self, now: Timestamp) -> Self {
+        Self {
+            renewed: micro_time(now),
+            seconds: SECONDS,
+            ..self
+        }
+    }
+
+    fn value(&self) -> Value {
+        json!({
+            "holderIdentity": self.holder,
+            "leaseDurationSeconds": self.seconds,
+            "acquireTime": self.acquired,
+            "renewTime": self.renewed,
+            "leaseTransitions": self.transitions,
+        })
+    }
+}
+
+/// An instant as Kubernetes' `MicroTime` wants it: with six digits behind the second.
+fn micro_time(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}000Z", text.trim_end_matches('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [LeaseKind; 2] = [LeaseKind::Lease, LeaseKind::ConfigMap];
+
+    fn now(seconds: u64) -> Timestamp {
+        Timestamp(1_795_231_337_250 + seconds * 1000)
+    }
+
+    fn object(value: &Value) -> ClusterObject {
+        let mut value = value.clone();
+        value["metadata"]["resourceVersion"] = "7".into();
+        ClusterObject::new(value).expect("an object")
+    }
+
+    fn taken(kind: LeaseKind, me: &str) -> ClusterObject {
+        match kind.decide(None, me, None, now(0)) {
+            (Decision::Create(value), None) => object(&value),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_not_there_is_taken_and_then_renewed() {
+        for kind in KINDS {
+            let lease = taken(kind, "i-1");
+            let (decision, _) = kind.decide(Some(&lease), "i-1", None, now(20));
+            let Decision::Replace(renewed) = decision else {
+                panic!("{decision:?}");
+            };
+            assert_eq!(
+                renewed["metadata"]["resourceVersion"], "7",
+                "only this one is replaced"
+            );
+            let renewed = kind.read(&object(&renewed));
+            assert_eq!(renewed.acquired, "2026-11-21T03:22:17.250000Z");
+            assert_eq!(renewed.renewed, "2026-11-21T03:22:37.250000Z");
+            assert_eq!(renewed.transitions, 0);
+        }
+    }
+
+    #[test]
+    fn another_waits_until_it_saw_no_renewal_for_the_whole_duration() {
+        for kind in KINDS {
+            let lease = taken(kind, "i-1");
+            // The holder's clock is an hour behind: it does not matter.
+            let (first, seen) = kind.decide(Some(&lease), "i-2", None, now(3600));
+            let holder = "i-1".to_owned();
+            assert_eq!(
+                first,
+                Decision::Wait {
+                    holder: holder.clone()
+                }
+            );
+            let (still, seen) = kind.decide(Some(&lease), "i-2", seen.as_ref(), now(3659));
+            assert_eq!(still, Decision::Wait { holder });
+            let (over, _) = kind.decide(Some(&lease), "i-2", seen.as_ref(), now(3660));
+            let Decision::Replace(mine) = over else {
+                panic!("{over:?}");
+            };
+            let mine = kind.read(&object(&mine));
+            assert_eq!((mine.holder.as_str(), mine.transitions), ("i-2", 1));
+        }
+    }
+
+    #[test]
+    fn a_renewal_starts_the_wait_anew() {
+        let kind = LeaseKind::Lease;
+        let lease = taken(kind, "i-1");
+        let (_, seen) = kind.decide(Some(&lease), "i-2", None, now(0));
+        let (renewed, _) = kind.decide(Some(&lease), "i-1", None, now(50));
+        let Decision::Replace(renewed) = renewed else {
+            panic!("{renewed:?}");
+        };
+        let (decision, _) = kind.decide(Some(&object(&renewed)), "i-2", seen.as_ref(), now(61));
+        assert!(matches!(decision, Decision::Wait { .. }), "{decision:?}");
+    }
+
+    #[test]
+    fn a_lease_that_was_given_back_is_free_at_once() {
+        for kind in KINDS {
+            let lease = taken(kind, "i-1");
+            assert_eq!(kind.released(&lease, "i-2"), None, "not theirs to give");
+            let freed = kind.released(&lease, "i-1").expect("it was held");
+            let (decision, _) = kind.decide(Some(&object(&freed)), "i-2", None, now(1));
+            assert!(matches!(decision, Decision::Replace(_)), "{decision:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_holder_tells_is_read_by_the_others() {
+        for kind in KINDS {
+            let mut lease = taken(kind, "i-1").into_value();
+            let addons = vec![AddonStatus {
+                name: "coredns.addons.k8s.io".to_owned(),
+                ..AddonStatus::default()
+            }];
+            tell(&mut lease, &addons);
+            let lease = object(&lease);
+            assert_eq!(told(&lease), addons);
+            assert_eq!(kind.read(&lease).holder, "i-1");
+        }
+    }
+}
