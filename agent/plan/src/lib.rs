@@ -1,6 +1,7 @@
 //! Decisions of quake-agent: facts in, steps out; record in, findings out. No effect is possible here:
 //! no clock, no randomness, no file, no network.
 
+pub mod addons;
 pub mod assets;
 pub mod awaited;
 pub mod boot_report;

@@ -3,7 +3,7 @@
 //! This module and the one inside it alone know the YAML library: everything else sees the tree [`Yaml`], whose scalars keep
 //! the text they were written with, so `1.10` stays `1.10` and `0755` stays `0755`. Stricter than YAML
 //! where a lenient reading loses something: duplicate keys, merge keys, keys that are not text, unknown
-//! tags and a second document are errors. A document that expands beyond [`MAX_NODES`], [`MAX_TEXT`],
+//! tags and, where one document is asked for, a second one are errors. A document that expands beyond [`MAX_NODES`], [`MAX_TEXT`],
 //! [`MAX_DEPTH`] or [`MAX_BYTES`] is `config.yaml-too-large`, whatever it is made of.
 
 mod json;
@@ -193,12 +193,31 @@ pub fn as_text<'a>(source: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> {
 /// `config.yaml-syntax` for what is not YAML or is refused by this module, `config.yaml-too-large` for what
 /// exceeds a limit; both with `source`, `line` and `column`.
 pub fn parse(source: &str, text: &str) -> Result<Yaml, Fault> {
-    let root = tree::grow(source, text)?;
-    Ok(root.unwrap_or(Yaml {
+    let mut roots = tree::grow(source, text, Documents::One)?.into_iter();
+    Ok(roots.next().unwrap_or(Yaml {
         line: 1,
         column: 1,
         value: Value::Null,
     }))
+}
+
+/// Reads all documents of a text, in order; what is empty between two `---` is null. All of them together are within the
+/// limits of one.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_all(source: &str, text: &str) -> Result<Vec<Yaml>, Fault> {
+    tree::grow(source, text, Documents::Several)
+}
+
+/// How many documents a text may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Documents {
+    /// One; a second that says something is an error.
+    One,
+    /// Any number.
+    Several,
 }
 
 /// A line and a column, from 1.

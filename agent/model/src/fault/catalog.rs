@@ -301,6 +301,36 @@ pub enum Code {
     ReadyHookDenied,
     /// `ready.hook-failed`
     ReadyHookFailed,
+    /// `addons.channel-unreadable`
+    AddonsChannelUnreadable,
+    /// `addons.channel-invalid`
+    AddonsChannelInvalid,
+    /// `addons.manifest-invalid`
+    AddonsManifestInvalid,
+    /// `addons.manifest-mismatch`
+    AddonsManifestMismatch,
+    /// `addons.object-refused`
+    AddonsObjectRefused,
+    /// `addons.object-conflict`
+    AddonsObjectConflict,
+    /// `addons.kind-unserved`
+    AddonsKindUnserved,
+    /// `addons.crd-not-established`
+    AddonsCrdNotEstablished,
+    /// `addons.api-unreachable`
+    AddonsApiUnreachable,
+    /// `addons.api-denied`
+    AddonsApiDenied,
+    /// `addons.throttled`
+    AddonsThrottled,
+    /// `addons.webhook-silent`
+    AddonsWebhookSilent,
+    /// `addons.prune-failed`
+    AddonsPruneFailed,
+    /// `addons.pki-unsupported`
+    AddonsPkiUnsupported,
+    /// `addons.lease-lost`
+    AddonsLeaseLost,
     /// `boot.budget-exceeded`
     BootBudgetExceeded,
     /// `boot.sink-failed`
@@ -468,6 +498,21 @@ impl Code {
         Self::ReadyProbeFailing,
         Self::ReadyHookDenied,
         Self::ReadyHookFailed,
+        Self::AddonsChannelUnreadable,
+        Self::AddonsChannelInvalid,
+        Self::AddonsManifestInvalid,
+        Self::AddonsManifestMismatch,
+        Self::AddonsObjectRefused,
+        Self::AddonsObjectConflict,
+        Self::AddonsKindUnserved,
+        Self::AddonsCrdNotEstablished,
+        Self::AddonsApiUnreachable,
+        Self::AddonsApiDenied,
+        Self::AddonsThrottled,
+        Self::AddonsWebhookSilent,
+        Self::AddonsPruneFailed,
+        Self::AddonsPkiUnsupported,
+        Self::AddonsLeaseLost,
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
@@ -1327,6 +1372,96 @@ impl Code {
                 why: "the node is done, and its Auto Scaling group did not take it in time; the group gives the instance up when its hook times out",
                 remedy: "nothing, if it heals; else check the route to Auto Scaling",
             },
+            Self::AddonsChannelUnreadable => Entry {
+                code: "addons.channel-unreadable",
+                class: Class::NotYet,
+                why: "what the cluster should have is not known while the channel, or a manifest that it names, cannot be read; what was applied stays as it is",
+                remedy: "see that the object exists and that the node's role may read it: aws s3 ls <location>, quake-agent iam policy; kops update cluster --yes writes it anew",
+            },
+            Self::AddonsChannelInvalid => Entry {
+                code: "addons.channel-invalid",
+                class: Class::Invalid,
+                why: "what cannot be read is not applied, and the add-ons that a channel's mistake hides are not brought up",
+                remedy: "correct the channel at the line and column named, or write it anew with kops update cluster --yes; the add-ons of other channels are applied meanwhile",
+            },
+            Self::AddonsManifestInvalid => Entry {
+                code: "addons.manifest-invalid",
+                class: Class::Invalid,
+                why: "of a manifest that cannot be read whole nothing is applied: half an add-on is worse than its last version",
+                remedy: "correct the manifest at the line and column named; kops writes those of its own add-ons anew with kops update cluster --yes",
+            },
+            Self::AddonsManifestMismatch => Entry {
+                code: "addons.manifest-mismatch",
+                class: Class::NotYet,
+                why: "the manifest is not the one whose hash the channel names, as a rule because the state store is being written; a manifest that somebody edited by hand looks the same",
+                remedy: "wait for kops update cluster --yes to end, or run it again; a manifest edited by hand belongs into the cluster's spec.addons",
+            },
+            Self::AddonsObjectRefused => Entry {
+                code: "addons.object-refused",
+                class: Class::Invalid,
+                why: "the API server does not take the object, so the add-on stays half applied; all its other objects are applied",
+                remedy: "read the API server's message beside it; correct the manifest, or the admission policy that refuses it: kubectl apply --dry-run=server -f <manifest>",
+            },
+            Self::AddonsObjectConflict => Entry {
+                code: "addons.object-conflict",
+                class: Class::Conflict,
+                why: "another manager holds a field of the object, or changed it in the same moment, so nothing was overwritten",
+                remedy: "see who holds it: kubectl get <kind> <name> -n <namespace> -o yaml --show-managed-fields; take the field out of the manifest, or stop the other from setting it",
+            },
+            Self::AddonsKindUnserved => Entry {
+                code: "addons.kind-unserved",
+                class: Class::NotYet,
+                why: "the API server serves no such kind, so its objects have no place: what defines it is not there yet, or the manifest is made for another version of Kubernetes",
+                remedy: "see kubectl api-resources and kubectl get crd; a kind that another add-on defines comes with it; else correct kubernetesVersion in the channel",
+            },
+            Self::AddonsCrdNotEstablished => Entry {
+                code: "addons.crd-not-established",
+                class: Class::NotYet,
+                why: "the API server has taken the definition and does not serve its kind, so no object of that kind can be applied",
+                remedy: "see why: kubectl get crd <name> -o jsonpath='{.status.conditions}'; two definitions with the same names exclude each other",
+            },
+            Self::AddonsApiUnreachable => Entry {
+                code: "addons.api-unreachable",
+                class: Class::NotYet,
+                why: "add-ons are the API server's objects; nothing else of the node waits for them",
+                remedy: "see whether its pod runs: crictl ps -a --name kube-apiserver, and quake-agent diagnose; it is asked again by itself",
+            },
+            Self::AddonsApiDenied => Entry {
+                code: "addons.api-denied",
+                class: Class::Denied,
+                why: "the API server and the kubeconfig of this node do not accept each other, or RBAC allows less than add-ons need",
+                remedy: "see whom it is for: kubectl --kubeconfig /var/lib/kops/kubeconfig auth whoami; the certificate must be of the cluster's authority, in a group that may do all, such as system:masters",
+            },
+            Self::AddonsThrottled => Entry {
+                code: "addons.throttled",
+                class: Class::Transient,
+                why: "the API server asks for fewer requests, and what asks on goes to the end of the queue",
+                remedy: "wait; if it lasts, see who asks so much: kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels",
+            },
+            Self::AddonsWebhookSilent => Entry {
+                code: "addons.webhook-silent",
+                class: Class::Transient,
+                why: "an admission webhook that must be asked does not answer, so the API server can take no object it watches over",
+                remedy: "see that its pods run: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations, then the service that is named; delete the configuration of one whose pods are gone",
+            },
+            Self::AddonsPruneFailed => Entry {
+                code: "addons.prune-failed",
+                class: Class::Transient,
+                why: "an object that the add-on no longer has stays in the cluster; what it has is applied",
+                remedy: "it is tried again; by hand: kubectl delete <kind> <name> -n <namespace>",
+            },
+            Self::AddonsPkiUnsupported => Entry {
+                code: "addons.pki-unsupported",
+                class: Class::Invalid,
+                why: "the add-on asks for an authority of its own and an issuer of cert-manager, which this agent does not make; without them its pods do not start",
+                remedy: "let kops's channels apply this one (channels apply channel <location> --yes), which makes the Secret <name>-ca and the Issuer <name> in kube-system; or make both and take needsPKI out of the channel",
+            },
+            Self::AddonsLeaseLost => Entry {
+                code: "addons.lease-lost",
+                class: Class::NotYet,
+                why: "another node applies the add-ons now; two that apply at once undo each other's work",
+                remedy: "nothing: the node that holds the lease goes on; kubectl get lease quake-agent -n kube-system names it",
+            },
             Self::BootBudgetExceeded => Entry {
                 code: "boot.budget-exceeded",
                 class: Class::Bug,
@@ -1405,7 +1540,7 @@ impl Code {
         known.unwrap_or(Self::Unrecognised)
     }
 
-    /// The area in front of the dot: a phase's name, or `boot`.
+    /// The area in front of the dot: a phase's name, `addons` or `boot`.
     pub fn area(self) -> &'static str {
         self.entry()
             .code
@@ -1445,10 +1580,11 @@ mod tests {
     }
 
     #[test]
-    fn every_code_belongs_to_a_phase_or_to_the_boot() {
+    fn every_code_belongs_to_a_phase_the_add_ons_or_the_boot() {
         for code in Code::ALL {
             let area = code.area();
-            assert!(area == "boot" || Phase::from_name(area).is_some(), "{code}");
+            let is_beside = ["addons", "boot"].contains(&area);
+            assert!(is_beside || Phase::from_name(area).is_some(), "{code}");
         }
     }
 

@@ -144,6 +144,21 @@ ready.cni-missing: /etc/cni/net.d has no configuration
 ready.probe-failing: kubelet is not healthy
 ready.hook-denied: autoscaling:CompleteLifecycleAction for i-0a1b2c3d4e5f at kops-warmpool answered 403: AccessDenied
 ready.hook-failed: autoscaling:DescribeLifecycleHooks for nodes.c.example.com was not answered
+addons.channel-unreadable: s3://state-store/c.example.com/addons/bootstrap-channel.yaml: s3:GetObject answered AccessDenied
+addons.channel-invalid: s3://state-store/c.example.com/addons/bootstrap-channel.yaml:14:5 the add-on coredns.addons.k8s.io names no manifest
+addons.manifest-invalid: s3://state-store/c.example.com/addons/coredns.addons.k8s.io/k8s-1.12.yaml:40:1 a document is no object: it has no kind
+addons.manifest-mismatch: s3://state-store/c.example.com/addons/coredns.addons.k8s.io/k8s-1.12.yaml has the hash 5d41402abc4b, and the channel names c89f00f91983
+addons.object-refused: Deployment/kube-system/coredns: spec.template.spec.containers[0].image: Required value
+addons.object-conflict: DaemonSet/kube-system/kops-controller: conflict with "kubectl-edit" using apps/v1: .spec.template.spec.priorityClassName
+addons.kind-unserved: VolumeSnapshotClass.snapshot.storage.k8s.io/v1 is not served
+addons.crd-not-established: CustomResourceDefinition/ippools.crd.projectcalico.org: not established within 60 s
+addons.api-unreachable: https://127.0.0.1/version: connection refused
+addons.api-denied: Namespace/kube-system: namespaces "kube-system" is forbidden: User "kops" cannot patch resource "namespaces"
+addons.throttled: ConfigMap/kube-system/coredns: the API server answered 429
+addons.webhook-silent: Pod/kube-system/debug: failed calling webhook "pod-identity-webhook.amazonaws.com": no endpoints available
+addons.prune-failed: Deployment/kube-system/calico-typha could not be removed: the API server answered 500
+addons.pki-unsupported: eks-pod-identity-webhook.addons.k8s.io needs an authority of its own
+addons.lease-lost: the lease kube-system/quake-agent is held by i-0f9e8d
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)

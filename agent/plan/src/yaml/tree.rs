@@ -1,13 +1,15 @@
 //! Builds the tree from the parser's events, counting what it grows to.
 
-use super::{Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT, Place, Value, Yaml, fault_at};
+use super::{
+    Documents, Key, MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT, Place, Value, Yaml, fault_at,
+};
 use quake_model::fault::{Code, Fault};
 use serde_saphyr::granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Tag};
 use std::collections::{HashMap, HashSet};
 
-/// Reads the first document of a text; `None` where the text has none.
-pub(super) fn grow(source: &str, text: &str) -> Result<Option<Yaml>, Fault> {
-    let mut tree = Tree::new(source);
+/// Reads the documents of a text; none where the text has none.
+pub(super) fn grow(source: &str, text: &str, may: Documents) -> Result<Vec<Yaml>, Fault> {
+    let mut tree = Tree::new(source, may);
     if text.len() > MAX_BYTES {
         return Err(tree.too_large((1, 1), &format!("{} bytes", text.len())));
     }
@@ -19,7 +21,7 @@ pub(super) fn grow(source: &str, text: &str) -> Result<Option<Yaml>, Fault> {
         let (event, span) = event.map_err(|error| syntax_fault(source, &error))?;
         tree.take(event, (span.start.line(), span.start.col() + 1))?;
     }
-    Ok(tree.root)
+    Ok(tree.roots)
 }
 
 fn syntax_fault(source: &str, error: &ScanError) -> Fault {
@@ -61,19 +63,21 @@ struct Size {
 /// A tree while its events arrive.
 struct Tree<'a> {
     source: &'a str,
+    may: Documents,
     documents: usize,
-    root: Option<Yaml>,
+    roots: Vec<Yaml>,
     open: Vec<Open>,
     anchors: HashMap<usize, (Yaml, Size)>,
     size: Size,
 }
 
 impl<'a> Tree<'a> {
-    fn new(source: &'a str) -> Self {
+    fn new(source: &'a str, may: Documents) -> Self {
         Self {
             source,
+            may,
             documents: 0,
-            root: None,
+            roots: Vec::new(),
             open: Vec::new(),
             anchors: HashMap::new(),
             size: Size::default(),
@@ -296,9 +300,9 @@ impl<'a> Tree<'a> {
     }
 
     fn place(&mut self, node: Yaml) -> Result<(), Fault> {
-        let second = self.documents > 1;
+        let second = self.documents > 1 && self.may == Documents::One;
         match self.open.last_mut().map(|open| &mut open.inside) {
-            None if !second => self.root = Some(node),
+            None if !second => self.roots.push(node),
             None if node.is_empty() => {}
             None => {
                 let place = (node.line, node.column);

@@ -1,0 +1,193 @@
+//! Which of the channels' add-ons this cluster gets.
+
+use super::channel::{Addon, Channel};
+use super::range::VersionRange;
+use super::semver::SemanticVersion;
+use super::version::is_due;
+use quake_model::fault::{Code, Fault};
+use quake_model::spec::KubernetesVersion;
+use std::collections::BTreeMap;
+
+/// What is applied to a cluster.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Menu {
+    /// The add-ons, each name once, sorted by name. None waits for another: what one needs of another comes with a later try.
+    pub addons: Vec<Addon>,
+    /// The names of entries that are not applied, and why, in the order of the channels.
+    pub passed_over: Vec<(String, String)>,
+    /// What of the channels is not read: their own warnings, and ranges that are none.
+    pub warnings: Vec<Fault>,
+}
+
+/// Chooses what a server of version `server` gets.
+///
+/// Of several entries of one name that are for this version, a later one takes the place of an earlier if it would be
+/// applied over it: nearly always, but never an older version over a newer.
+///
+/// What comes after the patch number is not looked at, as kops does not: `1.9.0-beta.1` is 1.9.0.
+pub fn choose(channels: &[Channel], server: KubernetesVersion) -> Menu {
+    let mut menu = Menu::default();
+    let mut chosen: BTreeMap<&str, &Addon> = BTreeMap::new();
+    for channel in channels {
+        menu.warnings.extend(channel.warnings.iter().cloned());
+        for addon in &channel.addons {
+            match fits(addon, server) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let range = addon.kubernetes.as_deref().unwrap_or_default();
+                    let why = format!("{} is for Kubernetes {range}, not {server}", addon.version);
+                    menu.passed_over.push((addon.name.clone(), why));
+                    continue;
+                }
+                Err(fault) => {
+                    menu.passed_over
+                        .push((addon.name.clone(), fault.summary.clone()));
+                    menu.warnings.push(fault);
+                    continue;
+                }
+            }
+            let before = chosen.get(addon.name.as_str()).copied();
+            let (kept, other) = match before {
+                Some(before) if !is_due(&addon.version, Some(&before.version)) => {
+                    (before, Some(addon))
+                }
+                before => (addon, before),
+            };
+            chosen.insert(&addon.name, kept);
+            if let Some(other) = other {
+                let why = format!(
+                    "{} gives way to {} of {}",
+                    other.version, kept.version, kept.channel
+                );
+                menu.passed_over.push((other.name.clone(), why));
+            }
+        }
+    }
+    menu.addons = chosen.into_values().cloned().collect();
+    menu
+}
+
+fn fits(addon: &Addon, server: KubernetesVersion) -> Result<bool, Fault> {
+    let Some(text) = &addon.kubernetes else {
+        return Ok(true);
+    };
+    let range = VersionRange::read(text).map_err(|error| {
+        let summary = format!(
+            "kubernetesVersion of the add-on {} is no range: {error}",
+            addon.name
+        );
+        Fault::new(Code::AddonsChannelInvalid, summary)
+            .seen("source", &addon.channel)
+            .seen("addon", &addon.name)
+    })?;
+    let numbers = [server.major, server.minor, server.patch].map(u64::from);
+    Ok(range.has(&SemanticVersion::release(numbers)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addons::channel::sample;
+    use quake_model::addon::AddonVersion;
+
+    fn entry(name: &str, id: &str, version: &str, range: &str) -> Addon {
+        Addon {
+            version: AddonVersion {
+                id: id.to_owned(),
+                version: version.to_owned(),
+                manifest_hash: String::new(),
+            },
+            kubernetes: Some(range.to_owned()).filter(|range| !range.is_empty()),
+            ..sample(name)
+        }
+    }
+
+    fn channel(addons: Vec<Addon>) -> Channel {
+        Channel {
+            location: "s3://b/c/addons/bootstrap-channel.yaml"
+                .parse()
+                .expect("a literal"),
+            addons,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn ids(menu: &Menu) -> Vec<(&str, &str)> {
+        menu.addons
+            .iter()
+            .map(|addon| (addon.name.as_str(), addon.version.id.as_str()))
+            .collect()
+    }
+
+    fn server(text: &str) -> KubernetesVersion {
+        text.parse().expect(text)
+    }
+
+    fn kops_1_15() -> Channel {
+        channel(vec![
+            entry("kube-dns", "pre-k8s-1.6", "1.14.13-kops.1", "<1.6.0"),
+            entry("kube-dns", "k8s-1.6", "1.14.13-kops.1", ">=1.6.0 <1.12.0"),
+            entry("kube-dns", "k8s-1.12", "1.14.13-kops.1", ">=1.12.0"),
+            entry("core", "", "1.4.0", ""),
+        ])
+    }
+
+    #[test]
+    fn of_several_entries_the_one_for_this_version_is_chosen() {
+        for (version, id) in [
+            ("v1.5.8", "pre-k8s-1.6"),
+            ("1.6.0", "k8s-1.6"),
+            ("v1.11.10-gke.3", "k8s-1.6"),
+            ("v1.12.0-beta.1", "k8s-1.12"),
+            ("1.15.3", "k8s-1.12"),
+        ] {
+            let menu = choose(&[kops_1_15()], server(version));
+            assert_eq!(ids(&menu), [("core", ""), ("kube-dns", id)], "{version}");
+            assert_eq!(menu.passed_over.len(), 2, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_is_passed_over_says_why() {
+        let menu = choose(&[kops_1_15()], server("1.11.0"));
+        let why = "1.14.13-kops.1 pre-k8s-1.6 is for Kubernetes <1.6.0, not 1.11.0";
+        assert_eq!(menu.passed_over[0], ("kube-dns".to_owned(), why.to_owned()));
+    }
+
+    #[test]
+    fn a_later_entry_wins_unless_it_is_older() {
+        let wins = |first: Addon, second: Addon| {
+            let menu = choose(
+                &[channel(vec![first]), channel(vec![second])],
+                server("1.9.0"),
+            );
+            menu.addons[0].version.clone()
+        };
+        let new = |id| entry("a", id, "", "");
+        assert_eq!(wins(new("one"), new("two")).id, "two");
+        let old = |id, version| entry("a", id, version, "");
+        assert_eq!(wins(old("one", "1.2.0"), old("two", "1.1.0")).id, "one");
+        assert_eq!(wins(old("one", "1.2.0"), old("two", "1.10.0")).id, "two");
+        assert_eq!(wins(old("one", "1.2.0"), old("two", "1.2.0")).id, "two");
+    }
+
+    #[test]
+    fn a_range_that_is_none_holds_up_no_other_add_on() {
+        let addons = vec![entry("a", "", "", "~1.9"), entry("b", "", "", "")];
+        let menu = choose(&[channel(addons)], server("1.9.0"));
+        assert_eq!(ids(&menu), [("b", "")]);
+        assert_eq!(menu.warnings[0].code, Code::AddonsChannelInvalid);
+        assert_eq!(menu.warnings[0].evidence_named("addon"), Some("a"));
+    }
+
+    #[test]
+    fn the_order_of_the_channels_entries_does_not_matter() {
+        let mut turned = kops_1_15();
+        turned.addons.reverse();
+        for version in ["1.5.0", "1.8.0", "1.14.0"] {
+            let menus =
+                [kops_1_15(), turned.clone()].map(|one| choose(&[one], server(version)).addons);
+            assert_eq!(menus[0], menus[1]);
+        }
+    }
+}
