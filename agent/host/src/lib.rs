@@ -10,6 +10,7 @@ pub mod collect;
 pub mod hygiene;
 pub mod images;
 pub mod imds;
+pub mod kubernetes;
 pub mod linux;
 pub mod objects;
 pub mod probes;

@@ -1,5 +1,6 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
+mod cluster;
 mod kops;
 mod machine;
 mod mirror;
@@ -16,6 +17,7 @@ use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, S3, Surrounding
 use quake_host::bootstrap::KopsController;
 use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
+use quake_host::kubernetes::ClusterClient;
 use quake_host::linux::{LinuxDisks, LinuxKernel, NodeFiles, OwnerPolicy};
 use quake_host::objects::StateStore;
 use quake_host::probes::HttpProbes;
@@ -41,6 +43,7 @@ pub(crate) struct NodeHost {
     kernel: LinuxKernel,
     units: Systemd,
     probes: HttpProbes,
+    cluster: ClusterClient,
     calls: Calls,
     sim: Option<Arc<SimHost>>,
     simulated: BTreeSet<Part>,
@@ -113,6 +116,7 @@ impl NodeHost {
             kernel: LinuxKernel::new(),
             units: Systemd::new(),
             probes: HttpProbes::new(),
+            cluster: ClusterClient::new(),
             calls,
             sim: wiring.sim,
             simulated: wiring.simulated,

@@ -45,6 +45,7 @@ pub trait Host:
     + Units
     + Probes
     + Signals
+    + ClusterApi
     + Clock
     + Meter
     + Sync
@@ -66,6 +67,7 @@ impl<T> Host for T where
         + Units
         + Probes
         + Signals
+        + ClusterApi
         + Clock
         + Meter
         + Sync

@@ -1,6 +1,7 @@
 //! The simulated host.
 
 mod cloud;
+mod cluster;
 mod controller;
 mod disks;
 mod files;
