@@ -1,5 +1,6 @@
 //! Runs the phases: each when its predecessors are done, independent ones together.
 
+use crate::addons::tend;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::owned::Left;
@@ -13,6 +14,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
+use quake_plan::addons::{Tending, tending};
 use quake_plan::watch::{self, Watch};
 use std::collections::BTreeSet;
 use tokio::time::Instant;
@@ -33,6 +35,8 @@ pub struct Verdict {
     pub left: Left,
     /// What certificates are renewed by while the node is ready; `None` where there are none to renew.
     pub renewal: Option<Renewal>,
+    /// What the node has to do with its cluster's add-ons; `None` when that is nothing, or the node is not ready.
+    pub tending: Option<Tending>,
     /// Where the boot's report belongs; `None` when it ended before that was known.
     pub reports: Option<ReportFolder>,
 }
@@ -48,7 +52,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         version: request.version.clone(),
         command: request.command.clone(),
     });
-    let ended = context.run_phases().await;
+    let ended = context.run_phases_with_addons().await;
     context.keep_owned(ended.is_ok()).await;
     emitter.emit(Event::CallsCounted {
         calls: host.calls(),
@@ -83,12 +87,38 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         planned,
         watches,
         renewal: context.renewal().filter(|_| is_ready),
+        tending: context.tending().filter(|_| is_ready),
         left: context.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }
 }
 
 impl<H: Host> Context<'_, H> {
+    /// Runs all phases, and from the moment the services run looks after the cluster's add-ons: a node may become ready only by
+    /// what they bring.
+    async fn run_phases_with_addons(&self) -> Result<usize, (Phase, Fault)> {
+        tokio::select! {
+            biased;
+            ended = self.run_phases() => ended,
+            never = self.tend_addons() => match never {},
+        }
+    }
+
+    /// Looks after add-ons once there is an API server to ask. It never ends by itself.
+    async fn tend_addons(&self) -> std::convert::Infallible {
+        self.services_run.notified().await;
+        if let Some(tending) = self.tending().filter(|_| !self.is_planning()) {
+            tend(self, &tending).await;
+        }
+        std::future::pending().await
+    }
+
+    /// What the node has to do with its cluster's add-ons.
+    fn tending(&self) -> Option<Tending> {
+        let (spec, instance) = self.know(|known| (known.spec.clone(), known.instance.clone()));
+        tending(&*spec?, &instance?.instance_id)
+    }
+
     /// Runs all phases; returns how many steps changed something, or the first fault and its phase.
     async fn run_phases(&self) -> Result<usize, (Phase, Fault)> {
         let mut started = BTreeSet::new();
@@ -108,6 +138,9 @@ impl<H: Host> Context<'_, H> {
             };
             match ended {
                 Ok(count) => {
+                    if phase == Phase::Services {
+                        self.services_run.notify_one();
+                    }
                     done.insert(phase);
                     changed += count;
                 }

@@ -103,6 +103,8 @@ pub(crate) struct Context<'a, H> {
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<Knowledge>,
     pub(crate) ownership: Mutex<Ownership>,
+    /// Told once the node's services run.
+    pub(crate) services_run: tokio::sync::Notify,
     /// The list of users is rewritten for each: one at a time.
     pub(crate) users: tokio::sync::Mutex<()>,
     pub(crate) planned: Mutex<Vec<PlannedStep>>,
@@ -121,6 +123,7 @@ impl<'a, H> Context<'a, H> {
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),
             ownership: Mutex::new(Ownership::default()),
+            services_run: tokio::sync::Notify::new(),
             users: tokio::sync::Mutex::new(()),
             planned: Mutex::new(Vec::new()),
         }

@@ -1,5 +1,6 @@
 //! The one place that numbers events and offers them to every sink.
 
+use quake_model::addon::AddonsRecord;
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Sink;
@@ -68,6 +69,11 @@ impl Emitter {
     /// What is true of the boot so far.
     pub fn record(&self) -> Record {
         self.lock().record.clone()
+    }
+
+    /// What was told of the cluster's add-ons so far.
+    pub(crate) fn addons(&self) -> AddonsRecord {
+        self.lock().record.addons.clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

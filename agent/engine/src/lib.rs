@@ -2,6 +2,7 @@
 //! it drives a [`quake_model::ports::Host`] through the decisions of `quake_plan`.
 
 mod access;
+pub mod addons;
 mod apply;
 mod boot;
 mod budget;

@@ -129,6 +129,7 @@ mod tests {
         let mut verdict = Verdict {
             fault: None,
             renewal: None,
+            tending: None,
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::Left::default(),

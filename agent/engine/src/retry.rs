@@ -152,6 +152,38 @@ async fn sleep(pause: Duration) {
 pub(crate) async fn through_hiccups<T, F, R>(
     seed: &str,
     longest: Duration,
+    attempt: F,
+) -> Result<T, Fault>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, Fault>>,
+{
+    let is_hiccup = |class| (class == Class::Transient).then_some(HICCUP);
+    tried(seed, longest, is_hiccup, attempt).await
+}
+
+/// As [`through_hiccups`], and waits for what comes by itself.
+///
+/// # Errors
+///
+/// Returns the last fault.
+pub(crate) async fn arrives<T, F, R>(seed: &str, longest: Duration, attempt: F) -> Result<T, Fault>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, Fault>>,
+{
+    let comes = |class| match class {
+        Class::NotYet => Some(ARRIVAL),
+        Class::Transient => Some(HICCUP),
+        _ => None,
+    };
+    tried(seed, longest, comes, attempt).await
+}
+
+async fn tried<T, F, R>(
+    seed: &str,
+    longest: Duration,
+    backoff: impl Fn(Class) -> Option<Backoff>,
     mut attempt: F,
 ) -> Result<T, Fault>
 where
@@ -163,10 +195,13 @@ where
     let mut tries = 0;
     loop {
         let fault = match attempt().await {
-            Err(fault) if fault.class() == Class::Transient => fault,
+            Err(fault) => fault,
             ended => return ended,
         };
-        let pause = HICCUP.pause(tries, jitter.draw());
+        let Some(backoff) = backoff(fault.class()) else {
+            return Err(fault);
+        };
+        let pause = backoff.pause(tries, jitter.draw());
         tries += 1;
         if began.elapsed() + pause > longest {
             return Err(worn_out(fault, tries, began));

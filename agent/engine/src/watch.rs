@@ -2,8 +2,9 @@
 //!
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
 //! boot mends what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
-//! issued anew, for they end by themselves.
+//! issued anew, for they end by themselves, and the cluster's add-ons are applied.
 
+use crate::addons::tend;
 use crate::boot::Verdict;
 use crate::context::{Context, Stop};
 use crate::drift::DriftWatch;
@@ -48,19 +49,29 @@ pub async fn keep_looking<H: Host>(
     stop: Stop,
 ) {
     let context = Context::new(host, emitter, request, stop);
+    let tending = async {
+        if let Some(tending) = &verdict.tending {
+            tend(&context, tending).await;
+        }
+    };
+    // Each ends when the agent is told to stop; the lease is given back before the process goes.
+    tokio::join!(look_around(&context, verdict), tending);
+}
+
+async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
     let watches = &verdict.watches;
     let mut drift = DriftWatch::new(&verdict.left);
     let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
     let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {
-            let (look, fault) = look_at(&context, &watch.subject, known).await;
-            tell(&context, watch, known, look, fault).await;
+            let (look, fault) = look_at(context, &watch.subject, known).await;
+            tell(context, watch, known, look, fault).await;
         }
         if let Some(renewer) = &mut renewer {
-            drift.written(&renewer.look(&context).await);
+            drift.written(&renewer.look(context).await);
         }
-        drift.look(&context).await;
+        drift.look(context).await;
         let (shortest, longest) = ROUNDS_APART;
         let pause = shortest + (longest - shortest).mul_f64(context.draw());
         if context.pause(pause).await.is_err() {

@@ -331,6 +331,8 @@ pub enum Code {
     AddonsPkiUnsupported,
     /// `addons.lease-lost`
     AddonsLeaseLost,
+    /// `addons.pod-failing`
+    AddonsPodFailing,
     /// `boot.budget-exceeded`
     BootBudgetExceeded,
     /// `boot.sink-failed`
@@ -513,6 +515,7 @@ impl Code {
         Self::AddonsPruneFailed,
         Self::AddonsPkiUnsupported,
         Self::AddonsLeaseLost,
+        Self::AddonsPodFailing,
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
@@ -1461,6 +1464,12 @@ impl Code {
                 class: Class::NotYet,
                 why: "another node applies the add-ons now; two that apply at once undo each other's work",
                 remedy: "nothing: the node that holds the lease goes on; kubectl get lease quake-agent -n kube-system names it",
+            },
+            Self::AddonsPodFailing => Entry {
+                code: "addons.pod-failing",
+                class: Class::NotYet,
+                why: "the pod that applies the cluster's add-ons says that its last try failed; what was applied stays as it is",
+                remedy: "read its log: crictl logs $(crictl ps -q --name kops-channels); quake-agent addons plan tells object by object what is not as it should be",
             },
             Self::BootBudgetExceeded => Entry {
                 code: "boot.budget-exceeded",

@@ -13,4 +13,4 @@ pub use components::{
     Runtime,
 };
 pub use images::{ArchivedImage, ImageRuntime, ImageSpec};
-pub use node::{Dialect, KubernetesVersion, NodeSpec, Role};
+pub use node::{AddonsPod, Dialect, KubernetesVersion, NodeSpec, Role};

@@ -105,6 +105,15 @@ impl FromStr for KubernetesVersion {
     }
 }
 
+/// A pod of kops's that applies the cluster's add-ons.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AddonsPod {
+    /// Its name: `kops-channels`, or `protokube` before kops had that.
+    pub name: String,
+    /// The URL at which it tells whether it is well; `None` for one that does not.
+    pub health: Option<String>,
+}
+
 /// What this node is to be: everything asked for, in one form whatever the dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeSpec {
@@ -130,6 +139,9 @@ pub struct NodeSpec {
     pub images: Vec<ImageSpec>,
     /// Add-on channels in the state store.
     pub channels: Vec<String>,
+    /// The pod that applies the add-ons of the channels; `None` where the agent does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addons_pod: Option<AddonsPod>,
     /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.
     pub etcd_manifests: Vec<Location>,
     /// The container runtime.

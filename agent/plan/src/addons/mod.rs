@@ -6,6 +6,7 @@
 //! in the branches release-1.8 to release-1.36), so that either may take over from the other. Where they differ it is
 //! said here and in docs/kops-differences.md.
 
+mod adopt;
 mod changes;
 mod channel;
 mod choose;
@@ -19,8 +20,10 @@ mod prune;
 mod range;
 mod selector;
 mod semver;
+mod tending;
 mod version;
 
+pub use adopt::adopted;
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};
 pub use choose::{Menu, choose};
@@ -30,4 +33,5 @@ pub use merge::{LAST_APPLIED, last_applied, merge_three_ways, with_last_applied}
 pub use nodes::{NEEDS_UPDATE, needs_update_nodes, needs_update_patch};
 pub use order::{defined_kind, is_established, waves};
 pub use prune::{prune_queries, to_prune};
+pub use tending::{KUBECONFIG, Keeping, Tending, Watching, tending};
 pub use version::{ANNOTATION_PREFIX, applied_versions, is_due, record_patch};

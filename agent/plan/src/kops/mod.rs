@@ -18,7 +18,7 @@ mod objects;
 pub mod renewal;
 mod runtime;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod steps;
 mod toml_text;
 

@@ -1,5 +1,6 @@
 //! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
 
+use super::control_plane::addons_pod;
 use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::dialect::kops::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
@@ -51,6 +52,10 @@ impl Node {
         })?;
         let items = merged(build(&context)?)?;
         let mut spec = lower(&self.boot, &self.config, items);
+        if let Some((pod, channels)) = addons_pod(&context) {
+            spec.channels = channels;
+            spec.addons_pod = Some(pod);
+        }
         // The name that kubelet is told, which is made of the instance's facts and not of the configuration.
         spec.kubelet.flags.retain(|flag| flag.name != NAME_FLAG);
         let flag = Flag::new(NAME_FLAG, context.node_name());

@@ -60,7 +60,16 @@ impl Sample {
 
     /// What a builder yields, or why it cannot.
     pub(crate) fn try_items(&self, build: Build) -> Result<Vec<Item>, Fault> {
-        let context = Context::new(Inputs {
+        build(&self.context()?)
+    }
+
+    /// What `ask` makes of the sample.
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&Context<'_>) -> T) -> T {
+        ask(&self.context().expect("a sample is whole"))
+    }
+
+    fn context(&self) -> Result<Context<'_>, Fault> {
+        Context::new(Inputs {
             boot: &self.boot,
             config: &self.config,
             instance: &self.instance,
@@ -68,8 +77,7 @@ impl Sample {
             distribution: self.distribution,
             objects: &self.objects,
             members: &self.members,
-        })?;
-        build(&context)
+        })
     }
 
     /// What a builder yields.

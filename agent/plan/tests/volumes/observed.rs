@@ -38,6 +38,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         assets: Vec::new(),
         images: Vec::new(),
         channels: Vec::new(),
+        addons_pod: None,
         etcd_manifests: Vec::new(),
         runtime: Runtime::Containerd { version: None },
         kubelet: Kubelet {

@@ -39,6 +39,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         assets: config.assets.clone(),
         images: config.images.clone(),
         channels: Vec::new(),
+        addons_pod: None,
         etcd_manifests: config.etcd_manifests.clone(),
         runtime: Runtime::Containerd {
             version: config.containerd.text("version").map(str::to_owned),

@@ -190,6 +190,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         // This dialect knows of none; its nodes may have some by a seed.
         images: Vec::new(),
         channels: environment.channels.clone(),
+        addons_pod: None,
         etcd_manifests: environment.etcd_manifests.clone(),
         runtime: lower_runtime(node),
         kubelet,

@@ -1,5 +1,6 @@
 //! The control plane and the API server: their pods, and what those read beside keys.
 
+mod addons_pod;
 mod api_server;
 mod api_server_flags;
 mod channels;
@@ -10,6 +11,8 @@ mod protokube;
 mod scheduler;
 mod sidecar;
 mod static_pod;
+
+pub(super) use addons_pod::addons_pod;
 
 use super::Builder;
 

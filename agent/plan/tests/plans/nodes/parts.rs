@@ -168,6 +168,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         assets: assets(version),
         images: Vec::new(),
         channels: Vec::new(),
+        addons_pod: None,
         etcd_manifests: Vec::new(),
         runtime: Runtime::Docker(DockerRuntime {
             version: Some("18.6.3".to_owned()),

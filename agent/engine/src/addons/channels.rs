@@ -1,0 +1,158 @@
+//! Reads channels and manifests from the state store, and only what changed.
+
+use quake_model::fault::Fault;
+use quake_model::location::Location;
+use quake_model::ports::{Host, Objects, TaggedObject};
+use quake_plan::addons::{
+    Addon, Channel, Manifest, fault_of_read, hash_matches, mismatch, parse_channel, parse_manifest,
+};
+use std::collections::BTreeMap;
+
+/// How often a manifest that is not the one its channel names is waited for, before it is applied as it is: whoever wrote it by
+/// hand is waited for as long as a store that is being written.
+const MISMATCHES: u32 = 4;
+
+/// Channels and manifests, as they were read last.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    channels: Vec<Kept>,
+    manifests: BTreeMap<(String, String), Manifest>,
+    /// How often the manifest of an add-on was another than its channel names.
+    mismatches: BTreeMap<String, u32>,
+    /// Which channel is looked at next.
+    turn: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    location: Location,
+    tag: Option<String>,
+    channel: Option<Channel>,
+    /// Why what was read last is no channel.
+    fault: Option<Fault>,
+}
+
+impl Store {
+    /// A store of these channels, of which nothing was read yet.
+    pub(crate) fn new(channels: &[Location]) -> Self {
+        let kept = channels.iter().map(|location| Kept {
+            location: location.clone(),
+            tag: None,
+            channel: None,
+            fault: None,
+        });
+        Self {
+            channels: kept.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The channels that were read, in their order.
+    pub(crate) fn channels(&self) -> Vec<Channel> {
+        let read = self.channels.iter().filter_map(|kept| kept.channel.clone());
+        read.collect()
+    }
+
+    /// Whether each channel was read once.
+    pub(crate) fn is_read(&self) -> bool {
+        self.channels.iter().all(|kept| kept.channel.is_some())
+    }
+
+    /// Reads the channels that were never read, or else looks whether the next in turn has changed: one request.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the first that cannot be read; what was read of it before stays.
+    pub(crate) async fn look<H: Host>(&mut self, host: &H) -> Result<(), Fault> {
+        let is_read = self.is_read();
+        let turn = self.turn % self.channels.len().max(1);
+        self.turn = turn + 1;
+        let mut ended = Ok(());
+        for (index, kept) in self.channels.iter_mut().enumerate() {
+            let is_wanted = if is_read {
+                index == turn
+            } else {
+                kept.channel.is_none()
+            };
+            if !is_wanted {
+                continue;
+            }
+            let looked = kept.look(host).await;
+            ended = ended.and(looked);
+        }
+        ended
+    }
+
+    /// The manifest of an add-on.
+    ///
+    /// # Errors
+    ///
+    /// `addons.channel-unreadable`, `addons.manifest-invalid`, or `addons.manifest-mismatch` the first few times that it is
+    /// another than the channel names.
+    pub(crate) async fn manifest<H: Objects>(
+        &mut self,
+        host: &H,
+        addon: &Addon,
+    ) -> Result<Manifest, Fault> {
+        let key = (
+            addon.manifest.to_string(),
+            addon.version.manifest_hash.clone(),
+        );
+        if let Some(manifest) = self.manifests.get(&key) {
+            return Ok(manifest.clone());
+        }
+        let (manifest, fault) = read_manifest(host, addon).await?;
+        if let Some(fault) = fault {
+            let times = self.mismatches.entry(addon.name.clone()).or_default();
+            *times += 1;
+            // What is read next may be the one that is named: nothing is kept.
+            return if *times < MISMATCHES {
+                Err(fault)
+            } else {
+                Ok(manifest)
+            };
+        }
+        self.mismatches.remove(&addon.name);
+        // An add-on has one manifest at a time.
+        self.manifests.retain(|(location, _), _| *location != key.0);
+        self.manifests.insert(key, manifest.clone());
+        Ok(manifest)
+    }
+}
+
+impl Kept {
+    async fn look<H: Objects>(&mut self, host: &H) -> Result<(), Fault> {
+        let read = host.read_object_unless(&self.location, self.tag.as_deref());
+        let read = read
+            .await
+            .map_err(|error| fault_of_read(&self.location, error))?;
+        // A channel that cannot be understood is read again only once it has changed, and what it was before counts.
+        if let Some(TaggedObject { object, tag }) = read {
+            self.tag = tag;
+            let parsed = parse_channel(&self.location, &object.bytes);
+            self.fault = parsed.as_ref().err().cloned();
+            self.channel = parsed.ok().or(self.channel.take());
+        }
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Reads a manifest, and tells whether it is another than its channel names.
+///
+/// # Errors
+///
+/// As [`Store::manifest`].
+pub(crate) async fn read_manifest<H: Objects>(
+    host: &H,
+    addon: &Addon,
+) -> Result<(Manifest, Option<Fault>), Fault> {
+    let read = host.read_object(&addon.manifest).await;
+    let object = read.map_err(|error| fault_of_read(&addon.manifest, error))?;
+    let fault = (!hash_matches(addon, &object.bytes)).then(|| mismatch(addon, &object.bytes));
+    match (parse_manifest(&addon.manifest, &object.bytes), fault) {
+        (Ok(manifest), fault) => Ok((manifest, fault)),
+        // One that is being written is not judged.
+        (Err(_), Some(fault)) => Err(fault),
+        (Err(fault), None) => Err(fault),
+    }
+}

@@ -1,0 +1,404 @@
+//! Looks after the cluster's add-ons, from the moment the node's services run until the agent is stopped.
+//!
+//! One agent of the cluster does, the one that holds the lease; the others show what it tells. Nothing here ends a boot:
+//! kubelet does not wait for add-ons, and a cluster whose add-ons fail is told of, add-on by add-on.
+
+use super::channels::Store;
+use super::leader::{Candidate, Lead};
+use super::session::Session;
+use crate::access::access_by;
+use crate::context::Context;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
+use quake_model::backoff::{ARRIVAL, Backoff};
+use quake_model::event::Event;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_model::time::Timestamp;
+use quake_plan::addons::{Addon, Keeping, Menu, choose, is_due, needs_pki};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long before the next round, shortest and longest. The lease lasts a minute, so it is renewed at least twice in its life.
+const ROUNDS_APART: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(25));
+
+/// How long before the next look at a channel, shortest and longest: at most one request a minute to the state store.
+const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(90));
+
+/// For an add-on that could not be applied.
+const AGAIN: Backoff = Backoff {
+    base: Duration::from_secs(10),
+    cap: Duration::from_secs(300),
+    floor: Duration::from_secs(3),
+};
+
+/// How long the lease may not be renewed, for failures, before its holder stops to act: less than it lasts.
+const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// How long giving the lease back may take.
+const STEPPING_DOWN: Duration = Duration::from_secs(3);
+
+/// What is known of one add-on between rounds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trouble {
+    failures: u32,
+    next: Option<Instant>,
+}
+
+/// Looks after add-ons.
+pub(crate) struct Keeper<'a, H> {
+    context: &'a Context<'a, H>,
+    keeping: &'a Keeping,
+    store: Store,
+    candidate: Candidate,
+    /// When the channel is looked at again.
+    look_next: Option<Instant>,
+    /// Why a channel cannot be read.
+    unread: Option<Fault>,
+    troubles: BTreeMap<String, Trouble>,
+    statuses: BTreeMap<String, AddonStatus>,
+}
+
+/// What one add-on's try came to.
+struct Tried {
+    name: String,
+    status: AddonStatus,
+}
+
+impl<'a, H: Host> Keeper<'a, H> {
+    /// One that knows what was told of the add-ons so far.
+    pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a Keeping) -> Self {
+        Self {
+            context,
+            keeping,
+            store: Store::new(&keeping.channels),
+            candidate: Candidate::new(&keeping.me),
+            look_next: None,
+            unread: None,
+            troubles: BTreeMap::new(),
+            statuses: context.emitter.addons().addons,
+        }
+    }
+
+    /// Looks after them until the agent is told to stop.
+    pub(crate) async fn keep(mut self) {
+        let mut silent = 0;
+        loop {
+            let session = self.open().await;
+            let pause = if let Ok(session) = &session {
+                silent = 0;
+                self.round(session).await;
+                let (shortest, longest) = ROUNDS_APART;
+                shortest + (longest - shortest).mul_f64(self.context.draw())
+            } else {
+                silent += 1;
+                ARRIVAL.pause(silent - 1, self.context.draw())
+            };
+            if let Err(fault) = &session {
+                self.wait_for_api(fault).await;
+            }
+            if self.context.pause(self.until_next(pause)).await.is_err() {
+                if let Ok(session) = &session {
+                    let ended = self.candidate.step_down(session);
+                    let _ = tokio::time::timeout(STEPPING_DOWN, ended).await;
+                }
+                return;
+            }
+        }
+    }
+
+    /// The pause, or less where an add-on is tried again before.
+    fn until_next(&self, pause: Duration) -> Duration {
+        let now = Instant::now();
+        let due = self.troubles.values().filter_map(|trouble| trouble.next);
+        let due = due.map(|next| next.saturating_duration_since(now));
+        due.chain([pause])
+            .min()
+            .unwrap_or(pause)
+            .max(AGAIN.floor.min(pause))
+    }
+
+    async fn open(&self) -> Result<Session<'a, H>, Fault> {
+        let path = &self.keeping.kubeconfig;
+        let access = access_by(self.context.host, path).await;
+        let access = access.ok_or_else(|| {
+            let summary = format!("{path} leads to no API server yet");
+            Fault::new(Code::AddonsApiUnreachable, summary).seen("kubeconfig", path)
+        })?;
+        Session::open(self.context.host, access).await
+    }
+
+    /// Tells what is waited for: each add-on of the channels, which are read once for it.
+    async fn wait_for_api(&mut self, fault: &Fault) {
+        if !self.store.is_read() && self.look_next.is_none() {
+            self.look_at_channels().await;
+        }
+        let menu = choose(&self.store.channels(), self.keeping.kubernetes);
+        for addon in &menu.addons {
+            let known = self.statuses.get(&addon.name);
+            if known.is_some_and(|status| status.state == AddonState::Applied) {
+                continue;
+            }
+            let mut status = self.status_of(addon);
+            status.state = AddonState::WaitingForApi;
+            self.tell(status);
+        }
+        self.stand(AddonKeeper::Unknown, Some(fault.clone()));
+    }
+
+    /// One round: the lease, and whatever its holder has to do.
+    async fn round(&mut self, session: &Session<'a, H>) {
+        let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
+        match self.candidate.stand(session, &told).await {
+            Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
+            Ok(Lead::Theirs { holder, told }) => {
+                self.stand(AddonKeeper::Other { holder }, None);
+                self.troubles.clear();
+                self.replace_statuses(told);
+            }
+            Ok(Lead::Mine) => self.act(session).await,
+        }
+    }
+
+    /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
+    async fn act(&mut self, session: &Session<'a, H>) {
+        let now = Instant::now();
+        if self.look_next.is_none_or(|next| next <= now) {
+            self.look_at_channels().await;
+        }
+        self.stand(AddonKeeper::Me, self.unread.clone());
+        let channels = self.store.channels();
+        if channels.is_empty() {
+            return;
+        }
+        let versions = match session.versions().await {
+            Ok(versions) => versions,
+            Err(fault) => return self.stand(AddonKeeper::Me, Some(fault)),
+        };
+        let menu = choose(&channels, session.version());
+        if self.store.is_read() {
+            self.tell_forgotten(&menu);
+        }
+        let mut due = Vec::new();
+        for addon in &menu.addons {
+            let key = (addon.namespace.clone(), addon.name.clone());
+            let existing = versions.get(&key).cloned();
+            if is_due(&addon.version, existing.as_ref()) {
+                due.push((addon.clone(), existing));
+            } else {
+                self.tell_applied(addon);
+            }
+        }
+        let trouble = |name: &str| self.troubles.get(name).copied().unwrap_or_default();
+        due.retain(|(addon, _)| trouble(&addon.name).next.is_none_or(|next| next <= now));
+        self.apply(session, due).await;
+    }
+
+    async fn apply(&mut self, session: &Session<'a, H>, due: Vec<(Addon, Option<AddonVersion>)>) {
+        if due.is_empty() {
+            return;
+        }
+        let mut orders = Vec::new();
+        for (addon, existing) in due {
+            let mut status = self.status_of(&addon);
+            status.applied.clone_from(&existing);
+            let manifest = match needs_pki(&addon) {
+                Some(fault) => Err(fault),
+                None => self.store.manifest(self.context.host, &addon).await,
+            };
+            match manifest {
+                Ok(manifest) => {
+                    status.state = AddonState::Applying;
+                    status.objects = manifest.objects.len();
+                    status.next_at = None;
+                    self.tell(status.clone());
+                    orders.push((addon, existing, manifest, status));
+                }
+                Err(fault) => self.tell_failed(status, &addon.manifest.to_string(), fault),
+            }
+        }
+        // Each by itself: one that waits for its definitions holds up no other.
+        let mut running: FuturesUnordered<_> = orders
+            .into_iter()
+            .map(|(addon, existing, manifest, mut status)| async move {
+                let applied = session
+                    .apply_addon(&addon, &manifest, existing.as_ref())
+                    .await;
+                status.changed = applied.changed;
+                status.pruned = applied.pruned;
+                let first = applied.failed.into_iter().next();
+                status.object = first.as_ref().map(|failed| failed.object.clone());
+                status.fault = first.map(|failed| failed.fault);
+                if status.fault.is_none() {
+                    status.applied = Some(addon.version.clone());
+                }
+                Tried {
+                    name: addon.name,
+                    status,
+                }
+            })
+            .collect();
+        let mut renewed = Instant::now();
+        let (renew_every, _) = ROUNDS_APART;
+        loop {
+            tokio::select! {
+                biased;
+                fault = self.context.stopped() => {
+                    drop(fault);
+                    return;
+                }
+                tried = running.next() => match tried {
+                    Some(tried) => self.told_of(tried),
+                    None => return,
+                },
+                ended = self.context.pause(renew_every) => {
+                    if ended.is_err() {
+                        return;
+                    }
+                    let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
+                    match self.candidate.stand(session, &told).await {
+                        Ok(Lead::Mine) => renewed = Instant::now(),
+                        Ok(Lead::Theirs { holder, .. }) => {
+                            return self.stand(AddonKeeper::Other { holder }, None);
+                        }
+                        Err(_) if renewed.elapsed() < RENEWED_WITHIN => {}
+                        Err(fault) => return self.stand(AddonKeeper::Unknown, Some(fault)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn told_of(&mut self, tried: Tried) {
+        let Tried { name, mut status } = tried;
+        match status.fault.take() {
+            None => {
+                self.troubles.remove(&name);
+                status.state = AddonState::Applied;
+                status.failures = 0;
+                status.object = None;
+                self.tell(status);
+            }
+            Some(fault) => {
+                let object = status.object.take().unwrap_or_default();
+                self.tell_failed(status, &object, fault);
+            }
+        }
+    }
+
+    fn tell_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
+        let trouble = self.troubles.entry(status.name.clone()).or_default();
+        let pause = AGAIN.pause(trouble.failures, self.context.draw());
+        trouble.failures += 1;
+        trouble.next = Some(Instant::now() + pause);
+        status.state = AddonState::Failed;
+        status.failures = trouble.failures;
+        status.object = Some(object.to_owned());
+        status.fault = Some(fault);
+        let now = self.context.host.now();
+        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        status.next_at = Some(Timestamp(now.0.saturating_add(pause)));
+        self.tell(status);
+    }
+
+    async fn look_at_channels(&mut self) {
+        let (shortest, longest) = LOOKS_APART;
+        let pause = shortest + (longest - shortest).mul_f64(self.context.draw());
+        self.look_next = Some(Instant::now() + pause);
+        let looked = self.store.look(self.context.host).await;
+        self.unread = looked.err().or_else(|| self.strange());
+    }
+
+    /// The fault of channels that are in no state store, such as those that kops once had in its own repository.
+    fn strange(&self) -> Option<Fault> {
+        let channel = self.keeping.strange.first()?;
+        let summary = format!("the channel {channel:?} is in no state store");
+        let fault = Fault::new(Code::AddonsChannelInvalid, summary);
+        Some(fault.remedied_by("name channels by their location, such as s3://bucket/cluster/addons/bootstrap-channel.yaml"))
+    }
+
+    /// What is told of an add-on so far, with what its channel wants now.
+    fn status_of(&self, addon: &Addon) -> AddonStatus {
+        let known = self.statuses.get(&addon.name);
+        let known = known
+            .filter(|status| status.wanted == addon.version)
+            .cloned();
+        known.unwrap_or_else(|| AddonStatus {
+            name: addon.name.clone(),
+            wanted: addon.version.clone(),
+            ..AddonStatus::default()
+        })
+    }
+
+    /// An add-on that the cluster has in the version that is wanted.
+    fn tell_applied(&mut self, addon: &Addon) {
+        self.troubles.remove(&addon.name);
+        let known = self.status_of(addon);
+        if known.state != AddonState::Applied {
+            self.tell(AddonStatus {
+                name: addon.name.clone(),
+                state: AddonState::Applied,
+                wanted: addon.version.clone(),
+                applied: Some(addon.version.clone()),
+                ..AddonStatus::default()
+            });
+        }
+    }
+
+    fn tell_forgotten(&mut self, menu: &Menu) {
+        let is_wanted = |name: &String| menu.addons.iter().any(|addon| addon.name == *name);
+        let names: Vec<String> = self
+            .statuses
+            .keys()
+            .filter(|name| !is_wanted(name))
+            .cloned()
+            .collect();
+        self.forget(names);
+    }
+
+    fn forget(&mut self, names: Vec<String>) {
+        if names.is_empty() {
+            return;
+        }
+        self.statuses.retain(|name, _| !names.contains(name));
+        self.troubles.retain(|name, _| !names.contains(name));
+        self.context.emitter.emit(Event::AddonsForgotten { names });
+    }
+
+    /// What the holder of the lease tells is all there is.
+    fn replace_statuses(&mut self, told: Vec<AddonStatus>) {
+        if told.is_empty() {
+            return;
+        }
+        let is_told = |name: &String| told.iter().any(|status| status.name == *name);
+        let names: Vec<String> = self
+            .statuses
+            .keys()
+            .filter(|name| !is_told(name))
+            .cloned()
+            .collect();
+        self.forget(names);
+        for status in told {
+            self.tell(status);
+        }
+    }
+
+    /// Tells of an add-on, if there is news.
+    fn tell(&mut self, status: AddonStatus) {
+        if self.statuses.get(&status.name) != Some(&status) {
+            self.statuses.insert(status.name.clone(), status.clone());
+            self.context.emitter.emit(Event::AddonChanged(status));
+        }
+    }
+
+    fn stand(&self, keeper: AddonKeeper, fault: Option<Fault>) {
+        let channels = self
+            .keeping
+            .channels
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        super::stand(self.context.emitter, keeper, channels, fault);
+    }
+}

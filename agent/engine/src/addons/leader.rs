@@ -1,0 +1,105 @@
+//! Holds the lease by which one agent of a cluster acts for it.
+
+use super::session::Session;
+use quake_model::addon::AddonStatus;
+use quake_model::cluster_object::ClusterObject;
+use quake_model::fault::Fault;
+use quake_model::ports::{Change, Condition, Host};
+use quake_plan::addons::fault_of_change;
+use quake_plan::lease::{self, Decision, LastSeen, LeaseKind};
+
+/// Whose the lease is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Lead {
+    /// It is held.
+    Mine,
+    /// Somebody else holds it, and tells this of the add-ons.
+    Theirs {
+        holder: String,
+        told: Vec<AddonStatus>,
+    },
+}
+
+/// One who would lead.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    name: String,
+    last_seen: Option<LastSeen>,
+}
+
+impl Candidate {
+    /// A candidate by this name, which no other node has.
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            last_seen: None,
+        }
+    }
+
+    /// Takes, renews or looks at the lease: two requests at most. Whoever holds it tells the others how the add-ons are.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the look or of the write. A write that somebody else was faster with is none.
+    pub(crate) async fn stand<H: Host>(
+        &mut self,
+        session: &Session<'_, H>,
+        addons: &[AddonStatus],
+    ) -> Result<Lead, Fault> {
+        let kind = LeaseKind::of(session.version());
+        let place = kind.place();
+        let (host, access) = (session.host(), session.access());
+        let found = host.get_object(access, &place).await;
+        let found = found.map_err(|error| fault_of_change(&place, error))?;
+        let (decision, seen) = kind.decide(
+            found.as_ref(),
+            &self.name,
+            self.last_seen.as_ref(),
+            host.now(),
+        );
+        self.last_seen = seen;
+        let manager = super::session::MANAGER.to_owned();
+        let change = match decision {
+            Decision::Create(mut object) => {
+                lease::tell(&mut object, addons);
+                Change::Create { object, manager }
+            }
+            Decision::Replace(mut object) => {
+                lease::tell(&mut object, addons);
+                Change::Replace { object, manager }
+            }
+            Decision::Wait { holder } => {
+                let told = found.as_ref().map(lease::told).unwrap_or_default();
+                return Ok(Lead::Theirs { holder, told });
+            }
+        };
+        match session.change(&place, &change, false).await {
+            Ok(_) => Ok(Lead::Mine),
+            Err(error) if error.condition == Condition::Conflict => Ok(Lead::Theirs {
+                holder: holder_of(found.as_ref()),
+                told: Vec::new(),
+            }),
+            Err(error) => Err(fault_of_change(&place, error)),
+        }
+    }
+
+    /// Gives the lease back, so that another node takes it at once. Whether that succeeds matters to nobody: it ends by itself.
+    pub(crate) async fn step_down<H: Host>(&self, session: &Session<'_, H>) {
+        let kind = LeaseKind::of(session.version());
+        let place = kind.place();
+        let found = session.host().get_object(session.access(), &place).await;
+        let Ok(Some(found)) = found else { return };
+        if let Some(object) = kind.released(&found, &self.name) {
+            let manager = super::session::MANAGER.to_owned();
+            let change = Change::Replace { object, manager };
+            let _ = session.change(&place, &change, false).await;
+        }
+    }
+}
+
+/// Who was faster is not known before the next look.
+fn holder_of(found: Option<&ClusterObject>) -> String {
+    let holder = found.map(|lease| lease.text("/spec/holderIdentity"));
+    let holder = holder.filter(|name| !name.is_empty());
+    holder.unwrap_or("another node").to_owned()
+}

@@ -1,0 +1,387 @@
+//! One conversation with a cluster's API server: what it serves, what it has, and one change at a time.
+
+use crate::context::lock;
+use crate::retry::through_hiccups;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use quake_model::addon::AddonVersion;
+use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::fault::Fault;
+use quake_model::ports::{Change, Condition, Host, ObjectQuery, PortError, ServedGroup};
+use quake_model::signal::ApiAccess;
+use quake_model::spec::KubernetesVersion;
+use quake_plan::addons::{
+    adopted, applied_versions, fault_of_api, fault_of_change, is_same, last_applied,
+    merge_three_ways, unserved, with_last_applied,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Who holds the fields of what the agent applies.
+pub(crate) const MANAGER: &str = "quake-agent";
+
+/// How many requests are under way at once. A guess: an API server that has just started serves other nodes too.
+const AT_ONCE: usize = 4;
+
+/// How long hiccups of one request are tried through.
+const HICCUPS: Duration = Duration::from_secs(10);
+
+/// Where objects of a namespaced kind are that name no namespace, as for every client of Kubernetes.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// A conversation with an API server. Everything is asked once, hiccups apart.
+pub struct Session<'a, H> {
+    host: &'a H,
+    access: ApiAccess,
+    version: KubernetesVersion,
+    served: Mutex<Served>,
+    requests: Semaphore,
+}
+
+/// What the server was found to serve.
+#[derive(Default)]
+struct Served {
+    groups: Option<Vec<ServedGroup>>,
+    /// By group and version; `None` for one that is not served.
+    kinds: BTreeMap<(String, String), Option<Vec<ServedKind>>>,
+}
+
+/// What applying one object came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Applied {
+    pub(crate) place: ObjectPlace,
+    pub(crate) before: Option<ClusterObject>,
+    pub(crate) after: ClusterObject,
+}
+
+impl Applied {
+    /// Whether the object is another than before.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.before
+            .as_ref()
+            .is_none_or(|before| !is_same(before, &self.after))
+    }
+}
+
+impl<'a, H: Host> Session<'a, H> {
+    /// Begins a conversation with the server of `access`.
+    ///
+    /// # Errors
+    ///
+    /// The fault of a server that does not answer, or does not accept the certificate.
+    pub async fn open(host: &'a H, access: ApiAccess) -> Result<Self, Fault> {
+        let told = host.ask_version(&access).await.map_err(fault_of_api)?;
+        let version = told.parse().map_err(|error| {
+            let told = PortError::new(Condition::Unreachable, "the API server tells no version");
+            fault_of_api(told.because(&error))
+        })?;
+        Ok(Self {
+            host,
+            access,
+            version,
+            served: Mutex::default(),
+            requests: Semaphore::new(AT_ONCE),
+        })
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> KubernetesVersion {
+        self.version
+    }
+
+    pub(crate) fn host(&self) -> &'a H {
+        self.host
+    }
+
+    pub(crate) fn access(&self) -> &ApiAccess {
+        &self.access
+    }
+
+    /// Which add-ons the cluster has in which version, by namespace and name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::open`].
+    pub(crate) async fn versions(&self) -> Result<BTreeMap<(String, String), AddonVersion>, Fault> {
+        let query = ObjectQuery {
+            served: namespaces(),
+            namespace: None,
+            labels: String::new(),
+            fields: String::new(),
+        };
+        let found = self.list(&query).await?;
+        let noted = found.iter().flat_map(|namespace| {
+            let versions = applied_versions(namespace).into_iter();
+            let within = namespace.name().to_owned();
+            versions.map(move |(addon, version)| ((within.clone(), addon), version))
+        });
+        Ok(noted.collect())
+    }
+
+    pub(crate) async fn list(&self, query: &ObjectQuery) -> Result<Vec<ClusterObject>, Fault> {
+        let _permit = self.requests.acquire().await;
+        through_hiccups(&query.served.plural, HICCUPS, || async {
+            let listed = self.host.list_cluster_objects(&self.access, query).await;
+            listed.map_err(fault_of_api)
+        })
+        .await
+    }
+
+    /// How a kind is asked for.
+    ///
+    /// # Errors
+    ///
+    /// `addons.kind-unserved` when the server does not serve it.
+    pub(crate) async fn served(&self, kind: &ObjectKind, name: &str) -> Result<ServedKind, Fault> {
+        let key = (kind.group.clone(), kind.version.clone());
+        let known = lock(&self.served).kinds.get(&key).cloned();
+        let kinds = match known {
+            Some(kinds) => kinds,
+            None => {
+                let kinds = self.ask_kinds(kind).await?;
+                lock(&self.served).kinds.insert(key, kinds.clone());
+                kinds
+            }
+        };
+        let mut kinds = kinds.into_iter().flatten();
+        let found = kinds.find(|served| served.kind.kind == kind.kind);
+        found.ok_or_else(|| unserved(kind, name))
+    }
+
+    async fn ask_kinds(&self, kind: &ObjectKind) -> Result<Option<Vec<ServedKind>>, Fault> {
+        let _permit = self.requests.acquire().await;
+        through_hiccups(&kind.group, HICCUPS, || async {
+            let listed = self
+                .host
+                .list_kinds(&self.access, &kind.group, &kind.version);
+            match listed.await {
+                Ok(kinds) => Ok(Some(kinds)),
+                Err(error) if error.condition == Condition::Missing => Ok(None),
+                Err(error) => Err(fault_of_api(error)),
+            }
+        })
+        .await
+    }
+
+    /// A kind of which only the group is known, in the version that the server likes best.
+    pub(crate) async fn served_in_group(
+        &self,
+        group: &str,
+        kind: &str,
+    ) -> Result<ServedKind, Fault> {
+        let known = lock(&self.served).groups.clone();
+        let groups = match known {
+            Some(groups) => groups,
+            None => {
+                let asked = through_hiccups("groups", HICCUPS, || async {
+                    let listed = self.host.list_groups(&self.access).await;
+                    listed.map_err(fault_of_api)
+                });
+                let groups = asked.await?;
+                lock(&self.served).groups = Some(groups.clone());
+                groups
+            }
+        };
+        let of_group = groups.into_iter().filter(|served| served.group == group);
+        for version in of_group.flat_map(|served| served.versions) {
+            let kind = ObjectKind {
+                group: group.to_owned(),
+                version,
+                kind: kind.to_owned(),
+            };
+            if let Ok(served) = self.served(&kind, "*").await {
+                return Ok(served);
+            }
+        }
+        let kind = ObjectKind::of(&format!("{group}/*"), kind);
+        Err(unserved(&kind, "*"))
+    }
+
+    /// Forgets what the server serves, for it may serve more by now.
+    pub(crate) fn forget_kinds(&self) {
+        *lock(&self.served) = Served::default();
+    }
+
+    /// Where an object of a manifest belongs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::served`].
+    pub(crate) async fn place_of(&self, object: &ClusterObject) -> Result<ObjectPlace, Fault> {
+        let served = self.served(&object.kind(), object.name()).await?;
+        let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+        let namespace = served.namespaced.then(|| namespace.to_owned());
+        Ok(ObjectPlace {
+            served,
+            namespace,
+            name: object.name().to_owned(),
+        })
+    }
+
+    /// Brings one object about, or with `dry_run` has the server say what would come of it.
+    ///
+    /// What another manager holds is taken over: the channel is what the cluster's operators asked for.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the object, which it names.
+    pub(crate) async fn apply(
+        &self,
+        object: &ClusterObject,
+        dry_run: bool,
+    ) -> Result<Applied, Fault> {
+        let place = self.place_of(object).await?;
+        let name = place.to_string();
+        let _permit = self.requests.acquire().await;
+        through_hiccups(&name, HICCUPS, || async {
+            let got = self.host.get_object(&self.access, &place).await;
+            let before = got.map_err(|error| fault_of_change(&place, error))?;
+            let after = self.bring_about(&place, object, before.as_ref(), dry_run);
+            let after = after
+                .await
+                .map_err(|error| fault_of_change(&place, error))?;
+            Ok(Applied {
+                place: place.clone(),
+                before,
+                after,
+            })
+        })
+        .await
+    }
+
+    async fn bring_about(
+        &self,
+        place: &ObjectPlace,
+        object: &ClusterObject,
+        before: Option<&ClusterObject>,
+        dry_run: bool,
+    ) -> Result<ClusterObject, PortError> {
+        if !self.version.at_least(1, 16) {
+            return self.merge(place, object, before, dry_run).await;
+        }
+        // What an earlier client held is ours from now on, or fields that the manifest no longer has would stay for ever.
+        if let Some(patch) = before
+            .and_then(|before| adopted(before, MANAGER))
+            .filter(|_| !dry_run)
+        {
+            let change = Change::Merge {
+                patch,
+                manager: MANAGER.to_owned(),
+            };
+            self.change(place, &change, false).await?;
+        }
+        let change = Change::Apply {
+            object: object.value().clone(),
+            manager: MANAGER.to_owned(),
+            force: true,
+        };
+        match self.change(place, &change, dry_run).await {
+            Err(error) if error.condition == Condition::Impossible => {
+                self.merge(place, object, before, dry_run).await
+            }
+            changed => changed,
+        }
+    }
+
+    /// Brings an object about on a server that cannot apply: what was applied last, what is wanted and what is there are merged
+    /// here.
+    async fn merge(
+        &self,
+        place: &ObjectPlace,
+        object: &ClusterObject,
+        before: Option<&ClusterObject>,
+        dry_run: bool,
+    ) -> Result<ClusterObject, PortError> {
+        let wanted = with_last_applied(object.value());
+        let manager = MANAGER.to_owned();
+        let Some(before) = before else {
+            let object = wanted;
+            let change = Change::Create { object, manager };
+            return self.change(place, &change, dry_run).await;
+        };
+        let applied = last_applied(before);
+        let Some(patch) = merge_three_ways(applied.as_ref(), &wanted, before.value()) else {
+            return Ok(before.clone());
+        };
+        let change = Change::Merge { patch, manager };
+        self.change(place, &change, dry_run).await
+    }
+
+    pub(crate) async fn change(
+        &self,
+        place: &ObjectPlace,
+        change: &Change,
+        dry_run: bool,
+    ) -> Result<ClusterObject, PortError> {
+        // Servers before 1.13 take a dry run for a real one.
+        if dry_run && !self.version.at_least(1, 13) {
+            let summary = "this API server knows no dry run (Kubernetes 1.13 does)";
+            return Err(PortError::new(Condition::Impossible, summary));
+        }
+        let asked = self
+            .host
+            .change_object(&self.access, place, change, dry_run);
+        asked.await
+    }
+
+    /// Changes a few fields of an object that is there.
+    pub(crate) async fn patch(&self, place: &ObjectPlace, patch: Value) -> Result<(), Fault> {
+        let change = Change::Merge {
+            patch,
+            manager: MANAGER.to_owned(),
+        };
+        through_hiccups(&place.name, HICCUPS, || async {
+            let changed = self.change(place, &change, false).await;
+            changed
+                .map(drop)
+                .map_err(|error| fault_of_change(place, error))
+        })
+        .await
+    }
+
+    /// Deletes objects, each only while it is the one that was seen.
+    pub(crate) async fn delete(
+        &self,
+        served: &ServedKind,
+        objects: &[&ClusterObject],
+    ) -> Result<usize, Fault> {
+        let deleted = stream::iter(objects).map(|object| async move {
+            let place = ObjectPlace {
+                served: served.clone(),
+                namespace: object.namespace().map(str::to_owned),
+                name: object.name().to_owned(),
+            };
+            through_hiccups(&place.name, HICCUPS, || async {
+                let ended = self.host.delete_object(&self.access, &place, object.uid());
+                ended.await.map_err(|error| fault_of_change(&place, error))
+            })
+            .await
+        });
+        let mut deleted = deleted.buffered(AT_ONCE);
+        let mut count = 0;
+        while deleted.try_next().await?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// How namespaces are asked for, which every server has.
+pub(crate) fn namespaces() -> ServedKind {
+    ServedKind {
+        kind: ObjectKind::of("v1", "Namespace"),
+        plural: "namespaces".to_owned(),
+        namespaced: false,
+    }
+}
+
+/// Where a namespace is.
+pub(crate) fn namespace_place(name: &str) -> ObjectPlace {
+    ObjectPlace {
+        served: namespaces(),
+        namespace: None,
+        name: name.to_owned(),
+    }
+}

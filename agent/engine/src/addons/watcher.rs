@@ -1,0 +1,184 @@
+//! Watches a pod of kops's that applies the cluster's add-ons: what it noted as applied, and whether it says that it is well.
+//!
+//! No lease is held and no state store is read again and again: the pod does both. Its channel is read once, for the names of
+//! what is not applied yet.
+
+use super::channels::Store;
+use super::session::Session;
+use crate::access::access_by;
+use crate::context::Context;
+use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+use quake_model::backoff::ARRIVAL;
+use quake_model::event::Event;
+use quake_model::facts::ProbeFacts;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::Host;
+use quake_model::redact::scrub;
+use quake_plan::addons::{Watching, choose};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long before the next look, shortest and longest, once all is applied.
+const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(80));
+
+/// Watches one.
+pub(crate) struct Watcher<'a, H> {
+    context: &'a Context<'a, H>,
+    watching: &'a Watching,
+    store: Store,
+    statuses: BTreeMap<String, AddonStatus>,
+}
+
+impl<'a, H: Host> Watcher<'a, H> {
+    /// One that knows what was told so far.
+    pub(crate) fn new(context: &'a Context<'a, H>, watching: &'a Watching) -> Self {
+        Self {
+            context,
+            watching,
+            store: Store::new(&watching.channels),
+            statuses: context.emitter.addons().addons,
+        }
+    }
+
+    /// Watches until the agent is told to stop.
+    pub(crate) async fn watch(mut self) {
+        // One request: what cannot be read now is not asked for again, for the pod reads it and says so.
+        let _ = self.store.look(self.context.host).await;
+        let mut tries = 0;
+        loop {
+            let fault = self.look().await;
+            let is_settled = fault.is_none()
+                && self
+                    .statuses
+                    .values()
+                    .all(|status| status.state == AddonState::Applied);
+            tries = if is_settled { 0 } else { tries + 1 };
+            self.stand(fault);
+            let (shortest, longest) = LOOKS_APART;
+            let draw = self.context.draw();
+            let pause = match tries {
+                0 => shortest + (longest - shortest).mul_f64(draw),
+                // What comes up comes up soon, and what does not is looked at as seldom as all else.
+                1..=40 => ARRIVAL.pause(tries - 1, draw),
+                _ => longest.mul_f64(draw).max(shortest),
+            };
+            if self.context.pause(pause).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at what the pod noted; why that, or the pod, is not as it should be.
+    async fn look(&mut self) -> Option<Fault> {
+        let host = self.context.host;
+        let path = &self.watching.kubeconfig;
+        let Some(access) = access_by(host, path).await else {
+            let summary = format!("{path} leads to no API server yet");
+            let fault = Fault::new(Code::AddonsApiUnreachable, summary);
+            return Some(self.waits(fault));
+        };
+        let opened = Session::open(host, access).await;
+        let session = match opened {
+            Ok(session) => session,
+            Err(fault) => return Some(self.waits(fault)),
+        };
+        let versions = match session.versions().await {
+            Ok(versions) => versions,
+            Err(fault) => return Some(fault),
+        };
+        let menu = choose(&self.store.channels(), session.version());
+        let mut seen: BTreeMap<String, AddonStatus> = BTreeMap::new();
+        for addon in menu.addons {
+            let key = (addon.namespace.clone(), addon.name.clone());
+            let applied = versions.get(&key).cloned();
+            let known = self.statuses.get(&addon.name);
+            let before = known.and_then(|status| status.applied.clone());
+            // The channel is as old as this boot: what was applied since is what it wants now.
+            let is_newer = before.is_some() && applied.is_some() && before != applied;
+            let wanted = match &applied {
+                Some(applied) if is_newer => applied.clone(),
+                _ => known.map_or(addon.version, |status| status.wanted.clone()),
+            };
+            let state = if applied.as_ref() == Some(&wanted) {
+                AddonState::Applied
+            } else {
+                AddonState::Waiting
+            };
+            let status = AddonStatus {
+                name: addon.name.clone(),
+                state,
+                wanted,
+                applied,
+                ..AddonStatus::default()
+            };
+            seen.insert(addon.name, status);
+        }
+        for ((_, name), version) in versions {
+            seen.entry(name.clone()).or_insert_with(|| AddonStatus {
+                name,
+                state: AddonState::Applied,
+                wanted: version.clone(),
+                applied: Some(version),
+                ..AddonStatus::default()
+            });
+        }
+        for status in seen.into_values() {
+            self.tell(status);
+        }
+        self.health().await
+    }
+
+    /// What the pod says is wrong with what it does.
+    async fn health(&self) -> Option<Fault> {
+        let url = self.watching.pod.health.as_ref()?;
+        let pod = &self.watching.pod.name;
+        let (summary, answer) = match self.context.host.probe(url).await {
+            found if found.is_healthy() => return None,
+            ProbeFacts::Answered { status, body } => {
+                let summary = format!("{pod} says that not all add-ons are applied");
+                (summary, format!("{status} {}", scrub(&body)))
+            }
+            ProbeFacts::Silent { reason } => (format!("{pod} does not answer"), reason),
+        };
+        let fault = Fault::new(Code::AddonsPodFailing, summary);
+        Some(fault.seen("url", url).seen("answer", answer))
+    }
+
+    fn waits(&mut self, fault: Fault) -> Fault {
+        let menu = choose(&self.store.channels(), self.watching.kubernetes);
+        for addon in menu.addons {
+            if !self.statuses.contains_key(&addon.name) {
+                self.tell(AddonStatus {
+                    name: addon.name,
+                    state: AddonState::WaitingForApi,
+                    wanted: addon.version,
+                    ..AddonStatus::default()
+                });
+            }
+        }
+        fault
+    }
+
+    fn tell(&mut self, status: AddonStatus) {
+        if self.statuses.get(&status.name) != Some(&status) {
+            self.statuses.insert(status.name.clone(), status.clone());
+            self.context.emitter.emit(Event::AddonChanged(status));
+        }
+    }
+
+    fn stand(&self, fault: Option<Fault>) {
+        let pod = self.watching.pod.name.clone();
+        let channels = self
+            .watching
+            .channels
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        super::stand(
+            self.context.emitter,
+            AddonKeeper::Pod { pod },
+            channels,
+            fault,
+        );
+    }
+}
