@@ -19,6 +19,79 @@ pub struct Menu {
     pub warnings: Vec<Fault>,
 }
 
+impl Menu {
+    /// The add-ons of these names, or all where none is named. A name may be shortened to what comes before a dot, as
+    /// `coredns` for `coredns.addons.k8s.io`, where that means one.
+    ///
+    /// # Errors
+    ///
+    /// The first name that means none or several.
+    pub fn named(&self, names: &[String]) -> Result<Vec<&Addon>, NameError> {
+        if names.is_empty() {
+            return Ok(self.addons.iter().collect());
+        }
+        let mut found: Vec<&Addon> = Vec::new();
+        for name in names {
+            let addon = self.one(name)?;
+            if !found.contains(&addon) {
+                found.push(addon);
+            }
+        }
+        Ok(found)
+    }
+
+    fn one(&self, name: &str) -> Result<&Addon, NameError> {
+        if let Some(addon) = self.addons.iter().find(|addon| addon.name == name) {
+            return Ok(addon);
+        }
+        let begins = |addon: &&Addon| {
+            let rest = addon.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let meant: Vec<&Addon> = self.addons.iter().filter(begins).collect();
+        let names = |addons: &[&Addon]| {
+            let names: Vec<&str> = addons.iter().map(|addon| addon.name.as_str()).collect();
+            names.join(", ")
+        };
+        let name = name.to_owned();
+        match meant.as_slice() {
+            [one] => Ok(one),
+            [] => {
+                let there: Vec<&Addon> = self.addons.iter().collect();
+                Err(NameError::None {
+                    name,
+                    there: names(&there),
+                })
+            }
+            several => Err(NameError::Several {
+                name,
+                meant: names(several),
+            }),
+        }
+    }
+}
+
+/// Why a name means no add-on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is none of the name.
+    #[error("no add-on of this cluster is named {name}; there are: {there}")]
+    None {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        there: String,
+    },
+    /// There are several whose names begin so.
+    #[error("{name} may mean {meant}")]
+    Several {
+        /// The name.
+        name: String,
+        /// Their names.
+        meant: String,
+    },
+}
+
 /// Chooses what a server of version `server` gets.
 ///
 /// Of several entries of one name that are for this version, a later one takes the place of an earlier if it would be
@@ -178,6 +251,27 @@ mod tests {
         assert_eq!(ids(&menu), [("b", "")]);
         assert_eq!(menu.warnings[0].code, Code::AddonsChannelInvalid);
         assert_eq!(menu.warnings[0].evidence_named("addon"), Some("a"));
+    }
+
+    #[test]
+    fn an_add_on_is_found_by_its_name_or_by_how_it_begins() {
+        let names = ["coredns.addons.k8s.io", "dns.a", "dns.b", "coredns"];
+        let addons = names.map(|name| entry(name, "", "", "")).to_vec();
+        let menu = choose(&[channel(addons)], server("1.9.0"));
+        let named = |names: &[&str]| -> Result<Vec<String>, String> {
+            let names: Vec<String> = names.iter().map(|name| str::to_owned(name)).collect();
+            let found = menu.named(&names).map_err(|error| error.to_string())?;
+            Ok(found.iter().map(|addon| addon.name.clone()).collect())
+        };
+        assert_eq!(named(&["coredns"]), Ok(vec!["coredns".to_owned()]));
+        assert_eq!(
+            named(&["dns.b", "dns.b", "dns.a"]),
+            Ok(vec!["dns.b".to_owned(), "dns.a".to_owned()])
+        );
+        assert_eq!(named(&[]).map(|all| all.len()), Ok(4));
+        assert_eq!(named(&["dns"]), Err("dns may mean dns.a, dns.b".to_owned()));
+        let none = "no add-on of this cluster is named core; there are: coredns, coredns.addons.k8s.io, dns.a, dns.b";
+        assert_eq!(named(&["core"]), Err(none.to_owned()));
     }
 
     #[test]

@@ -79,6 +79,33 @@ pub fn unserved(kind: &ObjectKind, name: &str) -> Fault {
     Fault::new(Code::AddonsKindUnserved, summary).seen("object", format!("{}/{name}", kind.kind))
 }
 
+/// The fault of a definition whose kind is not served after `waited_seconds`, or never will be: then `said` is why, in the
+/// server's words.
+pub fn not_established(definition: &ObjectPlace, waited_seconds: u64, said: Option<&str>) -> Fault {
+    let summary = match said {
+        Some(said) => format!("{definition}: {said}"),
+        None => format!("{definition}: not established within {waited_seconds} s"),
+    };
+    Fault::new(Code::AddonsCrdNotEstablished, summary).seen("object", definition)
+}
+
+/// The fault of an object that could not be removed.
+pub fn prune_failed(place: &ObjectPlace, error: PortError) -> Fault {
+    let fault = error
+        .into_fault(Code::AddonsPruneFailed)
+        .seen("object", place);
+    Fault {
+        summary: format!("{place} could not be removed: {}", fault.summary),
+        ..fault
+    }
+}
+
+/// The fault of applying when another node holds the lease.
+pub fn lease_lost(lease: &str, holder: &str) -> Fault {
+    let summary = format!("the lease {lease} is held by {holder}");
+    Fault::new(Code::AddonsLeaseLost, summary).seen("holder", holder)
+}
+
 /// The refusal of an add-on that wants an authority and an issuer of its own; `None` for others.
 pub fn needs_pki(addon: &Addon) -> Option<Fault> {
     let summary = format!("{} needs an authority of its own", addon.name);
@@ -154,6 +181,57 @@ mod tests {
                 Some("Deployment/kube-system/coredns")
             );
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_names_its_place() {
+        let location = "s3://b/c".parse().expect("a literal");
+        let fault = fault_of_read(
+            &location,
+            PortError::new(Condition::Denied, "s3:GetObject answered AccessDenied"),
+        );
+        assert_eq!(fault.code, Code::AddonsChannelUnreadable);
+        assert_eq!(fault.evidence_named("source"), Some("s3://b/c"));
+    }
+
+    #[test]
+    fn a_definition_that_is_not_established_shows_the_servers_words() {
+        let said = not_established(&place(), 60, Some("\"as\" is already in use"));
+        assert_eq!(
+            said.summary,
+            "Deployment/kube-system/coredns: \"as\" is already in use"
+        );
+        let waited = not_established(&place(), 60, None);
+        assert!(
+            waited.summary.ends_with("not established within 60 s"),
+            "{waited}"
+        );
+        assert_eq!(waited.class(), Class::NotYet);
+    }
+
+    #[test]
+    fn what_could_not_be_removed_is_named() {
+        let fault = prune_failed(
+            &place(),
+            PortError::new(Condition::Unreachable, "it answered 500"),
+        );
+        assert_eq!(
+            fault.summary,
+            "Deployment/kube-system/coredns could not be removed: it answered 500"
+        );
+        assert_eq!(
+            fault.evidence_named("object"),
+            Some("Deployment/kube-system/coredns")
+        );
+    }
+
+    #[test]
+    fn a_lease_that_is_lost_names_its_holder() {
+        let fault = lease_lost("kube-system/quake-agent", "i-0f9e8d");
+        assert_eq!(
+            fault.summary,
+            "the lease kube-system/quake-agent is held by i-0f9e8d"
+        );
     }
 
     #[test]

@@ -26,8 +26,11 @@ mod version;
 pub use adopt::adopted;
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};
-pub use choose::{Menu, choose};
-pub use fault::{fault_of_api, fault_of_change, fault_of_read, mismatch, needs_pki, unserved};
+pub use choose::{Menu, NameError, choose};
+pub use fault::{
+    fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, needs_pki, not_established,
+    prune_failed, unserved,
+};
 pub use manifest::{Manifest, hash_matches, parse_manifest};
 pub use merge::{LAST_APPLIED, last_applied, merge_three_ways, with_last_applied};
 pub use nodes::{NEEDS_UPDATE, needs_update_nodes, needs_update_patch};
