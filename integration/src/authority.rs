@@ -7,8 +7,9 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -31,6 +32,15 @@ pub struct Wanted {
     pub usage: &'static str,
     /// Names and addresses, as openssl takes them: `DNS:i-0a`, `IP:10.0.0.1`.
     pub names: Vec<String>,
+}
+
+/// Whom a server listens to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// Whoever calls.
+    Anybody,
+    /// Those alone whom its own authority certified.
+    Certified,
 }
 
 impl Authority {
@@ -136,12 +146,32 @@ impl Authority {
         std::fs::read_to_string(out).map_err(|error| error.to_string())
     }
 
-    /// A key, and a certificate of a server with these names; both PEM, the certificate first.
+    /// What a server speaks TLS by: with a key of its own, and a certificate of these names, as openssl takes them.
     ///
     /// # Errors
     ///
     /// What openssl says.
-    pub fn serve(&self, names: &[&str]) -> Result<(String, String), String> {
+    pub fn serve(
+        &self,
+        names: &[&str],
+        callers: Callers,
+    ) -> Result<Arc<rustls::ServerConfig>, String> {
+        let (certificate, key) = self.server_pair(names)?;
+        let key =
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| error.to_string())?;
+        let begun = rustls::ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let config = match callers {
+            Callers::Anybody => begun.with_no_client_auth(),
+            Callers::Certified => begun.with_client_cert_verifier(self.judge_of_clients()?),
+        };
+        let config = config.with_single_cert(vec![read(&certificate)?], key);
+        config.map(Arc::new).map_err(|error| error.to_string())
+    }
+
+    /// A certificate of a server with these names, and its key; both PEM.
+    fn server_pair(&self, names: &[&str]) -> Result<(String, String), String> {
         let key = openssl(&[
             "genpkey",
             "-algorithm",
@@ -153,7 +183,7 @@ impl Authority {
         std::fs::write(&kept, &key).map_err(|error| error.to_string())?;
         let public = openssl(&["pkey", "-in", plain(&kept), "-pubout"])?;
         let wanted = Wanted {
-            subject: "/CN=kops-controller".to_owned(),
+            subject: "/CN=server".to_owned(),
             usage: "serverAuth",
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         };
@@ -197,11 +227,14 @@ impl Authority {
     ///
     /// Says why not.
     pub fn accepts_client(&self, certificate: &str) -> Result<(), String> {
-        let judge = WebPkiClientVerifier::builder_with_provider(self.roots()?, provider())
-            .build()
-            .map_err(|error| error.to_string())?;
+        let judge = self.judge_of_clients()?;
         let judged = judge.verify_client_cert(&read(certificate)?, &[], UnixTime::now());
         judged.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn judge_of_clients(&self) -> Result<Arc<dyn ClientCertVerifier>, String> {
+        let judge = WebPkiClientVerifier::builder_with_provider(self.roots()?, provider());
+        judge.build().map_err(|error| error.to_string())
     }
 
     fn roots(&self) -> Result<Arc<RootCertStore>, String> {

@@ -2,14 +2,12 @@
 //! it checks the proof that comes with a request as the real one and STS would, gives the configuration, and signs what it may.
 //! A script lets it answer otherwise.
 
-use crate::authority::{Authority, Wanted};
+use crate::authority::{Authority, Callers, Wanted};
 use crate::http::{Reply, Request, Server};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN};
 use crate::sigv4::{self, Signed, Signer};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, VecDeque};
@@ -78,8 +76,7 @@ impl Controller {
         served: Served,
     ) -> Result<Self, String> {
         let names: Vec<&str> = served.names.iter().map(String::as_str).collect();
-        let (certificate, key) = authority.serve(&names)?;
-        let config = tls(&certificate, &key)?;
+        let config = authority.serve(&names, Callers::Anybody)?;
         let signer = Signer {
             key_id: ACCESS_KEY_ID.to_owned(),
             secret: SECRET_ACCESS_KEY.to_owned(),
@@ -128,21 +125,6 @@ impl Controller {
 
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn tls(certificate: &str, key: &str) -> Result<Arc<rustls::ServerConfig>, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
-    let chain = chain.map_err(|error| text(&error))?;
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| text(&error))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| text(&error))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| text(&error))?;
-    Ok(Arc::new(config))
 }
 
 impl State {

@@ -3,6 +3,7 @@
 //! what is tested is the file that ships.
 
 pub mod agent;
+pub mod api_server;
 pub mod authority;
 pub mod broken_nodes;
 pub mod comparer;

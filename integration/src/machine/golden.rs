@@ -2,11 +2,16 @@
 //! programs are stand-ins, so the configurations pin those, and user data pins the configurations.
 
 use super::base::ran;
+use super::body::Body;
+use super::hardware::Hardware;
+use super::lab::Lab;
+use super::layer::Layer;
 use super::metadata::Facts;
+use super::qemu::Emulated;
 use super::vpc::{AWS, MIRROR, Vpc};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
 use crate::node::archive;
-use crate::skip::{conformance, skipped};
+use crate::skip::conformance;
 use crate::tree::sha256;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,15 +20,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+/// The unit that the agent installs in nodeup's place.
+pub const KOPS_UNIT: &str = "kops-configuration.service";
+
 /// What stands in for programs that a node runs.
 const KUBELET: &str = include_str!("../../guest/kops_kubelet.py");
 const CONTAINERD: &str = include_str!("../../guest/containerd.py");
 
-/// What stands in for `ctr`, by whose `version` a runtime is known to answer.
-const CTR: &str = "#!/bin/sh\n";
-
-/// What it says of a runtime that answers.
-const ANSWER: &str = "Server:";
+const CTR: &str = include_str!("../../guest/ctr.sh");
 
 /// User data as kops 1.34 made it for another cluster; it lies in a state store, where Karpenter reads it.
 const SCRIPT: &str = "karpenter/statestore/clusters.example.com/minimal.example.com/igconfig/node/karpenter-nodes-default/nodeupscript.sh";
@@ -53,19 +57,12 @@ pub struct Golden {
 
 impl Golden {
     /// Publishes the state store of a case of kops' tests, and what its nodes pin. `None`, said aloud, where the data is
-    /// not here, and while a stand-in does not answer what a node is awaited for.
+    /// not here.
     ///
     /// # Panics
     ///
     /// When it cannot be read or published.
     pub fn publish(vpc: &Arc<Vpc>, case: &str) -> Option<Self> {
-        if !CTR.contains(ANSWER) {
-            skipped(
-                "the stand-in for ctr tells of no runtime, and no pod and no API server stand in: a node of newer kops \
-                 that awaits them is not ready here",
-            );
-            return None;
-        }
         let golden = Self {
             vpc: Arc::clone(vpc),
             corpus: conformance("kops")?,
@@ -175,7 +172,7 @@ impl Golden {
     /// # Panics
     ///
     /// When kops' script is not what it was.
-    pub fn user_data(&self, group: &str, nodeup: &Nodeup) -> String {
+    fn user_data(&self, group: &str, nodeup: &Nodeup) -> String {
         let script = self.corpus.join("cases").join(SCRIPT);
         let script = std::fs::read_to_string(script).expect("the corpus has it");
         let set = |line: &str| match line.split_once('=') {
@@ -192,8 +189,15 @@ impl Golden {
         [before, DOCUMENT.0, &kube_env, DOCUMENT.1, after].concat()
     }
 
-    /// Launches an instance of this group with this user data.
-    pub fn launch(&self, cluster: &str, group: &str, user_data: &str) -> Facts {
+    /// Launches an instance of this group, with user data by which the agent comes as nodeup.
+    ///
+    /// # Panics
+    ///
+    /// When the agent is not built, or cannot be packed.
+    pub fn launch(&self, lab: &Lab, cluster: &str, group: &str) -> Facts {
+        let binary = lab.base().agent().expect("the agent is built");
+        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
+        let user_data = self.user_data(group, &nodeup.expect("it can be packed"));
         let owned = format!("kubernetes.io/cluster/{cluster}");
         let tags = [
             ("KubernetesCluster", cluster),
@@ -202,6 +206,23 @@ impl Golden {
             ("kops.k8s.io/instancegroup", group),
         ];
         self.vpc.launch(&tags, user_data.as_bytes())
+    }
+
+    /// Boots this instance, whose cloud-init runs user data; it returns once kops' unit is installed.
+    ///
+    /// # Panics
+    ///
+    /// When it does not boot, or user data does not come to its end.
+    pub fn boot(&self, lab: &Lab, facts: &Facts, layer: Layer) -> Emulated {
+        let hardware = Hardware {
+            cloud_init: true,
+            ..Hardware::default()
+        };
+        let machine = lab.emulated(facts, layer, hardware);
+        let installed =
+            machine.comes_true(&format!("systemctl is-enabled --quiet {KOPS_UNIT}"), 90);
+        assert!(installed, "user data runs: {}", machine.console());
+        machine
     }
 }
 

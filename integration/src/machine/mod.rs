@@ -27,7 +27,7 @@ pub use base::Base;
 pub use body::{Body, Ran};
 pub use cluster::{BUCKET, Cluster, POD_RANGE};
 pub use evidence::Evidence;
-pub use golden::{Golden, Nodeup};
+pub use golden::{Golden, KOPS_UNIT, Nodeup};
 pub use hardware::Hardware;
 pub use lab::{BAKE, Kind, Lab};
 pub use layer::Layer;

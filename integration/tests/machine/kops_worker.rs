@@ -1,14 +1,17 @@
 //! A worker of a kops cluster whose user data is the kops CLI's, with nodeup's URL and hash pointed at the agent. What it is to be
-//! it learns from a kops-controller that checks whose question it is; after a reboot it asks nobody.
+//! it learns from a kops-controller that checks whose question it is, and it registers at an API server; after a reboot it asks
+//! nobody for certificates.
 
+use quake_integration::api_server::ApiServer;
 use quake_integration::authority::Authority;
 use quake_integration::controller::{Controller, Served};
-use quake_integration::machine::{Body, Emulated, Golden, Hardware, Kind, Lab, ROUTER};
+use quake_integration::machine::{Body, Emulated, Golden, Kind, Lab, ROUTER};
 use quake_integration::skip::unless_missing;
 use std::collections::BTreeMap;
 
 const CLUSTER: &str = "minimal.example.com";
 const GROUP: &str = "nodes";
+const API: &str = "api.internal.minimal.example.com";
 const NAME: &str = "kops-controller.internal.minimal.example.com";
 
 /// What is found in every text that the machine tells of a boot.
@@ -26,11 +29,7 @@ fn kops_worker() {
     let Some(authority) = unless_missing(authority) else {
         return;
     };
-    let binary = lab.base().agent().expect("the agent is built");
-    let nodeup = lab.vpc().publish_nodeup("/linux/amd64/nodeup", &binary);
-    let nodeup = nodeup.expect("it can be packed");
-    let user_data = golden.user_data(GROUP, &nodeup);
-    let facts = golden.launch(CLUSTER, GROUP, &user_data);
+    let facts = golden.launch(&lab, CLUSTER, GROUP);
     let served = Served {
         config: golden.config(GROUP).expect("the case has this group"),
         secrets: BTreeMap::from([("dockerconfig".to_owned(), "{\"auths\":{}}".to_owned())]),
@@ -42,18 +41,21 @@ fn kops_worker() {
             .into(),
         names: vec![format!("DNS:{NAME}")],
     };
-    let listener = lab.vpc().namespace().listen(&format!("{ROUTER}:3988"));
-    let listener = listener.expect("the port is free");
-    let controller = Controller::start(listener, authority, served).expect("it serves");
-    let router = ROUTER.parse().expect("a literal");
-    let names = BTreeMap::from([(NAME.to_owned(), router)]);
-    lab.vpc().publish_names(&names).expect("names are told");
-    let hardware = Hardware {
-        cloud_init: true,
-        ..Hardware::default()
+    let listen = |port: u16| {
+        let listener = lab.vpc().namespace().listen(&format!("{ROUTER}:{port}"));
+        listener.expect("the port is free")
     };
-    let mut machine = lab.emulated(&facts, lab.bare(), hardware);
+    let name = format!("DNS:{API}");
+    let api_server = ApiServer::start(listen(443), &authority, &[&name], "v1.35.0-alpha.1");
+    let api_server = api_server.expect("it serves");
+    let controller = Controller::start(listen(3988), authority, served).expect("it serves");
+    let router = ROUTER.parse().expect("a literal");
+    let names = [NAME, API].map(|name| (name.to_owned(), router));
+    let told = lab.vpc().publish_names(&names.into());
+    told.expect("names are told");
+    let mut machine = golden.boot(&lab, &facts, lab.bare());
     becomes_a_worker(&machine, &controller);
+    assert_eq!(api_server.nodes(), [facts.instance.as_str()]);
     let asked = lab.vpc().asked();
     let of_aws = asked.iter().filter(|line| line.starts_with("Aws "));
     assert_eq!(of_aws.count(), 0, "neither EC2 nor S3 is asked");
@@ -66,9 +68,6 @@ fn kops_worker() {
 }
 
 fn becomes_a_worker(machine: &Emulated, controller: &Controller) {
-    let enabled = "systemctl is-enabled --quiet kops-configuration.service";
-    let installed = machine.comes_true(enabled, 90);
-    assert!(installed, "user data runs: {}", machine.console());
     let ready = machine.becomes_ready(120);
     assert_eq!(ready, Ok(()), "{:?}", controller.refusals());
     assert_eq!(controller.refusals(), Vec::<String>::new());
