@@ -1,4 +1,4 @@
-//! Tells the Auto Scaling group of a warm pool that the node is done: the group holds the instance at a hook until then.
+//! Tells the Auto Scaling group of a warm pool that the node is configured: the group holds the instance at a hook until then.
 
 use crate::context::Context;
 use crate::knowledge::Knowledge;

@@ -74,6 +74,20 @@ async fn an_instance_warms_without_kubelet_and_joins_when_it_is_needed() {
     assert_eq!(writes(&host), []);
 }
 
+/// Kops' hook gives an instance up after ten minutes, and what others bring may take longer.
+#[tokio::test(start_paused = true)]
+async fn the_group_is_told_before_what_others_bring_is_awaited() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = worker_with(&root, &pooled);
+    wait_for(&host, "InService");
+    let away = strike("look_node", 1..=9999, Condition::Unreachable);
+    host.next_boot(Script::of(vec![away]));
+    let (fault, _) = fault_of(&host, &request).await;
+    assert_eq!(fault.code, Code::ReadyNodeUnregistered);
+    assert_eq!(kubelet(&host), (true, ActiveState::Active));
+    assert_eq!(group(&host).completed, [format!("{HOOK}=CONTINUE")]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn kubelet_that_an_image_brought_up_is_stopped_while_the_instance_warms() {
     let Some(root) = conformance() else { return };

@@ -1366,13 +1366,13 @@ impl Code {
             Self::ReadyHookDenied => Entry {
                 code: "ready.hook-denied",
                 class: Class::Denied,
-                why: "the node is done, and may not tell its Auto Scaling group so; the group gives the instance up when its hook times out",
+                why: "the node is configured, and may not tell its Auto Scaling group so; the group gives the instance up when its hook times out",
                 remedy: "allow autoscaling:DescribeLifecycleHooks on * and autoscaling:CompleteLifecycleAction on the group for the role",
             },
             Self::ReadyHookFailed => Entry {
                 code: "ready.hook-failed",
                 class: Class::Transient,
-                why: "the node is done, and its Auto Scaling group did not take it in time; the group gives the instance up when its hook times out",
+                why: "the node is configured, and its Auto Scaling group did not take it in time; the group gives the instance up when its hook times out",
                 remedy: "nothing, if it heals; else check the route to Auto Scaling",
             },
             Self::AddonsChannelUnreadable => Entry {
