@@ -91,7 +91,7 @@ fn integrity(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     Finding::new(
         format!("the node was booted by version {booted}, and {present} is installed"),
-        "systemctl restart quake-agent.service boots with the installed one; journalctl -u quake-agent.service tells what it changes",
+        "systemctl restart quake-agent.service boots with the installed one; journalctl -b -u quake-agent.service tells what it changes",
     )
     .warn()
 }
@@ -208,6 +208,7 @@ fn died(record: &Record, unit: &UnitFacts, result: &str) -> Result<Verdict, Unse
 
 #[cfg(test)]
 mod tests {
+    use super::super::judge;
     use super::super::scene::{TAKEN, reads, record_of, says, stands, stuck_in, unit, worker};
     use super::*;
     use quake_model::drift::Drifted;
@@ -314,6 +315,34 @@ mod tests {
         let none = with(|own| own.found = false);
         assert!(says(id, &none).starts_with("skip: the agent was started by"));
         assert!(says(id, &worker()).starts_with("skip: "));
+    }
+
+    /// systemd starts a unit by any of its names; the journal has it under one.
+    #[test]
+    fn on_a_node_of_kops_user_data_the_remedy_reads_the_journal_of_kops_unit() {
+        let mut survey = with(|own| {
+            own.active = ActiveState::Failed;
+            own.result = "signal".to_owned();
+        });
+        let fix = |survey: &Survey| {
+            let report = judge(RUNNING, survey);
+            let finding = report.checks[0].finding.clone();
+            finding.expect("the agent ended").fix
+        };
+        assert!(fix(&survey).starts_with("journalctl -b -u quake-agent.service; "));
+        let link = "/etc/systemd/system/quake-agent.service";
+        stands(&mut survey, link, EntryKind::Link, 0o777, 0);
+        let entry = survey.entries.get_mut(link).expect("it stands there");
+        entry.target = Some("/usr/lib/systemd/system/kops-configuration.service".to_owned());
+        let fix = fix(&survey);
+        assert!(
+            fix.starts_with("journalctl -b -u kops-configuration.service; "),
+            "{fix}"
+        );
+        assert!(
+            fix.ends_with("systemctl start quake-agent.service"),
+            "{fix}"
+        );
     }
 
     #[test]

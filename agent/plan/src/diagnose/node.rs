@@ -1,10 +1,17 @@
 //! The node as a check sees it: a survey, and questions to it that say when something was not seen.
 
 use super::wanted;
+use crate::configuration_unit;
 use quake_model::expected::Expected;
 use quake_model::facts::{EntryFacts, EntryKind, MountFacts, Survey, UnitFacts, Unseen};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
+
+/// The unit that runs the agent, by the name that systemd knows it by everywhere.
+pub(super) const AGENT_UNIT: &str = "quake-agent.service";
+
+/// Where that name leads to the unit of kops.
+const AGENT_UNIT_LINK: &str = "/etc/systemd/system/quake-agent.service";
 
 /// A surveyed node.
 pub struct Node<'a> {
@@ -191,6 +198,17 @@ impl<'a> Node<'a> {
         match units.iter().find(|unit| unit.name == name) {
             Some(unit) => Ok(unit.found.then_some(unit)),
             None => Err(Unseen::NotTaken(format!("{name} was not looked at"))),
+        }
+    }
+
+    /// The unit that runs the agent, by the name that its file has: on a node that kops' user data brought up the agent's own
+    /// is a second name of kops'.
+    pub fn agent_unit(&self) -> &'static str {
+        let link = self.survey.entries.get(AGENT_UNIT_LINK);
+        let target = link.and_then(|entry| entry.target.as_deref());
+        match target.and_then(|target| target.rsplit('/').next()) {
+            Some(configuration_unit::UNIT) => configuration_unit::UNIT,
+            _ => AGENT_UNIT,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::boot_fault;
 use super::check::{Check, Finding, Severity, Verdict};
-use super::node::Node;
+use super::node::{AGENT_UNIT, Node};
 use super::order::{Found, rank};
 use quake_model::facts::{Survey, Unseen};
 use quake_model::redact::scrub;
@@ -132,8 +132,21 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
         let because = one.because.iter().map(|cause| chosen[*cause].id);
         checks[one.index].because = because.collect();
     }
+    for finding in checks.iter_mut().filter_map(|one| one.finding.as_mut()) {
+        name_the_journal(finding, &node);
+    }
     let findings = ranked.iter().map(|one| one.index).collect();
     Report { checks, findings }
+}
+
+/// Has a remedy read the journal of the unit that runs the agent here: systemd takes any of a unit's names, the journal only
+/// the one that it was started by.
+fn name_the_journal(finding: &mut Finding, node: &Node<'_>) {
+    let words = |unit| format!("journalctl -b -u {unit}");
+    let (said, meant) = (words(AGENT_UNIT), words(node.agent_unit()));
+    if finding.fix.contains(&said) {
+        finding.fix = finding.fix.replace(&said, &meant);
+    }
 }
 
 fn looks_outside(check: &Check) -> bool {
