@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::{certificates, files, services};
 use crate::meaning::{Attempted, fault_of};
+use quake_model::certificates::CertificateDates;
 use quake_model::event::Event;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
@@ -59,6 +60,8 @@ pub(crate) struct Renewer<'a> {
     next: Timestamp,
     /// Issued anew, and not yet in every file that holds them.
     unfinished: BTreeSet<String>,
+    /// What was told of them last.
+    told: Vec<CertificateDates>,
 }
 
 impl<'a> Renewer<'a> {
@@ -68,6 +71,7 @@ impl<'a> Renewer<'a> {
             renewal,
             next: Timestamp(0),
             unfinished: BTreeSet::new(),
+            told: Vec::new(),
         }
     }
 
@@ -96,6 +100,13 @@ impl<'a> Renewer<'a> {
             Ok(None) => {}
             Err(fault) if fault.code == Code::BootInterrupted => {}
             Err(fault) => node.emitter.emit(Event::CertificatesNotRenewed { fault }),
+        }
+        // What could not be read now is told with the next look.
+        if let Ok(certificates) = self.dates(&context).await
+            && certificates != self.told
+        {
+            self.told.clone_from(&certificates);
+            node.emitter.emit(Event::CertificatesHeld { certificates });
         }
         written
     }
@@ -131,6 +142,30 @@ impl<'a> Renewer<'a> {
             return Ok(Some(Event::CertificatesRenewed { names, until }));
         }
         theirs.map_or(Ok(None), |ends| Err(not_ours(ends)))
+    }
+
+    /// Until when each is valid, and from when on it is renewed.
+    async fn dates<H: Host>(
+        &self,
+        context: &Context<'_, H>,
+    ) -> Result<Vec<CertificateDates>, Fault> {
+        let mut dates = Vec::new();
+        for order in orders(&self.renewal.spec) {
+            let held = certificates::held(context, &order.name).await?;
+            let Some(held) = held else { continue };
+            let Some(ends) = ends_at(&held) else { continue };
+            let renewed_from = match order.issuer {
+                Issuer::Authority { .. } => renew_at(&held),
+                Issuer::Controller { .. } => None,
+            };
+            dates.push(CertificateDates {
+                name: order.name.clone(),
+                ends,
+                renewed_from,
+            });
+        }
+        dates.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(dates)
     }
 
     async fn issue<H: Host>(

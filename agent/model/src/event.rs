@@ -2,6 +2,7 @@
 
 use crate::addon::{AddonKeeper, AddonStatus};
 use crate::boot::BootId;
+use crate::certificates::CertificateDates;
 use crate::drift::Drifted;
 use crate::expected::Expected;
 use crate::facts::InstanceFacts;
@@ -207,6 +208,12 @@ pub enum Event {
         /// How many there are beyond those.
         more: usize,
     },
+    /// Which certificates the node was issued and until when they are valid: all there are, told once it is ready, and again
+    /// when that changed.
+    CertificatesHeld {
+        /// Each with its dates, by name.
+        certificates: Vec<CertificateDates>,
+    },
     /// Certificates that the node signs itself came of age, and were issued anew.
     CertificatesRenewed {
         /// The orders' names.
@@ -284,6 +291,7 @@ impl Event {
             Self::ConditionLost { .. }
                 | Self::ConditionRegained { .. }
                 | Self::DriftChanged { .. }
+                | Self::CertificatesHeld { .. }
                 | Self::CertificatesRenewed { .. }
                 | Self::CertificatesNotRenewed { .. }
         )

@@ -7,6 +7,7 @@ pub mod addon;
 pub mod backoff;
 pub mod boot;
 pub mod boot_report;
+pub mod certificates;
 pub mod cluster_object;
 pub mod digest;
 pub mod drift;

@@ -4,6 +4,7 @@
 use crate::addon::AddonsRecord;
 use crate::boot::BootId;
 pub use crate::boot::BootState;
+use crate::certificates::CertificateDates;
 use crate::drift::Drift;
 use crate::event::{Envelope, Event};
 use crate::expected::Expected;
@@ -160,6 +161,9 @@ pub struct Record {
     /// The cluster's add-ons; of nodes that have nothing to do with them, nothing.
     #[serde(default, skip_serializing_if = "AddonsRecord::is_empty")]
     pub addons: AddonsRecord,
+    /// The certificates that the node was issued, once it was ready.
+    #[serde(default)]
+    pub certificates: Vec<CertificateDates>,
     /// Cloud calls.
     pub calls: BTreeMap<String, u64>,
     /// Why it failed or stopped.
@@ -185,6 +189,7 @@ impl Record {
             | Event::SpecKnown { .. }
             | Event::NodeExpected { .. } => self.fold_known(envelope),
             Event::CallsCounted { calls } => self.calls.clone_from(calls),
+            Event::CertificatesHeld { certificates } => self.certificates.clone_from(certificates),
             Event::Warning { .. }
             | Event::CertificatesRenewed { .. }
             | Event::CertificatesNotRenewed { .. }

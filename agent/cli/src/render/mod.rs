@@ -1,5 +1,6 @@
 //! What people and programs are shown.
 
+mod certificates;
 pub(crate) mod diagnose;
 mod drift;
 mod fault;

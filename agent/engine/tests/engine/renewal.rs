@@ -7,6 +7,7 @@ use quake_model::event::Event;
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
 use quake_model::record::Record;
+use quake_model::time::Timestamp;
 use quake_testkit::{Script, SimHost};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -33,6 +34,8 @@ async fn lived(
     let changes: Vec<_> = std::iter::once(look).chain(passing).collect();
     let (record, events) = live(host, request, &changes).await;
     let told = events.into_iter().filter(Event::is_of_ready_node);
+    // What is held is in the record, and has its own test.
+    let told = told.filter(|event| !matches!(event, Event::CertificatesHeld { .. }));
     let before = before.into_inner().expect("no other holder panics");
     (record, told.collect(), [before, host.tree()])
 }
@@ -104,6 +107,40 @@ async fn what_the_node_signs_itself_is_renewed_in_time_and_put_to_use() {
     let (verdict, _) = crate::common::run(&host, &request).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(host.tree(), trees[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_each_certificate_is_known_and_moves_when_it_is_renewed() {
+    let Some(root) = conformance() else { return };
+    let days = |from: Timestamp, to: Timestamp| to.millis_since(from) / 86_400_000;
+    let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
+    let begun = host.now();
+    let (record, events) = live(&host, &request, &[]).await;
+    let held = |event: &&Event| matches!(event, Event::CertificatesHeld { .. });
+    assert_eq!(events.iter().filter(held).count(), 1, "said once");
+    assert_eq!(record.certificates.len(), 15);
+    for one in &record.certificates {
+        let renewed = one.renewed_from.expect("the node signs it itself");
+        assert!((400..500).contains(&days(begun, one.ends)), "{one:?}");
+        assert!(
+            days(begun, renewed) * 3 / 2 >= days(begun, one.ends) - 3,
+            "{one:?}"
+        );
+    }
+    let before = record.certificates;
+    host.next_boot(Script::default());
+    let (record, _, _) = lived(&host, &request, &[310, 1]).await;
+    for (one, before) in record.certificates.iter().zip(&before) {
+        assert!(days(before.ends, one.ends) > 250, "{before:?} {one:?}");
+    }
+    let (host, request) = node(&root, "minimal-1.35", "nodes");
+    let (record, _) = live(&host, &request, &[]).await;
+    let dates = record.certificates.iter();
+    let renewed: Vec<_> = dates
+        .map(|one| (one.name.as_str(), one.renewed_from))
+        .collect();
+    let theirs = ["kube-proxy", "kubelet", "kubelet-server"];
+    assert_eq!(renewed, theirs.map(|name| (name, None)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -145,6 +145,9 @@ fn kind_of(event: &Event) -> Kind {
             "5",
         ),
         Event::DriftChanged { .. } => ("drift-changed", "4edecb56cb4b46f39e346b5eb903ec72", "4"),
+        Event::CertificatesHeld { .. } => {
+            ("certificates-held", "f678aa1cfcde41dbabaadcc57b570b5e", "7")
+        }
         Event::CertificatesRenewed { .. } => (
             "certificates-renewed",
             "0f4b9f0e6d5c4c1e9b7a52d1c3e8a6b4",

@@ -114,6 +114,7 @@ fn is_important(event: &Event) -> bool {
         | Event::CallsCounted { .. }
         | Event::ConditionRegained { .. }
         | Event::DriftChanged { .. }
+        | Event::CertificatesHeld { .. }
         | Event::CertificatesRenewed { .. }
         | Event::AddonsKept { .. }
         | Event::AddonChanged(_)

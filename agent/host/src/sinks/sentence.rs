@@ -1,5 +1,6 @@
 //! Says an event in one line of plain words, for the journal and the console.
 
+use quake_model::certificates::first_to_end;
 use quake_model::drift::Drifted;
 use quake_model::event::Event;
 use quake_model::fault::Fault;
@@ -113,6 +114,15 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{step} holds again after {}", seconds(*lost_ms))
         }
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
+        Event::CertificatesHeld { certificates } => match first_to_end(certificates) {
+            Some(first) => format!(
+                "{} certificates; {} ends first, at {}",
+                certificates.len(),
+                first.name,
+                first.ends
+            ),
+            None => "no certificates".to_owned(),
+        },
         Event::CertificatesRenewed { names, until } => {
             format!("renewed {}: valid until {until}", names.join(", "))
         }
