@@ -1,6 +1,9 @@
 //! The face of quake-agent: arguments, commands, the HTTP endpoint, rendering and wiring. It decides
 //! nothing about a node.
 
+// A boot is one future of many phases, and the compiler looks through all of it at once.
+#![recursion_limit = "256"]
+
 mod args;
 mod commands;
 mod exit;

@@ -81,7 +81,10 @@ fn becomes_a_control_plane(machine: &Emulated) {
         machine.output(&format!("/usr/local/bin/quake-agent {asked}"));
         machine.output(&format!("/opt/kops/bin/nodeup {asked}"));
     }
-    assert_told(&machine.said(), &["kops-configuration.service", "certs     15, of which "]);
+    assert_told(
+        &machine.said(),
+        &["kops-configuration.service", "certs     15, of which "],
+    );
     let found = machine
         .output("/usr/local/bin/quake-agent diagnose --offline --check-timeout 30s 2>&1 || :");
     let failing: Vec<&str> = found
