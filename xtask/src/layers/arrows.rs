@@ -75,6 +75,12 @@ const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
+        package: "quake-apisim",
+        ours: &["quake-model"],
+        theirs: Theirs::Only(&["serde_json"]),
+        purity: Purity::Pure,
+    },
+    Row {
         package: "quake-testkit",
         // The simulated kops-controller reads what it is asked, and writes certificates, by the rules of the plan.
         ours: &["quake-model", "quake-plan", "quake-engine", "quake-keys"],
@@ -200,7 +206,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-integration",
-        ours: &["quake-model"],
+        ours: &["quake-apisim", "quake-model"],
         theirs: Theirs::Any,
         purity: Purity::Effects,
     },

@@ -27,6 +27,10 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES],
     },
     Row {
+        folder: "agent/apisim",
+        groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
+    },
+    Row {
         folder: "agent/testkit",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
