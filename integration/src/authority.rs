@@ -156,7 +156,11 @@ impl Authority {
         names: &[&str],
         callers: Callers,
     ) -> Result<Arc<rustls::ServerConfig>, String> {
-        let (certificate, key) = self.server_pair(names)?;
+        let (certificate, key) = self.pair(&Wanted {
+            subject: "/CN=server".to_owned(),
+            usage: "serverAuth",
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        })?;
         let key =
             PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| error.to_string())?;
         let begun = rustls::ServerConfig::builder_with_provider(provider())
@@ -170,8 +174,12 @@ impl Authority {
         config.map(Arc::new).map_err(|error| error.to_string())
     }
 
-    /// A certificate of a server with these names, and its key; both PEM.
-    fn server_pair(&self, names: &[&str]) -> Result<(String, String), String> {
+    /// A key, and a certificate for it; both PEM, the certificate first.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn pair(&self, wanted: &Wanted) -> Result<(String, String), String> {
         let key = openssl(&[
             "genpkey",
             "-algorithm",
@@ -179,15 +187,11 @@ impl Authority {
             "-pkeyopt",
             "ec_paramgen_curve:P-256",
         ])?;
-        let kept = self.folder.path().join("server-key");
+        let files = tempfile::tempdir_in(&self.folder).map_err(|error| error.to_string())?;
+        let kept = files.path().join("key");
         std::fs::write(&kept, &key).map_err(|error| error.to_string())?;
         let public = openssl(&["pkey", "-in", plain(&kept), "-pubout"])?;
-        let wanted = Wanted {
-            subject: "/CN=server".to_owned(),
-            usage: "serverAuth",
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        };
-        Ok((self.issue(&wanted, &public)?, key))
+        Ok((self.issue(wanted, &public)?, key))
     }
 
     /// One that is known by its certificate, PEM, and can only judge.

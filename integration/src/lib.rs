@@ -18,6 +18,7 @@ pub mod mirror;
 pub mod moto;
 pub mod namespace;
 pub mod node;
+pub mod node_api;
 pub mod planted;
 pub mod proxy;
 pub mod random;

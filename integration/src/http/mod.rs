@@ -1,7 +1,7 @@
 //! A small HTTP client and server of our own: what is tested must not stand on the library that it uses.
 
 mod client;
-mod server;
+pub(crate) mod server;
 
 pub use client::{Answer, Endpoint, get, get_with, send};
 pub use server::{Reply, Request, Server};

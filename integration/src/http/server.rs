@@ -203,7 +203,7 @@ impl Drop for Server {
 }
 
 /// A connection, be it in the clear or not.
-trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}
 
@@ -226,7 +226,8 @@ fn serve(
     write_reply(stream, &reply, is_head)
 }
 
-fn read_request(stream: &mut dyn Stream) -> io::Result<Option<Request>> {
+/// The next request of a connection; `None` at its end.
+pub(crate) fn read_request(stream: &mut dyn Stream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

@@ -2,10 +2,10 @@
 //! it learns from a kops-controller that checks whose question it is, and it registers at an API server; after a reboot it asks
 //! nobody for certificates.
 
-use quake_integration::api_server::ApiServer;
 use quake_integration::authority::Authority;
 use quake_integration::controller::{Controller, Served};
 use quake_integration::machine::{Body, Emulated, Golden, Kind, Lab, ROUTER};
+use quake_integration::node_api::NodeApi;
 use quake_integration::skip::unless_missing;
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn kops_worker() {
         listener.expect("the port is free")
     };
     let name = format!("DNS:{API}");
-    let api_server = ApiServer::start(listen(443), &authority, &[&name], "v1.35.0-alpha.1");
+    let api_server = NodeApi::start(listen(443), &authority, &[&name], "v1.35.0-alpha.1");
     let api_server = api_server.expect("it serves");
     let controller = Controller::start(listen(3988), authority, served).expect("it serves");
     let router = ROUTER.parse().expect("a literal");

@@ -12,12 +12,12 @@ const NODES: &str = "/api/v1/nodes";
 
 /// The stand-in; it ends with its value.
 #[derive(Debug)]
-pub struct ApiServer {
+pub struct NodeApi {
     _server: Server,
     nodes: Arc<Mutex<BTreeMap<String, Value>>>,
 }
 
-impl ApiServer {
+impl NodeApi {
     /// Serves on this listener under these names (`DNS:…`), and tells that it is of this version.
     ///
     /// # Errors
