@@ -241,3 +241,27 @@ fn a_rehearsal_leaves_a_report_in_a_folder_only_when_it_is_asked_to() {
         64
     );
 }
+
+#[test]
+fn what_the_node_is_can_be_sourced_by_a_shell_and_a_second_boot_leaves_it_alone() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    assert_eq!(rehearse(&[], root.path()).status, 0);
+    let file = root.path().join("run/quake-agent/node.env");
+    let modified = || {
+        let metadata = std::fs::metadata(&file).expect("it is there");
+        metadata.modified().expect("the filesystem keeps it")
+    };
+    let first = modified();
+    let script = "set -eu; . \"$1\"; printf '%s|%s|%s' \"$QUAKE_CLUSTER\" \"$QUAKE_ROLE\" \"$QUAKE_API_SERVER\"";
+    let mut shell = std::process::Command::new("sh");
+    let sourced = shell.args(["-c", script, "sh"]).arg(&file).output();
+    let sourced = sourced.expect("there is a shell");
+    let told = String::from_utf8_lossy(&sourced.stdout).into_owned();
+    assert!(sourced.status.success(), "{sourced:?}");
+    let words: Vec<&str> = told.split('|').collect();
+    assert_eq!(words[0], "demo.quake.example");
+    assert!(["control-plane", "worker"].contains(&words[1]), "{told}");
+    assert!(words[2].starts_with("https://"), "{told}");
+    assert_eq!(rehearse(&[], root.path()).summary()["writes"], 0);
+    assert_eq!(modified(), first);
+}

@@ -24,6 +24,7 @@ pub mod lasting;
 pub mod lease;
 pub mod lint;
 pub mod network;
+pub mod node_environment;
 pub mod owned;
 pub mod packages;
 pub mod pki;

@@ -16,7 +16,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::{Action, Step};
-use quake_plan::{assets, files, network, ready, services};
+use quake_plan::{assets, files, network, node_environment, ready, services};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -38,7 +38,10 @@ impl<H: Host> Context<'_, H> {
         }
         match phase {
             Phase::Identity => self.observe_identity().await.map(|()| Vec::new()),
-            Phase::Config => self.observe_config().await.map(|()| Vec::new()),
+            Phase::Config => {
+                self.observe_config().await?;
+                self.plan_from_known(node_environment::plan)
+            }
             Phase::Network => {
                 self.observe_network().await?;
                 self.plan_from_known(network::plan)

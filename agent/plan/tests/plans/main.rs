@@ -8,5 +8,6 @@
 mod goldens;
 mod iam;
 mod laws;
+mod node_environment;
 mod nodes;
 mod storage;

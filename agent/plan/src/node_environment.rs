@@ -1,0 +1,73 @@
+//! What other programs on the node want to know of it, as a file that a POSIX shell sources and systemd reads
+//! (`EnvironmentFile=`). Its names are promised: docs/reference/node-environment.md. Nothing of it is secret.
+
+use crate::expected::expected;
+use crate::known::Known;
+use quake_model::phase::Phase;
+use quake_model::spec::NodeSpec;
+use quake_model::step::{Action, Step, WriteFile};
+
+/// Where the file is. The folder is gone after a reboot, and so is what the file said of the last boot.
+pub const PATH: &str = "/run/quake-agent/node.env";
+
+const HEADER: &str =
+    "# What this node is, told by quake-agent on each boot: docs/reference/node-environment.md\n";
+
+/// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it.
+pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+    let file = WriteFile::plain(PATH, 0o644, text(spec, known));
+    vec![Step::new(Phase::Config, Action::WriteFile(file))]
+}
+
+fn text(spec: &NodeSpec, known: &Known) -> String {
+    let lines = variables(spec, known);
+    let lines = lines
+        .iter()
+        .map(|(name, value)| format!("{name}={}\n", quoted(value)));
+    HEADER.to_owned() + &lines.collect::<String>()
+}
+
+/// The variables, each there on every node; empty where the node has none.
+fn variables(spec: &NodeSpec, known: &Known) -> [(&'static str, String); 12] {
+    let instance = &known.instance;
+    let expected = expected(spec, instance);
+    let server = expected.api_servers.into_iter().next();
+    [
+        ("QUAKE_INSTANCE_ID", instance.instance_id.clone()),
+        ("QUAKE_INSTANCE_TYPE", instance.instance_type.clone()),
+        ("QUAKE_REGION", instance.region.clone()),
+        ("QUAKE_ZONE", instance.zone.clone()),
+        ("QUAKE_PRIVATE_ADDRESS", instance.private_ip.clone()),
+        ("QUAKE_CLUSTER", spec.cluster.clone()),
+        ("QUAKE_INSTANCE_GROUP", spec.instance_group.clone()),
+        ("QUAKE_ROLE", spec.role.name().to_owned()),
+        ("QUAKE_NODE_NAME", expected.node_name),
+        ("QUAKE_API_SERVER", server.unwrap_or_default()),
+        ("QUAKE_KUBERNETES_VERSION", spec.kubernetes.to_string()),
+        ("QUAKE_DIALECT", expected.dialect),
+    ]
+}
+
+/// The value as one word of a shell, which nothing in it is expanded in.
+fn quoted(value: &str) -> String {
+    // A line is one variable for whoever reads the file line by line.
+    let printable: String = value.chars().filter(|c| !c.is_control()).collect();
+    format!("'{}'", printable.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_value_is_for_the_shell() {
+        for (value, expected) in [
+            ("", "''"),
+            ("us-west-2a", "'us-west-2a'"),
+            ("$(id) `id` \"x\" \\ #", "'$(id) `id` \"x\" \\ #'"),
+            ("it's\nQUAKE_ROLE=x", "'it'\\''sQUAKE_ROLE=x'"),
+        ] {
+            assert_eq!(quoted(value), expected);
+        }
+    }
+}
