@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub(crate) enum Part {
     /// The instance metadata service
     Metadata,
-    /// The EC2 API
+    /// The APIs of EC2 and Route 53
     Cloud,
     /// The state store
     Objects,

@@ -158,6 +158,7 @@ impl<H: Host> Context<'_, H> {
                 ensure::images::pulled(self, step, name, *runtime).await
             }
             Action::AssignPrefix => ensure::prefix::assigned(self, step).await,
+            Action::PublishNames(names) => ensure::dns::published(self, step, names).await,
             Action::Await(condition) => ensure::ready::met(self, step, condition).await,
             Action::CompleteLifecycle(hook) => ensure::lifecycle::completed(self, step, hook).await,
         }

@@ -36,6 +36,8 @@ pub(crate) struct Knowledge {
     pub(crate) pending: Issued,
     /// What changes of files called for, and is not done yet.
     pub(crate) owed: Vec<Reaction>,
+    /// The last batch of names that this boot published.
+    pub(crate) names_change: Option<String>,
     /// Credentials a rehearsal made up.
     pub(crate) stand_ins: Vec<String>,
 }

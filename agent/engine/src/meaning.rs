@@ -41,6 +41,7 @@ pub(crate) enum Attempted {
     AssignPrefix,
     DescribeType,
     CompleteHook,
+    UseZone,
 }
 
 /// Turns the error of one attempt into a fault.
@@ -94,6 +95,7 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::AssignPrefix | Attempted::DescribeType | Attempted::CompleteHook => {
             cloud(attempted, condition)
         }
+        Attempted::UseZone => zone(condition),
         Attempted::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,
@@ -137,6 +139,17 @@ fn cloud(attempted: Attempted, condition: Condition) -> Code {
         Attempted::DescribeType => Code::ConfigInstanceTypeUnknown,
         _ if is_denied => Code::ReadyHookDenied,
         _ => Code::ReadyHookFailed,
+    }
+}
+
+/// What Route 53 said to a node that publishes its names.
+fn zone(condition: Condition) -> Code {
+    match condition {
+        Condition::Denied => Code::DnsDenied,
+        Condition::Throttled | Condition::NotReady => Code::DnsThrottled,
+        Condition::Conflict => Code::DnsConflict,
+        Condition::Missing | Condition::Malformed => Code::DnsZoneMissing,
+        _ => Code::DnsNoAnswer,
     }
 }
 

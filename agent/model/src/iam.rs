@@ -13,6 +13,8 @@
 //!   hence `Null`, as the guide advises.
 //! - `ec2:DescribeInstanceTypes` and `autoscaling:DescribeLifecycleHooks` know no resources; `ec2:AssignIpv6Addresses` is
 //!   judged by the network interface.
+//! - `route53:ListHostedZones` knows no resources; what is done with a zone is judged by the zone, `route53:GetChange` by the
+//!   batch of changes. Neither ARN has a region or an account.
 //! - `autoscaling:DescribeAutoScalingInstances` knows no resources; `autoscaling:SetInstanceHealth` and
 //!   `autoscaling:CompleteLifecycleAction` are judged by the group and know its tags.
 //! - `s3:ListBucket` is judged by the bucket and knows `s3:prefix`. Who may not list is told 403 and not 404 of
@@ -25,7 +27,7 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::{GRANTS, NEWER_GRANTS, SIGNAL_GRANTS};
+pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, SIGNAL_GRANTS};
 
 /// The tags the agent and its operators may write and remove, as a pattern of IAM.
 pub const OWN_TAGS: &str = "quake.io/*";
@@ -54,6 +56,10 @@ pub enum Reach {
     Groups,
     /// Network interfaces. They are the instances', made by the launch, and carry no tag that one could rely on.
     Interfaces,
+    /// The hosted zone of the cluster's names.
+    Zone,
+    /// Batches of changes of Route 53, which do not say whose they are.
+    Changes,
     /// Objects at these paths below the cluster's folder in the state store; `*` stands for any characters.
     Objects(&'static [&'static str]),
     /// Names of objects at these paths.
@@ -84,6 +90,8 @@ impl Grant {
             | Reach::Cluster(_)
             | Reach::OwnTags(_)
             | Reach::Groups
+            | Reach::Zone
+            | Reach::Changes
             | Reach::Interfaces => &[],
         }
     }
@@ -97,13 +105,15 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
         .filter(|(_, character)| *character == '/')
         .map(|(at, _)| &key[at + 1..]);
     let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
-    let mut grants = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
-    grants.find(|grant| {
+    let grants = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
+    grants.chain(NAMES_GRANTS).find(|grant| {
         let reached = match grant.reach {
             Reach::Everything
             | Reach::Cluster(_)
             | Reach::OwnTags(_)
             | Reach::Groups
+            | Reach::Zone
+            | Reach::Changes
             | Reach::Interfaces => true,
             Reach::Objects(paths) | Reach::Names(paths) => paths
                 .iter()

@@ -10,6 +10,7 @@ pub mod boot_report;
 pub mod certificates;
 pub mod cluster_object;
 pub mod digest;
+pub mod dns;
 pub mod drift;
 pub mod event;
 pub mod expected;

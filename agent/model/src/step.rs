@@ -1,6 +1,7 @@
 //! A step: one thing to hold on the node, as plain data. It says what, never how.
 
 use crate::digest::Digest;
+use crate::dns::Publication;
 use crate::facts::Owner;
 use crate::item::{
     CertificateOrder, LifecycleHook, Link, Package, PackageSource, Reaction, UnitState, User,
@@ -113,6 +114,8 @@ pub enum Action {
     },
     /// What a change of a file calls for has been done since.
     React(Reaction),
+    /// Names lead to this node's address.
+    PublishNames(Publication),
     /// A condition is awaited.
     Await(Condition),
     /// A hook of the instance's Auto Scaling group is told that the node is done, if the instance waits at it.
@@ -145,6 +148,7 @@ impl Action {
             Self::IssueCertificate(order) => format!("certificate/{}", order.name),
             Self::RequestCertificates { .. } => "certificates".to_owned(),
             Self::React(reaction) => format!("reaction/{}", reaction.subject()),
+            Self::PublishNames(publication) => format!("dns/{}", publication.zone),
             Self::Await(condition) => condition.name(),
             Self::CompleteLifecycle(hook) => format!("lifecycle-hook/{}", hook.name),
         }
@@ -342,6 +346,11 @@ pub enum Condition {
         /// kubelet's kubeconfig, by which the API server is asked.
         kubeconfig: String,
     },
+    /// The names that this boot published are so at every name server of their zone; one that is late is only remarked on.
+    NamesInSync {
+        /// The zone, as the operator names it.
+        zone: String,
+    },
     /// The configuration of the pod network that counts is the network's own, whoever writes it.
     PodNetwork {
         /// Where.
@@ -362,6 +371,7 @@ impl Condition {
             Self::RuntimeAnswers { runtime } => runtime.clone(),
             Self::PodRuns { pod } => format!("pod/{pod}"),
             Self::NodeRegistered { .. } => "node".to_owned(),
+            Self::NamesInSync { zone } => format!("dns-in-sync/{zone}"),
             Self::PodNetwork { .. } => "cni".to_owned(),
         }
     }

@@ -1,8 +1,10 @@
 //! The IAM policy of a role: the rows of the table of actions that concern it, for one cluster and its state
 //! store.
 
+use quake_model::dns::bare_zone_id;
 use quake_model::iam::{
-    Caller, GRANTS, Grant, NEWER_GRANTS, Reach, SIGNAL_GRANTS, Statement, partition_of,
+    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, Reach, SIGNAL_GRANTS, Statement,
+    partition_of,
 };
 use quake_model::location::{Location, Scheme};
 use serde::Serialize;
@@ -26,6 +28,8 @@ pub struct Request {
     pub with_signals: bool,
     /// Whether the node is of kops 1.32 or newer, and asks what some of its networks and groups make it ask.
     pub with_newer_kops: bool,
+    /// The hosted zone of the cluster's names, by its id; none when the node publishes no names.
+    pub zone: Option<String>,
 }
 
 /// Why there is no policy for a request.
@@ -67,10 +71,12 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     let scope = Scope::of(request);
     let signals = request.with_signals.then_some(SIGNAL_GRANTS);
     let newer = request.with_newer_kops.then_some(NEWER_GRANTS);
+    let names = request.zone.is_some().then_some(NAMES_GRANTS);
     let rows = GRANTS
         .iter()
         .chain(signals.unwrap_or_default())
         .chain(newer.unwrap_or_default())
+        .chain(names.unwrap_or_default())
         .filter(|grant| grant.callers.contains(&request.caller));
     Ok(Policy {
         version: "2012-10-17",
@@ -85,6 +91,7 @@ struct Scope<'a> {
     partition: &'a str,
     region: &'a str,
     account: &'a str,
+    zone: &'a str,
 }
 
 impl<'a> Scope<'a> {
@@ -97,6 +104,7 @@ impl<'a> Scope<'a> {
             partition: partition.unwrap_or_else(|| partition_of(region.unwrap_or_default())),
             region: region.unwrap_or("*"),
             account: request.account.as_deref().unwrap_or("*"),
+            zone: bare_zone_id(request.zone.as_deref().unwrap_or("*")),
         }
     }
 
@@ -117,6 +125,18 @@ impl<'a> Scope<'a> {
                 let arn = format!("arn:{partition}:ec2:{region}:{account}:network-interface/*");
                 (vec![arn], Vec::new())
             }
+            // Route 53 is one for all regions, and its ARNs name no account.
+            Reach::Zone => (
+                vec![format!(
+                    "arn:{}:route53:::hostedzone/{}",
+                    self.partition, self.zone
+                )],
+                Vec::new(),
+            ),
+            Reach::Changes => (
+                vec![format!("arn:{}:route53:::change/*", self.partition)],
+                Vec::new(),
+            ),
             Reach::Groups => {
                 let (partition, region, account) = (self.partition, self.region, self.account);
                 let group = format!(
@@ -158,6 +178,8 @@ fn check(request: &Request) -> Result<(), PolicyError> {
     usable("prefix", key, |c| name(c) || "/!'()=+@:,".contains(c))?;
     usable("region", request.region.as_deref(), label)?;
     usable("partition", request.partition.as_deref(), label)?;
+    let zone = request.zone.as_deref().map(bare_zone_id);
+    usable("zone", zone, |c| c.is_ascii_alphanumeric())?;
     usable("account", request.account.as_deref(), |c| {
         c.is_ascii_digit()
     })
@@ -193,6 +215,7 @@ mod tests {
             partition: None,
             with_signals: false,
             with_newer_kops: false,
+            zone: None,
         }
     }
 

@@ -10,6 +10,7 @@ pub mod credentials;
 pub mod diagnose;
 pub mod dialect;
 pub mod distribution;
+pub mod dns;
 pub mod expected;
 pub mod files;
 pub mod fleet;

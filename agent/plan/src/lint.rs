@@ -67,6 +67,7 @@ fn written(action: &Action) -> Option<(&str, u32)> {
         | Action::StartUnit(_)
         | Action::PullImage { .. }
         | Action::AssignPrefix
+        | Action::PublishNames(_)
         | Action::Await(_)
         | Action::CompleteLifecycle(_) => None,
     }

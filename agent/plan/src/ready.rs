@@ -1,5 +1,6 @@
 //! When a node is ready: which of its components answer, and where.
 
+use crate::dns;
 use crate::files::layout;
 use crate::known::Known;
 use crate::kops;
@@ -10,13 +11,15 @@ use quake_model::step::{Action, Condition, Step};
 /// kubelet's health port, by its own default since 1.2.
 const KUBELET_PORT: u16 = 10248;
 
-/// Plans the ready phase: kubelet first, which runs everything else; the network last, for where a `DaemonSet`
-/// configures it, it needs the API server.
-pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
-    conditions(spec)
-        .into_iter()
-        .map(|condition| Step::new(Phase::Ready, Action::Await(condition)))
-        .collect()
+/// Plans the ready phase: the node's names, which etcd needs; kubelet, which runs everything else; the network late, for where
+/// a `DaemonSet` configures it, it needs the API server; at last whether every name server has the names.
+pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+    let (publish, in_sync) = dns::steps(spec, known).map_or((None, None), |[publish, in_sync]| {
+        (Some(publish), Some(in_sync))
+    });
+    let conditions = conditions(spec).into_iter();
+    let awaited = conditions.map(|condition| Step::new(Phase::Ready, Action::Await(condition)));
+    publish.into_iter().chain(awaited).chain(in_sync).collect()
 }
 
 /// What a node of this spec waits for before it is ready.

@@ -4,11 +4,13 @@
 //! A check returns the first promise that was broken, in words.
 
 mod bootstrap;
+mod dns;
 mod provision;
 mod signals;
 mod volumes;
 
 pub use bootstrap::bootstrap;
+pub use dns::{EmptyZone, dns};
 pub use provision::{Provisioned, provision};
 pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};

@@ -1,5 +1,6 @@
 //! The state of the simulated machine and region, as plain data that can be saved and compared.
 
+use crate::names::NameService;
 use quake_model::digest::Digest;
 use quake_model::facts::{ActiveState, AddressFacts, EniCapacity, OsFacts};
 use quake_model::facts::{
@@ -56,6 +57,9 @@ pub struct Region {
     pub types: BTreeMap<String, EniCapacity>,
     /// The operating system.
     pub os: OsFacts,
+    /// Route 53.
+    #[serde(default)]
+    pub names: NameService,
     /// The Auto Scaling group of the cluster's nodes, where there is one.
     #[serde(default)]
     pub group: Option<GroupState>,
@@ -83,6 +87,7 @@ impl Region {
     /// A region with this one instance, running and tagged as a node of `cluster`.
     pub fn with_instance(instance: InstanceFacts, cluster: &str) -> Self {
         let own = InstanceView {
+            private_ip: instance.private_ip.clone(),
             instance_id: instance.instance_id.clone(),
             state: InstanceState::Running,
             launched: Timestamp(1_577_836_800_000),
@@ -119,6 +124,7 @@ impl Region {
                 version: "12".to_owned(),
                 like: Vec::new(),
             },
+            names: NameService::default(),
             group: None,
             node_events: BTreeMap::new(),
         }

@@ -1,6 +1,7 @@
 //! The simulated host keeps the contract of every host.
 
 use quake_model::digest::Digest;
+use quake_model::dns::{ZoneFacts, ZoneKind};
 use quake_model::item::User;
 use quake_model::location::Location;
 use quake_model::ports::{BootstrapServer, Cloud, Disks};
@@ -99,6 +100,25 @@ async fn the_simulated_disks_keep_the_contract() {
     let devices = host.list_devices().await.expect("they are listed");
     let ended = contract::disks(&host, &devices[0], "/mnt/contract").await;
     assert_eq!(ended, Ok(()));
+}
+
+#[tokio::test]
+async fn the_simulated_name_service_keeps_the_contract() {
+    let host = host();
+    host.change(|region| {
+        region.names.in_sync_after = 2;
+        region.names.add_zone(ZoneFacts {
+            id: "Z1".to_owned(),
+            name: "contract.example".to_owned(),
+            kind: ZoneKind::Public,
+            vpcs: Vec::new(),
+        });
+    });
+    let zone = contract::EmptyZone {
+        id: "Z1",
+        name: "contract.example",
+    };
+    assert_eq!(contract::dns(&host, &zone).await, Ok(()));
 }
 
 #[tokio::test]

@@ -146,6 +146,7 @@ const ROWS: &[Row] = &[
             "aws-lc-rs",
             "aws-sdk-autoscaling",
             "aws-sdk-ec2",
+            "aws-sdk-route53",
             "aws-sdk-s3",
             "aws-sigv4",
             "aws-smithy-runtime-api",

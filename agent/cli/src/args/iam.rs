@@ -65,4 +65,7 @@ pub(crate) struct PolicyArguments {
     /// Add what some nodes of kops 1.32 and newer ask: warm pools, IPv6 alone, pods with addresses of the instance
     #[arg(long)]
     pub(crate) with_newer_kops: bool,
+    /// Add what a control plane of kops 1.8 to 1.15 needs to publish its names in this hosted zone, by the zone's id
+    #[arg(long, value_name = "ZONE_ID")]
+    pub(crate) zone: Option<String>,
 }

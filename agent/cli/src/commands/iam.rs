@@ -24,6 +24,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         partition: arguments.partition,
         with_signals: arguments.with_signals,
         with_newer_kops: arguments.with_newer_kops,
+        zone: arguments.zone,
     };
     let policy = match iam::policy(&request) {
         Ok(policy) => policy,
@@ -44,7 +45,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
 #[cfg(test)]
 mod tests {
     use crate::exit;
-    use quake_model::iam::{GRANTS, NEWER_GRANTS, SIGNAL_GRANTS, action_of};
+    use quake_model::iam::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, SIGNAL_GRANTS, action_of};
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -69,7 +70,7 @@ mod tests {
             .filter(|line| !line.trim_start().starts_with("//"));
         let literals = lines.flat_map(|line| line.split('"').skip(1).step_by(2));
         let is_action = |literal: &&str| {
-            let verb = ["ec2:", "s3:", "autoscaling:"]
+            let verb = ["ec2:", "s3:", "autoscaling:", "route53:"]
                 .iter()
                 .find_map(|service| literal.strip_prefix(service));
             verb.is_some_and(|verb| {
@@ -94,6 +95,7 @@ mod tests {
             .flat_map(|source| actions_in(&source))
             .collect();
         let rows = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
+        let rows = rows.chain(NAMES_GRANTS);
         let table = rows.flat_map(|grant| grant.actions.iter());
         let table: BTreeSet<String> = table.map(|&action| action.to_owned()).collect();
         assert_eq!(

@@ -11,11 +11,12 @@ use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_host::clock::SystemClock;
+use quake_model::dns::{ZoneFacts, ZoneKind, ZoneReference};
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::ports::{Clock, Objects};
 use quake_model::signal;
-use quake_model::spec::{EtcdMember, NodeSpec};
+use quake_model::spec::{EtcdMember, NamesPlace, NodeSpec};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
@@ -94,7 +95,10 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     let host = NodeHost::wire(wiring);
     // What cannot be lowered yet is for the boot itself to report, with its phase and its record.
     if let Ok(spec) = foresee(&host, &configuration, &instance).await {
-        sim.change(|region| add_volumes(region, &spec));
+        sim.change(|region| {
+            add_volumes(region, &spec);
+            add_zone(region, &spec);
+        });
     }
     Ok(run_of(&arguments, acting, configuration, host, root))
 }
@@ -322,6 +326,26 @@ fn add_volumes(region: &mut Region, spec: &NodeSpec) {
             encrypted: ours.is_some_and(|member| member.encrypted),
         };
         region.add_etcd_volume(&spec.cluster, &slot);
+    }
+}
+
+/// Adds the hosted zone that the cluster names, if it names one: without records, whatever is in the real one.
+fn add_zone(region: &mut Region, spec: &NodeSpec) {
+    let place = spec.names.as_ref().map(|names| &names.place);
+    let Some(NamesPlace::Zone { zone, visible }) = place else {
+        return;
+    };
+    let (id, name) = match zone {
+        ZoneReference::Id(id) => (id.clone(), spec.cluster.clone()),
+        ZoneReference::Name(name) => ("ZREHEARSAL".to_owned(), name.clone()),
+    };
+    if region.names.zones.iter().all(|known| known.id != id) {
+        region.names.add_zone(ZoneFacts {
+            id,
+            name,
+            kind: visible.unwrap_or(ZoneKind::Public),
+            vpcs: Vec::new(),
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use crate::args::AssetMode;
 use crate::parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore};
-use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, Route53, S3, Surroundings};
 use quake_host::bootstrap::KopsController;
 use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
@@ -34,6 +34,7 @@ pub(crate) struct NodeHost {
     imds: Imds,
     ec2: Ec2,
     autoscaling: AutoScaling,
+    route53: Route53,
     controller: KopsController,
     objects: StateStore,
     assets: AssetStore,
@@ -107,6 +108,7 @@ impl NodeHost {
             imds,
             ec2: Ec2::new(aws.clone()),
             autoscaling: AutoScaling::new(aws.clone()),
+            route53: Route53::new(aws.clone()),
             controller: KopsController::new(aws),
             objects,
             assets: AssetStore::open(settings),

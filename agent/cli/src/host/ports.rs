@@ -3,20 +3,21 @@
 use super::NodeHost;
 use crate::parts::Part;
 use quake_model::digest::Digest;
+use quake_model::dns::{AddressRecord, ChangeProgress, RecordChange, ZoneFacts};
 use quake_model::facts::{
     EniCapacity, FileFacts, FileStamp, InstanceFacts, InstanceView, NetworkFacts, OsFacts, Owner,
     Placed, VolumeFacts,
 };
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Files, InstanceQuery, Kernel, Metadata, Meter,
-    Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, Dns, Files, InstanceQuery, Kernel, Metadata,
+    Meter, Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
 use quake_plan::pod_networks::STAND_IN;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sends a call to the simulated region if it stands for the part, else to the machine's own.
 macro_rules! route {
@@ -98,6 +99,36 @@ impl Cloud for NodeHost {
 
     async fn describe_type(&self, name: &str) -> Result<EniCapacity, PortError> {
         route!(self, Cloud, ec2.describe_type(name))
+    }
+}
+
+impl Dns for NodeHost {
+    async fn list_zones(&self, name: &str) -> Result<Vec<ZoneFacts>, PortError> {
+        route!(self, Cloud, route53.list_zones(name))
+    }
+
+    async fn read_zone(&self, zone: &str) -> Result<Option<ZoneFacts>, PortError> {
+        route!(self, Cloud, route53.read_zone(zone))
+    }
+
+    async fn read_records(
+        &self,
+        zone: &str,
+        names: &BTreeSet<String>,
+    ) -> Result<Vec<AddressRecord>, PortError> {
+        route!(self, Cloud, route53.read_records(zone, names))
+    }
+
+    async fn change_records(
+        &self,
+        zone: &str,
+        changes: &[RecordChange],
+    ) -> Result<String, PortError> {
+        route!(self, Cloud, route53.change_records(zone, changes))
+    }
+
+    async fn look_change(&self, change: &str) -> Result<ChangeProgress, PortError> {
+        route!(self, Cloud, route53.look_change(change))
     }
 }
 

@@ -248,8 +248,19 @@ fn requests(record: &Record) -> [Family; 2] {
         Kind::Gauge,
         "Requests to each cloud service that a boot may make",
     );
-    let Budget { imds, s3, ec2 } = NODE_BUDGET;
-    let budget = [("ec2", ec2), ("imds", imds), ("s3", s3)].into_iter();
+    let Budget {
+        imds,
+        s3,
+        ec2,
+        route53,
+    } = NODE_BUDGET;
+    let budget = [
+        ("ec2", ec2),
+        ("imds", imds),
+        ("route53", route53),
+        ("s3", s3),
+    ]
+    .into_iter();
     [
         record.calls.iter().fold(made, |family, (call, count)| {
             let (service, operation) = call.split_once(':').unwrap_or((call, ""));

@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod certificates;
 pub(crate) mod controller;
 pub(crate) mod devices;
+pub(crate) mod dns;
 pub(crate) mod files;
 pub(crate) mod images;
 pub(crate) mod lifecycle;

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::arrivals;
+use crate::ensure::dns;
 use crate::ensure::standing::{self, Watched};
 use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
@@ -19,6 +20,9 @@ pub(crate) async fn met<H: Host>(
 ) -> Result<Outcome, Fault> {
     if context.is_planning() {
         return Ok(Outcome::Skipped);
+    }
+    if let Condition::NamesInSync { zone } = condition {
+        return dns::in_sync(context, step, zone).await;
     }
     let wait = context.wait(step.phase, &step.id, step.phase.row().deadline);
     let watched = Watched::default();
@@ -43,6 +47,8 @@ async fn look<H: Host>(
         Condition::NodeRegistered { node, kubeconfig } => {
             arrivals::node(context, node, kubeconfig).await
         }
+        // It has a deadline of its own, and its end is no failure.
+        Condition::NamesInSync { .. } => Ok(()),
         Condition::PodNetwork { directory, network } => {
             let doubt = arrivals::pod_network(context, directory, network).await?;
             if let Some(fault) = doubt {

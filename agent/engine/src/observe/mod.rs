@@ -15,8 +15,8 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
-use quake_model::step::{Action, Step};
-use quake_plan::{assets, files, network, node_environment, ready, services};
+use quake_model::step::{Action, Step, WriteFile};
+use quake_plan::{assets, dns, files, network, node_environment, ready, services};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -25,6 +25,12 @@ const METADATA_DEADLINE: Duration = Duration::from_secs(2 * 60);
 
 /// How long a role may take to appear after it was attached. A guess: seconds as a rule.
 const ROLE_DEADLINE: Duration = Duration::from_secs(5 * 60);
+
+/// Where the machine has names that no name service need know.
+const HOSTS: &str = "/etc/hosts";
+
+/// The largest such file that is read.
+const HOSTS_LIMIT: u64 = 1 << 20;
 
 impl<H: Host> Context<'_, H> {
     /// Observes what `phase` needs and plans it.
@@ -57,8 +63,9 @@ impl<H: Host> Context<'_, H> {
             Phase::Files => {
                 self.observe_files().await?;
                 let manifests = self.read_etcd_manifests().await?;
-                let steps =
+                let mut steps =
                     self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))?;
+                steps.extend(self.plan_host_names().await?);
                 self.remove_leftovers(&steps).await?;
                 self.recall_owned(&steps).await;
                 Ok(steps)
@@ -104,6 +111,31 @@ impl<H: Host> Context<'_, H> {
             .map_err(|error| error.into_fault(Code::IdentityOsUnknown))?;
         self.learn(|knowledge| knowledge.os = Some(os));
         Ok(())
+    }
+
+    /// Plans this node's names in `/etc/hosts`, for a cluster without a name service.
+    async fn plan_host_names(&self) -> Result<Option<Step>, Fault> {
+        let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
+        let Some(records) = dns::host_records(&*spec?, &known?) else {
+            return Ok(None);
+        };
+        let looked = self.host.look_file(HOSTS, HOSTS_LIMIT).await;
+        let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
+        // What cannot be read whole cannot be kept byte for byte.
+        let unreadable = || {
+            let summary = format!("{HOSTS} is no text of at most {HOSTS_LIMIT} bytes");
+            Fault::new(Code::FilesOccupied, summary).seen("path", HOSTS)
+        };
+        let found = match found.map(|found| found.contents) {
+            None => String::new(),
+            Some(bytes) => {
+                let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+                text.ok_or_else(unreadable)?
+            }
+        };
+        let text = dns::hosts_text(&found, &records);
+        let file = WriteFile::plain(HOSTS, 0o644, text);
+        Ok(Some(Step::new(Phase::Files, Action::WriteFile(file))))
     }
 
     async fn observe_network(&self) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 mod boots;
 mod common;
+mod dns;
 mod drift;
 mod fleet;
 mod gate;

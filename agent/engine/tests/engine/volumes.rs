@@ -32,6 +32,7 @@ fn hold(region: &mut Region, volume_id: &str, state: InstanceState, group: Optio
     let tag = |group: &str| ("kops.k8s.io/instancegroup".to_owned(), group.to_owned());
     region.instances.retain(|view| view.instance_id != PEER);
     region.instances.push(InstanceView {
+        private_ip: String::new(),
         instance_id: PEER.to_owned(),
         state,
         launched: Timestamp(0),

@@ -38,6 +38,7 @@ struct Shared {
     base: OnceCell<SdkConfig>,
     ec2: OnceCell<aws_sdk_ec2::Client>,
     autoscaling: OnceCell<aws_sdk_autoscaling::Client>,
+    route53: OnceCell<aws_sdk_route53::Client>,
     s3: Mutex<HashMap<String, aws_sdk_s3::Client>>,
 }
 
@@ -53,6 +54,7 @@ impl Aws {
             base: OnceCell::new(),
             ec2: OnceCell::new(),
             autoscaling: OnceCell::new(),
+            route53: OnceCell::new(),
             s3: Mutex::default(),
         }))
     }
@@ -142,6 +144,20 @@ impl Aws {
         client.await
     }
 
+    /// The client for Route 53.
+    ///
+    /// # Errors
+    ///
+    /// As [`Aws::ec2`].
+    pub(super) async fn route53(&self) -> Result<&aws_sdk_route53::Client, PortError> {
+        let client = self.0.route53.get_or_try_init(|| async {
+            let mut config = aws_sdk_route53::config::Builder::from(self.base().await?);
+            config.set_endpoint_url(self.0.settings.route53_endpoint.clone());
+            Ok(aws_sdk_route53::Client::from_conf(config.build()))
+        });
+        client.await
+    }
+
     /// The client for buckets in `region`.
     ///
     /// # Errors
@@ -172,11 +188,16 @@ impl Aws {
         let set = match service {
             "ec2" => &settings.ec2_endpoint,
             "autoscaling" => &settings.autoscaling_endpoint,
+            "route53" => &settings.route53_endpoint,
             _ => &settings.s3_endpoint,
         };
         let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
         set.as_deref().map_or_else(
-            || format!("{service}.{region}.amazonaws.com{suffix}"),
+            || match service {
+                // One for all regions.
+                "route53" => format!("{service}.amazonaws.com{suffix}"),
+                _ => format!("{service}.{region}.amazonaws.com{suffix}"),
+            },
             quake_http::shown,
         )
     }

@@ -33,6 +33,7 @@ pub(super) fn instance_view(instance: &types::Instance) -> Option<InstanceView> 
     let devices = instance.block_device_mappings().iter();
     let names = devices.filter_map(|mapping| mapping.device_name());
     Some(InstanceView {
+        private_ip: instance.private_ip_address().unwrap_or_default().to_owned(),
         instance_id: instance.instance_id()?.to_owned(),
         state: instance_state(instance.state().and_then(|state| state.name())),
         launched: instant(instance.launch_time()),

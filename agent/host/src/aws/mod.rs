@@ -1,4 +1,4 @@
-//! AWS: who may call, EC2, Auto Scaling, S3, and what their refusals mean.
+//! AWS: who may call, EC2, Auto Scaling, Route 53, S3, and what their refusals mean.
 
 mod autoscaling;
 mod clients;
@@ -10,6 +10,8 @@ mod meter;
 mod permission;
 mod proof;
 mod refusal;
+mod route53;
+mod route53_records;
 mod s3;
 mod settings;
 
@@ -18,6 +20,7 @@ pub use clients::Aws;
 pub use ec2::{DryRun, Ec2};
 pub(crate) use failure::{outdated, parse_date};
 pub use meter::Calls;
+pub use route53::Route53;
 pub use s3::S3;
 pub use settings::{AwsSettings, CredentialSource, StoreKeys, Surroundings};
 

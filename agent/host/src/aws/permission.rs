@@ -67,9 +67,12 @@ fn in_policy(
         Reach::Cluster(_) | Reach::OwnTags(_) | Reach::Groups => format!(
             "; with {sid} each must carry the tag KubernetesCluster={CLUSTER}, with {sid}Owned the tag kubernetes.io/cluster/{CLUSTER}=owned"
         ),
-        Reach::Everything | Reach::Objects(_) | Reach::Names(_) | Reach::Interfaces => {
-            String::new()
-        }
+        Reach::Everything
+        | Reach::Objects(_)
+        | Reach::Names(_)
+        | Reach::Interfaces
+        | Reach::Zone
+        | Reach::Changes => String::new(),
     };
     format!("; statement {sid} of `quake-agent iam policy`: {statement}{tags}")
 }

@@ -1,6 +1,6 @@
 //! Decides what an answer of AWS means. Pure: codes, statuses and instants in, a condition out.
 //!
-//! Codes are those of the EC2, Auto Scaling and S3 API references' lists of errors (read 2026-11).
+//! Codes are those of the EC2, Auto Scaling, Route 53 and S3 API references' lists of errors (read 2026-11).
 
 use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
@@ -98,6 +98,9 @@ impl Refusal {
             // found with instance ID`. The requests of this agent are well-formed.
             "ValidationError" => Condition::Missing,
             "ResourceContention" => Condition::Throttled,
+            // Route 53's words for a batch that does not fit the records, and for a zone that is busy with an earlier one.
+            "InvalidChangeBatch" => Condition::Conflict,
+            "PriorRequestNotComplete" => Condition::NotReady,
             "InvalidDevice.InUse" => Condition::Occupied,
             "InvalidParameterValue" if self.message.contains("already in use") => {
                 Condition::Occupied

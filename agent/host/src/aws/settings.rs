@@ -41,6 +41,8 @@ pub struct AwsSettings {
     pub ec2_endpoint: Option<String>,
     /// The endpoint of Auto Scaling, if it is not AWS' own.
     pub autoscaling_endpoint: Option<String>,
+    /// The endpoint of Route 53, if it is not AWS' own.
+    pub route53_endpoint: Option<String>,
     /// The endpoint of S3, if it is not AWS' own; buckets are then named in the path.
     pub s3_endpoint: Option<String>,
     /// Whose credentials sign requests.
@@ -96,6 +98,8 @@ impl AwsSettings {
             region: first(&["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"]),
             ec2_endpoint: first(&["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]).map(with_scheme),
             autoscaling_endpoint: first(&["AWS_ENDPOINT_URL_AUTO_SCALING", "AWS_ENDPOINT_URL"])
+                .map(with_scheme),
+            route53_endpoint: first(&["AWS_ENDPOINT_URL_ROUTE_53", "AWS_ENDPOINT_URL"])
                 .map(with_scheme),
             s3_endpoint: first(&["AWS_ENDPOINT_URL_S3", "S3_ENDPOINT", "AWS_ENDPOINT_URL"])
                 .map(with_scheme),

@@ -68,6 +68,9 @@ pub struct InstanceView {
     /// Its availability zone.
     #[serde(default)]
     pub zone: String,
+    /// Its primary private IPv4 address; empty where EC2 shows none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub private_ip: String,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Device names in use, such as `/dev/xvda`.

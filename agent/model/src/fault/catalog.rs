@@ -1,6 +1,7 @@
 //! The catalogue: one row per way to fail. A code without a row does not compile.
 
 use super::Class;
+use crate::phase::Phase;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -117,6 +118,22 @@ pub enum Code {
     NetworkPrefixFailed,
     /// `network.prefix-pending`
     NetworkPrefixPending,
+    /// `dns.zone-missing`
+    DnsZoneMissing,
+    /// `dns.zone-ambiguous`
+    DnsZoneAmbiguous,
+    /// `dns.denied`
+    DnsDenied,
+    /// `dns.throttled`
+    DnsThrottled,
+    /// `dns.no-answer`
+    DnsNoAnswer,
+    /// `dns.conflict`
+    DnsConflict,
+    /// `dns.record-foreign`
+    DnsRecordForeign,
+    /// `dns.pending`
+    DnsPending,
     /// `storage.volume-conflict`
     StorageVolumeConflict,
     /// `storage.volume-elsewhere`
@@ -408,6 +425,14 @@ impl Code {
         Self::NetworkPrefixDenied,
         Self::NetworkPrefixFailed,
         Self::NetworkPrefixPending,
+        Self::DnsZoneMissing,
+        Self::DnsZoneAmbiguous,
+        Self::DnsDenied,
+        Self::DnsThrottled,
+        Self::DnsNoAnswer,
+        Self::DnsConflict,
+        Self::DnsRecordForeign,
+        Self::DnsPending,
         Self::StorageVolumeConflict,
         Self::StorageVolumeElsewhere,
         Self::StorageVolumeHeld,
@@ -822,6 +847,54 @@ impl Code {
                 class: Class::NotYet,
                 why: "EC2 assigned an IPv6 prefix, and the instance's metadata does not show it yet",
                 remedy: "nothing, as a rule it takes seconds; else: aws ec2 describe-network-interfaces --network-interface-ids <eni>",
+            },
+            Self::DnsZoneMissing => Entry {
+                code: "dns.zone-missing",
+                class: Class::Invalid,
+                why: "the cluster names a hosted zone that does not exist, or that does not hold its names: nodes and etcd's members cannot find each other",
+                remedy: "see which zones there are: aws route53 list-hosted-zones; correct dnsZone and topology.dns.type of the cluster, then: kops update cluster --yes",
+            },
+            Self::DnsZoneAmbiguous => Entry {
+                code: "dns.zone-ambiguous",
+                class: Class::Invalid,
+                why: "several hosted zones have the name that the cluster gives, and names in the wrong one are found by nobody",
+                remedy: "name the zone by its id in dnsZone of the cluster, or associate only one private zone of this name with the VPC",
+            },
+            Self::DnsDenied => Entry {
+                code: "dns.denied",
+                class: Class::Denied,
+                why: "the node may not use the hosted zone, so that etcd's members and the other nodes do not find it",
+                remedy: "allow route53:ListResourceRecordSets, route53:ChangeResourceRecordSets and route53:GetHostedZone on the zone for the role: quake-agent iam policy --zone <id> prints the statements",
+            },
+            Self::DnsThrottled => Entry {
+                code: "dns.throttled",
+                class: Class::Transient,
+                why: "Route 53 answers five requests a second for a whole account, and somebody asks more often, or changes the same zone",
+                remedy: "wait: the agent tries again; if it lasts, see in CloudTrail who calls route53.amazonaws.com so often",
+            },
+            Self::DnsNoAnswer => Entry {
+                code: "dns.no-answer",
+                class: Class::Transient,
+                why: "Route 53 does not answer, so that the node's names may lead elsewhere",
+                remedy: "try from the node: curl -sS https://route53.amazonaws.com; it has no VPC endpoint, so that a private subnet needs NAT or a proxy",
+            },
+            Self::DnsConflict => Entry {
+                code: "dns.conflict",
+                class: Class::Conflict,
+                why: "somebody else changed the same names at the same time; what they wrote is not undone",
+                remedy: "nothing, as a rule the agent's next look settles it; if it lasts, see who else writes the names: aws route53 list-resource-record-sets --hosted-zone-id <zone>",
+            },
+            Self::DnsRecordForeign => Entry {
+                code: "dns.record-foreign",
+                class: Class::Refused,
+                why: "the name is an alias or has a routing policy, which the agent did not make and does not change",
+                remedy: "remove the record, or let it lead to the node; kops makes plain address records only",
+            },
+            Self::DnsPending => Entry {
+                code: "dns.pending",
+                class: Class::NotYet,
+                why: "Route 53 has taken the names and not all of its name servers answer with them yet",
+                remedy: "nothing, as a rule it takes a minute; else: aws route53 get-change --id <change>",
             },
             Self::StorageVolumeConflict => Entry {
                 code: "storage.volume-conflict",
@@ -1549,12 +1622,21 @@ impl Code {
         known.unwrap_or(Self::Unrecognised)
     }
 
-    /// The area in front of the dot: a phase's name, `addons` or `boot`.
+    /// The area in front of the dot: a phase's name, `addons`, `boot` or `dns`.
     pub fn area(self) -> &'static str {
         self.entry()
             .code
             .split_once('.')
             .map_or("boot", |(area, _)| area)
+    }
+
+    /// The phase that it is of; `None` where any phase may come to it, or none.
+    pub fn phase(self) -> Option<Phase> {
+        match self.area() {
+            // Names are published at the beginning of the last phase.
+            "dns" => Some(Phase::Ready),
+            area => Phase::from_name(area),
+        }
     }
 }
 
@@ -1579,7 +1661,6 @@ impl From<String> for Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phase::Phase;
     use std::collections::BTreeSet;
 
     #[test]
@@ -1591,9 +1672,8 @@ mod tests {
     #[test]
     fn every_code_belongs_to_a_phase_the_add_ons_or_the_boot() {
         for code in Code::ALL {
-            let area = code.area();
-            let is_beside = ["addons", "boot"].contains(&area);
-            assert!(is_beside || Phase::from_name(area).is_some(), "{code}");
+            let is_beside = ["addons", "boot"].contains(&code.area());
+            assert!(is_beside || code.phase().is_some(), "{code}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::sample::sample_of;
 use super::{Class, Code};
-use crate::iam::{GRANTS, Grant, NEWER_GRANTS};
+use crate::iam::{GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS};
 use crate::phase::{PHASES, Phase};
 
 /// How many near codes a page names.
@@ -20,7 +20,7 @@ pub struct Page {
     pub why: &'static str,
     /// What to do about it, in general.
     pub remedy: &'static str,
-    /// The phase that it is named after; `None` where any phase may come to it, or none.
+    /// The phase that it is of; `None` where any phase may come to it, or none.
     pub phase: Option<Phase>,
     /// What IAM has to allow, where that is what is missing.
     pub actions: &'static [&'static str],
@@ -39,7 +39,7 @@ impl Code {
             class: entry.class,
             why: entry.why,
             remedy: entry.remedy,
-            phase: Phase::from_name(self.area()),
+            phase: self.phase(),
             actions: actions_of(self),
             sample: sample_of(self),
             near: near(self),
@@ -87,7 +87,7 @@ impl Page {
     pub fn grants(&self) -> Vec<(&'static str, &'static Grant)> {
         let mut found: Vec<(&'static str, &'static Grant)> = Vec::new();
         for action in self.actions {
-            let grants = GRANTS.iter().chain(NEWER_GRANTS);
+            let grants = GRANTS.iter().chain(NEWER_GRANTS).chain(NAMES_GRANTS);
             for grant in grants.filter(|grant| grant.actions.contains(action)) {
                 let is_known = |(_, known): &(_, &Grant)| known.why == grant.why;
                 if !found.iter().any(is_known) && concerns(grant, self.phase) {
@@ -122,6 +122,13 @@ fn actions_of(code: Code) -> &'static [&'static str] {
         ],
         Code::ConfigInstanceTypeDenied => &["ec2:DescribeInstanceTypes"],
         Code::NetworkPrefixDenied => &["ec2:AssignIpv6Addresses"],
+        Code::DnsDenied => &[
+            "route53:ListHostedZones",
+            "route53:GetHostedZone",
+            "route53:ListResourceRecordSets",
+            "route53:ChangeResourceRecordSets",
+            "route53:GetChange",
+        ],
         Code::ReadyHookDenied => &[
             "autoscaling:DescribeLifecycleHooks",
             "autoscaling:CompleteLifecycleAction",
@@ -187,7 +194,7 @@ mod tests {
         for code in Code::ALL {
             let page = code.page();
             let granted = |action: &&str| {
-                let mut grants = GRANTS.iter().chain(NEWER_GRANTS);
+                let mut grants = GRANTS.iter().chain(NEWER_GRANTS).chain(NAMES_GRANTS);
                 grants.any(|grant| grant.actions.contains(action))
             };
             assert!(page.actions.iter().all(granted), "{code}");

@@ -52,6 +52,14 @@ network.unreadable: the interfaces cannot be listed
 network.prefix-denied: ec2:AssignIpv6Addresses for eni-0a1b2c3d answered 403: UnauthorizedOperation
 network.prefix-failed: ec2:AssignIpv6Addresses for eni-0a1b2c3d answered 400: InsufficientCidrBlocks
 network.prefix-pending: the metadata shows no IPv6 prefix of eni-0a1b2c3d yet
+dns.zone-missing: there is no hosted zone Z1D633PJN98FT9
+dns.zone-ambiguous: 2 private zones are called example.com: Z1D633PJN98FT9, Z2FDTNDATAQYW2
+dns.denied: route53:ChangeResourceRecordSets for the zone Z1D633PJN98FT9 answered 403: AccessDenied
+dns.throttled: route53:ListResourceRecordSets for the zone Z1D633PJN98FT9 answered 400: Throttling
+dns.no-answer: route53:ListResourceRecordSets for the zone Z1D633PJN98FT9 was not answered
+dns.conflict: api.internal.c.example.com was changed by somebody else in the meantime
+dns.record-foreign: etcd-a.internal.c.example.com is an alias
+dns.pending: the change C2682N5HXP0BZ4 has not come to all name servers of Z1D633PJN98FT9
 storage.volume-conflict: main/a is claimed by vol-0a1b, vol-0c2d; nothing was attached
 storage.volume-elsewhere: vol-0a1b of main/a is in another zone than its member (eu-west-1b)
 storage.volume-held: vol-0a1b of main/a is attached to i-0f9e8d, which is running

@@ -62,7 +62,11 @@ impl Grant {
             condition: BTreeMap::new(),
         };
         match self.reach {
-            Reach::Everything | Reach::Objects(_) | Reach::Interfaces => vec![plain],
+            Reach::Everything
+            | Reach::Objects(_)
+            | Reach::Interfaces
+            | Reach::Zone
+            | Reach::Changes => vec![plain],
             Reach::Names(_) => vec![plain.when("StringLike", "s3:prefix", prefixes)],
             Reach::Cluster(_) | Reach::Groups => of_cluster(&plain, cluster),
             Reach::OwnTags(_) => {

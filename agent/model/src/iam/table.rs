@@ -221,3 +221,34 @@ pub const NEWER_GRANTS: &[Grant] = &[
         why: "ready: tell the group that the instance is warm, or done",
     },
 ];
+
+/// What a control plane of kops 1.8 to 1.15 calls where its cluster names a hosted zone. kops gives such nodes these
+/// permissions itself (`pkg/model/iam/iam_builder.go`, release-1.15), which is why zones are not looked up by
+/// `route53:ListHostedZonesByName`: that one it does not give.
+pub const NAMES_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakeFindZone",
+        actions: &["route53:ListHostedZones"],
+        callers: &[ControlPlane],
+        reach: Reach::Everything,
+        why: "ready: the hosted zone of the cluster's names, where the cluster gives its name and not its id",
+    },
+    Grant {
+        sid: "QuakePublishNames",
+        actions: &[
+            "route53:GetHostedZone",
+            "route53:ListResourceRecordSets",
+            "route53:ChangeResourceRecordSets",
+        ],
+        callers: &[ControlPlane],
+        reach: Reach::Zone,
+        why: "ready: the names of the API server and of etcd's members lead to this node",
+    },
+    Grant {
+        sid: "QuakeAwaitNames",
+        actions: &["route53:GetChange"],
+        callers: &[ControlPlane],
+        reach: Reach::Changes,
+        why: "ready: whether the names have come to all name servers",
+    },
+];

@@ -6,6 +6,7 @@
 mod bootstrap;
 mod cloud;
 mod cluster;
+mod dns;
 mod error;
 mod files;
 mod images;
@@ -19,6 +20,7 @@ mod store;
 pub use bootstrap::{Bootstrap, BootstrapServer};
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};
+pub use dns::Dns;
 pub use error::{Condition, PortError};
 pub use files::Files;
 pub use images::Images;
@@ -33,6 +35,7 @@ pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes, Tagge
 pub trait Host:
     Metadata
     + Cloud
+    + Dns
     + Bootstrap
     + Keys
     + Provision
@@ -55,6 +58,7 @@ pub trait Host:
 impl<T> Host for T where
     T: Metadata
         + Cloud
+        + Dns
         + Bootstrap
         + Keys
         + Provision

@@ -4,6 +4,7 @@ mod assets;
 mod cluster;
 mod components;
 mod images;
+mod names;
 mod node;
 
 pub use assets::{AssetKind, AssetSpec};
@@ -13,4 +14,5 @@ pub use components::{
     Runtime,
 };
 pub use images::{ArchivedImage, ImageRuntime, ImageSpec};
+pub use names::{InternalNames, NamesPlace};
 pub use node::{AddonsPod, Dialect, KubernetesVersion, NodeSpec, Role};

@@ -1,8 +1,8 @@
 //! The node in one normal form.
 
 use super::{
-    AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, ImageSpec, Kubelet,
-    Networking, Runtime,
+    AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, ImageSpec, InternalNames,
+    Kubelet, Networking, Runtime,
 };
 use crate::item::Item;
 use crate::location::Location;
@@ -154,6 +154,9 @@ pub struct NodeSpec {
     pub control_plane: Option<ControlPlane>,
     /// etcd's clusters, `main` first; empty on workers.
     pub etcd: Vec<EtcdCluster>,
+    /// The names that a control plane publishes; `None` on all other nodes, and where nothing says where to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<InternalNames>,
     /// The pod network.
     pub networking: Networking,
     /// The cloud provider's configuration file, where the spec has one.

@@ -243,6 +243,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         partition: None,
         with_signals: false,
         with_newer_kops: false,
+        zone: None,
     })
 }
 

@@ -348,6 +348,7 @@ mod tests {
         let mut survey = worker();
         assert_eq!(says("identity.tags", &survey), "skip: nothing recorded it");
         let mut own = InstanceView {
+            private_ip: String::new(),
             instance_id: "i-0a".to_owned(),
             state: InstanceState::Running,
             launched: TAKEN,

@@ -120,13 +120,25 @@ fn member_host(spec: &NodeSpec, name: &str, member: &str) -> String {
 /// control plane of one node needs none to start, and one of several needs it only for its peers.
 fn hosts(spec: &NodeSpec, known: &Known) -> String {
     let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
-    for slot in &known.slots {
-        if let Some(shape) = Shape::of(&slot.cluster) {
-            let host = member_host(spec, &shape.name, &slot.member);
-            text.push_str(&format!("{} {host}\n", known.instance.private_ip));
-        }
+    for host in own_member_names(spec, known) {
+        text.push_str(&format!("{} {host}\n", known.instance.private_ip));
     }
     text
+}
+
+/// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
+/// own, and protokube even removed them from the zone.
+pub(crate) fn own_member_names(spec: &NodeSpec, known: &Known) -> Vec<String> {
+    let is_ours = |slot: &&MountedSlot| {
+        let cluster = spec.etcd.iter().find(|it| it.name == slot.cluster);
+        cluster.is_some_and(|cluster| cluster.provider == EtcdProvider::Legacy)
+    };
+    let own = known.slots.iter().filter(is_ours);
+    let names = own.filter_map(|slot| {
+        let shape = Shape::of(&slot.cluster)?;
+        Some(member_host(spec, &shape.name, &slot.member))
+    });
+    names.collect()
 }
 
 fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape) -> StaticPod {

@@ -71,6 +71,7 @@ mod tests {
             device_names(&Slot::new("events", "a"), "i-0a", &[], &[])[0]
         );
         let view = InstanceView {
+            private_ip: String::new(),
             instance_id: "i-0a".into(),
             state: InstanceState::Running,
             launched: Timestamp(0),

@@ -135,6 +135,7 @@ fn read_instance(instance: &At<'_>) -> Result<InstanceView, RecordedError> {
         device_names.extend(device.text("DeviceName")?);
     }
     Ok(InstanceView {
+        private_ip: String::new(),
         instance_id: instance.needed("InstanceId")?,
         state: known(&state).unwrap_or(InstanceState::Unknown),
         launched: instance.instant("LaunchTime")?.unwrap_or(Timestamp(0)),

@@ -9,4 +9,5 @@ mod drift;
 mod identity;
 mod kubelet;
 mod lowering;
+mod names;
 mod support;

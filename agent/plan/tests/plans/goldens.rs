@@ -66,6 +66,7 @@ fn render_step(text: &mut String, step: &Step) {
         | Action::MountDevice(_)
         | Action::PullImage { .. }
         | Action::AssignPrefix
+        | Action::PublishNames(_)
         | Action::CompleteLifecycle(_) => unreachable!("steps of the newer dialect"),
         Action::AttachVolume(_) | Action::MakeFilesystem(_) | Action::MountVolume(_) => {
             "volume".to_owned()
@@ -112,6 +113,7 @@ fn condition_words(condition: &Condition) -> String {
         Condition::RuntimeAnswers { runtime } => format!("{runtime} answers"),
         Condition::PodRuns { pod } => format!("{pod} runs"),
         Condition::NodeRegistered { node, .. } => format!("{node} registered"),
+        Condition::NamesInSync { zone } => format!("names of {zone} in sync"),
         Condition::PodNetwork { directory, network } => {
             format!("a configuration of {network} in {directory}")
         }

@@ -18,6 +18,7 @@ fn request(caller: Caller, cluster: &str) -> Request {
         partition: None,
         with_signals: false,
         with_newer_kops: false,
+        zone: None,
     }
 }
 
@@ -80,6 +81,17 @@ fn the_iam_policy_of_a_node_of_newer_kops_is_as_its_golden_and_an_operator_has_n
     check_request("worker-with-newer-kops", &with(Caller::Worker));
     let operator = policy(&with(Caller::Operator)).expect("the request is good");
     assert_eq!(operator, policy_of(Caller::Operator));
+}
+
+#[test]
+fn the_iam_policy_of_a_control_plane_with_a_zone_is_as_its_golden_and_a_worker_has_none_of_it() {
+    let with = |caller| Request {
+        zone: Some("/hostedzone/Z1D633PJN98FT9".to_owned()),
+        ..request(caller, "c.example.com")
+    };
+    check_request("control-plane-with-zone", &with(Caller::ControlPlane));
+    let worker = policy(&with(Caller::Worker)).expect("the request is good");
+    assert_eq!(worker, policy_of(Caller::Worker));
 }
 
 /// The nodes of a role, each also with what else a spec of the role can ask for.

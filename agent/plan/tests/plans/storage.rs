@@ -69,6 +69,7 @@ fn attached(mut volume: VolumeFacts, instance: &str, state: AttachmentState) -> 
 
 fn view(id: &str, state: InstanceState, names: &[&str]) -> InstanceView {
     InstanceView {
+        private_ip: String::new(),
         instance_id: id.to_owned(),
         state,
         launched: Timestamp(1_577_959_932_000),

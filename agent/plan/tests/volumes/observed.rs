@@ -51,6 +51,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         kube_proxy: None,
         control_plane: None,
         etcd: ["main", "events"].map(cluster).to_vec(),
+        names: None,
         networking: Networking {
             mode: NetworkMode::Kubenet,
             mtu: None,
@@ -75,6 +76,7 @@ fn observed(world: &World, members: &[&str]) -> World {
     let peers = world.instances.iter();
     let views: Vec<InstanceView> = peers
         .map(|peer| InstanceView {
+            private_ip: String::new(),
             instance_id: peer.instance_id.clone(),
             state: peer.state,
             launched: peer.launched,

@@ -4,6 +4,7 @@ mod cloud;
 mod cluster;
 mod controller;
 mod disks;
+mod dns;
 mod files;
 mod images;
 mod machine;

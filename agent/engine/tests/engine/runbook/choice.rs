@@ -91,6 +91,7 @@ fn hold(host: &SimHost, state: InstanceState, group: Option<&str>) {
     let tag = |group: &str| ("kops.k8s.io/instancegroup".to_owned(), group.to_owned());
     host.change(|region| {
         region.instances.push(InstanceView {
+            private_ip: String::new(),
             instance_id: PEER.to_owned(),
             state,
             launched: Timestamp(0),

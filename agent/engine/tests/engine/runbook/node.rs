@@ -296,6 +296,7 @@ async fn a_boot_that_spent_its_budget_is_completed_by_one_that_has_a_new_one() {
             imds: 60,
             s3: 3,
             ec2: 400,
+            route53: 60,
         },
         ..boot_of("workers")
     };

@@ -76,6 +76,7 @@ fn instance(id: &str, state: InstanceState) -> InstanceView {
         ("kops.k8s.io/instancegroup", "masters"),
     ];
     InstanceView {
+        private_ip: String::new(),
         instance_id: id.to_owned(),
         state,
         launched: TAKEN,

@@ -49,6 +49,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         control_plane: control_plane(boot, config),
         // etcd-manager finds, attaches and mounts the volumes of its members itself.
         etcd: Vec::new(),
+        names: None,
         networking: networking(config),
         cloud_config: None,
         proxy: BTreeMap::new(),

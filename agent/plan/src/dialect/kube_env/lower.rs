@@ -10,6 +10,7 @@ use super::drift::find_drift;
 use super::environment::{KubeEnv, read_kube_env};
 use super::kubelet::{kubelet_section, lower_kubelet};
 use super::limits::{refuse_unsupported, remark_unsupported};
+use super::names::lower_names;
 use super::node::{Node, decide_cluster_name, decide_role, decide_version};
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::facts::InstanceFacts;
@@ -178,6 +179,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
     let additions = lower_additions(node)?;
     warnings.extend(additions.findings);
     warnings.extend(remark_unsupported(node, &section));
+    let control_plane = lower_control_plane(node, &cluster)?;
     let external_updates = node.cluster.spec.text_of("updatePolicy") == Some("external");
     Ok(NodeSpec {
         dialect: Dialect::KubeEnv,
@@ -195,7 +197,8 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         runtime: lower_runtime(node),
         kubelet,
         kube_proxy: lower_kube_proxy(node)?,
-        control_plane: lower_control_plane(node, &cluster)?,
+        names: lower_names(node, &cluster, control_plane.as_ref()),
+        control_plane,
         etcd: lower_etcd(node)?,
         networking: lower_networking(node, &section)?,
         cloud_config: lower_cloud_config(node),

@@ -12,6 +12,7 @@ mod kubelet;
 mod limits;
 mod lower;
 mod members;
+mod names;
 mod node;
 mod recognise;
 

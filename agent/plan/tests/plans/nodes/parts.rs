@@ -185,6 +185,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         )),
         control_plane: None,
         etcd: Vec::new(),
+        names: None,
         networking: Networking {
             mode: NetworkMode::Cni {
                 provider: "calico".to_owned(),

@@ -1,0 +1,237 @@
+//! Holds the node's names in a hosted zone: look, decide, change, look again; and at last whether every name server has them.
+//!
+//! All changes of one look are one batch, which Route 53 does whole or not at all: a boot that is killed leaves the records as
+//! they were, or as they should be.
+
+use crate::context::{Context, lock};
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use quake_model::dns::{
+    AddressRecord, ChangeProgress, Publication, ZoneFacts, ZoneKind, ZoneReference,
+};
+use quake_model::event::Event;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::ports::{Host, InstanceQuery, PortError};
+use quake_model::step::Step;
+use quake_plan::dns::{self, Decision};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long Route 53 may refuse for being asked too often, or not answer. A guess: an account's nodes share five requests a
+/// second, and a control plane that starts anew asks some twenty in all.
+const DEADLINE: Duration = Duration::from_secs(5 * 60);
+
+/// How long a change may take to come to all name servers before that is remarked on: "generally within 60 seconds" (Route 53
+/// API reference, `ChangeResourceRecordSets`, read 2026-11), and as long again.
+const SYNC_DEADLINE: Duration = Duration::from_secs(2 * 60);
+
+/// The tag that kops puts on instances of control planes (`pkg/model/context.go`, release-1.15).
+const CONTROL_PLANE_TAG: &str = "k8s.io/role/master";
+
+/// Publishes names, which takes one question where all are right.
+pub(crate) async fn published<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    publication: &Publication,
+) -> Result<Outcome, Fault> {
+    let wait = context.wait(step.phase, &step.id, DEADLINE);
+    let publisher = Publisher {
+        context,
+        publication,
+        zone: context
+            .retry(&wait, || zone_id(context, publication))
+            .await?,
+        decided: Mutex::new(None),
+        checked: Mutex::new(false),
+    };
+    let decision = context.retry(&wait, || publisher.look()).await?;
+    for (name, steer) in &decision.left {
+        let summary = format!("{name} is {steer}");
+        let fault = Fault::new(Code::DnsRecordForeign, summary).seen("zone", &publisher.zone);
+        context.emitter.emit(Event::Warning { fault });
+    }
+    if decision.changes.is_empty() {
+        return Ok(Outcome::Held);
+    }
+    if context.is_planning() {
+        return Ok(Outcome::WouldChange);
+    }
+    context.announce(step);
+    *lock(&publisher.decided) = Some(decision);
+    context.retry(&wait, || publisher.bring_about()).await?;
+    Ok(Outcome::Changed)
+}
+
+/// Awaits that what was published is everywhere. One that is late is a warning: resolvers ask again within a minute.
+pub(crate) async fn in_sync<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    zone: &str,
+) -> Result<Outcome, Fault> {
+    let Some(change) = context.know(|knowledge| knowledge.names_change.clone()) else {
+        return Ok(Outcome::Held);
+    };
+    let wait = context.wait(step.phase, &step.id, SYNC_DEADLINE);
+    let look = || async {
+        let looked = context.host.look_change(&change).await;
+        match looked.map_err(|error| fault_of(Attempted::UseZone, error))? {
+            ChangeProgress::InSync => Ok(()),
+            ChangeProgress::Pending => {
+                let summary =
+                    format!("the change {change} has not come to all name servers of {zone}");
+                Err(Fault::new(Code::DnsPending, summary).seen("change", &change))
+            }
+        }
+    };
+    match context.retry(&wait, look).await {
+        Ok(()) => Ok(Outcome::Held),
+        Err(fault) if fault.code == Code::BootInterrupted || fault.class() == Class::Bug => {
+            Err(fault)
+        }
+        Err(fault) => {
+            context.emitter.emit(Event::Warning { fault });
+            Ok(Outcome::Skipped)
+        }
+    }
+}
+
+struct Publisher<'a, 'b, H> {
+    context: &'a Context<'b, H>,
+    publication: &'a Publication,
+    zone: String,
+    /// What was just decided, and not tried yet.
+    decided: Mutex<Option<Decision>>,
+    /// Whether the zone was seen to hold the names.
+    checked: Mutex<bool>,
+}
+
+impl<H: Host> Publisher<'_, '_, H> {
+    /// What the records lack.
+    async fn look(&self) -> Result<Decision, Fault> {
+        let names = self.publication.names();
+        let read = self.context.host.read_records(&self.zone, &names).await;
+        let found = read.map_err(|error| self.fault(error))?;
+        let peers = self.peers(&found).await?;
+        Ok(dns::decide(self.publication, &found, &peers))
+    }
+
+    /// Changes what is not as wanted, and looks again. A try after the first begins with a look, which tells what came of an
+    /// answer that was lost.
+    async fn bring_about(&self) -> Result<(), Fault> {
+        let decided = lock(&self.decided).take();
+        let decision = match decided {
+            Some(decision) => decision,
+            None => self.look().await?,
+        };
+        if decision.changes.is_empty() {
+            return Ok(());
+        }
+        self.check_zone().await?;
+        let changed = self
+            .context
+            .host
+            .change_records(&self.zone, &decision.changes)
+            .await;
+        let change = changed.map_err(|error| self.fault(error))?;
+        self.context
+            .learn(|knowledge| knowledge.names_change = Some(change));
+        let left = self.look().await?.changes;
+        match left.first() {
+            None => Ok(()),
+            Some(change) => {
+                let name = &change.record.name;
+                let summary = format!("{name} was changed by somebody else in the meantime");
+                Err(Fault::new(Code::DnsConflict, summary).seen("zone", &self.zone))
+            }
+        }
+    }
+
+    /// The addresses of the cluster's living control planes, where it matters.
+    async fn peers(&self, found: &[AddressRecord]) -> Result<BTreeSet<String>, Fault> {
+        if !dns::peers_matter(self.publication, found) {
+            return Ok(BTreeSet::new());
+        }
+        let query = InstanceQuery::Tagged {
+            key: quake_plan::identity::CLUSTER_TAG.to_owned(),
+            value: self.publication.cluster.clone(),
+        };
+        let views = self.context.describe_instances(&query).await?;
+        let living = views
+            .into_iter()
+            .filter(|view| view.state.is_alive() && view.tags.contains_key(CONTROL_PLANE_TAG));
+        Ok(living.map(|view| view.private_ip).collect())
+    }
+
+    /// Whether the zone that is to be changed holds the names, looked at once: a batch with others is refused without saying why.
+    async fn check_zone(&self) -> Result<(), Fault> {
+        if *lock(&self.checked) {
+            return Ok(());
+        }
+        let read = self.context.host.read_zone(&self.zone).await;
+        let zone = read.map_err(|error| self.fault(error))?;
+        let zone = zone.ok_or_else(|| missing(&self.zone))?;
+        dns::holds_names(&zone, self.publication)?;
+        *lock(&self.checked) = true;
+        Ok(())
+    }
+
+    fn fault(&self, error: PortError) -> Fault {
+        let fault = fault_of(Attempted::UseZone, error);
+        fault
+            .seen("zone", &self.zone)
+            .seen("address", &self.publication.address)
+    }
+}
+
+/// The id of the zone: as the operator gives it, or that of the zone they name.
+async fn zone_id<H: Host>(
+    context: &Context<'_, H>,
+    publication: &Publication,
+) -> Result<String, Fault> {
+    let name = match &publication.zone {
+        ZoneReference::Id(id) => return Ok(id.clone()),
+        ZoneReference::Name(name) => name,
+    };
+    let fault = |error| fault_of(Attempted::UseZone, error).seen("zone", name);
+    let mut zones = context.host.list_zones(name).await.map_err(fault)?;
+    let private = zones.iter().filter(|zone| zone.kind == ZoneKind::Private);
+    let mut vpc = None;
+    if private.count() > 1 && publication.kind != Some(ZoneKind::Public) {
+        vpc = own_vpc(context).await?;
+        zones = with_vpcs(context, zones).await.map_err(fault)?;
+    }
+    let chosen = dns::choose_zone(name, publication.kind, &zones, vpc.as_deref())?;
+    Ok(chosen.id.clone())
+}
+
+/// Which VPC this instance is in; `None` where the metadata does not tell.
+async fn own_vpc<H: Host>(context: &Context<'_, H>) -> Result<Option<String>, Fault> {
+    let mac = context.know(Knowledge::instance)?.mac;
+    let key = format!("network/interfaces/macs/{mac}/vpc-id");
+    let read = context.host.read_metadata(&key).await;
+    read.map_err(|error| fault_of(Attempted::ReadMetadata, error).seen("key", &key))
+}
+
+/// The zones with the VPCs of the private ones, which a list does not tell.
+async fn with_vpcs<H: Host>(
+    context: &Context<'_, H>,
+    zones: Vec<ZoneFacts>,
+) -> Result<Vec<ZoneFacts>, PortError> {
+    let mut told = Vec::new();
+    for zone in zones {
+        match zone.kind {
+            ZoneKind::Public => told.push(zone),
+            ZoneKind::Private => told.extend(context.host.read_zone(&zone.id).await?),
+        }
+    }
+    Ok(told)
+}
+
+fn missing(zone: &str) -> Fault {
+    Fault::new(
+        Code::DnsZoneMissing,
+        format!("there is no hosted zone {zone}"),
+    )
+}

@@ -1,0 +1,196 @@
+//! Chooses the hosted zone among those of one name.
+
+use quake_model::dns::{Publication, ZoneFacts, ZoneKind};
+use quake_model::fault::{Code, Fault};
+
+/// Why there is no zone to publish in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ZoneError {
+    /// There is none.
+    #[error("there is no {which} {zone}")]
+    Missing {
+        /// As the operator names it.
+        zone: String,
+        /// Which zones were looked at.
+        which: String,
+    },
+    /// There are several.
+    #[error("{} {kind} zones are called {zone}: {}", ids.len(), ids.join(", "))]
+    Ambiguous {
+        /// Their name.
+        zone: String,
+        /// Who can resolve their names.
+        kind: &'static str,
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// There is one, and the node's names are not below it.
+    #[error("{name} is not below {zone}, the name of the zone {id}")]
+    Elsewhere {
+        /// A name that is to be published.
+        name: String,
+        /// The zone's name.
+        zone: String,
+        /// The zone's id.
+        id: String,
+    },
+}
+
+impl From<ZoneError> for Fault {
+    fn from(error: ZoneError) -> Self {
+        let code = match error {
+            ZoneError::Missing { .. } | ZoneError::Elsewhere { .. } => Code::DnsZoneMissing,
+            ZoneError::Ambiguous { .. } => Code::DnsZoneAmbiguous,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Chooses the zone of this name and kind.
+///
+/// Where the spec does not say which kind, a public zone wins over a private one, which is kops' default. Of several private
+/// ones that count is the one associated with `vpc`, as far as their VPCs are known. The order of `zones` does not matter.
+///
+/// # Errors
+///
+/// [`ZoneError::Missing`] and [`ZoneError::Ambiguous`].
+pub fn choose_zone<'a>(
+    name: &str,
+    kind: Option<ZoneKind>,
+    zones: &'a [ZoneFacts],
+    vpc: Option<&str>,
+) -> Result<&'a ZoneFacts, ZoneError> {
+    let of = |kind: ZoneKind| {
+        let of_kind = zones
+            .iter()
+            .filter(move |zone| zone.kind == kind && zone.name == name);
+        of_kind.collect::<Vec<_>>()
+    };
+    let public = of(ZoneKind::Public);
+    let wanted = kind.unwrap_or(if public.is_empty() {
+        ZoneKind::Private
+    } else {
+        ZoneKind::Public
+    });
+    let mut found = of(wanted);
+    if found.len() > 1 && wanted == ZoneKind::Private {
+        let ours = |zone: &&ZoneFacts| vpc.is_some_and(|vpc| zone.vpcs.iter().any(|it| it == vpc));
+        let near: Vec<&ZoneFacts> = found.iter().copied().filter(ours).collect();
+        if !near.is_empty() {
+            found = near;
+        }
+    }
+    match found.as_slice() {
+        [zone] => Ok(zone),
+        [] => Err(ZoneError::Missing {
+            zone: name.to_owned(),
+            which: match kind {
+                Some(kind) => format!("{} hosted zone", kind.name()),
+                None => "hosted zone".to_owned(),
+            },
+        }),
+        several => {
+            let mut ids: Vec<String> = several.iter().map(|zone| zone.id.clone()).collect();
+            ids.sort();
+            Err(ZoneError::Ambiguous {
+                zone: name.to_owned(),
+                kind: wanted.name(),
+                ids,
+            })
+        }
+    }
+}
+
+/// Checks that the names of a publication are below a zone's name.
+///
+/// # Errors
+///
+/// [`ZoneError::Elsewhere`] with the first that is not.
+pub fn holds_names(zone: &ZoneFacts, publication: &Publication) -> Result<(), ZoneError> {
+    let suffix = format!(".{}", zone.name);
+    let names = publication.names().into_iter();
+    match names
+        .filter(|name| *name != zone.name && !name.ends_with(&suffix))
+        .min()
+    {
+        None => Ok(()),
+        Some(name) => Err(ZoneError::Elsewhere {
+            name,
+            zone: zone.name.clone(),
+            id: zone.id.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ZoneKind::{Private, Public};
+
+    fn zone(id: &str, kind: ZoneKind, vpcs: &[&str]) -> ZoneFacts {
+        ZoneFacts {
+            id: id.to_owned(),
+            name: "example.com".to_owned(),
+            kind,
+            vpcs: vpcs.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn chosen(kind: Option<ZoneKind>, zones: &[ZoneFacts]) -> Result<String, ZoneError> {
+        choose_zone("example.com", kind, zones, Some("vpc-1")).map(|zone| zone.id.clone())
+    }
+
+    #[test]
+    fn a_zone_of_the_asked_kind_is_chosen_and_a_public_one_where_nothing_is_asked() {
+        let both = [zone("Z1", Private, &[]), zone("Z2", Public, &[])];
+        assert_eq!(chosen(None, &both), Ok("Z2".into()));
+        assert_eq!(chosen(Some(Private), &both), Ok("Z1".into()));
+        assert_eq!(chosen(None, &both[..1]), Ok("Z1".into()));
+        let fault = Fault::from(chosen(Some(Public), &both[..1]).expect_err("it is private"));
+        assert_eq!(fault.code, Code::DnsZoneMissing);
+        assert_eq!(fault.summary, "there is no public hosted zone example.com");
+    }
+
+    #[test]
+    fn of_several_private_zones_the_one_of_our_network_is_chosen() {
+        let two = [
+            zone("Z1", Private, &["vpc-2"]),
+            zone("Z2", Private, &["vpc-1"]),
+        ];
+        assert_eq!(chosen(Some(Private), &two), Ok("Z2".into()));
+        let unknown = [zone("Z2", Private, &[]), zone("Z1", Private, &[])];
+        let fault = Fault::from(chosen(None, &unknown).expect_err("nobody can tell"));
+        assert_eq!(fault.code, Code::DnsZoneAmbiguous);
+        assert_eq!(
+            fault.summary,
+            "2 private zones are called example.com: Z1, Z2"
+        );
+    }
+
+    #[test]
+    fn two_public_zones_of_one_name_are_ambiguous() {
+        let two = [zone("Z1", Public, &[]), zone("Z2", Public, &[])];
+        assert!(matches!(
+            chosen(None, &two),
+            Err(ZoneError::Ambiguous { .. })
+        ));
+    }
+
+    #[test]
+    fn names_must_be_below_the_zone() {
+        let publication = |name: &str| Publication {
+            zone: "Z1".parse().expect("it cannot fail"),
+            kind: None,
+            cluster: "c".to_owned(),
+            address: "10.0.0.1".to_owned(),
+            own: [name.to_owned()].into(),
+            shared: None,
+        };
+        let zone = zone("Z1", Public, &[]);
+        let below = publication("etcd-a.internal.c.example.com");
+        assert_eq!(holds_names(&zone, &below), Ok(()));
+        let beside = publication("etcd-a.internal.c.notexample.com");
+        let fault = Fault::from(holds_names(&zone, &beside).expect_err("it is beside"));
+        assert_eq!(fault.code, Code::DnsZoneMissing);
+    }
+}
