@@ -24,6 +24,9 @@ pub struct Expected {
     pub api_servers: Vec<String>,
     /// Names that must resolve before kubelet can register.
     pub names: Vec<String>,
+    /// Names that a control plane publishes: of each entry one or more are to lead to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<ExpectedNames>,
     /// The pod network.
     pub network: ExpectedNetwork,
     /// kubelet's flags that are compared with the machine, as `name=value`.
@@ -46,6 +49,14 @@ pub struct Expected {
     pub no_proxy: Vec<String>,
     /// Whether a proxy is asked for.
     pub proxied: bool,
+}
+
+/// Names of which at least one leads to this node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedNames {
+    /// The names: one, or those of all members of an etcd cluster, of which a node runs one.
+    pub any_of: Vec<String>,
 }
 
 /// The pod network that is expected.

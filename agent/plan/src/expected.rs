@@ -3,7 +3,9 @@
 use crate::files::{self, layout};
 use crate::kops;
 use crate::ready;
-use quake_model::expected::{Expected, ExpectedAsset, ExpectedMember, ExpectedNetwork};
+use quake_model::expected::{
+    Expected, ExpectedAsset, ExpectedMember, ExpectedNames, ExpectedNetwork,
+};
 use quake_model::facts::InstanceFacts;
 use quake_model::spec::{Dialect, NetworkMode, NodeSpec, Role, Runtime};
 use quake_model::step::Condition;
@@ -61,6 +63,7 @@ fn kubernetes(expected: &mut Expected, spec: &NodeSpec, instance: &InstanceFacts
         .to_vec();
     expected.api_servers = vec![files::api_server(spec)];
     expected.names = names(spec);
+    expected.published = published(spec);
     expected.network = network(spec);
     expected.kubelet_flags = COMPARED_FLAGS
         .iter()
@@ -95,6 +98,19 @@ fn names(spec: &NodeSpec) -> Vec<String> {
         Some(_) => Vec::new(),
         None => vec![format!("api.internal.{}", spec.cluster)],
     }
+}
+
+/// The names that a control plane publishes. Which member it runs is known only once it has the volume.
+fn published(spec: &NodeSpec) -> Vec<ExpectedNames> {
+    let Some(names) = &spec.names else {
+        return Vec::new();
+    };
+    let api = names.api.iter().map(|name| vec![name.clone()]);
+    let members = spec.etcd.iter().map(|etcd| files::member_names(spec, etcd));
+    api.chain(members)
+        .filter(|any_of| !any_of.is_empty())
+        .map(|any_of| ExpectedNames { any_of })
+        .collect()
 }
 
 /// The word of the pod network.

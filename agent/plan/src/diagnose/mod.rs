@@ -50,6 +50,7 @@ mod scene;
 mod surveyed;
 
 pub use check::{Check, Finding, Severity, Source, Verdict};
+pub use dns::PUBLISHED;
 pub(crate) use images::pull_refused;
 pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};

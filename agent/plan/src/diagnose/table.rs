@@ -24,6 +24,7 @@ const AREAS: &[&[Check]] = &[
     dns::RESOLVERS,
     dns::HOSTS_FILE,
     dns::NAMES,
+    dns::PUBLISHED_CHECKS,
     net::REACH,
     identity::CHECKS,
     iam::CHECKS,

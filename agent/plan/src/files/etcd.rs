@@ -126,6 +126,16 @@ fn hosts(spec: &NodeSpec, known: &Known) -> String {
     text
 }
 
+/// The names of all members of an etcd cluster whose pods the agent writes; none where etcd-manager does.
+pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String> {
+    let shape = Shape::of(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
+    let name = |shape: &Shape, member: &str| member_host(spec, &shape.name, member);
+    let members = cluster.members.iter().map(|member| member.name.as_str());
+    shape.map_or_else(Vec::new, |shape| {
+        members.map(|member| name(&shape, member)).collect()
+    })
+}
+
 /// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
 /// own, and protokube even removed them from the zone.
 pub(crate) fn own_member_names(spec: &NodeSpec, known: &Known) -> Vec<String> {

@@ -5,6 +5,7 @@ use quake_host::survey::Target;
 use quake_http::{ProxySettings, Speaks};
 use quake_model::expected::Expected;
 use quake_model::record::Record;
+use quake_plan::diagnose::PUBLISHED;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -81,6 +82,8 @@ pub(super) fn names(record: &Record, expected: &Expected, way: &WayOut) -> Vec<(
         .iter()
         .map(|name| (name.clone(), "api-server".to_owned()))
         .collect();
+    let published = expected.published.iter().flat_map(|names| &names.any_of);
+    names.extend(published.map(|name| (name.clone(), PUBLISHED.to_owned())));
     for target in of_targets {
         let is_address = target.host.parse::<std::net::IpAddr>().is_ok();
         if !is_address && !names.iter().any(|(name, _)| *name == target.host) {

@@ -2,6 +2,7 @@
 
 mod hosts_file;
 mod names;
+mod published;
 mod resolvers;
 
 #[cfg(test)]
@@ -9,4 +10,6 @@ mod tests;
 
 pub(super) use hosts_file::CHECKS as HOSTS_FILE;
 pub(super) use names::CHECKS as NAMES;
+pub(super) use published::CHECKS as PUBLISHED_CHECKS;
+pub use published::PUBLISHED;
 pub(super) use resolvers::CHECKS as RESOLVERS;

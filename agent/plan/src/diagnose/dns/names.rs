@@ -1,5 +1,6 @@
 //! The check of the names that the node needs.
 
+use super::published::PUBLISHED;
 use crate::diagnose::check::{Check, Finding, Severity, Source, Verdict};
 use crate::diagnose::node::Node;
 use quake_model::facts::{NameSeen, Unseen};
@@ -17,13 +18,15 @@ pub(in crate::diagnose) const CHECKS: &[Check] = &[Check {
 }];
 
 /// What kops writes for a name before the control plane has published its address (RFC 5737 keeps it unused).
-const PLACEHOLDER: &str = "203.0.113.123";
+pub(super) const PLACEHOLDER: &str = "203.0.113.123";
 /// Beyond this a name is slow: a server was asked in vain before.
 const SLOW_MS: u64 = 1_000;
 
 fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let seen = node.survey().names.get()?;
-    let own: Vec<&NameSeen> = seen.iter().filter(|seen| seen.server.is_empty()).collect();
+    // What a node publishes itself has a check of its own.
+    let needed = seen.iter().filter(|seen| seen.purpose != PUBLISHED);
+    let own: Vec<&NameSeen> = needed.filter(|seen| seen.server.is_empty()).collect();
     if own.is_empty() {
         return Verdict::skip("no name was resolved");
     }
@@ -47,6 +50,7 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let silent = seen
         .iter()
+        .filter(|one| one.purpose != PUBLISHED)
         .find(|one| !one.server.is_empty() && one.addresses.is_empty() && one.error.is_some());
     if let Some(silent) = silent {
         let error = silent.error.as_deref().unwrap_or_default();

@@ -1,8 +1,10 @@
 //! What the checks of names say of nodes.
 
+use super::PUBLISHED;
 use crate::diagnose::report::Status;
+use crate::diagnose::scene::instance as facts;
 use crate::diagnose::surveyed::{entry, proves, record, tree, unit};
-use quake_model::expected::Expected;
+use quake_model::expected::{Expected, ExpectedNames};
 use quake_model::facts::{ActiveState, EntryKind, NameSeen, Seen, Survey};
 
 fn node(files: &[(&str, &str)]) -> Survey {
@@ -165,6 +167,52 @@ fn names_must_resolve_soon_and_to_real_addresses() {
         proves("dns.names", &survey, status, words);
     }
     proves("dns.names", &node(&[]), Status::Skip, "nothing recorded it");
+}
+
+#[test]
+fn published_names_lead_to_the_node_that_publishes_them() {
+    const API: &str = "api.internal.k8s.example.com";
+    let member = |letter: &str| format!("etcd-{letter}.internal.k8s.example.com");
+    let (a, b) = (member("a"), member("b"));
+    let of = |seen: Vec<NameSeen>| {
+        let mut survey = node(&[]);
+        let record = survey.record.as_mut().expect("it was just made");
+        record.instance.get_or_insert_with(facts).private_ip = "10.0.1.9".into();
+        let expected = record.expected.as_mut().expect("it was just made");
+        expected.published = vec![
+            ExpectedNames {
+                any_of: vec![API.into()],
+            },
+            ExpectedNames {
+                any_of: vec![member("a"), member("b")],
+            },
+        ];
+        let publish = |mut seen: NameSeen| {
+            seen.purpose = PUBLISHED.into();
+            seen
+        };
+        survey.names = Seen::Yes(seen.into_iter().map(publish).collect());
+        survey
+    };
+    let (both, peer) = (["10.0.1.8", "10.0.1.9"], ["10.0.1.8"]);
+    let right = vec![
+        name(API, "", &both, 5),
+        name(&a, "", &peer, 5),
+        name(&b, "", &["10.0.1.9"], 5),
+    ];
+    proves("dns.published", &of(right.clone()), Status::Ok, "2 of this");
+    let mut waiting = right.clone();
+    waiting[1].addresses = vec!["203.0.113.123".into()];
+    proves("dns.published", &of(waiting), Status::Fail, "203.0.113.123");
+    let mut lost = right;
+    lost[2].addresses = Vec::new();
+    let words = "none of etcd-a.internal";
+    proves("dns.published", &of(lost), Status::Warn, words);
+    let foreign = vec![name(API, "", &peer, 5)];
+    let words = "does not lead to this node, 10.0.1.9";
+    proves("dns.published", &of(foreign), Status::Warn, words);
+    let nothing = "publishes no names";
+    proves("dns.published", &node(&[]), Status::Skip, nothing);
 }
 
 const HOSTS: &str = "/etc/hosts";
