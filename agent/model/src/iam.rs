@@ -27,7 +27,7 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, SIGNAL_GRANTS};
+pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, SIGNAL_GRANTS};
 
 /// The tags the agent and its operators may write and remove, as a pattern of IAM.
 pub const OWN_TAGS: &str = "quake.io/*";

@@ -3,8 +3,8 @@
 
 use quake_model::dns::bare_zone_id;
 use quake_model::iam::{
-    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, Reach, SIGNAL_GRANTS, Statement,
-    partition_of,
+    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, Reach, SIGNAL_GRANTS,
+    Statement, partition_of,
 };
 use quake_model::location::{Location, Scheme};
 use serde::Serialize;
@@ -26,7 +26,8 @@ pub struct Request {
     pub partition: Option<String>,
     /// Whether the node also signals its Auto Scaling group.
     pub with_signals: bool,
-    /// Whether the node is of kops 1.32 or newer, and asks what some of its networks and groups make it ask.
+    /// Whether the node is of kops 1.32 or newer: it reads its own part of the state store in place of what older ones read, a
+    /// worker none, and asks what some of its networks and groups make it ask.
     pub with_newer_kops: bool,
     /// The hosted zone of the cluster's names, by its id; none when the node publishes no names.
     pub zone: Option<String>,
@@ -72,8 +73,13 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     let signals = request.with_signals.then_some(SIGNAL_GRANTS);
     let newer = request.with_newer_kops.then_some(NEWER_GRANTS);
     let names = request.zone.is_some().then_some(NAMES_GRANTS);
+    let is_replaced = |grant: &&Grant| {
+        let is_node = request.caller != Caller::Operator;
+        is_node && request.with_newer_kops && OLDER_STORE.contains(&grant.sid)
+    };
     let rows = GRANTS
         .iter()
+        .filter(|grant| !is_replaced(grant))
         .chain(signals.unwrap_or_default())
         .chain(newer.unwrap_or_default())
         .chain(names.unwrap_or_default())

@@ -62,7 +62,8 @@ pub(crate) struct PolicyArguments {
     /// Add what a node needs that signals its Auto Scaling group (boot --on-fatal, --on-ready)
     #[arg(long)]
     pub(crate) with_signals: bool,
-    /// Add what some nodes of kops 1.32 and newer ask: warm pools, IPv6 alone, pods with addresses of the instance
+    /// For nodes of kops 1.32 and newer: what they read of the state store in place of what older ones read, a worker none;
+    /// and what some ask: warm pools, IPv6 alone, pods with addresses of the instance
     #[arg(long)]
     pub(crate) with_newer_kops: bool,
     /// Add what a control plane of kops 1.8 to 1.15 needs to publish its names in this hosted zone, by the zone's id

@@ -189,9 +189,61 @@ pub const SIGNAL_GRANTS: &[Grant] = &[
     },
 ];
 
-/// What a node of kops 1.32 or newer calls where its cluster or its group makes it: pods with addresses of IPv6 alone or of
-/// the instance's own, and warm pools. kops gives such nodes these permissions itself.
+/// Rows of [`GRANTS`] about what a node reads of the state store as older kops laid it out. To a node of kops 1.32 or newer
+/// [`NEWER_GRANTS`] has its own of these, and to one that asks kops-controller none: it reads no store.
+pub const OLDER_STORE: [&str; 3] = [
+    "QuakeReadConfiguration",
+    "QuakeReadCredentials",
+    "QuakeListStateStore",
+];
+
+/// What a node of kops 1.32 or newer reads of the state store; and what it calls where its cluster or its group makes it: pods
+/// with addresses of IPv6 alone or of the instance's own, and warm pools. kops gives such nodes these permissions itself.
 pub const NEWER_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakeReadConfiguration",
+        actions: &["s3:GetObject"],
+        callers: &[ControlPlane],
+        reach: Reach::Objects(&[
+            "igconfig/apiserver/*",
+            "igconfig/control-plane/*",
+            "manifests/channels/*",
+            "manifests/static/*",
+        ]),
+        why: "config: what the node is to be, and which pods it runs from files",
+    },
+    Grant {
+        sid: "QuakeReadCredentials",
+        actions: &["s3:GetObject"],
+        callers: &[ControlPlane],
+        // The authorities of the cluster and of service accounts by their newer and their older names.
+        reach: Reach::Objects(&[
+            "pki/private/apiserver-aggregator-ca/*",
+            "pki/private/ca/*",
+            "pki/private/etcd-clients-ca*",
+            "pki/private/etcd-manager-ca-*",
+            "pki/private/etcd-peers-ca-*",
+            "pki/private/kubernetes-ca/*",
+            "pki/private/master/*",
+            "pki/private/service-account/*",
+            "secrets/dockerconfig",
+            "secrets/encryptionconfig",
+        ]),
+        why: "config: the authorities that the node's certificates are signed by, and the passwords of registries",
+    },
+    Grant {
+        sid: "QuakeListStateStore",
+        actions: &["s3:ListBucket"],
+        callers: &[ControlPlane],
+        reach: Reach::Names(&[
+            "backups/etcd/*",
+            "igconfig/*",
+            "manifests/*",
+            "pki/private/*",
+            "secrets/*",
+        ]),
+        why: "config: to tell an absent object from a refusal; storage: etcd's backups",
+    },
     Grant {
         sid: "QuakeDescribeTypes",
         actions: &["ec2:DescribeInstanceTypes"],

@@ -232,7 +232,8 @@ fn statement(node: &Node<'_>, one: &PermissionSeen) -> String {
 fn request(node: &Node<'_>) -> Option<Request> {
     let record = node.record().ok()?;
     let spec = record.spec.as_ref()?;
-    let state_store: Location = node.expected().ok()?.config_base.parse().ok()?;
+    let expected = node.expected().ok()?;
+    let state_store: Location = expected.config_base.parse().ok()?;
     let instance = record.instance.as_ref()?;
     Some(Request {
         caller: caller_of(&spec.role),
@@ -242,7 +243,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         account: Some(instance.account_id.clone()),
         partition: None,
         with_signals: false,
-        with_newer_kops: false,
+        with_newer_kops: expected.dialect == "kops",
         zone: None,
     })
 }

@@ -12,6 +12,7 @@ mod lists;
 mod meaning;
 mod os_release;
 mod pem;
+mod policy;
 mod rendered;
 mod support;
 mod tasks;

@@ -79,6 +79,7 @@ fn the_iam_policy_of_a_node_of_newer_kops_is_as_its_golden_and_an_operator_has_n
         ..request(caller, "c.example.com")
     };
     check_request("worker-with-newer-kops", &with(Caller::Worker));
+    check_request("control-plane-with-newer-kops", &with(Caller::ControlPlane));
     let operator = policy(&with(Caller::Operator)).expect("the request is good");
     assert_eq!(operator, policy_of(Caller::Operator));
 }
@@ -208,6 +209,18 @@ fn an_iam_policy_fits_into_what_iam_takes() {
             .expect("it is plain data")
             .len();
         assert!(length <= 6144, "{caller:?}: {length} characters");
+        let newer = Request {
+            with_newer_kops: true,
+            ..request
+        };
+        let policy = quake_plan::iam::policy(&newer).expect("the request is good");
+        let length = serde_json::to_string(&policy)
+            .expect("it is plain data")
+            .len();
+        assert!(
+            length <= 6144,
+            "{caller:?} of newer kops: {length} characters"
+        );
     }
 }
 
