@@ -18,6 +18,7 @@ fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
         partition: None,
         with_signals: false,
         with_newer_kops: true,
+        zone: None,
     };
     policy(&request).expect("the request is good")
 }
