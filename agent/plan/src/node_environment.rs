@@ -4,7 +4,7 @@
 use crate::expected::expected;
 use crate::known::Known;
 use quake_model::phase::Phase;
-use quake_model::spec::NodeSpec;
+use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::{Action, Step, WriteFile};
 
 /// Where the file is. The folder is gone after a reboot, and so is what the file said of the last boot.
@@ -13,8 +13,11 @@ pub const PATH: &str = "/run/quake-agent/node.env";
 const HEADER: &str =
     "# What this node is, told by quake-agent on each boot: docs/reference/node-environment.md\n";
 
-/// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it.
+/// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it. A bastion is no node.
 pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+    if spec.role == Role::Bastion {
+        return Vec::new();
+    }
     let file = WriteFile::plain(PATH, 0o644, text(spec, known));
     vec![Step::new(Phase::Config, Action::WriteFile(file))]
 }
