@@ -15,6 +15,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use quake_plan::addons::{Tending, tending};
+use quake_plan::node_identity::{Labeller, NodeIdentity, node_identity};
 use quake_plan::watch::{self, Watch};
 use std::collections::BTreeSet;
 use tokio::time::Instant;
@@ -37,6 +38,8 @@ pub struct Verdict {
     pub renewal: Option<Renewal>,
     /// What the node has to do with its cluster's add-ons; `None` when that is nothing, or the node is not ready.
     pub tending: Option<Tending>,
+    /// What the cluster's object of the node is to say, where the agent says it.
+    pub identity: Option<NodeIdentity>,
     /// Where the boot's report belongs; `None` when it ended before that was known.
     pub reports: Option<ReportFolder>,
 }
@@ -88,6 +91,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         watches,
         renewal: context.renewal().filter(|_| is_ready),
         tending: context.tending().filter(|_| is_ready),
+        identity: context.identity().filter(|_| is_ready),
         left: context.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }
@@ -156,6 +160,12 @@ impl<H: Host> Context<'_, H> {
             }
         }
         failed.map_or(Ok(changed), Err)
+    }
+
+    /// What the cluster's object of this node is to say.
+    fn identity(&self) -> Option<NodeIdentity> {
+        let (spec, instance) = self.know(|knowledge| (knowledge.spec(), knowledge.instance()));
+        node_identity(&*spec.ok()?, &instance.ok()?, Labeller::KopsChannels)
     }
 
     /// What to look at from now on.

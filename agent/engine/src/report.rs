@@ -130,6 +130,7 @@ mod tests {
             fault: None,
             renewal: None,
             tending: None,
+            identity: None,
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::Left::default(),

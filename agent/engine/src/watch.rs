@@ -12,6 +12,7 @@ use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{arrivals, ready, services};
 use crate::meaning::{Attempted, fault_of};
+use crate::node_identity::NodeKeeper;
 use crate::renewal::Renewer;
 use crate::request::Request;
 use crate::retry::millis;
@@ -62,6 +63,7 @@ async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
     let watches = &verdict.watches;
     let mut drift = DriftWatch::new(&verdict.left);
     let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
+    let mut keeper = verdict.identity.as_ref().map(NodeKeeper::new);
     let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {
@@ -72,6 +74,9 @@ async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
             drift.written(&renewer.look(context).await);
         }
         drift.look(context).await;
+        if let Some(keeper) = &mut keeper {
+            keeper.look(context).await;
+        }
         let (shortest, longest) = ROUNDS_APART;
         let pause = shortest + (longest - shortest).mul_f64(context.draw());
         if context.pause(pause).await.is_err() {

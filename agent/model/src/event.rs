@@ -245,6 +245,18 @@ pub enum Event {
         /// Why.
         fault: Fault,
     },
+    /// The cluster's object of the node says what the node is.
+    NodeIdentified {
+        /// The node's name.
+        node: String,
+        /// What was said of it, and granted to its components, just now; empty where all of it was there.
+        says: Vec<String>,
+    },
+    /// The cluster's object of the node does not say what the node is, or there is none; it is tried again.
+    NodeNotIdentified {
+        /// Why.
+        fault: Fault,
+    },
     /// The outside was told how the boot ended.
     Told {
         /// What.
@@ -294,6 +306,8 @@ impl Event {
                 | Self::CertificatesHeld { .. }
                 | Self::CertificatesRenewed { .. }
                 | Self::CertificatesNotRenewed { .. }
+                | Self::NodeIdentified { .. }
+                | Self::NodeNotIdentified { .. }
         )
     }
 

@@ -193,6 +193,8 @@ impl Record {
             Event::Warning { .. }
             | Event::CertificatesRenewed { .. }
             | Event::CertificatesNotRenewed { .. }
+            | Event::NodeIdentified { .. }
+            | Event::NodeNotIdentified { .. }
             | Event::NotTold { .. }
             | Event::BootReady { .. }
             | Event::BootFailed { .. }
@@ -268,13 +270,16 @@ impl Record {
         match event {
             Event::Warning { fault } => self.warnings.push(fault.clone()),
             // Said once, however often it is tried.
-            Event::CertificatesNotRenewed { fault } => {
+            Event::CertificatesNotRenewed { fault } | Event::NodeNotIdentified { fault } => {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
             }
             Event::CertificatesRenewed { .. } => {
                 let is_over = |known: &Fault| known.code == Code::CredentialsNotRenewed;
                 self.warnings.retain(|known| !is_over(known));
+            }
+            Event::NodeIdentified { .. } => {
+                self.warnings.retain(|known| !is_of_node_object(known.code));
             }
             Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
             Event::BootReady { .. } => self.state = BootState::Ready,
@@ -413,6 +418,17 @@ fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
     let rows = PHASES.iter();
     rows.map(|row| (row.phase, PhaseRecord::default()))
         .collect()
+}
+
+/// Whether a warning is over once the node's object says what the node is.
+fn is_of_node_object(code: Code) -> bool {
+    matches!(
+        code,
+        Code::ReadyNodeUnregistered
+            | Code::ReadyNodeIdentityDenied
+            | Code::ReadyNodeIdentityMissing
+            | Code::ReadyNodeForeign
+    )
 }
 
 #[cfg(test)]

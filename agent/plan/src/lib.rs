@@ -26,6 +26,7 @@ pub mod lease;
 pub mod lint;
 pub mod network;
 pub mod node_environment;
+pub mod node_identity;
 pub mod owned;
 pub mod packages;
 pub mod pki;

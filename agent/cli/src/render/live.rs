@@ -176,10 +176,16 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             count => format!("drift: {count} of the agent's files and units changed"),
         },
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
-        Event::CertificatesNotRenewed { fault } => fault_text("warning", fault),
         Event::AddonsKept { keeper, .. } => keeper.to_string(),
         Event::AddonChanged(addon) => format!("  * add-on {addon}"),
         Event::AddonsNotKept { fault } => fault_text("warning", fault),
+        Event::CertificatesNotRenewed { fault } | Event::NodeNotIdentified { fault } => {
+            fault_text("warning", fault)
+        }
+        Event::NodeIdentified { node, says } if says.is_empty() => {
+            format!("node {node} is as wanted")
+        }
+        Event::NodeIdentified { node, says } => format!("node {node}: {}", says.join(", ")),
         event if event.is_told_outside() => {
             return told_line(event).map(|line| stamped(seconds, &line));
         }

@@ -175,6 +175,14 @@ fn kind_of(event: &Event) -> Kind {
             ("addons-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
         }
         Event::AddonsNotKept { .. } => ("addons-not-kept", "347386a4afee49d08de07fa418f411f1", "4"),
+        Event::NodeIdentified { .. } => {
+            ("node-identified", "6855dcb4fb904417a746450bfc4a0e0d", "5")
+        }
+        Event::NodeNotIdentified { .. } => (
+            "node-not-identified",
+            "0489ee81964f4a3db78b37a7052c53b8",
+            "4",
+        ),
         Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
         Event::Withheld { .. } => ("withheld", "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8", "5"),
         Event::NotTold { known: false, .. } => {

@@ -95,6 +95,7 @@ fn is_important(event: &Event) -> bool {
         | Event::ConditionLost { .. }
         | Event::NotTold { .. }
         | Event::CertificatesNotRenewed { .. }
+        | Event::NodeNotIdentified { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
@@ -120,6 +121,7 @@ fn is_important(event: &Event) -> bool {
         | Event::AddonChanged(_)
         | Event::AddonsForgotten { .. }
         | Event::AddonsNotKept { .. }
+        | Event::NodeIdentified { .. }
         | Event::Told { .. }
         | Event::Withheld { .. }
         | Event::Unknown => false,

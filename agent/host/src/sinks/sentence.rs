@@ -133,6 +133,11 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("no channel names {} any more", names.join(", "))
         }
         Event::AddonsNotKept { fault } => format!("add-ons are not looked after: {fault}"),
+        Event::NodeIdentified { node, says } if says.is_empty() => {
+            format!("node {node} says what it is")
+        }
+        Event::NodeIdentified { node, says } => format!("said of node {node}: {}", says.join(", ")),
+        Event::NodeNotIdentified { fault } => format!("the node does not say what it is: {fault}"),
         Event::Told { what, to, took_ms } => {
             format!("{what} told to {to} in {}", seconds(*took_ms))
         }

@@ -308,6 +308,12 @@ pub enum Code {
     ReadyPodFailing,
     /// `ready.node-unregistered`
     ReadyNodeUnregistered,
+    /// `ready.node-foreign`
+    ReadyNodeForeign,
+    /// `ready.node-identity-denied`
+    ReadyNodeIdentityDenied,
+    /// `ready.node-identity-missing`
+    ReadyNodeIdentityMissing,
     /// `ready.cni-foreign`
     ReadyCniForeign,
     /// `ready.cni-missing`
@@ -520,6 +526,9 @@ impl Code {
         Self::ReadyRuntimeSilent,
         Self::ReadyPodFailing,
         Self::ReadyNodeUnregistered,
+        Self::ReadyNodeForeign,
+        Self::ReadyNodeIdentityDenied,
+        Self::ReadyNodeIdentityMissing,
         Self::ReadyCniForeign,
         Self::ReadyCniMissing,
         Self::ReadyProbeFailing,
@@ -1417,6 +1426,24 @@ impl Code {
                 class: Class::NotYet,
                 why: "the cluster gives no pod to a node that its API server does not know",
                 remedy: "journalctl -b -u kubelet | grep -i -e register -e unauthorized -e 'no such host' -e refused; then what it names: the name's address, the security group, the certificate",
+            },
+            Self::ReadyNodeForeign => Entry {
+                code: "ready.node-foreign",
+                class: Class::Conflict,
+                why: "the cluster has an object of this name for another instance; labels and taints of this one would be said of that one",
+                remedy: "kubectl get node <name> -o jsonpath='{.spec.providerID}'; where that instance is gone: kubectl delete node <name>, and kubelet registers this one; else give one of the two another name",
+            },
+            Self::ReadyNodeIdentityDenied => Entry {
+                code: "ready.node-identity-denied",
+                class: Class::Denied,
+                why: "without its labels and taints the cluster places pods as if the node were another; the API server lets this kubeconfig say no more of it",
+                remedy: "let kubelet say it of a node that it registers anew (--node-labels, --register-with-taints), or say it as an administrator: kubectl label node <name> <key>=<value>",
+            },
+            Self::ReadyNodeIdentityMissing => Entry {
+                code: "ready.node-identity-missing",
+                class: Class::Transient,
+                why: "without its labels and taints the cluster places pods as if the node were another; the API server did not take them, and it is tried again",
+                remedy: "read the API server's answer: an admission webhook or a policy that refuses changes of nodes must let them through",
             },
             Self::ReadyCniForeign => Entry {
                 code: "ready.cni-foreign",

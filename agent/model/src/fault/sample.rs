@@ -147,6 +147,9 @@ services.pull-failed: ctr did not pull registry.k8s.io/kube-proxy:v1.35.0
 ready.runtime-silent: containerd does not answer
 ready.pod-failing: kube-apiserver ended with 1, started again 5 times
 ready.node-unregistered: the API server knows no node i-0a1b2c3d4e5f
+ready.node-foreign: the object of node ip-10-0-1-5.ec2.internal is of another instance
+ready.node-identity-denied: /var/lib/kubelet/kubeconfig may not say of node ip-10-0-1-5.ec2.internal: label kubernetes.io/role=node
+ready.node-identity-missing: the API server at https://127.0.0.1 answers 403 to a patch of Node/ip-10-0-1-5.ec2.internal
 ready.cni-foreign: /etc/cni/net.d/00-loopback.conf comes before 10-calico.conflist by its name, and counts
 ready.cni-missing: /etc/cni/net.d has no configuration
 ready.probe-failing: kubelet is not healthy

@@ -134,7 +134,7 @@ fn set_runtime_flags(flags: &mut FlagSet, spec: &NodeSpec) {
 }
 
 /// The node's labels: the spec's, and the role's where kubelet may still set it (it may not since 1.16).
-fn labels(spec: &NodeSpec) -> BTreeMap<String, String> {
+pub(crate) fn labels(spec: &NodeSpec) -> BTreeMap<String, String> {
     let mut labels = spec.kubelet.labels.clone();
     if !spec.kubernetes.at_least(1, 16) {
         let role = if spec.control_plane.is_some() {
@@ -153,7 +153,7 @@ fn labels(spec: &NodeSpec) -> BTreeMap<String, String> {
 }
 
 /// The node's taints: the spec's, else the one that keeps ordinary pods off a control plane.
-fn taints(spec: &NodeSpec) -> Vec<String> {
+pub(crate) fn taints(spec: &NodeSpec) -> Vec<String> {
     if spec.kubelet.taints.is_empty()
         && spec.control_plane.is_some()
         && !spec.kubernetes.at_least(1, 16)

@@ -27,7 +27,7 @@ pub(crate) use etcd::{member_names, own_member_names};
 pub(crate) use flags::{FlagSet, shell_word};
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
-pub(crate) use kubelet::runtime_unit;
+pub(crate) use kubelet::{labels as node_labels, runtime_unit, taints as node_taints};
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
 pub(crate) use pod::{Access, HostPath, Priority, http_liveness};
 pub use tree::{EtcdManifest, plan};

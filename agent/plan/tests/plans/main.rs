@@ -9,5 +9,6 @@ mod goldens;
 mod iam;
 mod laws;
 mod node_environment;
+mod node_identity;
 mod nodes;
 mod storage;

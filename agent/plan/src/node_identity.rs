@@ -1,0 +1,279 @@
+//! What the node's object in the cluster should say of the node, and the patches that bring it there: labels, taints and the
+//! provider's id. kubelet says the same of a node that it registers, and nothing of one that is there already.
+//!
+//! Nothing that others set is taken away: labels of other names stay, and so does every taint.
+
+mod access;
+
+pub use access::{AccessRule, access_rules};
+
+use crate::expected::expected;
+use crate::files;
+use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::facts::InstanceFacts;
+use quake_model::spec::{Dialect, NodeSpec, Role};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The label by which kops knows a node's instance group.
+const GROUP_LABEL: &str = "kops.k8s.io/instancegroup";
+
+/// The labels of a control plane that kops-channels sets (`pkg/nodelabels`, v1.36.2); each without a value.
+const CONTROL_PLANE_LABELS: [&str; 3] = [
+    "node-role.kubernetes.io/control-plane",
+    "kops.k8s.io/kops-controller-pki",
+    "node.kubernetes.io/exclude-from-external-load-balancers",
+];
+
+/// The kubeconfig of a control plane by which protokube, and kops-channels after it, came to the API server.
+const ADMINISTRATOR: &str = "/var/lib/kops/kubeconfig";
+
+/// Who sets the labels of a control plane of the newer dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Labeller {
+    /// The pod kops-channels, as kops has it.
+    KopsChannels,
+    /// The agent, which took over from it.
+    Agent,
+}
+
+/// A taint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taint {
+    /// Its key.
+    pub key: String,
+    /// Its value, which may be empty.
+    pub value: String,
+    /// Its effect, such as `NoSchedule`. Key and effect tell one taint from another.
+    pub effect: String,
+}
+
+/// What the node's object should say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// The node's name.
+    pub node: String,
+    /// The kubeconfig by which it is said.
+    pub kubeconfig: String,
+    /// Whether that is kubelet's own, which may not say everything.
+    pub is_kubelets: bool,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Taints.
+    pub taints: Vec<Taint>,
+    /// The cloud provider's id; empty where no cloud provider is asked for.
+    pub provider_id: String,
+    /// What the node's components may do, which nobody else grants.
+    pub rules: Vec<AccessRule>,
+}
+
+impl NodeIdentity {
+    /// The words that tell one identity from another: a node is brought to each of them once.
+    pub fn words(&self) -> String {
+        let labels = self
+            .labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        let taints = self
+            .taints
+            .iter()
+            .map(|taint| format!("{}={}:{}", taint.key, taint.value, taint.effect));
+        let provider = [self.provider_id.clone()];
+        let words: Vec<String> = labels.chain(taints).chain(provider).collect();
+        words.join(" ")
+    }
+
+    /// Where the node's object is.
+    pub fn place(&self) -> ObjectPlace {
+        ObjectPlace {
+            served: ServedKind {
+                kind: ObjectKind::of("v1", "Node"),
+                plural: "nodes".to_owned(),
+                namespaced: false,
+            },
+            namespace: None,
+            name: self.node.clone(),
+        }
+    }
+}
+
+/// What the object of this node should say; `None` where it is not the agent's to say, or the node has no object.
+pub fn node_identity(
+    spec: &NodeSpec,
+    instance: &InstanceFacts,
+    labeller: Labeller,
+) -> Option<NodeIdentity> {
+    let node = expected(spec, instance).node_name;
+    if spec.role == Role::Bastion || node.is_empty() {
+        return None;
+    }
+    let is_control_plane = spec.is_control_plane();
+    let (labels, taints) = match (spec.dialect, labeller) {
+        (Dialect::KubeEnv, _) => (old_labels(spec), old_taints(spec)),
+        (Dialect::Kops, Labeller::Agent) if is_control_plane => {
+            let labels = CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new()));
+            (labels.into(), Vec::new())
+        }
+        (Dialect::Kops, Labeller::Agent | Labeller::KopsChannels) => return None,
+    };
+    let kubelets = &spec.kubelet.kubeconfig_path;
+    Some(NodeIdentity {
+        node,
+        kubeconfig: match is_control_plane {
+            true => ADMINISTRATOR.to_owned(),
+            false => kubelets.clone(),
+        },
+        is_kubelets: !is_control_plane,
+        labels,
+        taints,
+        provider_id: provider_id(spec, instance),
+        rules: access_rules(spec),
+    })
+}
+
+/// What kubelet registers a new node with, and the instance group.
+fn old_labels(spec: &NodeSpec) -> BTreeMap<String, String> {
+    let mut labels = files::node_labels(spec);
+    labels
+        .entry(GROUP_LABEL.to_owned())
+        .or_insert_with(|| spec.instance_group.clone());
+    labels
+}
+
+/// The taints that kubelet registers a new node with. Before 1.6 there were none of this form.
+fn old_taints(spec: &NodeSpec) -> Vec<Taint> {
+    if !spec.kubernetes.at_least(1, 6) {
+        return Vec::new();
+    }
+    let taints = files::node_taints(spec);
+    taints.iter().filter_map(|text| taint(text)).collect()
+}
+
+/// Reads `key=value:Effect` and `key:Effect`.
+fn taint(text: &str) -> Option<Taint> {
+    let (name, effect) = text.rsplit_once(':')?;
+    let (key, value) = name.split_once('=').unwrap_or((name, ""));
+    let is_whole = !key.is_empty() && !effect.is_empty();
+    is_whole.then(|| Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: effect.to_owned(),
+    })
+}
+
+/// The id by which the cloud provider of kubelet calls the instance (`aws:///zone/instance`, `pkg/cloudprovider/providers/aws`,
+/// v1.8 to v1.15).
+fn provider_id(spec: &NodeSpec, instance: &InstanceFacts) -> String {
+    match (spec.dialect, spec.kubelet.flag("cloud-provider")) {
+        (Dialect::KubeEnv, Some("aws")) => {
+            format!("aws:///{}/{}", instance.zone, instance.instance_id)
+        }
+        (Dialect::KubeEnv | Dialect::Kops, _) => String::new(),
+    }
+}
+
+/// What is to be done about the node's object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// It is of another instance of the same name: kubelet, or the controller of nodes, replaces it.
+    Foreign {
+        /// Whose it is.
+        provider_id: String,
+    },
+    /// These are said, in this order; nothing, when all is said.
+    Say(Vec<Mark>),
+}
+
+/// One patch of the node's object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// What it says, for a person: `label a=b`, `taint k=v:NoSchedule`, `provider id aws:///z/i`.
+    pub says: Vec<String>,
+    /// kubelet's flag that says the same of a node that it registers.
+    pub flag: &'static str,
+    /// The JSON merge patch.
+    pub patch: Value,
+}
+
+/// Decides what the node's object lacks. Each mark is a patch of its own: one that is refused holds up no other.
+pub fn decide(node: &ClusterObject, wanted: &NodeIdentity) -> Decision {
+    let there = node.text("/spec/providerID");
+    let is_foreign = !there.is_empty() && !wanted.provider_id.is_empty();
+    if is_foreign && there != wanted.provider_id {
+        return Decision::Foreign {
+            provider_id: there.to_owned(),
+        };
+    }
+    let lacks_id = there.is_empty() && !wanted.provider_id.is_empty();
+    let provider = lacks_id.then(|| Mark {
+        says: vec![format!("provider id {}", wanted.provider_id)],
+        flag: "--cloud-provider",
+        patch: json!({"spec": {"providerID": wanted.provider_id}}),
+    });
+    let marks = [
+        missing_labels(node, wanted),
+        missing_taints(node, wanted),
+        provider,
+    ];
+    Decision::Say(marks.into_iter().flatten().collect())
+}
+
+fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
+    let there = node.labels();
+    let missing = wanted
+        .labels
+        .iter()
+        .filter(|(key, value)| there.get(*key) != Some(*value));
+    let missing: Map<String, Value> = missing
+        .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
+        .collect();
+    let says = missing.iter().map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        format!("label {key}={value}")
+    });
+    let says: Vec<String> = says.collect();
+    (!says.is_empty()).then(|| Mark {
+        says,
+        flag: "--node-labels",
+        patch: json!({"metadata": {"labels": missing}}),
+    })
+}
+
+/// The taints with those that are missing. A merge patch replaces a list whole, and so it holds only while the object is as it
+/// was seen.
+fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
+    let there = node.at("/spec/taints").and_then(Value::as_array);
+    let there: &[Value] = there.map_or(&[], Vec::as_slice);
+    let is_there = |taint: &&Taint| {
+        there.iter().any(|seen| {
+            seen["key"] == taint.key.as_str() && seen["effect"] == taint.effect.as_str()
+        })
+    };
+    let missing: Vec<&Taint> = wanted
+        .taints
+        .iter()
+        .filter(|taint| !is_there(taint))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let mut taints = there.to_vec();
+    for taint in &missing {
+        let mut object = json!({"key": taint.key, "effect": taint.effect});
+        if !taint.value.is_empty() {
+            object["value"] = taint.value.as_str().into();
+        }
+        taints.push(object);
+    }
+    let says = missing
+        .iter()
+        .map(|taint| format!("taint {}={}:{}", taint.key, taint.value, taint.effect));
+    Some(Mark {
+        says: says.collect(),
+        flag: "--register-with-taints",
+        patch: json!({
+            "metadata": {"resourceVersion": node.resource_version().unwrap_or_default()},
+            "spec": {"taints": taints},
+        }),
+    })
+}

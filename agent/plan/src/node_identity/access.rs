@@ -1,0 +1,103 @@
+//! What protokube granted with `--initialize-rbac` (`protokube/pkg/protokube/rbac.go`, 1.8 to 1.15): service accounts of
+//! kube-dns and kube-proxy, and kube-proxy's role.
+
+use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::spec::{Dialect, NodeSpec};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "kube-system";
+
+/// An object that must be in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessRule {
+    /// Where it is.
+    pub place: ObjectPlace,
+    /// What it is, where it is not there.
+    pub object: Value,
+}
+
+impl AccessRule {
+    /// The patch that adds what the object in the cluster lacks; `None` where it lacks nothing. What is there stays.
+    pub fn amend(&self, there: &ClusterObject) -> Option<Value> {
+        let wanted = self.object.get("subjects").and_then(Value::as_array)?;
+        let subjects = there.at("/subjects").and_then(Value::as_array);
+        let mut subjects = subjects.cloned().unwrap_or_default();
+        let names = |subject: &Value| {
+            ["kind", "name", "namespace"].map(|key| subject.get(key).cloned().unwrap_or_default())
+        };
+        let missing = wanted
+            .iter()
+            .filter(|one| !subjects.iter().any(|seen| names(seen) == names(one)));
+        let missing: Vec<Value> = missing.cloned().collect();
+        if missing.is_empty() {
+            return None;
+        }
+        subjects.extend(missing);
+        Some(json!({
+            "metadata": {"resourceVersion": there.resource_version().unwrap_or_default()},
+            "subjects": subjects,
+        }))
+    }
+}
+
+/// The rules that a control plane of this spec brings about: those of the older dialect, since Kubernetes 1.6 has RBAC.
+pub fn access_rules(spec: &NodeSpec) -> Vec<AccessRule> {
+    let has_them = spec.dialect == Dialect::KubeEnv && spec.kubernetes.at_least(1, 6);
+    if !has_them || !spec.is_control_plane() {
+        return Vec::new();
+    }
+    let group = match spec.kubernetes.at_least(1, 8) {
+        true => "rbac.authorization.k8s.io/v1",
+        false => "rbac.authorization.k8s.io/v1beta1",
+    };
+    vec![
+        account("kube-dns"),
+        account("kube-proxy"),
+        proxy_binding(group),
+    ]
+}
+
+fn account(name: &str) -> AccessRule {
+    AccessRule {
+        place: ObjectPlace {
+            served: ServedKind {
+                kind: ObjectKind::of("v1", "ServiceAccount"),
+                plural: "serviceaccounts".to_owned(),
+                namespaced: true,
+            },
+            namespace: Some(NAMESPACE.to_owned()),
+            name: name.to_owned(),
+        },
+        object: json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+        }),
+    }
+}
+
+fn proxy_binding(api_version: &str) -> AccessRule {
+    let name = "kubeadm:node-proxier";
+    AccessRule {
+        place: ObjectPlace {
+            served: ServedKind {
+                kind: ObjectKind::of(api_version, "ClusterRoleBinding"),
+                plural: "clusterrolebindings".to_owned(),
+                namespaced: false,
+            },
+            namespace: None,
+            name: name.to_owned(),
+        },
+        object: json!({
+            "apiVersion": api_version,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "system:node-proxier",
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": "kube-proxy", "namespace": NAMESPACE}],
+        }),
+    }
+}
