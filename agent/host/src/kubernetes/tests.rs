@@ -1,6 +1,7 @@
 //! What an API server refuses, and what comes of it. The promises of the port are the contract suite's.
 
 mod requests;
+mod stand_in;
 
 use super::ClusterClient;
 use quake_http::testing::{Reply, Server, closed_port};
