@@ -53,6 +53,17 @@ impl Metadata {
         Self::with(paths.map(|(path, text)| (path, text.into_bytes())))
     }
 
+    /// The same for an instance with another private address.
+    #[must_use]
+    pub fn at(mut self, address: &str) -> Self {
+        let document = self.paths.get_mut("dynamic/instance-identity/document");
+        if let Some(bytes) = document {
+            let text = String::from_utf8_lossy(bytes).replace("10.0.0.10", address);
+            *bytes = text.into_bytes();
+        }
+        self
+    }
+
     /// A service with these values at their paths, such as `meta-data/mac`.
     pub fn with<P: Into<String>>(paths: impl IntoIterator<Item = (P, Vec<u8>)>) -> Self {
         let paths = paths.into_iter();

@@ -30,3 +30,4 @@ pub mod trace;
 pub mod tree;
 pub mod waiting;
 pub mod xml;
+pub mod zones;

@@ -98,6 +98,28 @@ impl Moto {
         self.call(("autoscaling", "2011-01-01"), action, parameters)
     }
 
+    /// Calls a service that has paths, as Route 53, for a test; the answer's text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`].
+    pub fn call_rest(
+        &self,
+        service: &str,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> io::Result<String> {
+        let authorization = authorization(service);
+        let headers = [
+            ("authorization", authorization.as_str()),
+            ("content-type", "application/xml"),
+        ];
+        let answer = self.send(method, path, &headers, body.as_bytes())?;
+        accepted(&answer)?;
+        Ok(answer.text())
+    }
+
     fn call(
         &self,
         (service, version): (&str, &str),

@@ -4,6 +4,7 @@
 //! answered. The words of the refusals are those of EC2's API reference ("Error codes", read 2026-11).
 
 mod form;
+mod names;
 mod pages;
 mod plugs;
 mod state;
@@ -18,6 +19,7 @@ use crate::proxy::{Service, forward, refusal, slow_down};
 use crate::random::Random;
 use crate::waiting::pause;
 use crate::xml::Element;
+use crate::zones;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,6 +48,10 @@ pub struct Rules {
     pub lost: u64,
     /// An action that the instances' role may not do.
     pub denied: Option<&'static str>,
+    /// So many requests to Route 53 are throttled, the first ones of all instances.
+    pub names_throttled: u64,
+    /// Whether the instances' role may not change records.
+    pub names_denied: bool,
 }
 
 impl Default for Rules {
@@ -61,6 +67,8 @@ impl Default for Rules {
             throttled: 0,
             lost: 0,
             denied: None,
+            names_throttled: 0,
+            names_denied: false,
         }
     }
 }
@@ -82,6 +90,8 @@ struct Inner {
     /// Calls of `AttachVolume` that were throttled, refused or done, and when.
     asks: Vec<(Instant, String)>,
     machines: Machines,
+    /// Requests to Route 53 so far.
+    names_asked: u64,
 }
 
 impl Ec2 {
@@ -94,6 +104,7 @@ impl Ec2 {
             calls: BTreeMap::new(),
             asks: Vec::new(),
             machines: Machines::default(),
+            names_asked: 0,
         };
         Self {
             moto,
@@ -227,6 +238,9 @@ impl Ec2 {
 
     /// Answers a request of this instance.
     pub fn answer(&self, instance: &str, request: &Request) -> Reply {
+        if request.target.starts_with(zones::API) {
+            return self.answer_names(request);
+        }
         if Service::of(request) == Service::S3 {
             return forward(self.moto.address(), request);
         }

@@ -82,25 +82,9 @@ impl Lab {
             std::fs::read_to_string(Path::new(EXAMPLE).join(name)).expect("the example is there")
         };
         let group_spec = read(&format!("instancegroup/{group}"));
-        self.add_instance_of(
-            instance,
-            group,
-            (&read("cluster.spec"), &group_spec),
-            assets,
-        );
-    }
-
-    /// The same with specs of the cluster and of the group that are not the example's.
-    pub(crate) fn add_instance_of(
-        &mut self,
-        instance: &str,
-        group: &str,
-        (cluster_spec, group_spec): (&str, &str),
-        assets: &[String],
-    ) {
         let text = user_data(
             &kube_env(group, assets),
-            cluster_spec.trim_end(),
+            read("cluster.spec").trim_end(),
             group_spec.trim_end(),
         );
         let metadata = Metadata::of(instance, &text);

@@ -2,6 +2,7 @@
 //! real address and AWS, played by moto behind a proxy that throttles and fails.
 
 mod boots;
+mod dns;
 mod lab;
 mod members;
 mod refusals;

@@ -3,8 +3,9 @@
 use crate::lab::{BUCKET, KEY, Lab};
 use quake_integration::agent::{Ended, LIMIT, Running};
 use quake_integration::ec2::{Ec2, Rules};
+use quake_integration::imds::{Metadata, user_data};
 use quake_integration::moto::Moto;
-use quake_integration::node::{CLUSTER, EXAMPLE};
+use quake_integration::node::{CLUSTER, EXAMPLE, kube_env};
 use quake_integration::random::Random;
 use quake_integration::skip::{SetUpError, is_root};
 use quake_integration::waiting::wait_until;
@@ -44,14 +45,30 @@ impl Cluster {
         rules: Rules,
         random: Random,
     ) -> Result<Self, SetUpError> {
+        Self::start_saying(groups, rules, random, |_| String::new())
+    }
+
+    /// The same with more in the cluster's spec, which may name what it makes at moto first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cluster::start`].
+    pub(crate) fn start_saying(
+        groups: &[Group],
+        rules: Rules,
+        random: Random,
+        more: impl FnOnce(&Moto) -> String,
+    ) -> Result<Self, SetUpError> {
         if !is_root() {
             let what = "network namespaces can be made by root alone";
             return Err(SetUpError::Missing(what.to_owned()));
         }
+        let moto = Moto::start()?;
+        let spec = format!("\nspec:\n{}", more(&moto));
         let cluster = Self {
-            ec2: Arc::new(Ec2::before(Moto::start()?, rules, random)),
+            spec: spec_of(groups).replacen("\nspec:\n", &spec, 1),
+            ec2: Arc::new(Ec2::before(moto, rules, random)),
             groups: groups.to_vec(),
-            spec: spec_of(groups),
         };
         let put = |key: &str, text: &str| {
             let put = cluster.ec2.moto().put_object(BUCKET, key, text.as_bytes());
@@ -109,9 +126,14 @@ impl Cluster {
         let (ec2, caller) = (Arc::clone(&self.ec2), id.clone());
         let lab = Lab::with_aws(move |request| ec2.answer(&caller, request));
         let mut lab = lab.expect("namespaces can be made by root");
-        lab.add_instance_of(&id, group, (&self.spec, &group_of(group)), &[]);
+        let address = self.ec2.address_of(&id);
+        let (spec, group_spec) = (self.spec.trim_end(), group_of(group));
+        let text = user_data(&kube_env(group, &[]), spec, group_spec.trim_end());
+        let metadata = Metadata::of(&id, &text).at(&address);
+        lab.add_metadata(move |request| metadata.answer(request));
         Instance {
             id,
+            address,
             lab,
             ec2: Arc::clone(&self.ec2),
         }
@@ -140,6 +162,8 @@ impl Cluster {
 /// An instance of the cluster.
 pub(crate) struct Instance {
     pub(crate) id: String,
+    /// Its private address, in the metadata as in EC2.
+    pub(crate) address: String,
     pub(crate) lab: Lab,
     ec2: Arc<Ec2>,
 }
