@@ -131,7 +131,9 @@ impl<'a, H: Host> Keeper<'a, H> {
 
     /// Tells what is waited for: each add-on of the channels, which are read once for it.
     async fn wait_for_api(&mut self, fault: &Fault) {
-        if !self.store.is_read() && self.look_next.is_none() {
+        // What a boot told before is told.
+        let was_told = self.context.emitter.addons().keeper.is_some();
+        if self.look_next.is_none() && !was_told {
             self.look_at_channels().await;
         }
         let menu = choose(&self.store.channels(), self.keeping.kubernetes);

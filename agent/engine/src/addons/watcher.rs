@@ -42,8 +42,10 @@ impl<'a, H: Host> Watcher<'a, H> {
 
     /// Watches until the agent is told to stop.
     pub(crate) async fn watch(mut self) {
-        // One request: what cannot be read now is not asked for again, for the pod reads it and says so.
-        let _ = self.store.look(self.context.host).await;
+        // One request a boot: what cannot be read now is not asked for again, for the pod reads it and says so.
+        if self.context.emitter.addons().keeper.is_none() {
+            let _ = self.store.look(self.context.host).await;
+        }
         let mut tries = 0;
         loop {
             let fault = self.look().await;
@@ -112,6 +114,17 @@ impl<'a, H: Host> Watcher<'a, H> {
                 ..AddonStatus::default()
             };
             seen.insert(addon.name, status);
+        }
+        // Of a channel that an earlier look read it is known what it wanted.
+        for (name, known) in &self.statuses {
+            let mut applied = versions.iter().filter(|((_, addon), _)| addon == name);
+            if applied.next().is_none() {
+                seen.entry(name.clone()).or_insert_with(|| AddonStatus {
+                    state: AddonState::Waiting,
+                    applied: None,
+                    ..known.clone()
+                });
+            }
         }
         for ((_, name), version) in versions {
             seen.entry(name.clone()).or_insert_with(|| AddonStatus {
