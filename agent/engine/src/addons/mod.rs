@@ -2,12 +2,14 @@
 
 mod addon;
 mod channels;
+mod inquiry;
 mod keeper;
 mod leader;
 mod session;
 mod watcher;
 
 pub use addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
+pub use inquiry::Inquiry;
 pub use session::Session;
 
 use crate::context::Context;
