@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod addons;
 pub(crate) mod diagnose;
 mod examples;
 pub(crate) mod fleet;
@@ -73,6 +74,9 @@ pub(crate) enum Command {
     /// List how the nodes of a cluster booted, from the reports in its state store
     #[command(after_help = fleet::EXAMPLES)]
     Fleet(fleet::FleetArguments),
+    /// Show, plan and apply what the cluster's channels want of it
+    #[command(after_help = addons::EXAMPLES)]
+    Addons(addons::AddonsArguments),
     /// Print what the agent needs of IAM
     #[command(after_help = examples::IAM)]
     Iam(iam::IamArguments),

@@ -256,6 +256,7 @@ mod tests {
         let mut seen = 0;
         for file in [
             "README.md",
+            "docs/addons.md",
             "docs/assets.md",
             "docs/operations.md",
             "docs/replace-nodeup.md",
@@ -282,6 +283,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let named = [
             "README.md",
+            "docs/addons.md",
             "docs/operations.md",
             "docs/replace-nodeup.md",
             "docs/volumes.md",

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod addons;
 pub(crate) mod boot;
 pub(crate) mod check;
 pub(crate) mod diagnose;

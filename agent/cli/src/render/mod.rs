@@ -1,5 +1,6 @@
 //! What people and programs are shown.
 
+pub(crate) mod addons;
 mod certificates;
 pub(crate) mod diagnose;
 mod drift;

@@ -1,0 +1,231 @@
+//! `addons`: what the cluster's channels want, what it has, and what applying would change; and to apply it now.
+
+use super::left_behind::read_record_of_this_system;
+use super::running::{fail, usage};
+use crate::args::addons::{
+    AddonsApplyArguments, AddonsArguments, AddonsPlanArguments, AddonsVerb, ClusterArguments,
+};
+use crate::args::{AssetMode, OutputFormat};
+use crate::exit;
+use crate::host::{NodeHost, Wiring};
+use crate::output;
+use crate::parts::Part;
+use crate::render::addons::{
+    AppliedAddon, Listed, PlannedAddon, applied_json, applied_text, changes, first_failure,
+    first_unknown, listed_json, listed_text, planned_json, planned_text,
+};
+use crate::render::fault_text;
+use quake_engine::addons::Inquiry;
+use quake_model::addon::{AddonState, AddonStatus, AddonsRecord};
+use quake_model::fault::Fault;
+use quake_model::location::Location;
+use quake_plan::addons::Addon;
+use std::path::Path;
+
+/// Runs one of the verbs; the exit status.
+pub(crate) async fn run(arguments: AddonsArguments) -> u8 {
+    let done = match arguments.verb {
+        AddonsVerb::List(arguments) => list(&arguments.cluster).await,
+        AddonsVerb::Plan(arguments) => plan(&arguments).await,
+        AddonsVerb::Apply(arguments) => apply(&arguments).await,
+    };
+    done.unwrap_or_else(|status| status)
+}
+
+/// A cluster, and what this node's agent tells of its add-ons.
+struct Place {
+    host: NodeHost,
+    kubeconfig: String,
+    channels: Vec<Location>,
+    told: AddonsRecord,
+}
+
+/// Where the command line says the cluster is.
+///
+/// # Errors
+///
+/// Prints what is missing and returns the exit status.
+fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
+    let record = read_record_of_this_system(Path::new("/"));
+    let told = record.map(|record| record.addons).unwrap_or_default();
+    let is_own = arguments.channels.is_empty();
+    let channels = match is_own {
+        true => told
+            .channels
+            .iter()
+            .filter_map(|channel| channel.parse().ok())
+            .collect(),
+        false => arguments.channels.clone(),
+    };
+    if channels.is_empty() {
+        return Err(usage(
+            "this node's agent knows of no channel; name one: --channel s3://BUCKET/CLUSTER/addons/bootstrap-channel.yaml",
+        ));
+    }
+    let kubeconfig = std::path::absolute(&arguments.kubeconfig);
+    let kubeconfig = kubeconfig.map_err(|error| usage(&error.to_string()))?;
+    // Off a node credentials come from the environment, and there is no metadata service to ask.
+    let simulated = (!is_own).then_some(Part::Metadata).into_iter().collect();
+    let host = NodeHost::wire(Wiring {
+        root: "/".into(),
+        assets: AssetMode::Cache,
+        assets_dir: None,
+        verify_assets: false,
+        objects_folder: None,
+        sim: None,
+        simulated,
+    });
+    Ok(Place {
+        host,
+        kubeconfig: kubeconfig.to_string_lossy().into_owned(),
+        channels,
+        told: if is_own {
+            told
+        } else {
+            AddonsRecord::default()
+        },
+    })
+}
+
+impl Place {
+    async fn open(&self) -> Result<Inquiry<'_, NodeHost>, u8> {
+        // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
+        let inquiry = Box::pin(Inquiry::open(&self.host, &self.kubeconfig, &self.channels)).await;
+        inquiry.map_err(|fault| fail(&fault))
+    }
+}
+
+async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
+    let place = place(arguments)?;
+    let inquiry = place.open().await?;
+    let mut addons = inquiry.statuses();
+    for status in &mut addons {
+        if let Some(told) = place.told.addons.get(&status.name) {
+            take_over(status, told);
+        }
+    }
+    let menu = inquiry.menu();
+    let listed = Listed {
+        channels: place.channels.iter().map(ToString::to_string).collect(),
+        server: inquiry.server().to_string(),
+        keeper: place.told.keeper.clone(),
+        addons,
+        passed_over: menu.passed_over.clone(),
+        warnings: menu.warnings.clone(),
+    };
+    match arguments.output {
+        OutputFormat::Text => output::text(listed_text(&listed)),
+        OutputFormat::Json => output::line(listed_json(&listed)),
+    }
+    Ok(exit::DONE)
+}
+
+/// What the agent knows of an add-on that is not applied: that it is at it, or why it failed.
+fn take_over(status: &mut AddonStatus, told: &AddonStatus) {
+    let is_of_now = told.wanted == status.wanted;
+    if status.state == AddonState::Waiting && is_of_now && told.state != AddonState::Applied {
+        *status = AddonStatus {
+            applied: status.applied.clone(),
+            ..told.clone()
+        };
+    }
+}
+
+async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
+    let place = place(&arguments.cluster)?;
+    let inquiry = place.open().await?;
+    let mut planned = Vec::new();
+    for addon in named(&inquiry, &arguments.names)? {
+        if arguments.names.is_empty() && !inquiry.is_due(addon) {
+            continue;
+        }
+        planned.push(PlannedAddon {
+            name: addon.name.clone(),
+            wanted: addon.version.clone(),
+            applied: inquiry.applied(addon).cloned(),
+            objects: Box::pin(inquiry.plan(addon)).await,
+        });
+    }
+    let warnings = &inquiry.menu().warnings;
+    match arguments.cluster.output {
+        OutputFormat::Text => {
+            warn(warnings);
+            output::text(planned_text(&planned));
+        }
+        OutputFormat::Json => output::line(planned_json(&planned, warnings)),
+    }
+    if arguments.detailed_exitcode && changes(&planned) > 0 {
+        return Ok(exit::PENDING);
+    }
+    let unknown = first_unknown(&planned);
+    Ok(unknown.map_or(exit::DONE, |fault| fault.class().exit_status()))
+}
+
+async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
+    let place = place(&arguments.cluster)?;
+    let inquiry = place.open().await?;
+    let mut applied = Vec::new();
+    for addon in named(&inquiry, &arguments.names)? {
+        applied.push(AppliedAddon {
+            name: addon.name.clone(),
+            wanted: addon.version.clone(),
+            applied: Box::pin(inquiry.apply(addon)).await,
+        });
+    }
+    match arguments.cluster.output {
+        OutputFormat::Text => {
+            warn(&inquiry.menu().warnings);
+            output::text(applied_text(&applied));
+        }
+        OutputFormat::Json => output::line(applied_json(&applied)),
+    }
+    Ok(first_failure(&applied).map_or(exit::DONE, |fault| fault.class().exit_status()))
+}
+
+fn named<'i>(inquiry: &'i Inquiry<'_, NodeHost>, names: &[String]) -> Result<Vec<&'i Addon>, u8> {
+    let named = inquiry.menu().named(names);
+    named.map_err(|error| usage(&error.to_string()))
+}
+
+fn warn(warnings: &[Fault]) {
+    warnings
+        .iter()
+        .for_each(|fault| output::error_text(fault_text("warning", fault)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::addon::AddonVersion;
+
+    fn status(state: AddonState, hash: &str) -> AddonStatus {
+        AddonStatus {
+            state,
+            wanted: AddonVersion {
+                manifest_hash: hash.to_owned(),
+                ..AddonVersion::default()
+            },
+            failures: 3,
+            ..AddonStatus::default()
+        }
+    }
+
+    #[test]
+    fn what_the_agent_tells_counts_while_it_is_about_the_same() {
+        let seen = |state, told: &AddonStatus| {
+            let mut status = AddonStatus {
+                failures: 0,
+                ..status(state, "a")
+            };
+            take_over(&mut status, told);
+            status.state
+        };
+        let failed = status(AddonState::Failed, "a");
+        assert_eq!(seen(AddonState::Waiting, &failed), AddonState::Failed);
+        assert_eq!(seen(AddonState::Applied, &failed), AddonState::Applied);
+        let older = status(AddonState::Failed, "b");
+        assert_eq!(seen(AddonState::Waiting, &older), AddonState::Waiting);
+        let stale = status(AddonState::Applied, "a");
+        assert_eq!(seen(AddonState::Waiting, &stale), AddonState::Waiting);
+    }
+}
