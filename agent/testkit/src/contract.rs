@@ -4,13 +4,18 @@
 //! A check returns the first promise that was broken, in words.
 
 mod bootstrap;
+mod cluster;
+mod cluster_watch;
 mod dns;
+mod other_clusters;
 mod provision;
 mod signals;
 mod volumes;
 
 pub use bootstrap::bootstrap;
+pub use cluster::cluster;
 pub use dns::{EmptyZone, dns};
+pub use other_clusters::{cluster_that_forgets, old_cluster, troubled_cluster};
 pub use provision::{Provisioned, provision};
 pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};

@@ -83,7 +83,13 @@ const ROWS: &[Row] = &[
     Row {
         package: "quake-testkit",
         // The simulated kops-controller reads what it is asked, and writes certificates, by the rules of the plan.
-        ours: &["quake-model", "quake-plan", "quake-engine", "quake-keys"],
+        ours: &[
+            "quake-apisim",
+            "quake-model",
+            "quake-plan",
+            "quake-engine",
+            "quake-keys",
+        ],
         theirs: Theirs::Only(&["serde", "serde_json", "sha1", "sha2", "tokio"]),
         purity: Purity::Pure,
     },

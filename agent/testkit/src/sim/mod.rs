@@ -18,6 +18,7 @@ pub use controller::Controller;
 pub use script::{Script, ScriptedFault, When};
 
 use crate::region::Region;
+use quake_apisim::ApiServer;
 use quake_model::digest::Digest;
 use quake_model::facts::{DeviceContents, PodsSeen};
 use quake_model::ports::{Clock, Meter, PortError};
@@ -26,6 +27,7 @@ use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How late the simulated world is, counted in looks: everything arrives, nothing arrives at once.
@@ -102,6 +104,8 @@ pub(crate) struct World {
     /// Servers of kops-controller that do not answer, by their URLs, and those that were asked.
     pub(crate) silent: BTreeSet<String>,
     pub(crate) asked: Vec<String>,
+    /// The cluster's API server; `None` where there is none.
+    pub(crate) cluster: Option<ApiServer>,
     /// By how much the clock was set forward.
     pub(crate) ahead: Duration,
 }
@@ -115,6 +119,8 @@ pub struct SimHost {
     started: Instant,
     epoch: Timestamp,
     on_change: Option<OnChange>,
+    /// Something of the cluster may have changed.
+    cluster_changed: Notify,
 }
 
 impl SimHost {
@@ -150,6 +156,7 @@ impl SimHost {
             waves: 0,
             silent: BTreeSet::new(),
             asked: Vec::new(),
+            cluster: None,
             ahead: Duration::ZERO,
         };
         Self {
@@ -157,6 +164,7 @@ impl SimHost {
             started: Instant::now(),
             epoch,
             on_change: None,
+            cluster_changed: Notify::new(),
         }
     }
 
@@ -214,16 +222,6 @@ impl SimHost {
         let digest = image.archive.digest.clone();
         world.store.insert(digest, bytes.into());
         world.seeded.push(image);
-    }
-
-    /// Puts an asset into the store, whatever its digest says; an archive is a list of base names, one a line.
-    pub fn stock_asset(&self, asset: &Digest, bytes: impl Into<Vec<u8>>) {
-        self.lock().store.insert(asset.clone(), bytes.into());
-    }
-
-    /// Takes an asset out of the store, as a disk may.
-    pub fn lose_asset(&self, asset: &Digest) {
-        self.lock().store.remove(asset);
     }
 
     /// Lets this much time pass between two boots.

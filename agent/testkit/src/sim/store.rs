@@ -13,6 +13,18 @@ use quake_model::step::Place;
 use sha1::Digest as _;
 
 impl SimHost {
+    /// Puts an asset into the store, whatever its digest says; an archive is a list of base names, one a line.
+    pub fn stock_asset(&self, asset: &Digest, bytes: impl Into<Vec<u8>>) {
+        self.lock().store.insert(asset.clone(), bytes.into());
+    }
+
+    /// Takes an asset out of the store, as a disk may.
+    pub fn lose_asset(&self, asset: &Digest) {
+        self.lock().store.remove(asset);
+    }
+}
+
+impl SimHost {
     fn begin_read(&self) {
         let mut world = self.lock();
         world.waves += u32::from(world.reading == 0);
