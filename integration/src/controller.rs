@@ -35,6 +35,9 @@ pub struct Served {
     pub signs: Vec<String>,
     /// What the server's own certificate is for, as openssl takes it.
     pub names: Vec<String>,
+    /// How long what is signed rests before it is sent. kops dates certificates back by two days, which openssl does only since 3.4;
+    /// to a machine whose clock is a second behind one that was just signed is not valid yet.
+    pub rest: Duration,
 }
 
 /// What is done with a request in the place of an honest answer.
@@ -214,10 +217,14 @@ impl State {
                 json!({ "nodeupConfig": self.served.config, "nodeSecrets": secrets });
         }
         let keys = request["certs"].as_object().cloned().unwrap_or_default();
+        let is_asked = !keys.is_empty();
         for (name, key) in keys {
             let issued = self.issue(&name, key.as_str().unwrap_or_default());
             let issued = issued.map_err(|why| format!("failed to issue \"{name}\": {why}"))?;
             answer["Certs"][name] = json!(issued);
+        }
+        if is_asked && !self.served.rest.is_zero() {
+            crate::waiting::pause(self.served.rest);
         }
         Ok(answer)
     }

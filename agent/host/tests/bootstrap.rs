@@ -94,6 +94,7 @@ impl Lab {
             names: ["DNS:kops-controller.internal.c.example", "DNS:localhost"]
                 .map(str::to_owned)
                 .into(),
+            rest: Duration::ZERO,
         };
         let authorities = authority.certificate().expect("it was made");
         let controller = Controller::start(listener, authority, served).expect("it serves");

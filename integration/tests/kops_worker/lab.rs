@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The cluster whose worker is booted, of the conformance data.
@@ -85,6 +86,7 @@ impl Lab {
                 .map(str::to_owned)
                 .into(),
             names: vec![format!("DNS:{NAME}")],
+            rest: Duration::ZERO,
         };
         let listener = namespace.listen("127.0.0.1:3988").map_err(wrong)?;
         let controller = Controller::start(listener, authority, served)?;

@@ -8,6 +8,7 @@ use quake_integration::machine::{Body, Emulated, Golden, Kind, Lab, ROUTER};
 use quake_integration::node_api::NodeApi;
 use quake_integration::skip::unless_missing;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const CLUSTER: &str = "minimal.example.com";
 const GROUP: &str = "nodes";
@@ -40,6 +41,7 @@ fn kops_worker() {
             .map(str::to_owned)
             .into(),
         names: vec![format!("DNS:{NAME}")],
+        rest: Duration::from_secs(3),
     };
     let listen = |port: u16| {
         let listener = lab.vpc().namespace().listen(&format!("{ROUTER}:{port}"));
