@@ -1,7 +1,7 @@
 //! One conversation with a cluster's API server: what it serves, what it has, and one change at a time.
 
 use crate::context::lock;
-use crate::retry::through_hiccups;
+use crate::retry::{arrives, through_hiccups};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
@@ -25,7 +25,7 @@ pub(crate) const MANAGER: &str = "quake-agent";
 /// How many requests are under way at once. A guess: an API server that has just started serves other nodes too.
 const AT_ONCE: usize = 4;
 
-/// How long hiccups of one request are tried through.
+/// How long hiccups of one request are tried through; of a change also a server that is away, for an answer may be lost.
 const HICCUPS: Duration = Duration::from_secs(10);
 
 /// Where objects of a namespaced kind are that name no namespace, as for every client of Kubernetes.
@@ -235,7 +235,7 @@ impl<'a, H: Host> Session<'a, H> {
         let place = self.place_of(object).await?;
         let name = place.to_string();
         let _permit = self.requests.acquire().await;
-        through_hiccups(&name, HICCUPS, || async {
+        arrives(&name, HICCUPS, || async {
             let got = self.host.get_object(&self.access, &place).await;
             let before = got.map_err(|error| fault_of_change(&place, error))?;
             let after = self.bring_about(&place, object, before.as_ref(), dry_run);
@@ -332,7 +332,7 @@ impl<'a, H: Host> Session<'a, H> {
             patch,
             manager: MANAGER.to_owned(),
         };
-        through_hiccups(&place.name, HICCUPS, || async {
+        arrives(&place.name, HICCUPS, || async {
             let changed = self.change(place, &change, false).await;
             changed
                 .map(drop)

@@ -1,5 +1,6 @@
 //! The engine, driven over the simulated host.
 
+mod addons;
 mod boots;
 mod common;
 mod dns;
