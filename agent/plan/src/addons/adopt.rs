@@ -66,6 +66,10 @@ fn merge(into: &mut Value, from: &Value) {
 mod tests {
     use super::*;
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "literals are written where they are used"
+    )]
     fn live(entries: Value) -> ClusterObject {
         let value = json!({
             "apiVersion": "v1", "kind": "ConfigMap",

@@ -212,6 +212,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "literals are written where they are used"
+    )]
     fn object(kind: &str, rest: Value) -> ClusterObject {
         let mut value = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}});
         for (key, field) in rest.as_object().expect("a literal map") {

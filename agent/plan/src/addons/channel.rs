@@ -113,7 +113,7 @@ pub fn parse_channel(location: &Location, bytes: &[u8]) -> Result<Channel, Fault
 /// Channels have no `apiVersion`; the oldest may lack the kind.
 fn is_channel(document: &Yaml) -> bool {
     let kind = document.text_of("kind").unwrap_or("Addons");
-    kind == "Addons" && document.text_of("apiVersion").is_none() && document.entries() != []
+    kind == "Addons" && document.text_of("apiVersion").is_none() && !document.entries().is_empty()
 }
 
 fn of_manifest(location: &Location, text: &str) -> Addon {

@@ -185,6 +185,10 @@ mod tests {
         assert_eq!(waves(&[]), Vec::<Vec<usize>>::new());
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "literals are written where they are used"
+    )]
     fn with_conditions(conditions: Value) -> ClusterObject {
         let mut value = definition("a.org", "A").into_value();
         value["status"] = json!({"conditions": conditions});

@@ -146,92 +146,70 @@ mod tests {
         assert_eq!(applied_versions(&namespace), BTreeMap::from(wanted));
     }
 
+    /// What is wanted, what was applied, each as version, id and hash, and whether it is due.
+    const DUE: &[(&str, [&str; 3], [&str; 3], bool)] = &[
+        ("the same", ["", "a", "1"], ["", "a", "1"], false),
+        ("another id", ["", "b", "1"], ["", "a", "1"], true),
+        ("another hash", ["", "a", "2"], ["", "a", "1"], true),
+        (
+            "as an older kops noted it",
+            ["", "a", "1"],
+            ["1.2.3", "a", "1"],
+            false,
+        ),
+        ("newer", ["1.3.0", "a", ""], ["1.2.3", "a", ""], true),
+        ("older", ["1.2.2", "b", "2"], ["1.2.3", "a", "1"], false),
+        (
+            "the same version",
+            ["1.2.3", "a", "1"],
+            ["v1.2.3", "a", "1"],
+            false,
+        ),
+        (
+            "another id of it",
+            ["1.2.3", "b", "1"],
+            ["1.2.3", "a", "1"],
+            true,
+        ),
+        (
+            "another hash of it",
+            ["1.2.3", "a", "2"],
+            ["1.2.3", "a", "1"],
+            true,
+        ),
+        (
+            "after its candidates",
+            ["1.2.3", "", ""],
+            ["1.2.3-kops.1", "", ""],
+            true,
+        ),
+        (
+            "noted without a version",
+            ["1.2.3", "a", "1"],
+            ["", "a", "1"],
+            true,
+        ),
+        (
+            "wanted as no version",
+            ["new", "b", "2"],
+            ["1.2.3", "a", "1"],
+            false,
+        ),
+        (
+            "applied as no version",
+            ["1.2.3", "a", "1"],
+            ["new", "a", "1"],
+            true,
+        ),
+    ];
+
     #[test]
     fn an_add_on_is_due_when_kops_would_apply_it() {
-        let table = [
-            ("never applied", version("", "a", "1"), None, true),
-            (
-                "the same",
-                version("", "a", "1"),
-                Some(version("", "a", "1")),
-                false,
-            ),
-            (
-                "another id",
-                version("", "b", "1"),
-                Some(version("", "a", "1")),
-                true,
-            ),
-            (
-                "another hash",
-                version("", "a", "2"),
-                Some(version("", "a", "1")),
-                true,
-            ),
-            (
-                "the same of an older kops",
-                version("", "a", "1"),
-                Some(version("1.2.3", "a", "1")),
-                false,
-            ),
-            (
-                "newer",
-                version("1.3.0", "a", ""),
-                Some(version("1.2.3", "a", "")),
-                true,
-            ),
-            (
-                "older",
-                version("1.2.2", "b", "2"),
-                Some(version("1.2.3", "a", "1")),
-                false,
-            ),
-            (
-                "the same version",
-                version("1.2.3", "a", "1"),
-                Some(version("v1.2.3", "a", "1")),
-                false,
-            ),
-            (
-                "the same version, another id",
-                version("1.2.3", "b", "1"),
-                Some(version("1.2.3", "a", "1")),
-                true,
-            ),
-            (
-                "the same version, another hash",
-                version("1.2.3", "a", "2"),
-                Some(version("1.2.3", "a", "1")),
-                true,
-            ),
-            (
-                "a release after its candidates",
-                version("1.2.3", "", ""),
-                Some(version("1.2.3-kops.1", "", "")),
-                true,
-            ),
-            (
-                "noted without a version",
-                version("1.2.3", "a", "1"),
-                Some(version("", "a", "1")),
-                true,
-            ),
-            (
-                "no version that can be read",
-                version("new", "b", "2"),
-                Some(version("1.2.3", "a", "1")),
-                false,
-            ),
-            (
-                "applied as none that can be read",
-                version("1.2.3", "a", "1"),
-                Some(version("new", "a", "1")),
-                true,
-            ),
-        ];
-        for (what, wanted, applied, due) in table {
-            assert_eq!(is_due(&wanted, applied.as_ref()), due, "{what}");
+        let of = |[word, id, hash]: [&str; 3]| version(word, id, hash);
+        for (what, wanted, applied, due) in DUE {
+            assert_eq!(is_due(&of(*wanted), Some(&of(*applied))), *due, "{what}");
         }
+        assert!(is_due(&version("", "a", "1"), None));
     }
 
     #[test]

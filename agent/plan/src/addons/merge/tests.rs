@@ -4,6 +4,10 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "literals are written where they are used"
+)]
 fn merged(last: Value, desired: Value, live: Value) -> Option<Value> {
     let last = Some(&last).filter(|last| !last.is_null());
     merge_three_ways(last, &desired, &live)
