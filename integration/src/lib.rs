@@ -22,6 +22,7 @@ pub mod node_api;
 pub mod planted;
 pub mod proxy;
 pub mod random;
+pub mod real_api_server;
 pub mod schema;
 pub mod sigv4;
 pub mod skip;

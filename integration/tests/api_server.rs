@@ -4,6 +4,7 @@ use quake_apisim::{Act, ApiServer, Trouble, Verb};
 use quake_integration::api_server::{ApiStandIn, Client};
 use quake_integration::authority::Authority;
 use quake_integration::machine::program;
+use quake_integration::real_api_server::RealApiServer;
 use quake_integration::skip::{conformance, skipped, unless_missing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -227,4 +228,44 @@ fn kubectl_watches() {
         watching.join().expect("kubectl ends")
     });
     assert!(seen.contains("namespace/default"), "{seen}");
+}
+
+#[test]
+fn a_real_server_takes_the_addons_as_the_stand_in_does() {
+    let Some(server) = unless_missing(RealApiServer::start()) else {
+        return;
+    };
+    if program("kubectl").is_none() {
+        skipped("missing here: kubectl");
+        return;
+    }
+    let Some(manifests) = manifests("minimal-1.35") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("kubeconfig");
+    std::fs::write(&config, server.kubeconfig()).expect("a file");
+    let kubectl = |words: &[&str]| {
+        let mut command = Command::new("kubectl");
+        command
+            .env("HOME", folder.path())
+            .env("KUBECONFIG", &config);
+        let run = command.args(words).output().expect("kubectl runs");
+        let said = [run.stdout, run.stderr].concat();
+        (
+            run.status.success(),
+            String::from_utf8_lossy(&said).into_owned(),
+        )
+    };
+    let longest = std::time::Duration::from_secs(60);
+    let is_ready = || kubectl(&["get", "namespace", "kube-system"]).0;
+    assert!(quake_integration::waiting::wait_until(longest, is_ready));
+    for manifest in &manifests {
+        let named = manifest.to_str().expect("a plain name");
+        let apply = ["apply", "--server-side", "-f", named];
+        let (is_content, said) = kubectl(&apply);
+        assert!(is_content, "{named}: {said}");
+        let (is_same, said) = kubectl(&["diff", "--server-side", "-f", named]);
+        assert!(is_same, "{named}: {said}");
+    }
 }

@@ -175,20 +175,7 @@ impl ApiStandIn {
 
     /// A kubeconfig for it; with a client's certificate where it speaks TLS.
     pub fn kubeconfig(&self, client: Option<&Client>) -> String {
-        let url = self.url();
-        let (mut authority, mut user) = (String::new(), " {}".to_owned());
-        if let Some(client) = client {
-            let [of, certificate, key] = [&client.authority, &client.certificate, &client.key]
-                .map(|pem| STANDARD.encode(pem));
-            authority = format!("\n    certificate-authority-data: {of}");
-            user =
-                format!("\n    client-certificate-data: {certificate}\n    client-key-data: {key}");
-        }
-        format!(
-            "apiVersion: v1\nkind: Config\nclusters:\n- name: local\n  cluster:\n    server: {url}{authority}\n\
-             users:\n- name: local\n  user:{user}\n\
-             contexts:\n- name: local\n  context:\n    cluster: local\n    user: local\ncurrent-context: local\n"
-        )
+        kubeconfig(&self.url(), client)
     }
 
     /// Takes it down: its port refuses connections, and those that were open end.
@@ -218,6 +205,22 @@ impl ApiStandIn {
         }
         Ok(())
     }
+}
+
+/// A kubeconfig for a server; with a client's certificate where it is asked over TLS.
+pub(crate) fn kubeconfig(url: &str, client: Option<&Client>) -> String {
+    let (mut authority, mut user) = (String::new(), " {}".to_owned());
+    if let Some(client) = client {
+        let [of, certificate, key] =
+            [&client.authority, &client.certificate, &client.key].map(|pem| STANDARD.encode(pem));
+        authority = format!("\n    certificate-authority-data: {of}");
+        user = format!("\n    client-certificate-data: {certificate}\n    client-key-data: {key}");
+    }
+    format!(
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: local\n  cluster:\n    server: {url}{authority}\n\
+         users:\n- name: local\n  user:{user}\n\
+         contexts:\n- name: local\n  context:\n    cluster: local\n    user: local\ncurrent-context: local\n"
+    )
 }
 
 impl Drop for ApiStandIn {
