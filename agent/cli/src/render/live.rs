@@ -169,6 +169,26 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             format!("  ~ {step}: {fault} (try {attempt}, next in {pause:.1}s)")
         }
         Event::Warning { fault } => fault_text("warning", fault),
+        event if event.is_of_ready_node() => {
+            return ready_line(event).map(|line| stamped(seconds, &line));
+        }
+        event if event.is_told_outside() => {
+            return told_line(event).map(|line| stamped(seconds, &line));
+        }
+        Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
+        Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
+        _ => return None,
+    };
+    Some(stamped(seconds, &line))
+}
+
+fn stamped(seconds: f64, line: &str) -> String {
+    format!("{seconds:>8.3}  {line}")
+}
+
+/// What is said of a node after it was ready.
+fn ready_line(event: &Event) -> Option<String> {
+    let line = match event {
         Event::ConditionLost { fault, .. } => fault_text("not ready any more", fault),
         Event::ConditionRegained { step, .. } => format!("{step} holds again"),
         Event::DriftChanged { drifted, more } => match drifted.len() + more {
@@ -186,18 +206,9 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             format!("node {node} is as wanted")
         }
         Event::NodeIdentified { node, says } => format!("node {node}: {}", says.join(", ")),
-        event if event.is_told_outside() => {
-            return told_line(event).map(|line| stamped(seconds, &line));
-        }
-        Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
-        Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
         _ => return None,
     };
-    Some(stamped(seconds, &line))
-}
-
-fn stamped(seconds: f64, line: &str) -> String {
-    format!("{seconds:>8.3}  {line}")
+    Some(line)
 }
 
 /// What is said of what was told to the outside; nothing of a failure that is known already.

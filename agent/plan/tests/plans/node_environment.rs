@@ -7,13 +7,11 @@ use std::path::PathBuf;
 
 fn file(node: &Node) -> WriteFile {
     let steps = node_environment::plan(&node.spec, &node.known);
-    let [step] = &steps[..] else {
-        panic!("it is one step: {steps:?}");
-    };
-    match &step.action {
-        Action::WriteFile(file) => file.clone(),
-        other => panic!("it is a file: {other:?}"),
-    }
+    let mut files = steps.into_iter().filter_map(|step| match step.action {
+        Action::WriteFile(file) => Some(file),
+        _ => None,
+    });
+    files.next().expect("it is a file")
 }
 
 #[test]

@@ -18,10 +18,11 @@ fn object(labels: &Value, spec: &Value) -> ClusterObject {
 }
 
 fn marks(object: &ClusterObject, wanted: &NodeIdentity) -> Vec<Mark> {
-    match decide(object, wanted) {
-        Decision::Say(marks) => marks,
-        Decision::Foreign { provider_id } => panic!("it is of {provider_id}"),
-    }
+    let marks = match decide(object, wanted) {
+        Decision::Say(marks) => Some(marks),
+        Decision::Foreign { .. } => None,
+    };
+    marks.expect("it is the node's own")
 }
 
 /// The object after a patch, as RFC 7396 has it for what these patches hold.
