@@ -144,6 +144,13 @@ fn condition_of(status: &Status) -> Condition {
     if asks_webhook && says("denied the request") || says("ValidatingAdmissionPolicy") {
         return Condition::Malformed;
     }
+    // An apply that cannot be read by its types has no status of its own and comes as 500 (kubernetes/kubernetes#122480).
+    if status
+        .message
+        .starts_with("failed to create typed patch object")
+    {
+        return Condition::Malformed;
+    }
     let is_silent = says("failed calling") || says("failed to call") || says("conversion webhook");
     let is_ending = says("is shutting down");
     // A namespace that is being deleted takes nothing in; the next one of its name will.

@@ -13,12 +13,14 @@ const SHOWN: usize = 400;
 const SHORTEST: usize = 6;
 
 /// What the server says before it quotes a value (`k8s.io/apimachinery`, `pkg/util/validation/field`).
-const QUOTES: [&str; 5] = [
+const QUOTES: [&str; 6] = [
     "Invalid value: ",
     "Unsupported value: ",
     "Duplicate value: ",
     "Forbidden value: ",
     "Too long: value: ",
+    // Of an apply whose field has another type (`sigs.k8s.io/structured-merge-diff`).
+    "valueUnstructured{Value:",
 ];
 
 /// What it says before it quotes a piece of the JSON that it could not read.
@@ -197,6 +199,10 @@ mod tests {
                 "x: Invalid value: ***: must be short, y: Invalid value: ***: must be more",
             ),
             ("x: Duplicate value: \"hush\"", "x: Duplicate value: ***"),
+            (
+                ".data.x: expected string, got &value.valueUnstructured{Value:5555}",
+                ".data.x: expected string, got &value.valueUnstructured{Value:***",
+            ),
             (
                 "[x: Duplicate value: \"hush\", y: Required value]",
                 "[x: Duplicate value: ***, y: Required value]",

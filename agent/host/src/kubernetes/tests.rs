@@ -1,5 +1,6 @@
 //! What an API server refuses, and what comes of it. The promises of the port are the contract suite's.
 
+mod contract_suite;
 mod requests;
 mod stand_in;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A cluster of this version, and how its administrator comes to it; `None` where there is no openssl.
-fn cluster(version: &str) -> Option<(ApiStandIn, ApiAccess)> {
+pub(super) fn cluster(version: &str) -> Option<(ApiStandIn, ApiAccess)> {
     let served = Authority::new()
         .and_then(|authority| ApiStandIn::by_tls(ApiServer::new(version), authority));
     let server = match served {
