@@ -38,7 +38,10 @@ impl Moto {
     pub fn put_addresses(&self, zone: &str, name: &str, addresses: &[&str]) -> io::Result<()> {
         let value =
             |address: &&str| format!("<ResourceRecord><Value>{address}</Value></ResourceRecord>");
-        let values: String = addresses.iter().map(value).collect();
+        // moto takes the removal of a record only with its values in the order in which they were given.
+        let mut sorted = addresses.to_vec();
+        sorted.sort_unstable();
+        let values: String = sorted.iter().map(value).collect();
         let body = format!(
             "<ChangeResourceRecordSetsRequest {XMLNS}><ChangeBatch><Changes><Change><Action>UPSERT</Action><ResourceRecordSet><Name>{name}.</Name><Type>A</Type><TTL>60</TTL><ResourceRecords>{values}</ResourceRecords></ResourceRecordSet></Change></Changes></ChangeBatch></ChangeResourceRecordSetsRequest>"
         );

@@ -146,7 +146,7 @@ fn cloud(attempted: Attempted, condition: Condition) -> Code {
 fn zone(condition: Condition) -> Code {
     match condition {
         Condition::Denied => Code::DnsDenied,
-        Condition::Throttled | Condition::NotReady => Code::DnsThrottled,
+        Condition::Throttled => Code::DnsThrottled,
         Condition::Conflict => Code::DnsConflict,
         Condition::Missing | Condition::Malformed => Code::DnsZoneMissing,
         _ => Code::DnsNoAnswer,

@@ -44,7 +44,7 @@ struct Named {
 
 impl Named {
     fn start(rules: Rules) -> Option<Self> {
-        Self::start_naming(rules, |zone| zone.to_owned())
+        Self::start_naming(rules, str::to_owned)
     }
 
     /// The same with a cluster that names its zone in another way than by its id.

@@ -187,7 +187,7 @@ async fn throttles_are_waited_out() {
     host.next_boot(Script::of(vec![
         strike("read_records", 1..=3, Condition::Throttled),
         strike("read_zone", 1..=1, Condition::Throttled),
-        strike("change_records", 1..=2, Condition::NotReady),
+        strike("change_records", 1..=2, Condition::Throttled),
         strike("look_change", 1..=2, Condition::Throttled),
     ]));
     let (verdict, record) = run(&host, &request("control-plane")).await;

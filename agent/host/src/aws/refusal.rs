@@ -93,14 +93,13 @@ impl Refusal {
             | "KMS.ThrottlingException" => Condition::Throttled,
             "NoSuchBucket" => Condition::Unknown,
             "NoSuchKey" | "NoSuchVersion" => Condition::Missing,
-            "VolumeInUse" => Condition::Conflict,
+            // Route 53's word for a batch that does not fit the records is the second.
+            "VolumeInUse" | "InvalidChangeBatch" => Condition::Conflict,
             // Auto Scaling's word for whatever a request names and it does not have, such as `No active Lifecycle Action
             // found with instance ID`. The requests of this agent are well-formed.
             "ValidationError" => Condition::Missing,
-            "ResourceContention" => Condition::Throttled,
-            // Route 53's words for a batch that does not fit the records, and for a zone that is busy with an earlier one.
-            "InvalidChangeBatch" => Condition::Conflict,
-            "PriorRequestNotComplete" => Condition::NotReady,
+            // Of Auto Scaling, and of a zone that is busy with an earlier batch.
+            "ResourceContention" | "PriorRequestNotComplete" => Condition::Throttled,
             "InvalidDevice.InUse" => Condition::Occupied,
             "InvalidParameterValue" if self.message.contains("already in use") => {
                 Condition::Occupied

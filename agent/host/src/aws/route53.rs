@@ -8,7 +8,7 @@ use super::route53_records::{address_record, bare_name, changes_of, listing_key,
 use aws_sdk_route53::config::http::HttpResponse;
 use aws_sdk_route53::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_route53::operation::list_resource_record_sets::ListResourceRecordSetsOutput;
-use aws_sdk_route53::types::{ChangeBatch, ChangeStatus, RrType};
+use aws_sdk_route53::types::{ChangeBatch, ChangeInfo, ChangeStatus, RrType};
 use quake_model::dns::{AddressRecord, ChangeProgress, RecordChange, ZoneFacts, bare_zone_id};
 use quake_model::iam::partition_of;
 use quake_model::ports::{Condition, Dns, PortError};
@@ -126,7 +126,7 @@ impl Dns for Route53 {
         let request = client.change_resource_record_sets().hosted_zone_id(zone_id);
         match request.change_batch(batch).send().await {
             Ok(answer) => {
-                let id = answer.change_info().map(|info| info.id());
+                let id = answer.change_info().map(ChangeInfo::id);
                 Ok(bare_change_id(id.unwrap_or_default()).to_owned())
             }
             Err(error) => Err(self.failed(&attempt, error).await),
@@ -141,7 +141,7 @@ impl Dns for Route53 {
         let client = self.aws.route53().await?;
         self.aws.count(action);
         match client.get_change().id(change_id).send().await {
-            Ok(answer) => match answer.change_info().map(|info| info.status()) {
+            Ok(answer) => match answer.change_info().map(ChangeInfo::status) {
                 Some(ChangeStatus::Insync) => Ok(ChangeProgress::InSync),
                 _ => Ok(ChangeProgress::Pending),
             },

@@ -2,7 +2,8 @@
 
 use aws_sdk_route53::error::BuildError;
 use aws_sdk_route53::types::{
-    Change, ChangeAction, HostedZone, ResourceRecord, ResourceRecordSet, RrType, Vpc,
+    Change, ChangeAction, HostedZone, HostedZoneConfig, ResourceRecord, ResourceRecordSet, RrType,
+    Vpc,
 };
 use quake_model::dns::{
     AddressRecord, ChangeVerb, RecordChange, ZoneFacts, ZoneKind, bare_zone_id,
@@ -22,7 +23,7 @@ pub(super) fn listing_key(name: &str) -> String {
 
 /// A zone, with its VPCs where they are told.
 pub(super) fn zone_facts(zone: &HostedZone, vpcs: &[Vpc]) -> ZoneFacts {
-    let is_private = zone.config().is_some_and(|config| config.private_zone());
+    let is_private = zone.config().is_some_and(HostedZoneConfig::private_zone);
     ZoneFacts {
         id: bare_zone_id(zone.id()).to_owned(),
         name: bare_name(zone.name()),

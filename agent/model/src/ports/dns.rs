@@ -46,8 +46,8 @@ pub trait Dns {
     ///
     /// # Errors
     ///
-    /// As [`Dns`]; `Missing` when there is no such zone, `Conflict` when the records are not as the batch takes them to be,
-    /// `NotReady` while an earlier batch keeps the zone busy.
+    /// As [`Dns`]; `Missing` when there is no such zone, `Conflict` when the records are not as the batch takes them to be.
+    /// `Throttled` also while an earlier batch keeps the zone busy.
     fn change_records(
         &self,
         zone_id: &str,

@@ -33,71 +33,69 @@ fn change(verb: ChangeVerb, record: &AddressRecord) -> RecordChange {
 /// Returns the first promise that was broken.
 pub async fn dns<H: Dns>(host: &H, zone: &EmptyZone<'_>) -> Result<(), Broken> {
     zones(host, zone).await?;
-    let name = |label: &str| format!("{label}.internal.{}", zone.name);
-    let record = |label: &str, addresses: &[&str]| {
-        let addresses = addresses.iter().map(ToString::to_string);
-        AddressRecord::plain(&name(label), 60, addresses)
-    };
-    let names = BTreeSet::from([name("api"), name("etcd-a")]);
-    let read = async || {
-        let read = host.read_records(zone.id, &names).await;
-        let mut found = sound("records are read", read)?;
-        found.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok::<_, Broken>(found)
-    };
-    hold("no record", read().await?, Vec::new())?;
+    hold("no record", read(host, zone).await?, Vec::new())?;
+    made(host, zone).await?;
+    exchanged(host, zone).await?;
+    let moved = zone.record("etcd-a", &["10.0.0.3"]);
+    let upsert = [change(ChangeVerb::Upsert, &moved)];
+    let done = host.change_records(zone.id, &upsert).await;
+    sound("one is replaced", done)?;
+    let found = read(host, zone).await?;
+    hold("the replaced", found.last(), Some(&moved))
+}
 
-    let (api, etcd) = (
-        record("api", &["10.0.0.1"]),
-        record("etcd-a", &["10.0.0.1"]),
-    );
-    let between = record("bastion", &["10.0.0.9"]);
+impl EmptyZone<'_> {
+    fn name_of(&self, label: &str) -> String {
+        format!("{label}.internal.{}", self.name)
+    }
+
+    fn record(&self, label: &str, addresses: &[&str]) -> AddressRecord {
+        let addresses = addresses.iter().map(ToString::to_string);
+        AddressRecord::plain(&self.name_of(label), 60, addresses)
+    }
+}
+
+/// The records of two names, between which there may be others.
+async fn read<H: Dns>(host: &H, zone: &EmptyZone<'_>) -> Result<Vec<AddressRecord>, Broken> {
+    let names = BTreeSet::from([zone.name_of("api"), zone.name_of("etcd-a")]);
+    let read = host.read_records(zone.id, &names).await;
+    let mut found = sound("records are read", read)?;
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+/// Leaves one address at both names, and a third name between them.
+async fn made<H: Dns>(host: &H, zone: &EmptyZone<'_>) -> Result<(), Broken> {
+    let one = |label| zone.record(label, &["10.0.0.1"]);
+    let (api, etcd) = (one("api"), one("etcd-a"));
     let batch = [
         change(ChangeVerb::Create, &api),
         change(ChangeVerb::Upsert, &etcd),
-        change(ChangeVerb::Upsert, &between),
+        change(ChangeVerb::Upsert, &one("bastion")),
     ];
     let made = host.change_records(zone.id, &batch).await;
     let id = sound("records are made", made)?;
-    hold(
-        "what was made",
-        read().await?,
-        vec![api.clone(), etcd.clone()],
-    )?;
-    in_sync(host, &id).await?;
+    hold("what was made", read(host, zone).await?, vec![api, etcd])?;
+    in_sync(host, &id).await
+}
 
-    let both = record("api", &["10.0.0.1", "10.0.0.2"]);
+/// Exchanges one address for two, once.
+async fn exchanged<H: Dns>(host: &H, zone: &EmptyZone<'_>) -> Result<(), Broken> {
+    let both = zone.record("api", &["10.0.0.1", "10.0.0.2"]);
     let swap = [
-        change(ChangeVerb::Delete, &api),
+        change(ChangeVerb::Delete, &zone.record("api", &["10.0.0.1"])),
         change(ChangeVerb::Create, &both),
     ];
-    sound(
-        "one is exchanged",
-        host.change_records(zone.id, &swap).await,
-    )?;
-    hold("the exchanged", read().await?, vec![both.clone(), etcd])?;
+    let done = host.change_records(zone.id, &swap).await;
+    sound("one is exchanged", done)?;
+    let refused = Err(Condition::Conflict);
     let stale = host.change_records(zone.id, &swap).await;
-    hold(
-        "a stale exchange",
-        condition(stale),
-        Err(Condition::Conflict),
-    )?;
+    hold("a stale exchange", condition(stale), refused)?;
     let twice = [change(ChangeVerb::Create, &both)];
     let twice = host.change_records(zone.id, &twice).await;
-    hold(
-        "what is there is not made",
-        condition(twice),
-        Err(Condition::Conflict),
-    )?;
-    let found = read().await?;
-    hold("all or nothing", found.first(), Some(&both))?;
-    let moved = record("etcd-a", &["10.0.0.3"]);
-    let upsert = [change(ChangeVerb::Upsert, &moved)];
-    sound(
-        "one is replaced",
-        host.change_records(zone.id, &upsert).await,
-    )?;
-    hold("the replaced", read().await?, vec![both, moved])
+    hold("what is there is not made", condition(twice), refused)?;
+    let found = read(host, zone).await?;
+    hold("all or nothing", found.first(), Some(&both))
 }
 
 async fn zones<H: Dns>(host: &H, zone: &EmptyZone<'_>) -> Result<(), Broken> {

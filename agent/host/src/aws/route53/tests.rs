@@ -177,7 +177,7 @@ async fn a_batch_is_sent_whole_and_looked_at_by_its_id() {
 async fn what_a_refusal_means_is_told_apart() {
     for (status, code, expected) in [
         (400, "InvalidChangeBatch", Condition::Conflict),
-        (400, "PriorRequestNotComplete", Condition::NotReady),
+        (400, "PriorRequestNotComplete", Condition::Throttled),
         (400, "Throttling", Condition::Throttled),
         (404, "NoSuchHostedZone", Condition::Missing),
         (403, "AccessDenied", Condition::Denied),
