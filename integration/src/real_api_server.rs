@@ -113,7 +113,13 @@ impl RealApiServer {
 }
 
 fn write_certificates(authority: &Authority, folder: &Path) -> Result<Client, String> {
-    let (server, server_key) = authority.serve(&["IP:127.0.0.1", "DNS:localhost"])?;
+    let (server, server_key) = authority.pair(&Wanted {
+        subject: "/CN=kube-apiserver".to_owned(),
+        usage: "serverAuth",
+        names: ["IP:127.0.0.1", "DNS:localhost"]
+            .map(str::to_owned)
+            .to_vec(),
+    })?;
     let (certificate, key) = authority.pair(&Wanted {
         subject: "/O=system:masters/CN=kubecfg".to_owned(),
         usage: "clientAuth",

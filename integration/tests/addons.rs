@@ -21,16 +21,16 @@ struct Lab {
 
 /// The folder of a case's channel.
 fn channel_of(case: &Path) -> PathBuf {
-    let mut folders = vec![case.join("statestore")];
-    while let Some(folder) = folders.pop() {
-        if folder.join("bootstrap-channel.yaml").is_file() {
-            return folder;
-        }
+    let mut folder = case.join("statestore");
+    // One folder in another, down to the cluster's.
+    while !folder.join("addons").is_dir() {
         let entries = fs::read_dir(&folder).expect("the data can be listed");
-        let paths = entries.flatten().map(|entry| entry.path());
-        folders.extend(paths.filter(|path| path.is_dir()));
+        let mut paths = entries.flatten().map(|entry| entry.path());
+        folder = paths
+            .find(|path| path.is_dir())
+            .expect("there is a cluster");
     }
-    panic!("{} has no channel", case.display());
+    folder.join("addons")
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -52,14 +52,12 @@ fn copy(from: &Path, to: &Path) {
 /// `None`, with the reason printed, where something is missing here.
 fn lab(case: &str, model: ApiServer) -> Option<Lab> {
     let cases = conformance("kops/cases")?;
-    let authority = match Authority::new() {
-        Ok(authority) => authority,
-        Err(SetUpError::Missing(why)) => {
-            skipped(&why);
-            return None;
-        }
-        Err(error) => panic!("{error:?}"),
-    };
+    let made = Authority::new();
+    if let Err(SetUpError::Missing(why)) = &made {
+        skipped(why);
+        return None;
+    }
+    let authority = made.expect("an authority");
     let folder = tempfile::tempdir().expect("a temporary directory");
     copy(
         &channel_of(&cases.join(case)),

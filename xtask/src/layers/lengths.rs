@@ -21,13 +21,23 @@ struct Exception {
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         path: "agent/model/src/fault/catalog.rs",
-        lines: 1600,
+        lines: 1800,
         reason: "one row per code; splitting it would hide that the match is exhaustive",
+    },
+    Exception {
+        path: "agent/engine/tests/engine/addons.rs",
+        lines: 450,
+        reason: "one cluster, and each way in which it gives trouble",
     },
     Exception {
         path: "agent/model/src/record.rs",
         lines: 450,
         reason: "the record and its one fold",
+    },
+    Exception {
+        path: "agent/plan/src/diagnose/iam.rs",
+        lines: 420,
+        reason: "one check, and the policy that it compares with",
     },
     Exception {
         path: "agent/plan/src/diagnose/kubelet/tests.rs",

@@ -9,7 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Host, ObjectQuery, Watched};
 use quake_plan::addons::{
     Addon, FieldChange, Manifest, changes, defined_kind, fault_of_change, is_established,
-    needs_update_nodes, needs_update_patch, prune_queries, record_patch, to_prune, waves,
+    needs_update_nodes, needs_update_patch, not_established, prune_queries, record_patch, to_prune,
+    waves,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -133,15 +134,13 @@ impl<H: Host> Session<'_, H> {
 
     /// Waits until the server serves what a definition defines.
     async fn established(&self, place: &ObjectPlace) -> Result<(), Fault> {
-        let late = |why: &str| {
-            let summary = format!("the kind of {} is not served: {why}", place.name);
-            Fault::new(Code::AddonsCrdNotEstablished, summary).seen("object", place)
-        };
+        let seconds = ESTABLISHED_WITHIN.as_secs();
+        let late = |said: Option<&str>| not_established(place, seconds, said);
         let judged = |found: Option<&ClusterObject>| match found.map(is_established) {
             Some(Ok(true)) => Ok(()),
-            Some(Ok(false)) => Err(late("its definition is not established yet")),
-            Some(Err(refused)) => Err(late(&refused)),
-            None => Err(late("its definition is gone")),
+            Some(Ok(false)) => Err(late(None)),
+            Some(Err(refused)) => Err(late(Some(&refused))),
+            None => Err(late(Some("it is gone"))),
         };
         arrives(&place.name, ESTABLISHED_WITHIN, || async {
             let (host, access) = (self.host(), self.access());

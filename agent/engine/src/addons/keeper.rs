@@ -3,6 +3,8 @@
 //! One agent of the cluster does, the one that holds the lease; the others show what it tells. Nothing here ends a boot:
 //! kubelet does not wait for add-ons, and a cluster whose add-ons fail is told of, add-on by add-on.
 
+mod telling;
+
 use super::channels::Store;
 use super::leader::{Candidate, Lead};
 use super::session::Session;
@@ -11,11 +13,9 @@ use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
 use quake_model::backoff::{ARRIVAL, Backoff};
-use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_model::time::Timestamp;
-use quake_plan::addons::{Addon, Keeping, Menu, choose, is_due, needs_pki};
+use quake_plan::addons::{Addon, Keeping, Manifest, choose, is_due, lease_lost, needs_pki};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -35,6 +35,9 @@ const AGAIN: Backoff = Backoff {
 
 /// How long the lease may not be renewed, for failures, before its holder stops to act: less than it lasts.
 const RENEWED_WITHIN: Duration = Duration::from_secs(40);
+
+/// The lease, as it is told of.
+const LEASE: &str = "kube-system/quake-agent";
 
 /// How long giving the lease back may take.
 const STEPPING_DOWN: Duration = Duration::from_secs(3);
@@ -60,10 +63,35 @@ pub(crate) struct Keeper<'a, H> {
     statuses: BTreeMap<String, AddonStatus>,
 }
 
-/// What one add-on's try came to.
-struct Tried {
-    name: String,
+/// An add-on that is to be applied.
+struct Order {
+    addon: Addon,
+    existing: Option<AddonVersion>,
+    manifest: Manifest,
     status: AddonStatus,
+}
+
+impl Order {
+    /// Applies it; how it is then, with the fault of the first object that failed.
+    async fn carry_out<H: Host>(self, session: &Session<'_, H>) -> AddonStatus {
+        let Self {
+            addon,
+            existing,
+            manifest,
+            mut status,
+        } = self;
+        let applied = session.apply_addon(&addon, &manifest, existing.as_ref());
+        let applied = applied.await;
+        status.changed = applied.changed;
+        status.pruned = applied.pruned;
+        let first = applied.failed.into_iter().next();
+        status.object = first.as_ref().map(|failed| failed.object.clone());
+        status.fault = first.map(|failed| failed.fault);
+        if status.fault.is_none() {
+            status.applied = Some(addon.version);
+        }
+        status
+    }
 }
 
 impl<'a, H: Host> Keeper<'a, H> {
@@ -197,10 +225,42 @@ impl<'a, H: Host> Keeper<'a, H> {
         self.apply(session, due).await;
     }
 
+    /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
     async fn apply(&mut self, session: &Session<'a, H>, due: Vec<(Addon, Option<AddonVersion>)>) {
-        if due.is_empty() {
-            return;
+        let orders = self.orders(due).await;
+        // Each by itself: one that waits for its definitions holds up no other.
+        let running = orders.into_iter().map(|order| order.carry_out(session));
+        let mut running: FuturesUnordered<_> = running.collect();
+        let (renew_every, _) = ROUNDS_APART;
+        let mut renewed = Instant::now();
+        let mut renew_next = renewed + renew_every;
+        while !running.is_empty() {
+            let pause = renew_next.saturating_duration_since(Instant::now());
+            tokio::select! {
+                biased;
+                ended = self.context.pause(pause) => {
+                    if ended.is_err() {
+                        return;
+                    }
+                    renew_next += renew_every;
+                    let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
+                    match self.candidate.stand(session, &told).await {
+                        Ok(Lead::Mine) => renewed = Instant::now(),
+                        Ok(Lead::Theirs { holder, .. }) => {
+                            let lost = lease_lost(LEASE, &holder);
+                            return self.stand(AddonKeeper::Other { holder }, Some(lost));
+                        }
+                        Err(_) if renewed.elapsed() < RENEWED_WITHIN => {}
+                        Err(fault) => return self.stand(AddonKeeper::Unknown, Some(fault)),
+                    }
+                }
+                Some(status) = running.next() => self.told_of(status),
+            }
         }
+    }
+
+    /// What can be applied of what is due; what cannot is told.
+    async fn orders(&mut self, due: Vec<(Addon, Option<AddonVersion>)>) -> Vec<Order> {
         let mut orders = Vec::new();
         for (addon, existing) in due {
             let mut status = self.status_of(&addon);
@@ -215,93 +275,17 @@ impl<'a, H: Host> Keeper<'a, H> {
                     status.objects = manifest.objects.len();
                     status.next_at = None;
                     self.tell(status.clone());
-                    orders.push((addon, existing, manifest, status));
+                    orders.push(Order {
+                        addon,
+                        existing,
+                        manifest,
+                        status,
+                    });
                 }
                 Err(fault) => self.tell_failed(status, &addon.manifest.to_string(), fault),
             }
         }
-        // Each by itself: one that waits for its definitions holds up no other.
-        let mut running: FuturesUnordered<_> = orders
-            .into_iter()
-            .map(|(addon, existing, manifest, mut status)| async move {
-                let applied = session
-                    .apply_addon(&addon, &manifest, existing.as_ref())
-                    .await;
-                status.changed = applied.changed;
-                status.pruned = applied.pruned;
-                let first = applied.failed.into_iter().next();
-                status.object = first.as_ref().map(|failed| failed.object.clone());
-                status.fault = first.map(|failed| failed.fault);
-                if status.fault.is_none() {
-                    status.applied = Some(addon.version.clone());
-                }
-                Tried {
-                    name: addon.name,
-                    status,
-                }
-            })
-            .collect();
-        let mut renewed = Instant::now();
-        let (renew_every, _) = ROUNDS_APART;
-        loop {
-            tokio::select! {
-                biased;
-                fault = self.context.stopped() => {
-                    drop(fault);
-                    return;
-                }
-                tried = running.next() => match tried {
-                    Some(tried) => self.told_of(tried),
-                    None => return,
-                },
-                ended = self.context.pause(renew_every) => {
-                    if ended.is_err() {
-                        return;
-                    }
-                    let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
-                    match self.candidate.stand(session, &told).await {
-                        Ok(Lead::Mine) => renewed = Instant::now(),
-                        Ok(Lead::Theirs { holder, .. }) => {
-                            return self.stand(AddonKeeper::Other { holder }, None);
-                        }
-                        Err(_) if renewed.elapsed() < RENEWED_WITHIN => {}
-                        Err(fault) => return self.stand(AddonKeeper::Unknown, Some(fault)),
-                    }
-                }
-            }
-        }
-    }
-
-    fn told_of(&mut self, tried: Tried) {
-        let Tried { name, mut status } = tried;
-        match status.fault.take() {
-            None => {
-                self.troubles.remove(&name);
-                status.state = AddonState::Applied;
-                status.failures = 0;
-                status.object = None;
-                self.tell(status);
-            }
-            Some(fault) => {
-                let object = status.object.take().unwrap_or_default();
-                self.tell_failed(status, &object, fault);
-            }
-        }
-    }
-
-    fn tell_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
-        let trouble = self.troubles.entry(status.name.clone()).or_default();
-        let pause = AGAIN.pause(trouble.failures, self.context.draw());
-        trouble.failures += 1;
-        trouble.next = Some(Instant::now() + pause);
-        status.state = AddonState::Failed;
-        status.failures = trouble.failures;
-        status.object = Some(object.to_owned());
-        status.fault = Some(fault);
-        let now = self.context.host.now();
-        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        status.next_at = Some(Timestamp(now.0.saturating_add(pause)));
-        self.tell(status);
+        orders
     }
 
     async fn look_at_channels(&mut self) {
@@ -318,89 +302,5 @@ impl<'a, H: Host> Keeper<'a, H> {
         let summary = format!("the channel {channel:?} is in no state store");
         let fault = Fault::new(Code::AddonsChannelInvalid, summary);
         Some(fault.remedied_by("name channels by their location, such as s3://bucket/cluster/addons/bootstrap-channel.yaml"))
-    }
-
-    /// What is told of an add-on so far, with what its channel wants now.
-    fn status_of(&self, addon: &Addon) -> AddonStatus {
-        let known = self.statuses.get(&addon.name);
-        let known = known
-            .filter(|status| status.wanted == addon.version)
-            .cloned();
-        known.unwrap_or_else(|| AddonStatus {
-            name: addon.name.clone(),
-            wanted: addon.version.clone(),
-            ..AddonStatus::default()
-        })
-    }
-
-    /// An add-on that the cluster has in the version that is wanted.
-    fn tell_applied(&mut self, addon: &Addon) {
-        self.troubles.remove(&addon.name);
-        let known = self.status_of(addon);
-        if known.state != AddonState::Applied {
-            self.tell(AddonStatus {
-                name: addon.name.clone(),
-                state: AddonState::Applied,
-                wanted: addon.version.clone(),
-                applied: Some(addon.version.clone()),
-                ..AddonStatus::default()
-            });
-        }
-    }
-
-    fn tell_forgotten(&mut self, menu: &Menu) {
-        let is_wanted = |name: &String| menu.addons.iter().any(|addon| addon.name == *name);
-        let names: Vec<String> = self
-            .statuses
-            .keys()
-            .filter(|name| !is_wanted(name))
-            .cloned()
-            .collect();
-        self.forget(names);
-    }
-
-    fn forget(&mut self, names: Vec<String>) {
-        if names.is_empty() {
-            return;
-        }
-        self.statuses.retain(|name, _| !names.contains(name));
-        self.troubles.retain(|name, _| !names.contains(name));
-        self.context.emitter.emit(Event::AddonsForgotten { names });
-    }
-
-    /// What the holder of the lease tells is all there is.
-    fn replace_statuses(&mut self, told: Vec<AddonStatus>) {
-        if told.is_empty() {
-            return;
-        }
-        let is_told = |name: &String| told.iter().any(|status| status.name == *name);
-        let names: Vec<String> = self
-            .statuses
-            .keys()
-            .filter(|name| !is_told(name))
-            .cloned()
-            .collect();
-        self.forget(names);
-        for status in told {
-            self.tell(status);
-        }
-    }
-
-    /// Tells of an add-on, if there is news.
-    fn tell(&mut self, status: AddonStatus) {
-        if self.statuses.get(&status.name) != Some(&status) {
-            self.statuses.insert(status.name.clone(), status.clone());
-            self.context.emitter.emit(Event::AddonChanged(status));
-        }
-    }
-
-    fn stand(&self, keeper: AddonKeeper, fault: Option<Fault>) {
-        let channels = self
-            .keeping
-            .channels
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        super::stand(self.context.emitter, keeper, channels, fault);
     }
 }

@@ -11,7 +11,7 @@ use quake_model::signal::ApiAccess;
 use quake_model::spec::KubernetesVersion;
 use quake_plan::addons::{
     adopted, applied_versions, fault_of_api, fault_of_change, is_same, last_applied,
-    merge_three_ways, unserved, with_last_applied,
+    merge_three_ways, prune_failed, unserved, with_last_applied,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -355,7 +355,7 @@ impl<'a, H: Host> Session<'a, H> {
             };
             through_hiccups(&place.name, HICCUPS, || async {
                 let ended = self.host.delete_object(&self.access, &place, object.uid());
-                ended.await.map_err(|error| fault_of_change(&place, error))
+                ended.await.map_err(|error| prune_failed(&place, error))
             })
             .await
         });

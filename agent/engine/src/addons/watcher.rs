@@ -14,7 +14,7 @@ use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::redact::scrub;
-use quake_plan::addons::{Watching, choose};
+use quake_plan::addons::{Watching, choose, watched};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -89,53 +89,7 @@ impl<'a, H: Host> Watcher<'a, H> {
             Err(fault) => return Some(fault),
         };
         let menu = choose(&self.store.channels(), session.version());
-        let mut seen: BTreeMap<String, AddonStatus> = BTreeMap::new();
-        for addon in menu.addons {
-            let key = (addon.namespace.clone(), addon.name.clone());
-            let applied = versions.get(&key).cloned();
-            let known = self.statuses.get(&addon.name);
-            let before = known.and_then(|status| status.applied.clone());
-            // The channel is as old as this boot: what was applied since is what it wants now.
-            let is_newer = before.is_some() && applied.is_some() && before != applied;
-            let wanted = match &applied {
-                Some(applied) if is_newer => applied.clone(),
-                _ => known.map_or(addon.version, |status| status.wanted.clone()),
-            };
-            let state = if applied.as_ref() == Some(&wanted) {
-                AddonState::Applied
-            } else {
-                AddonState::Waiting
-            };
-            let status = AddonStatus {
-                name: addon.name.clone(),
-                state,
-                wanted,
-                applied,
-                ..AddonStatus::default()
-            };
-            seen.insert(addon.name, status);
-        }
-        // Of a channel that an earlier look read it is known what it wanted.
-        for (name, known) in &self.statuses {
-            let mut applied = versions.iter().filter(|((_, addon), _)| addon == name);
-            if applied.next().is_none() {
-                seen.entry(name.clone()).or_insert_with(|| AddonStatus {
-                    state: AddonState::Waiting,
-                    applied: None,
-                    ..known.clone()
-                });
-            }
-        }
-        for ((_, name), version) in versions {
-            seen.entry(name.clone()).or_insert_with(|| AddonStatus {
-                name,
-                state: AddonState::Applied,
-                wanted: version.clone(),
-                applied: Some(version),
-                ..AddonStatus::default()
-            });
-        }
-        for status in seen.into_values() {
+        for status in watched(menu.addons, &versions, &self.statuses) {
             self.tell(status);
         }
         self.health().await

@@ -1,7 +1,12 @@
 //! Add-ons of kops' own clusters, looked after by an agent whose API server and state store are simulated.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the channels are files; the engine that is tested reads them through its ports"
+)]
+
 use crate::common::{EPOCH, Keep, request};
-use crate::kops::conformance;
+use crate::kops::{conformance, files_below};
 use quake_apisim::{Act, ApiServer, Trouble, Verb};
 use quake_engine::{Emitter, Left, StopHandle, Verdict, keep_looking, stop_signal};
 use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
@@ -14,54 +19,33 @@ use quake_testkit::{Script, SimHost, Timing, When};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const CHANNEL: &str = "s3://store/addons/bootstrap-channel.yaml";
+pub(crate) const CHANNEL: &str = "s3://store/addons/bootstrap-channel.yaml";
 
 const ACCESS: &str = "clusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:8080'}\n\
                       contexts:\n- name: c\n  context: {cluster: c, user: u}\ncurrent-context: c\nusers:\n- name: u\n  user: {}\n";
 
-fn put(host: &SimHost, folder: &Path, below: &str) {
-    for entry in fs::read_dir(folder)
-        .expect("the data can be listed")
-        .flatten()
-    {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = format!("{below}/{}", name.to_string_lossy());
-        if path.is_dir() {
-            put(host, &path, &name);
-        } else {
-            host.put_object(&name, fs::read(&path).expect("the data can be read"));
-        }
-    }
-}
-
-fn channel_of(case: &Path) -> PathBuf {
-    let mut folders = vec![case.join("statestore")];
-    while let Some(folder) = folders.pop() {
-        if folder.join("bootstrap-channel.yaml").is_file() {
-            return folder;
-        }
-        let entries = fs::read_dir(&folder).expect("the data can be listed");
-        let paths = entries.flatten().map(|entry| entry.path());
-        folders.extend(paths.filter(|path| path.is_dir()));
-    }
-    panic!("{} has no channel", case.display());
-}
-
 /// A control plane's machine with the channel of a case, and a cluster that has nothing yet.
-fn host(case: &str) -> Option<Arc<SimHost>> {
+pub(crate) fn host(case: &str) -> Option<Arc<SimHost>> {
     let root = conformance()?;
     let region = Region::with_instance(example_instance("us-test-1a"), "c.example.com");
-    let host =
-        SimHost::new(region, Timing::default(), EPOCH).with_cluster(ApiServer::new("v1.35.0"));
-    put(
-        &host,
-        &channel_of(&root.join("cases").join(case)),
-        "s3://store/addons",
-    );
+    let cluster = ApiServer::new("v1.35.0");
+    let host = SimHost::new(region, Timing::default(), EPOCH).with_cluster(cluster);
+    let files = files_below(&root.join("cases").join(case).join("statestore"));
+    let channel = files
+        .iter()
+        .find(|path| path.ends_with("addons/bootstrap-channel.yaml"));
+    let folder = channel
+        .and_then(|path| path.parent())
+        .expect("the case has a channel");
+    for path in &files {
+        if let Ok(below) = path.strip_prefix(folder) {
+            let bytes = fs::read(path).expect("the data can be read");
+            host.put_object(&format!("s3://store/addons/{}", below.display()), bytes);
+        }
+    }
     host.put_file(KUBECONFIG, ACCESS);
     Some(Arc::new(host))
 }
@@ -87,14 +71,14 @@ fn verdict(me: &str) -> Verdict {
 }
 
 /// An agent on a node that is ready.
-struct Agent {
+pub(crate) struct Agent {
     emitter: Emitter,
     events: Arc<Mutex<Vec<Event>>>,
-    verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl Agent {
-    fn new(host: &Arc<SimHost>, me: &str) -> Self {
+    pub(crate) fn new(host: &Arc<SimHost>, me: &str) -> Self {
         let events = Arc::new(Mutex::new(Vec::new()));
         let clock = Arc::clone(host);
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&events)))];
@@ -108,7 +92,7 @@ impl Agent {
     }
 
     /// Looks on for this long, and is then told to stop.
-    async fn looks_on(&self, host: &Arc<SimHost>, time: Duration) -> AddonsRecord {
+    pub(crate) async fn looks_on(&self, host: &Arc<SimHost>, time: Duration) -> AddonsRecord {
         let (handle, stop) = stop_signal();
         let request = request("control-plane");
         let looking = keep_looking(host.as_ref(), &self.emitter, &request, &self.verdict, stop);
@@ -132,18 +116,14 @@ async fn ends(handle: StopHandle, time: Duration) {
     handle.stop("the test is over");
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "time passes while the agent pauses"
-)]
 async fn passes(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// What was written of the cluster, without the lease's renewals; and forgotten.
-fn writes(host: &SimHost) -> Vec<String> {
+pub(crate) fn writes(host: &SimHost) -> Vec<String> {
     let all = host.cluster(|server| {
         let writes = server.journal().writes();
         server.clear_journal();
@@ -314,9 +294,8 @@ async fn one_that_is_refused_holds_up_no_other_and_is_tried_again() {
         .values()
         .filter(|addon| addon.state != AddonState::Applied)
         .collect();
-    let [failed] = failed[..] else {
-        panic!("{failed:?}")
-    };
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    let failed = failed[0];
     assert_eq!(failed.name, "coredns.addons.k8s.io");
     assert_eq!(
         failed.object.as_deref(),

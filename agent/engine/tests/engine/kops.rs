@@ -53,7 +53,7 @@ pub(crate) fn conformance() -> Option<PathBuf> {
     None
 }
 
-fn files_below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };

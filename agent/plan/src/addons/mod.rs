@@ -22,6 +22,7 @@ mod selector;
 mod semver;
 mod tending;
 mod version;
+mod watched;
 
 pub use adopt::adopted;
 pub use changes::{FieldChange, changes, is_same};
@@ -38,3 +39,4 @@ pub use order::{defined_kind, is_established, waves};
 pub use prune::{prune_queries, to_prune};
 pub use tending::{KUBECONFIG, Keeping, Tending, Watching, tending};
 pub use version::{ANNOTATION_PREFIX, applied_versions, is_due, record_patch};
+pub use watched::watched;

@@ -1,0 +1,130 @@
+//! What whoever looks after add-ons tells, and only what is news.
+
+use super::{AGAIN, Keeper};
+use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+use quake_model::event::Event;
+use quake_model::fault::Fault;
+use quake_model::ports::Host;
+use quake_model::time::Timestamp;
+use quake_plan::addons::{Addon, Menu};
+use tokio::time::Instant;
+
+impl<H: Host> Keeper<'_, H> {
+    /// Tells how a try ended.
+    pub(super) fn told_of(&mut self, mut status: AddonStatus) {
+        match status.fault.take() {
+            None => {
+                self.troubles.remove(&status.name);
+                status.state = AddonState::Applied;
+                status.failures = 0;
+                status.object = None;
+                self.tell(status);
+            }
+            Some(fault) => {
+                let object = status.object.take().unwrap_or_default();
+                self.tell_failed(status, &object, fault);
+            }
+        }
+    }
+
+    /// Tells of a failure, and when it is tried again.
+    pub(super) fn tell_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
+        let trouble = self.troubles.entry(status.name.clone()).or_default();
+        let pause = AGAIN.pause(trouble.failures, self.context.draw());
+        trouble.failures += 1;
+        trouble.next = Some(Instant::now() + pause);
+        status.state = AddonState::Failed;
+        status.failures = trouble.failures;
+        status.object = Some(object.to_owned());
+        status.fault = Some(fault);
+        let now = self.context.host.now();
+        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        status.next_at = Some(Timestamp(now.0.saturating_add(pause)));
+        self.tell(status);
+    }
+
+    /// What is told of an add-on so far, with what its channel wants now.
+    pub(super) fn status_of(&self, addon: &Addon) -> AddonStatus {
+        let known = self.statuses.get(&addon.name);
+        let known = known
+            .filter(|status| status.wanted == addon.version)
+            .cloned();
+        known.unwrap_or_else(|| AddonStatus {
+            name: addon.name.clone(),
+            wanted: addon.version.clone(),
+            ..AddonStatus::default()
+        })
+    }
+
+    /// An add-on that the cluster has in the version that is wanted.
+    pub(super) fn tell_applied(&mut self, addon: &Addon) {
+        self.troubles.remove(&addon.name);
+        let known = self.status_of(addon);
+        if known.state != AddonState::Applied {
+            self.tell(AddonStatus {
+                name: addon.name.clone(),
+                state: AddonState::Applied,
+                wanted: addon.version.clone(),
+                applied: Some(addon.version.clone()),
+                ..AddonStatus::default()
+            });
+        }
+    }
+
+    /// Tells of add-ons that no channel names any more.
+    pub(super) fn tell_forgotten(&mut self, menu: &Menu) {
+        let is_wanted = |name: &String| menu.addons.iter().any(|addon| addon.name == *name);
+        let names: Vec<String> = self
+            .statuses
+            .keys()
+            .filter(|name| !is_wanted(name))
+            .cloned()
+            .collect();
+        self.forget(names);
+    }
+
+    fn forget(&mut self, names: Vec<String>) {
+        if names.is_empty() {
+            return;
+        }
+        self.statuses.retain(|name, _| !names.contains(name));
+        self.troubles.retain(|name, _| !names.contains(name));
+        self.context.emitter.emit(Event::AddonsForgotten { names });
+    }
+
+    /// What the holder of the lease tells is all there is.
+    pub(super) fn replace_statuses(&mut self, told: Vec<AddonStatus>) {
+        if told.is_empty() {
+            return;
+        }
+        let is_told = |name: &String| told.iter().any(|status| status.name == *name);
+        let names: Vec<String> = self
+            .statuses
+            .keys()
+            .filter(|name| !is_told(name))
+            .cloned()
+            .collect();
+        self.forget(names);
+        for status in told {
+            self.tell(status);
+        }
+    }
+
+    /// Tells of an add-on, if there is news.
+    pub(super) fn tell(&mut self, status: AddonStatus) {
+        if self.statuses.get(&status.name) != Some(&status) {
+            self.statuses.insert(status.name.clone(), status.clone());
+            self.context.emitter.emit(Event::AddonChanged(status));
+        }
+    }
+
+    pub(super) fn stand(&self, keeper: AddonKeeper, fault: Option<Fault>) {
+        let channels = self
+            .keeping
+            .channels
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        super::super::stand(self.context.emitter, keeper, channels, fault);
+    }
+}

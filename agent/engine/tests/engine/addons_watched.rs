@@ -1,0 +1,57 @@
+//! Add-ons that a pod of kops's applies, watched.
+
+use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
+use quake_model::addon::{AddonKeeper, AddonState};
+use quake_model::fault::Code;
+use quake_model::ports::Meter;
+use quake_model::spec::AddonsPod;
+use quake_plan::addons::{KUBECONFIG, Tending, Watching};
+
+fn watching(health: Option<&str>) -> Tending {
+    Tending::Watch(Watching {
+        pod: AddonsPod {
+            name: "kops-channels".to_owned(),
+            health: health.map(str::to_owned),
+        },
+        channels: vec![CHANNEL.parse().expect("a literal")],
+        kubeconfig: KUBECONFIG.to_owned(),
+        kubernetes: "1.35.0".parse().expect("a literal"),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_not_well_is_told_with_what_waits_for_it() {
+    let Some(host) = host("minimal-1.35") else {
+        return;
+    };
+    let url = "http://127.0.0.1:3986/readyz";
+    let mut agent = Agent::new(&host, "i-1");
+    agent.verdict.tending = Some(watching(Some(url)));
+    let told = agent.looks_on(&host, MINUTE * 30).await;
+    let pod = "kops-channels".to_owned();
+    assert_eq!(told.keeper, Some(AddonKeeper::Pod { pod }));
+    let fault = told.fault.expect("it does not answer");
+    assert_eq!(fault.code, Code::AddonsPodFailing);
+    assert_eq!(told.addons.len(), 9);
+    let mut addons = told.addons.values();
+    assert!(addons.all(|addon| addon.state == AddonState::Waiting));
+    assert_eq!(writes(&host), Vec::<String>::new(), "it is only watched");
+    assert_eq!(
+        host.calls()["s3:GetObject"],
+        1,
+        "the pod asks the state store"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_pod_noted_is_applied() {
+    let Some(host) = host("minimal-1.35") else {
+        return;
+    };
+    // Whoever applies them notes it in the same place.
+    Agent::new(&host, "i-0").looks_on(&host, MINUTE).await;
+    let mut agent = Agent::new(&host, "i-1");
+    agent.verdict.tending = Some(watching(None));
+    let told = agent.looks_on(&host, MINUTE).await;
+    assert!(told.is_applied() && told.addons.len() == 9, "{told:?}");
+}
