@@ -1,5 +1,6 @@
 //! What people and programs are shown.
 
+mod addon_status;
 pub(crate) mod addons;
 mod certificates;
 pub(crate) mod diagnose;
@@ -19,6 +20,7 @@ mod transfer;
 pub(crate) mod user_data;
 pub(crate) mod volumes;
 
+pub(crate) use addon_status::addons_note;
 pub(crate) use drift::drift_json;
 pub(crate) use fault::{fault_json, fault_text};
 pub(crate) use live::Live;

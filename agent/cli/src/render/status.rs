@@ -1,5 +1,6 @@
 //! How a boot stands: what is served at `/v1/status`, and what `status` prints.
 
+use super::addon_status::{addons_json, addons_text};
 use super::certificates::{certificates_json, certificates_text};
 use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
@@ -41,6 +42,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "writes": record.writes(),
         "drift": drift_json(record, DRIFTED_SHOWN),
         "certificates": certificates_json(record),
+        "addons": addons_json(record),
         "calls": record.calls,
         "warnings": record.warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "fault": record.fault.as_ref().map(fault_json),
@@ -184,6 +186,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
     }
     text.push_str(&configured_by(record));
     text.push_str(&certificates_text(record));
+    text.push_str(&addons_text(record));
     text.push_str(&amiss(record, now));
     for row in PHASES {
         let (mark, why) = match condition_of(record, row.phase) {

@@ -1,6 +1,7 @@
 //! `/readyz`: which conditions hold, which do not, and why.
 
 use super::health::{Check, Health, health};
+use crate::render::addons_note;
 use quake_model::fault::Fault;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{PhaseRecord, PhaseStatus, Record};
@@ -93,12 +94,20 @@ pub(crate) fn readiness(name: &str, record: &Record, excluded: &[String], verbos
             (row.phase.name(), outcome)
         })
         .collect();
-    health(name, &checks, excluded, verbose)
+    let mut answer = health(name, &checks, excluded, verbose);
+    // Add-ons come after the node and never decide about it; whoever asks for details learns how they are.
+    if let Some(note) = addons_note(record).filter(|_| verbose) {
+        let end = answer.text.trim_end().rfind('\n').map_or(0, |at| at + 1);
+        let line = format!("[+]addons informational: {note}\n");
+        answer.text.insert_str(end, &line);
+    }
+    answer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::addon::{AddonState, AddonStatus};
     use quake_model::boot::BootId;
     use quake_model::event::{Envelope, Event};
     use quake_model::fault::Code;
@@ -122,6 +131,26 @@ mod tests {
             });
         }
         record
+    }
+
+    #[test]
+    fn add_ons_are_told_of_and_decide_nothing() {
+        let failed = Event::AddonChanged(AddonStatus {
+            name: "coredns".to_owned(),
+            state: AddonState::Failed,
+            ..AddonStatus::default()
+        });
+        let mut record = record(vec![failed]);
+        for row in PHASES {
+            let done = record.phases.entry(row.phase).or_default();
+            done.status = PhaseStatus::Done;
+        }
+        let told = readiness("readyz", &record, &[], true);
+        assert!(told.passed, "{}", told.text);
+        let end =
+            "[+]addons informational: 0 of 1 applied; coredns is failed\nreadyz check passed\n";
+        assert!(told.text.ends_with(end), "{}", told.text);
+        assert_eq!(readiness("readyz", &record, &[], false).text, "ok");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod table;
 mod unit_health;
 mod wanted;
 
+mod addons;
 mod agent;
 mod api_server;
 mod assets;

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::{
-    agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
+    addons, agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
 };
 use super::{dns, net, services, time};
 use super::{images, kubelet, lifecycle, membership, runtime, static_pods, volumes};
@@ -48,6 +48,7 @@ const AREAS: &[&[Check]] = &[
     cni::CHECKS,
     membership::CHECKS,
     services::SHUTDOWN,
+    addons::CHECKS,
     lifecycle::CHECKS,
     agent::CHECKS,
     boot::CHECKS,
