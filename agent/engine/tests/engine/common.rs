@@ -13,6 +13,7 @@ use quake_model::time::Timestamp;
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{ScriptedFault, SimHost, Timing, When, example};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -136,7 +137,8 @@ const LONG: Duration = Duration::from_secs(90);
 pub(crate) type Change<'a> = &'a (dyn Fn(&SimHost) + Sync);
 
 /// Boots a node, which must become ready, and lets the agent look on while its world is changed from outside, one change
-/// after the other, with time to look before the first and after each. No cloud service is asked meanwhile.
+/// after the other, with time to look before the first and after each. No cloud service is asked meanwhile, once a control plane
+/// has read what add-ons there are.
 pub(crate) async fn live(
     host: &Arc<SimHost>,
     request: &Request,
@@ -149,18 +151,25 @@ pub(crate) async fn live(
     let (handle, stop) = stop_signal();
     let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
     assert_eq!(verdict.fault, None);
-    let calls = host.calls();
+    let before = host.calls();
     let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
     let changing = async {
         looks_on().await;
+        let calls = host.calls();
         for change in changes {
             change(host);
             looks_on().await;
         }
         handle.stop("the test is over");
+        calls
     };
-    tokio::join!(looking, changing);
+    let ((), calls) = tokio::join!(looking, changing);
     assert_eq!(host.calls(), calls, "no cloud service was asked");
+    let sum = |calls: &BTreeMap<String, u64>| calls.values().sum::<u64>();
+    assert!(
+        sum(&calls) <= sum(&before) + 1,
+        "a channel was read: {calls:?}"
+    );
     let events = kept.lock().expect("no other holder panics").clone();
     (emitter.record(), events)
 }
