@@ -246,6 +246,9 @@ pub(crate) struct BootArguments {
     /// Leave no report of the boot in the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
     #[arg(long)]
     pub(crate) no_boot_report: bool,
+    /// Apply the cluster's add-ons in the place of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
+    #[arg(long)]
+    pub(crate) take_over_addons: bool,
     #[command(flatten)]
     pub(crate) signals: SignalArguments,
 }

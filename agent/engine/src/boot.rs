@@ -165,7 +165,13 @@ impl<H: Host> Context<'_, H> {
     /// What the cluster's object of this node is to say.
     fn identity(&self) -> Option<NodeIdentity> {
         let (spec, instance) = self.know(|knowledge| (knowledge.spec(), knowledge.instance()));
-        node_identity(&*spec.ok()?, &instance.ok()?, Labeller::KopsChannels)
+        let spec = spec.ok()?;
+        // Whoever applies the add-ons of a newer cluster labels the nodes that they need.
+        let labeller = match spec.addons_pod {
+            Some(_) => Labeller::KopsChannels,
+            None => Labeller::Agent,
+        };
+        node_identity(&spec, &instance.ok()?, labeller)
     }
 
     /// What to look at from now on.

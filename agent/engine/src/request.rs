@@ -77,6 +77,8 @@ pub struct Request {
     pub needs_role: bool,
     /// Slots, such as `main/a`, in which an operator consents to an empty volume although data is expected.
     pub empty_slots: Vec<String>,
+    /// Whether the agent applies the add-ons of a cluster whose kops has a pod for it.
+    pub takes_over_addons: bool,
     /// How long to hold out.
     pub patience: Patience,
     /// How many cloud calls the boot may make.

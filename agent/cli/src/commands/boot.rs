@@ -92,6 +92,21 @@ fn reports(arguments: &BootArguments) -> Result<bool, u8> {
     }
 }
 
+/// Names who applies the add-ons of a cluster whose kops has a pod for it, beside the flag.
+const ADDONS_VARIABLE: &str = "QUAKE_AGENT_ADDONS";
+
+/// Whether the agent takes that over from the pod.
+fn takes_over_addons(arguments: &BootArguments) -> Result<bool, u8> {
+    let set = std::env::var(ADDONS_VARIABLE).unwrap_or_default();
+    match set.trim() {
+        "" | "watch" => Ok(arguments.take_over_addons),
+        "take-over" => Ok(true),
+        other => Err(running::usage(&format!(
+            "{ADDONS_VARIABLE} is watch or take-over, not {other:?}"
+        ))),
+    }
+}
+
 /// What else is told of the boot's end.
 fn signals(arguments: &BootArguments) -> Result<Asked, u8> {
     let asked = arguments.signals.asked(|name| std::env::var(name).ok());
@@ -117,6 +132,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
             deadline: arguments.run.deadline,
         },
+        takes_over_addons: takes_over_addons(arguments)?,
         budget: NODE_BUDGET,
     })
 }

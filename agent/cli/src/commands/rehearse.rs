@@ -160,6 +160,7 @@ fn request(
             denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
             deadline: run.deadline,
         },
+        takes_over_addons: false,
         budget: NODE_BUDGET,
     }
 }

@@ -55,6 +55,7 @@ impl<H: Host> Context<'_, H> {
             config,
             objects,
             distribution,
+            takes_over_addons: self.request.takes_over_addons,
         };
         let spec = node.spec(&instance, &BTreeMap::new())?;
         self.emitter.emit(Event::SpecKnown {

@@ -70,6 +70,7 @@ pub(crate) fn request(instance_group: &str) -> Request {
         needs_role: true,
         empty_slots: Vec::new(),
         patience: Patience::default(),
+        takes_over_addons: false,
         budget: NODE_BUDGET,
     }
 }

@@ -1,6 +1,6 @@
 //! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
 
-use super::control_plane::addons_pod;
+use super::control_plane::{addons_pod, manifest_path};
 use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::dialect::kops::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 
 /// kubelet's flag for the node's name.
 const NAME_FLAG: &str = "hostname-override";
+
+/// The pod whose work the agent can do itself.
+const TAKEN_OVER: &str = "kops-channels";
 
 /// Everything that was read and observed of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Node {
     pub machine: Machine,
     /// Which distribution it runs.
     pub distribution: Distribution,
+    /// Whether the agent applies the cluster's add-ons in the place of the pod kops-channels.
+    pub takes_over_addons: bool,
 }
 
 impl Node {
@@ -54,7 +59,13 @@ impl Node {
         let mut spec = lower(&self.boot, &self.config, items);
         if let Some((pod, channels)) = addons_pod(&context) {
             spec.channels = channels;
-            spec.addons_pod = Some(pod);
+            // protokube does more than apply them, and is left to it.
+            if self.takes_over_addons && pod.name == TAKEN_OVER {
+                let manifest = manifest_path(TAKEN_OVER);
+                spec.items.retain(|item| item.subject() != manifest);
+            } else {
+                spec.addons_pod = Some(pod);
+            }
         }
         // The name that kubelet is told, which is made of the instance's facts and not of the configuration.
         spec.kubelet.flags.retain(|flag| flag.name != NAME_FLAG);

@@ -10,7 +10,7 @@ use quake_model::step::Visibility;
 use serde_json::{Map, Value, json};
 
 /// The static pod called `name`, where kubelet looks for it.
-pub(super) fn manifest_path(name: &str) -> String {
+pub(in crate::kops) fn manifest_path(name: &str) -> String {
     format!("/etc/kubernetes/manifests/{name}.manifest")
 }
 
