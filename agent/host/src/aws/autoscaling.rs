@@ -1,9 +1,7 @@
 //! The API of EC2 Auto Scaling, as far as a node has something to tell its group.
 
 use super::clients::Aws;
-use super::failure::{Attempt, is_expired, port_error};
-use aws_sdk_autoscaling::config::http::HttpResponse;
-use aws_sdk_autoscaling::error::{ProvideErrorMetadata, SdkError};
+use super::failure::Attempt;
 use quake_model::iam::partition_of;
 use quake_model::ports::{Condition, PortError};
 use quake_model::signal::{HookCompletion, HookResult};
@@ -37,7 +35,7 @@ impl AutoScaling {
                 let group = found.and_then(|found| found.auto_scaling_group_name());
                 Ok(group.map(str::to_owned))
             }
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -58,7 +56,7 @@ impl AutoScaling {
             .health_status("Unhealthy");
         match request.should_respect_grace_period(false).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -81,7 +79,7 @@ impl AutoScaling {
                 let mut hooks = answer.lifecycle_hooks().iter();
                 Ok(hooks.any(|found| found.lifecycle_hook_name() == Some(hook)))
             }
-            Err(error) => match self.failed(&attempt, error).await {
+            Err(error) => match self.aws.failed(&attempt, error).await {
                 error if error.condition == Condition::Missing => Ok(false),
                 error => Err(error),
             },
@@ -110,7 +108,7 @@ impl AutoScaling {
             .instance_id(&completion.instance_id);
         match request.lifecycle_action_result(result).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -135,16 +133,6 @@ impl AutoScaling {
             subject: subject.to_owned(),
             endpoint: self.aws.endpoint("autoscaling", &region),
         })
-    }
-
-    async fn failed<E>(&self, attempt: &Attempt, error: SdkError<E, HttpResponse>) -> PortError
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        if is_expired(&error) {
-            self.aws.forget_credentials().await;
-        }
-        port_error(attempt, &error)
     }
 }
 

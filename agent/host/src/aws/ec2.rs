@@ -6,9 +6,7 @@ pub use dry_run::DryRun;
 
 use super::clients::Aws;
 use super::ec2_facts::{instance_view, volume_facts};
-use super::failure::{Attempt, is_expired, port_error};
-use aws_sdk_ec2::config::http::HttpResponse;
-use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
+use super::failure::Attempt;
 use aws_sdk_ec2::types::{
     EbsInstanceBlockDeviceSpecification, Filter, InstanceBlockDeviceMappingSpecification,
     Reservation, Tag,
@@ -65,16 +63,6 @@ impl Ec2 {
         })
     }
 
-    async fn failed<E>(&self, attempt: &Attempt, error: SdkError<E, HttpResponse>) -> PortError
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        if is_expired(&error) {
-            self.aws.forget_credentials().await;
-        }
-        port_error(attempt, &error)
-    }
-
     /// All pages. Each becomes facts before the next is asked for, and none is kept: an account may have
     /// thousands of volumes. While EC2 changes, pages may show one volume twice and differently; both are returned.
     async fn volumes(
@@ -95,7 +83,7 @@ impl Ec2 {
                 .await;
             let page = match sent {
                 Ok(page) => page,
-                Err(error) => return Err(self.failed(&attempt, error).await),
+                Err(error) => return Err(self.aws.failed(&attempt, error).await),
             };
             found.extend(page.volumes().iter().filter_map(volume_facts));
             token = page.next_token.filter(|token| !token.is_empty());
@@ -123,7 +111,7 @@ impl Ec2 {
                 .await;
             let page = match sent {
                 Ok(page) => page,
-                Err(error) => return Err(self.failed(&attempt, error).await),
+                Err(error) => return Err(self.aws.failed(&attempt, error).await),
             };
             let instances = page.reservations().iter().flat_map(Reservation::instances);
             found.extend(instances.filter_map(instance_view));
@@ -200,7 +188,7 @@ impl Cloud for Ec2 {
             .instance_id(instance_id);
         match request.device(device_name).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -223,7 +211,7 @@ impl Cloud for Ec2 {
         let request = client.modify_instance_attribute().instance_id(instance_id);
         match request.block_device_mappings(mapping.build()).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -244,7 +232,7 @@ impl Cloud for Ec2 {
         let request = client.create_tags().resources(volume_id);
         match request.set_tags(Some(tags)).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -267,7 +255,7 @@ impl Cloud for Ec2 {
         let request = client.delete_tags().resources(volume_id);
         match request.set_tags(Some(tags)).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -283,7 +271,7 @@ impl Cloud for Ec2 {
             .network_interface_id(interface_id);
         match request.ipv6_prefix_count(1).send().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -297,7 +285,7 @@ impl Cloud for Ec2 {
             .instance_types(instance_type.into());
         let answer = match request.send().await {
             Ok(answer) => answer,
-            Err(error) => return Err(self.failed(&attempt, error).await),
+            Err(error) => return Err(self.aws.failed(&attempt, error).await),
         };
         let found = answer.instance_types().first();
         let network = found.and_then(|found| found.network_info());

@@ -1,5 +1,6 @@
 //! Turns an SDK error into a port error: one function for every operation.
 
+use super::clients::Aws;
 use super::permission::remedy;
 use super::refusal::{Refusal, split_encoded};
 use crate::clock::SystemClock;
@@ -233,6 +234,23 @@ pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
     let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
     let millis = parsed.ok()?.as_millisecond();
     u64::try_from(millis).ok().map(Timestamp)
+}
+
+impl Aws {
+    /// What the failure of one attempt means. Credentials that are over are asked for anew by the next.
+    pub(super) async fn failed<E>(
+        &self,
+        attempt: &Attempt,
+        error: SdkError<E, HttpResponse>,
+    ) -> PortError
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        if is_expired(&error) {
+            self.forget_credentials().await;
+        }
+        port_error(attempt, &error)
+    }
 }
 
 #[cfg(test)]

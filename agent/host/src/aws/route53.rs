@@ -3,10 +3,8 @@
 //! There is one Route 53 for all regions of a partition, and the SDK signs for the region that it is in.
 
 use super::clients::Aws;
-use super::failure::{Attempt, is_expired, port_error};
+use super::failure::Attempt;
 use super::route53_records::{address_record, bare_name, changes_of, listing_key, zone_facts};
-use aws_sdk_route53::config::http::HttpResponse;
-use aws_sdk_route53::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_route53::operation::list_resource_record_sets::ListResourceRecordSetsOutput;
 use aws_sdk_route53::types::{ChangeBatch, ChangeInfo, ChangeStatus, RrType};
 use quake_model::dns::{AddressRecord, ChangeProgress, RecordChange, ZoneFacts, bare_zone_id};
@@ -37,7 +35,7 @@ impl Dns for Route53 {
             let request = client.list_hosted_zones().set_marker(marker);
             let page = match request.send().await {
                 Ok(page) => page,
-                Err(error) => return Err(self.failed(&attempt, error).await),
+                Err(error) => return Err(self.aws.failed(&attempt, error).await),
             };
             let zones = page.hosted_zones().iter().map(|zone| zone_facts(zone, &[]));
             found.extend(zones.filter(|zone| zone.name == name));
@@ -58,7 +56,7 @@ impl Dns for Route53 {
             Ok(answer) => Ok(answer
                 .hosted_zone()
                 .map(|zone| zone_facts(zone, answer.vpcs()))),
-            Err(error) => match self.failed(&attempt, error).await {
+            Err(error) => match self.aws.failed(&attempt, error).await {
                 error if error.condition == Condition::Missing => Ok(None),
                 error => Err(error),
             },
@@ -91,7 +89,7 @@ impl Dns for Route53 {
                 .set_start_record_identifier(set);
             let page = match request.send().await {
                 Ok(page) => page,
-                Err(error) => return Err(self.failed(&attempt, error).await),
+                Err(error) => return Err(self.aws.failed(&attempt, error).await),
             };
             let records = page
                 .resource_record_sets()
@@ -129,7 +127,7 @@ impl Dns for Route53 {
                 let id = answer.change_info().map(ChangeInfo::id);
                 Ok(bare_change_id(id.unwrap_or_default()).to_owned())
             }
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -145,7 +143,7 @@ impl Dns for Route53 {
                 Some(ChangeStatus::Insync) => Ok(ChangeProgress::InSync),
                 _ => Ok(ChangeProgress::Pending),
             },
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 }
@@ -185,16 +183,6 @@ impl Route53 {
             subject: subject.to_owned(),
             endpoint: self.aws.endpoint("route53", &region),
         })
-    }
-
-    async fn failed<E>(&self, attempt: &Attempt, error: SdkError<E, HttpResponse>) -> PortError
-    where
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        if is_expired(&error) {
-            self.aws.forget_credentials().await;
-        }
-        port_error(attempt, &error)
     }
 }
 

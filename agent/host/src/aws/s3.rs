@@ -5,17 +5,16 @@
 //! bucket's location, which nodes are rarely allowed to.
 
 use super::clients::Aws;
-use super::failure::{Attempt, is_expired, port_error};
+use super::failure::Attempt;
 use crate::objects::{MAX_OBJECT_BYTES, too_large};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::primitives::ByteStream;
 use quake_model::iam::partition_of;
 use quake_model::location::Location;
 use quake_model::ports::{Condition, Object, PortError, TaggedObject};
 use std::collections::{BTreeSet, HashMap};
-use std::error::Error;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -74,7 +73,7 @@ impl S3 {
         let answer = match sent {
             Ok(answer) => answer,
             Err(error) if tag.is_some() && is_unchanged(&error) => return Ok(None),
-            Err(error) => return Err(self.failed(&attempt, error).await),
+            Err(error) => return Err(self.aws.failed(&attempt, error).await),
         };
         let length = answer.content_length().unwrap_or(0);
         if u64::try_from(length).is_ok_and(|length| length > MAX_OBJECT_BYTES) {
@@ -107,7 +106,7 @@ impl S3 {
                 .await?;
             let page = match sent {
                 Ok(page) => page,
-                Err(error) => return Err(self.failed(&attempt, error).await),
+                Err(error) => return Err(self.aws.failed(&attempt, error).await),
             };
             let keys = page.contents().iter().filter_map(|object| object.key());
             let folders = page
@@ -145,7 +144,7 @@ impl S3 {
             .await?;
         match sent {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(&attempt, error).await),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
         }
     }
 
@@ -211,16 +210,6 @@ impl S3 {
             subject: location.to_string(),
             endpoint: self.aws.endpoint("s3", region),
         }
-    }
-
-    async fn failed<E>(&self, attempt: &Attempt, error: SdkError<E, HttpResponse>) -> PortError
-    where
-        E: ProvideErrorMetadata + Error + 'static,
-    {
-        if is_expired(&error) {
-            self.aws.forget_credentials().await;
-        }
-        port_error(attempt, &error)
     }
 }
 

@@ -143,7 +143,7 @@ impl Ec2 {
             }
             _ => {
                 let attempt = self.attempt(run.action(), run.resource()).await?;
-                Err(self.failed(&attempt, error).await)
+                Err(self.aws.failed(&attempt, error).await)
             }
         }
     }
