@@ -162,7 +162,11 @@ fn near(code: Code) -> Vec<Code> {
             })
         })
         .collect();
-    others.sort_by_key(|(likeness, apart, _)| (std::cmp::Reverse(*likeness), *apart));
+    // Of two that are as like, the one with which the agent does the same.
+    let is_other = |other: Code| other.entry().class != code.entry().class;
+    others.sort_by_key(|(likeness, apart, other)| {
+        (std::cmp::Reverse(*likeness), is_other(*other), *apart)
+    });
     others.truncate(NEAR);
     others.into_iter().map(|(_, _, other)| other).collect()
 }

@@ -170,6 +170,7 @@ addons.webhook-silent: Pod/kube-system/debug: failed calling webhook "pod-identi
 addons.prune-failed: Deployment/kube-system/calico-typha could not be removed: the API server answered 500
 addons.pki-unsupported: eks-pod-identity-webhook.addons.k8s.io needs an authority of its own
 addons.lease-lost: the lease kube-system/quake-agent is held by i-0f9e8d
+addons.pod-failing: kops-channels says that not all add-ons are applied (http://127.0.0.1:3986/readyz: 500)
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)
