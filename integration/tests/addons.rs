@@ -5,7 +5,8 @@ use quake_apisim::{Act, ApiServer, Establish, Trouble, Verb};
 use quake_integration::agent::{self, Ended};
 use quake_integration::api_server::ApiStandIn;
 use quake_integration::authority::Authority;
-use quake_integration::skip::{SetUpError, conformance, skipped};
+use quake_integration::real_api_server::RealApiServer;
+use quake_integration::skip::{conformance, unless_missing};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,18 +53,13 @@ fn copy(from: &Path, to: &Path) {
 /// `None`, with the reason printed, where something is missing here.
 fn lab(case: &str, model: ApiServer) -> Option<Lab> {
     let cases = conformance("kops/cases")?;
-    let made = Authority::new();
-    if let Err(SetUpError::Missing(why)) = &made {
-        skipped(why);
-        return None;
-    }
-    let authority = made.expect("an authority");
+    let authority = unless_missing(Authority::new())?;
     let folder = tempfile::tempdir().expect("a temporary directory");
     copy(
         &channel_of(&cases.join(case)),
         &folder.path().join("addons"),
     );
-    let server = ApiStandIn::by_tls(model, authority).expect("it serves");
+    let server = unless_missing(ApiStandIn::by_tls(model, authority))?;
     let client = server
         .client("/O=system:masters/CN=kops")
         .expect("a certificate");
@@ -179,6 +175,43 @@ impl Lab {
         let listed: Value = serde_json::from_str(&ended.stdout).expect("JSON");
         assert_eq!(listed["allApplied"], true, "{listed}");
         listed["addons"].as_array().expect("a list").len()
+    }
+}
+
+/// What an apply of everything changed, by its own word; it must have ended well.
+fn changed(kubeconfig: &Path, channel: &Path) -> u64 {
+    let ended = agent::run(&[
+        "addons",
+        "apply",
+        "--all",
+        "--kubeconfig",
+        plain(kubeconfig),
+        "--channel",
+        plain(channel),
+        "--output",
+        "json",
+    ]);
+    assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
+    let applied: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let addons = applied["addons"].as_array().expect("a list").iter();
+    addons.filter_map(|addon| addon["changed"].as_u64()).sum()
+}
+
+#[test]
+fn a_real_api_server_takes_the_same_add_ons() {
+    let Some(cases) = conformance("kops/cases") else {
+        return;
+    };
+    for case in CASES {
+        let Some(server) = unless_missing(RealApiServer::start()) else {
+            return;
+        };
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let kubeconfig = folder.path().join("kubeconfig");
+        fs::write(&kubeconfig, server.kubeconfig()).expect("a folder of ours");
+        let channel = channel_of(&cases.join(case)).join("bootstrap-channel.yaml");
+        assert!(changed(&kubeconfig, &channel) > 40, "{case}");
+        assert_eq!(changed(&kubeconfig, &channel), 0, "{case}: a second time");
     }
 }
 
