@@ -1,8 +1,11 @@
 //! A machine that was ready boots again, with a new kernel: it is ready again, and no file of the node is written. What
-//! changes is what a new kernel has lost: kubelet, which the agent starts, and a control plane's mounts.
+//! changes is what a new kernel has lost: kubelet, which the agent starts, what is below `/run`, and a control plane's mounts.
 
 use quake_integration::machine::{Body, Emulated, Hardware, Kind, Lab, Told};
 use std::collections::BTreeSet;
+
+/// What the node is, for other programs; `/run` begins empty.
+const ENVIRONMENT: &str = "config:/run/quake-agent/node.env";
 
 /// Boots a ready machine again; the steps that changed something then.
 fn changed_by_reboot(machine: &mut Emulated) -> BTreeSet<String> {
@@ -41,7 +44,8 @@ fn reboot_worker() {
     let facts = lab.cluster().launch("workers");
     let mut machine = lab.emulated(&facts, lab.baked(), Hardware::default());
     let changed = changed_by_reboot(&mut machine);
-    assert_eq!(changed, set(["services:kubelet.service"]));
+    let wanted = [ENVIRONMENT, "services:kubelet.service"];
+    assert_eq!(changed, set(wanted));
 }
 
 #[test]
@@ -55,6 +59,7 @@ fn reboot_control_plane() {
     let mut machine = lab.emulated(&facts, lab.baked(), Hardware::default());
     let changed = changed_by_reboot(&mut machine);
     let wanted = [
+        ENVIRONMENT,
         "services:kubelet.service",
         "storage:mount/events/a",
         "storage:mount/main/a",
