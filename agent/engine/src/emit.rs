@@ -71,6 +71,11 @@ impl Emitter {
         self.lock().record.clone()
     }
 
+    /// Whether the boot has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().record.is_terminal()
+    }
+
     /// What was told of the cluster's add-ons so far.
     pub(crate) fn addons(&self) -> AddonsRecord {
         self.lock().record.addons.clone()

@@ -26,6 +26,7 @@ pub(crate) struct Watcher<'a, H> {
     context: &'a Context<'a, H>,
     watching: &'a Watching,
     store: Store,
+    was_read: bool,
     statuses: BTreeMap<String, AddonStatus>,
 }
 
@@ -36,18 +37,16 @@ impl<'a, H: Host> Watcher<'a, H> {
             context,
             watching,
             store: Store::new(&watching.channels),
+            was_read: false,
             statuses: context.emitter.addons().addons,
         }
     }
 
     /// Watches until the agent is told to stop.
     pub(crate) async fn watch(mut self) {
-        // One request a boot: what cannot be read now is not asked for again, for the pod reads it and says so.
-        if self.context.emitter.addons().keeper.is_none() {
-            let _ = self.store.look(self.context.host).await;
-        }
         let mut tries = 0;
         loop {
+            self.read_channels().await;
             let fault = self.look().await;
             let is_settled = fault.is_none()
                 && self
@@ -67,6 +66,15 @@ impl<'a, H: Host> Watcher<'a, H> {
             if self.context.pause(pause).await.is_err() {
                 return;
             }
+        }
+    }
+
+    /// Reads the channels once, after the boot, whose requests to the state store are one wave. What cannot be read then is not
+    /// asked for again, for the pod reads it and says so.
+    async fn read_channels(&mut self) {
+        if !self.was_read && self.context.emitter.has_ended() {
+            self.was_read = true;
+            let _ = self.store.look(self.context.host).await;
         }
     }
 
