@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 
 /// What the binary may weigh: a node downloads it before it can do anything else. Two attempts to shrink it are told in
 /// docs/adr/0003 and bench/README.md; what an operator needs on a node that is dead, diagnosis and its bundle, brought the
-/// last mebibyte but one; the rest is for the dialect of newer kops.
-const BUDGET_BYTES: u64 = 15 * 1024 * 1024;
+/// last mebibyte but one of fifteen; the dialect of newer kops, the cluster's client and Route 53's the two above.
+const BUDGET_BYTES: u64 = 17 * 1024 * 1024;
 
 const PACKAGE: &str = "quake-agent";
 
@@ -147,7 +147,7 @@ mod tests {
         let path = Path::new("quake-agent");
         assert!(require_budget(path, BUDGET_BYTES).is_ok());
         let error = require_budget(path, BUDGET_BYTES + 1).expect_err("one byte too many");
-        let expected = "quake-agent has 15728641 bytes, and the budget is 15728640";
+        let expected = "quake-agent has 17825793 bytes, and the budget is 17825792";
         assert_eq!(error.to_string(), expected);
     }
 
