@@ -1,10 +1,11 @@
 //! Applies one add-on: its objects in waves, then the removal of what it no longer has, then the note that it is applied.
 
-use super::session::{Session, namespace_place};
+use super::places::{namespace_place, nodes};
+use super::session::Session;
 use crate::retry::arrives;
 use futures_util::stream::{self, StreamExt};
 use quake_model::addon::AddonVersion;
-use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Host, ObjectQuery, Watched};
 use quake_plan::addons::{
@@ -211,11 +212,7 @@ impl<H: Host> Session<'_, H> {
 
     /// Marks the nodes that have to be replaced for the add-on to take effect, as `kops rolling-update` looks for it.
     async fn mark_nodes(&self, selector: &str) -> Result<(), Fault> {
-        let served = ServedKind {
-            kind: ObjectKind::of("v1", "Node"),
-            plural: "nodes".to_owned(),
-            namespaced: false,
-        };
+        let served = nodes();
         let query = ObjectQuery {
             served: served.clone(),
             namespace: None,

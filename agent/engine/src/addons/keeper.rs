@@ -8,7 +8,6 @@ mod telling;
 use super::channels::Store;
 use super::leader::{Candidate, Lead};
 use super::session::Session;
-use crate::access::access_by;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
@@ -113,7 +112,8 @@ impl<'a, H: Host> Keeper<'a, H> {
     pub(crate) async fn keep(mut self) {
         let mut silent = 0;
         loop {
-            let session = self.open().await;
+            let path = &self.keeping.kubeconfig;
+            let session = Session::by_kubeconfig(self.context.host, path).await;
             let pause = if let Ok(session) = &session {
                 silent = 0;
                 self.round(session).await;
@@ -145,16 +145,6 @@ impl<'a, H: Host> Keeper<'a, H> {
             .min()
             .unwrap_or(pause)
             .max(AGAIN.floor.min(pause))
-    }
-
-    async fn open(&self) -> Result<Session<'a, H>, Fault> {
-        let path = &self.keeping.kubeconfig;
-        let access = access_by(self.context.host, path).await;
-        let access = access.ok_or_else(|| {
-            let summary = format!("{path} leads to no API server yet");
-            Fault::new(Code::AddonsApiUnreachable, summary).seen("kubeconfig", path)
-        })?;
-        Session::open(self.context.host, access).await
     }
 
     /// Tells what is waited for: each add-on of the channels, which are read once for it.
@@ -191,7 +181,7 @@ impl<'a, H: Host> Keeper<'a, H> {
         }
     }
 
-    /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
+    /// What the holder of the lease does in a round: looks what is wanted and what there is, and applies what is due.
     async fn act(&mut self, session: &Session<'a, H>) {
         let now = Instant::now();
         if self.look_next.is_none_or(|next| next <= now) {

@@ -5,6 +5,7 @@ mod channels;
 mod inquiry;
 mod keeper;
 mod leader;
+mod places;
 mod session;
 mod watcher;
 

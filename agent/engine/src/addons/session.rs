@@ -1,11 +1,13 @@
 //! One conversation with a cluster's API server: what it serves, what it has, and one change at a time.
 
+use super::places::namespaces;
+use crate::access::access_by;
 use crate::context::lock;
 use crate::retry::{arrives, through_hiccups};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, Condition, Host, ObjectQuery, PortError, ServedGroup};
 use quake_model::signal::ApiAccess;
 use quake_model::spec::KubernetesVersion;
@@ -84,6 +86,19 @@ impl<'a, H: Host> Session<'a, H> {
             served: Mutex::default(),
             requests: Semaphore::new(AT_ONCE),
         })
+    }
+
+    /// Begins one with the server that the kubeconfig at `path` leads to.
+    ///
+    /// # Errors
+    ///
+    /// `addons.api-unreachable` while it leads nowhere; else as [`Session::open`].
+    pub(crate) async fn by_kubeconfig(host: &'a H, path: &str) -> Result<Self, Fault> {
+        let access = access_by(host, path).await.ok_or_else(|| {
+            let summary = format!("{path} leads to no API server yet");
+            Fault::new(Code::AddonsApiUnreachable, summary).seen("kubeconfig", path)
+        })?;
+        Self::open(host, access).await
     }
 
     /// The server's version.
@@ -191,8 +206,10 @@ impl<'a, H: Host> Session<'a, H> {
                 version,
                 kind: kind.to_owned(),
             };
-            if let Ok(served) = self.served(&kind, "*").await {
-                return Ok(served);
+            match self.served(&kind, "*").await {
+                // Another version may have it.
+                Err(fault) if fault.code == Code::AddonsKindUnserved => {}
+                ended => return ended,
             }
         }
         let kind = ObjectKind::of(&format!("{group}/*"), kind);
@@ -365,23 +382,5 @@ impl<'a, H: Host> Session<'a, H> {
             count += 1;
         }
         Ok(count)
-    }
-}
-
-/// How namespaces are asked for, which every server has.
-pub(crate) fn namespaces() -> ServedKind {
-    ServedKind {
-        kind: ObjectKind::of("v1", "Namespace"),
-        plural: "namespaces".to_owned(),
-        namespaced: false,
-    }
-}
-
-/// Where a namespace is.
-pub(crate) fn namespace_place(name: &str) -> ObjectPlace {
-    ObjectPlace {
-        served: namespaces(),
-        namespace: None,
-        name: name.to_owned(),
     }
 }

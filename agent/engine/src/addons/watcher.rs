@@ -5,7 +5,6 @@
 
 use super::channels::Store;
 use super::session::Session;
-use crate::access::access_by;
 use crate::context::Context;
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::backoff::ARRIVAL;
@@ -80,14 +79,8 @@ impl<'a, H: Host> Watcher<'a, H> {
 
     /// Looks at what the pod noted; why that, or the pod, is not as it should be.
     async fn look(&mut self) -> Option<Fault> {
-        let host = self.context.host;
         let path = &self.watching.kubeconfig;
-        let Some(access) = access_by(host, path).await else {
-            let summary = format!("{path} leads to no API server yet");
-            let fault = Fault::new(Code::AddonsApiUnreachable, summary);
-            return Some(self.waits(fault));
-        };
-        let opened = Session::open(host, access).await;
+        let opened = Session::by_kubeconfig(self.context.host, path).await;
         let session = match opened {
             Ok(session) => session,
             Err(fault) => return Some(self.waits(fault)),
