@@ -74,7 +74,10 @@ impl<'a, H: Host> Session<'a, H> {
     ///
     /// The fault of a server that does not answer, or does not accept the certificate.
     pub async fn open(host: &'a H, access: ApiAccess) -> Result<Self, Fault> {
-        let told = host.ask_version(&access).await.map_err(fault_of_api)?;
+        let told = through_hiccups("version", HICCUPS, || async {
+            host.ask_version(&access).await.map_err(fault_of_api)
+        })
+        .await?;
         let version = told.parse().map_err(|error| {
             let told = PortError::new(Condition::Unreachable, "the API server tells no version");
             fault_of_api(told.because(&error))
