@@ -174,6 +174,26 @@ impl Authority {
         config.map(Arc::new).map_err(|error| error.to_string())
     }
 
+    /// What a client speaks TLS by that shows this certificate, PEM, and believes those of this authority alone.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with either.
+    pub fn introduce(
+        &self,
+        certificate: &str,
+        key: &str,
+    ) -> Result<Arc<rustls::ClientConfig>, String> {
+        let key =
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| error.to_string())?;
+        let config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(self.roots()?)
+            .with_client_auth_cert(vec![read(certificate)?], key);
+        config.map(Arc::new).map_err(|error| error.to_string())
+    }
+
     /// A key, and a certificate for it; both PEM, the certificate first.
     ///
     /// # Errors

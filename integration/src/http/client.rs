@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a server may be silent.
@@ -77,6 +78,44 @@ pub fn send(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> io::Result<Answer> {
+    let request = whole(method, path, headers, body);
+    let answer = match endpoint {
+        Endpoint::Tcp(address) => exchange(&mut connect(address)?, &request)?,
+        Endpoint::Unix(path) => {
+            let mut stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(SILENCE))?;
+            exchange(&mut stream, &request)?
+        }
+    };
+    parse(&answer)
+}
+
+/// Sends a request with a body over TLS to a server whose certificate has the address.
+///
+/// # Errors
+///
+/// As [`get`]; a peer that is not trusted, or does not trust, is one too.
+pub fn send_by_tls(
+    (address, config): (SocketAddr, &Arc<rustls::ClientConfig>),
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> io::Result<Answer> {
+    let name = rustls::pki_types::ServerName::from(address.ip());
+    let tls = rustls::ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+    let mut stream = rustls::StreamOwned::new(tls, connect(&address)?);
+    let request = whole(method, path, headers, body);
+    parse(&exchange(&mut stream, &request)?)
+}
+
+fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(address, SILENCE)?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    Ok(stream)
+}
+
+fn whole(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut request = format!("{method} {path} HTTP/1.1\r\n");
     for (name, value) in headers {
         request.push_str(&format!("{name}: {value}\r\n"));
@@ -93,19 +132,7 @@ pub fn send(
     ));
     let mut bytes = request.into_bytes();
     bytes.extend_from_slice(body);
-    let answer = match endpoint {
-        Endpoint::Tcp(address) => {
-            let mut stream = TcpStream::connect_timeout(address, SILENCE)?;
-            stream.set_read_timeout(Some(SILENCE))?;
-            exchange(&mut stream, &bytes)?
-        }
-        Endpoint::Unix(path) => {
-            let mut stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(SILENCE))?;
-            exchange(&mut stream, &bytes)?
-        }
-    };
-    parse(&answer)
+    bytes
 }
 
 fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<Vec<u8>> {

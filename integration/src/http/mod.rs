@@ -3,5 +3,5 @@
 mod client;
 pub(crate) mod server;
 
-pub use client::{Answer, Endpoint, get, get_with, send};
+pub use client::{Answer, Endpoint, get, get_with, send, send_by_tls};
 pub use server::{Reply, Request, Server};

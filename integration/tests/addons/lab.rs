@@ -1,25 +1,21 @@
-//! A cluster served over TLS, and a copy of the channel of one of kops' own that may be changed.
+//! A cluster, and a copy of the channel of one of kops' own that may be changed.
 
+use crate::server::Server;
 use quake_apisim::ApiServer;
-use quake_integration::agent::{self, Ended};
-use quake_integration::api_server::ApiStandIn;
-use quake_integration::authority::Authority;
-use quake_integration::skip::{conformance, unless_missing};
+use quake_integration::agent::{self, Ended, Running};
+use quake_integration::skip::conformance;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) const CASES: [&str; 3] = ["minimal-1.35", "ha", "privatecalico"];
-
 /// A cluster, and a copy of the channel of one of kops' own that may be changed.
 pub(crate) struct Lab {
-    pub(crate) server: ApiStandIn,
+    pub(crate) server: Server,
     folder: tempfile::TempDir,
-    kubeconfig: PathBuf,
 }
 
 /// The folder of a case's channel.
-pub(crate) fn channel_of(case: &Path) -> PathBuf {
+fn channel_of(case: &Path) -> PathBuf {
     let mut folder = case.join("statestore");
     // One folder in another, down to the cluster's.
     while !folder.join("addons").is_dir() {
@@ -48,97 +44,105 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// `None`, with the reason printed, where something is missing here.
-pub(crate) fn lab(case: &str, model: ApiServer) -> Option<Lab> {
-    let cases = conformance("kops/cases")?;
-    let authority = unless_missing(Authority::new())?;
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    copy(
-        &channel_of(&cases.join(case)),
-        &folder.path().join("addons"),
-    );
-    let server = unless_missing(ApiStandIn::by_tls(model, authority))?;
-    let client = server
-        .client("/O=system:masters/CN=kops")
-        .expect("a certificate");
-    let kubeconfig = folder.path().join("kubeconfig");
-    fs::write(&kubeconfig, server.kubeconfig(Some(&client))).expect("a folder of ours");
-    Some(Lab {
-        server,
-        folder,
-        kubeconfig,
-    })
-}
-
 impl Lab {
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("addons").join(name)
+    /// With the stand-in of an API server; `None`, with the reason printed, where something is missing here.
+    pub(crate) fn with_stand_in(case: &str, model: ApiServer) -> Option<Self> {
+        Self::of(case, || Server::stand_in(model))
     }
 
+    /// With a kube-apiserver; `None` as above.
+    pub(crate) fn with_kube_apiserver(case: &str) -> Option<Self> {
+        Self::of(case, Server::real)
+    }
+
+    fn of(case: &str, server: impl FnOnce() -> Option<Server>) -> Option<Self> {
+        let cases = conformance("kops/cases")?;
+        let lab = Self {
+            server: server()?,
+            folder: tempfile::tempdir().expect("a temporary directory"),
+        };
+        copy(&channel_of(&cases.join(case)), &lab.at("addons"));
+        fs::write(lab.kubeconfig(), lab.server.kubeconfig()).expect("a folder of ours");
+        Some(lab)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.at("kubeconfig")
+    }
+
+    fn words(&self, verb: &[&str]) -> Vec<String> {
+        let plain = |path: PathBuf| path.to_string_lossy().into_owned();
+        let channel = plain(self.at("addons/bootstrap-channel.yaml"));
+        let place = [
+            "--kubeconfig".to_owned(),
+            plain(self.kubeconfig()),
+            "--channel".to_owned(),
+            channel,
+        ];
+        let words = std::iter::once("addons").chain(verb.iter().copied());
+        words.map(str::to_owned).chain(place).collect()
+    }
+
+    /// Runs the command as a person does.
+    pub(crate) fn say(&self, verb: &[&str]) -> Ended {
+        agent::run(&self.words(verb))
+    }
+
+    /// Runs the command as a program does.
     pub(crate) fn run(&self, verb: &[&str]) -> Ended {
-        let channel = self.path("bootstrap-channel.yaml");
-        let mut arguments = vec!["addons"];
-        arguments.extend(verb);
-        arguments.extend([
-            "--kubeconfig",
-            plain(&self.kubeconfig),
-            "--channel",
-            plain(&channel),
-            "--output",
-            "json",
-        ]);
-        agent::run(&arguments)
+        self.say(&[verb, &["--output", "json"]].concat())
     }
 
-    /// What was written since, and forgotten.
-    pub(crate) fn writes(&self) -> Vec<String> {
-        self.server.cluster(|model| {
-            let writes = model.journal().writes();
-            model.clear_journal();
-            writes
-        })
+    /// Starts the command.
+    pub(crate) fn start(&self, verb: &[&str]) -> Running {
+        Running::start(agent::command(&self.words(verb)))
+    }
+
+    /// What the command tells; it must end so.
+    pub(crate) fn told(&self, verb: &[&str], status: i32) -> Value {
+        let ended = self.run(verb);
+        assert_eq!(ended.status, status, "{verb:?}\n{}", ended.text());
+        ended.summary()
     }
 
     /// Changes a file of the copy.
-    pub(crate) fn edit(&self, name: &str, change: impl FnOnce(String) -> String) {
-        let path = self.path(name);
+    pub(crate) fn edit(&self, name: &str, from: &str, to: &str) {
+        self.change(name, |text| {
+            assert!(text.contains(from), "{name} has no {from}");
+            text.replacen(from, to, 1)
+        });
+    }
+
+    /// Changes a file of the copy, as a whole.
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(String) -> String) {
+        let path = self.at("addons").join(name);
         let text = fs::read_to_string(&path).expect("it is there");
         fs::write(path, change(text)).expect("a folder of ours");
     }
 
-    pub(crate) fn has(&self, kind: &str, namespace: &str, name: &str) -> bool {
-        self.server
-            .cluster(|model| model.object(kind, namespace, name).is_some())
-    }
-
     /// The annotations by which kops knows what is applied.
     pub(crate) fn noted(&self) -> Vec<String> {
-        self.server.cluster(|model| {
-            let found = model.object("Namespace", "", "kube-system");
-            let noted = found.and_then(|found| found["metadata"]["annotations"].as_object());
-            let keys = noted.into_iter().flat_map(|noted| noted.keys());
-            keys.filter(|key| key.starts_with("addons.k8s.io/"))
-                .cloned()
-                .collect()
-        })
+        let found = self.server.get("/api/v1/namespaces/kube-system");
+        let found = found.expect("every cluster has it");
+        let noted = found["metadata"]["annotations"].as_object();
+        let keys = noted.into_iter().flat_map(|noted| noted.keys());
+        keys.filter(|key| key.starts_with("addons.k8s.io/"))
+            .cloned()
+            .collect()
+    }
+
+    pub(crate) fn has(&self, resource: &str, name: &str) -> bool {
+        let path = format!("/apis/apps/v1/namespaces/kube-system/{resource}/{name}");
+        self.server.get(&path).is_some()
     }
 }
 
-pub(crate) fn plain(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
-
-pub(crate) fn model() -> ApiServer {
-    ApiServer::new("v1.35.0")
-}
-
-impl Lab {
-    /// How many add-ons the channel has, all of them applied.
-    pub(crate) fn summary_of_list(&self) -> usize {
-        let ended = self.run(&["list"]);
-        assert_eq!(ended.status, 0, "{}", ended.stderr);
-        let listed: Value = serde_json::from_str(&ended.stdout).expect("JSON");
-        assert_eq!(listed["allApplied"], true, "{listed}");
-        listed["addons"].as_array().expect("a list").len()
-    }
+/// Over all add-ons.
+pub(crate) fn sum(told: &Value, of: &str) -> u64 {
+    let addons = told["addons"].as_array().expect("a list of add-ons");
+    addons.iter().filter_map(|addon| addon[of].as_u64()).sum()
 }

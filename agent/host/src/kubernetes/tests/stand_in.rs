@@ -34,7 +34,7 @@ pub(super) fn cluster(version: &str) -> Option<(ApiStandIn, ApiAccess)> {
     Some((server, access))
 }
 
-fn access(server: String, client: &Client) -> ApiAccess {
+pub(super) fn access(server: String, client: &Client) -> ApiAccess {
     ApiAccess {
         server,
         authorities: client.authority.clone().into_bytes(),
