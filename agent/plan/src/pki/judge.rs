@@ -3,7 +3,7 @@
 
 use super::hold::Held;
 use super::issue::Authority;
-use super::keep::Misfit;
+use super::keep::{Misfit, has_begun};
 use crate::storage::certificates;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::SignatureKind;
@@ -64,10 +64,9 @@ pub fn is_still_good(held: &Held, now: Timestamp) -> bool {
     let certificate = certificates(&held.certificate).into_iter().next();
     certificate.is_some_and(|certificate| {
         let validity = certificate.tbs_certificate.validity;
-        let begins = validity.not_before.to_unix_duration().as_millis();
+        let begins = validity.not_before.to_unix_duration().as_secs();
         let ends = validity.not_after.to_unix_duration().as_millis();
-        let now = u128::from(now.0);
-        begins <= now && now < ends
+        has_begun(begins, now) && u128::from(now.0) < ends
     })
 }
 

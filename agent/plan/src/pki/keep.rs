@@ -101,10 +101,23 @@ fn life(said: &TbsCertificate) -> (u64, u64) {
     (begins, ends)
 }
 
+/// How far ahead of ours the clock of whoever signed may be: as long before their own time as Kubernetes' signers have
+/// certificates begin, for the same reason (`pkg/controller/certificates/signer`, 5 minutes; kops: 48 hours; both read 2026-11).
+/// Another signer need not do that, and issuing anew would not mend the local clock.
+const SKEW_SECONDS: u64 = 5 * 60;
+
 fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {
     let (begins, ends) = life(said);
-    let now = now.0 / 1000;
-    now < begins || ends.saturating_sub(now) < ends.saturating_sub(begins) / 3
+    !has_begun(begins, now) || is_nearly_over(begins, ends, now)
+}
+
+/// Whether what begins at this second of the epoch may be used, by clocks that differ a little.
+pub(super) fn has_begun(begins: u64, now: Timestamp) -> bool {
+    begins <= (now.0 / 1000).saturating_add(SKEW_SECONDS)
+}
+
+fn is_nearly_over(begins: u64, ends: u64, now: Timestamp) -> bool {
+    ends.saturating_sub(now.0 / 1000) < ends.saturating_sub(begins) / 3
 }
 
 fn usage(usage: Usage) -> ObjectIdentifier {
@@ -151,4 +164,29 @@ fn names(said: &TbsCertificate) -> BTreeSet<AlternateName> {
             _ => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_begins_within_the_skew_of_clocks_and_is_old_before_it_ends() {
+        let (begins, ends) = (1_000_000, 1_000_000 + 90 * 24 * 3600);
+        let third = (ends - begins) / 3;
+        for (now, is_kept) in [
+            (begins - SKEW_SECONDS - 1, false),
+            (begins - SKEW_SECONDS, true),
+            (begins - 1, true),
+            (begins, true),
+            (ends - third, true),
+            (ends - third + 1, false),
+            (ends, false),
+            (ends + 1, false),
+        ] {
+            let now = Timestamp(now * 1000);
+            let found = has_begun(begins, now) && !is_nearly_over(begins, ends, now);
+            assert_eq!(found, is_kept, "{now}");
+        }
+    }
 }
