@@ -148,7 +148,8 @@ fn zone(condition: Condition) -> Code {
         Condition::Denied => Code::DnsDenied,
         Condition::Throttled => Code::DnsThrottled,
         Condition::Conflict => Code::DnsConflict,
-        Condition::Missing | Condition::Malformed => Code::DnsZoneMissing,
+        Condition::Missing => Code::DnsZoneMissing,
+        Condition::Malformed | Condition::Impossible | Condition::Limit => Code::DnsRefused,
         _ => Code::DnsNoAnswer,
     }
 }

@@ -12,6 +12,7 @@ use quake_model::dns::{
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
+use quake_model::ports::Condition::Missing;
 use quake_model::ports::{Host, InstanceQuery, PortError};
 use quake_model::step::Step;
 use quake_plan::dns::{self, Decision};
@@ -76,7 +77,12 @@ pub(crate) async fn in_sync<H: Host>(
     let wait = context.wait(step.phase, &step.id, SYNC_DEADLINE);
     let look = || async {
         let looked = context.host.look_change(&change).await;
-        match looked.map_err(|error| fault_of(Attempted::UseZone, error))? {
+        let looked = looked.map_err(|error| match error.condition {
+            // It is the batch that is not there, and not the zone.
+            Missing => error.into_fault(Code::DnsPending).seen("change", &change),
+            _ => fault_of(Attempted::UseZone, error),
+        });
+        match looked? {
             ChangeProgress::InSync => Ok(()),
             ChangeProgress::Pending => {
                 let summary =

@@ -204,6 +204,7 @@ async fn what_keeps_a_node_from_publishing_ends_the_boot_by_its_name_while_kubel
         (Condition::Throttled, Code::DnsThrottled, 75),
         (Condition::Unreachable, Code::DnsNoAnswer, 75),
         (Condition::Missing, Code::DnsZoneMissing, 78),
+        (Condition::Malformed, Code::DnsRefused, 78),
     ] {
         let host = zoned();
         host.next_boot(Script::of(vec![strike("read_records", 1..=999, condition)]));
@@ -212,6 +213,30 @@ async fn what_keeps_a_node_from_publishing_ends_the_boot_by_its_name_while_kubel
         assert_eq!(fault.evidence_named("zone"), Some(ZONE));
         let kubelet = host.region().units["kubelet.service"].active;
         assert_eq!(kubelet, ActiveState::Active, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_without_route_53_ends_the_boot_naming_what_to_allow_while_kubelet_runs() {
+    for operation in ["list_zones", "read_zone", "read_records", "change_records"] {
+        let host = match operation {
+            "list_zones" => node("  dnsZone: quake.example\n"),
+            _ => zoned(),
+        };
+        host.next_boot(Script::of(vec![strike(
+            operation,
+            1..=999,
+            Condition::Denied,
+        )]));
+        let (fault, record) = fault_of(&host, &request("control-plane")).await;
+        assert_eq!((fault.code, record.exit_status()), (Code::DnsDenied, 77));
+        for action in ["ListResourceRecordSets", "ChangeResourceRecordSets"] {
+            let action = format!("route53:{action}");
+            assert!(fault.fix().contains(&action), "{operation}: {fault:?}");
+        }
+        let kubelet = host.region().units["kubelet.service"].active;
+        assert_eq!(kubelet, ActiveState::Active, "{operation}");
+        assert_eq!(host.region().names.batches.len(), 0, "{operation}");
     }
 }
 

@@ -132,7 +132,15 @@ pub(crate) fn outdated(summary: &str) -> PortError {
 }
 
 fn refused(attempt: &Attempt, refusal: &Refusal) -> PortError {
-    let condition = refusal.condition();
+    let condition = match refusal.condition() {
+        // Of Auto Scaling it is a thing that is not there; Route 53 says it of a request that it cannot read.
+        Condition::Missing
+            if refusal.code == "ValidationError" && attempt.action.starts_with("route53:") =>
+        {
+            Condition::Malformed
+        }
+        condition => condition,
+    };
     let (text, encoded) = split_encoded(&refusal.message);
     let mut summary = format!(
         "{} for {} answered {}",

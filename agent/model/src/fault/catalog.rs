@@ -124,6 +124,8 @@ pub enum Code {
     DnsZoneAmbiguous,
     /// `dns.denied`
     DnsDenied,
+    /// `dns.refused`
+    DnsRefused,
     /// `dns.throttled`
     DnsThrottled,
     /// `dns.no-answer`
@@ -434,6 +436,7 @@ impl Code {
         Self::DnsZoneMissing,
         Self::DnsZoneAmbiguous,
         Self::DnsDenied,
+        Self::DnsRefused,
         Self::DnsThrottled,
         Self::DnsNoAnswer,
         Self::DnsConflict,
@@ -874,6 +877,12 @@ impl Code {
                 class: Class::Denied,
                 why: "the node may not use the hosted zone, so that etcd's members and the other nodes do not find it",
                 remedy: "allow route53:ListResourceRecordSets, route53:ChangeResourceRecordSets and route53:GetHostedZone on the zone for the role: quake-agent iam policy --zone <id> prints the statements",
+            },
+            Self::DnsRefused => Entry {
+                code: "dns.refused",
+                class: Class::Invalid,
+                why: "Route 53 does not take a request of the agent, for a reason that the agent has no name for; asked again it would say the same",
+                remedy: "read what Route 53 said (error code, and the text behind it) in its API reference: a name or an address that it does not take, or a limit of the zone; correct the cluster, or report it with the boot's ledger",
             },
             Self::DnsThrottled => Entry {
                 code: "dns.throttled",

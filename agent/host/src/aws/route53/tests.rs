@@ -181,12 +181,18 @@ async fn what_a_refusal_means_is_told_apart() {
         (400, "Throttling", Condition::Throttled),
         (404, "NoSuchHostedZone", Condition::Missing),
         (403, "AccessDenied", Condition::Denied),
+        (400, "InvalidInput", Condition::Malformed),
+        (400, "ValidationError", Condition::Malformed),
+        (400, "InvalidDomainName", Condition::Malformed),
         (500, "InternalFailure", Condition::Unreachable),
     ] {
         let (route53, _calls, _server) = at(move |_| refusal(status, code, "no")).await;
         let refused = route53.change_records("Z1", &[]).await;
         let error = refused.expect_err("it is refused");
         assert_eq!(error.condition, expected, "{code}: {error:?}");
+        let said = error.evidence.iter().find(|it| it.name == "error code");
+        assert_eq!(said.map(|it| it.value.as_str()), Some(code));
+        assert!(error.summary.ends_with(&format!("{code}: no")), "{error}");
     }
 }
 
