@@ -3,7 +3,7 @@
 use super::places::{namespace_place, nodes};
 use super::session::Session;
 use crate::retry::arrives;
-use futures_util::stream::{self, StreamExt};
+use futures_util::future::join_all;
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
@@ -21,9 +21,6 @@ const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long one watch of a definition lasts.
 const WATCHED_FOR: Duration = Duration::from_secs(5);
-
-/// How many objects of a wave are under way at once.
-const AT_ONCE: usize = 4;
 
 /// What applying an add-on came to.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -99,11 +96,12 @@ impl<H: Host> Session<'_, H> {
     }
 
     async fn apply_wave(&self, wave: &[&ClusterObject], applied: &mut AddonApplied) {
-        let tried = stream::iter(wave)
+        // The session bounds how many requests are under way.
+        let tried = wave
+            .iter()
             .map(|object| async move { (*object, self.apply(object, false).await) });
-        let mut tried = tried.buffered(AT_ONCE);
         let mut definitions = Vec::new();
-        while let Some((object, ended)) = tried.next().await {
+        for (object, ended) in join_all(tried).await {
             match ended {
                 Ok(done) => {
                     applied.changed += usize::from(done.is_changed());
@@ -120,7 +118,7 @@ impl<H: Host> Session<'_, H> {
         let awaited = definitions
             .iter()
             .map(|place| async move { (place, self.established(place).await) });
-        for (place, ended) in futures_util::future::join_all(awaited).await {
+        for (place, ended) in join_all(awaited).await {
             if let Err(fault) = ended {
                 applied.failed.push(ObjectFailed {
                     object: place.to_string(),
@@ -235,8 +233,8 @@ impl<H: Host> Session<'_, H> {
     /// Objects of kinds that the manifest itself defines, and that are not served yet, are of an unknown outcome.
     pub async fn plan_addon(&self, addon: &Addon, manifest: &Manifest) -> Vec<ObjectPlanned> {
         let objects = &manifest.objects;
-        let order: Vec<usize> = waves(objects).concat();
-        let tried = stream::iter(order).map(|index| async move {
+        let order = waves(objects).concat().into_iter();
+        let tried = order.map(|index| async move {
             let object = &objects[index];
             let what = match self.apply(object, true).await {
                 Ok(done) if done.before.is_none() => Planned::Create,
@@ -249,7 +247,7 @@ impl<H: Host> Session<'_, H> {
             let object = shown(object);
             ObjectPlanned { object, what }
         });
-        let mut planned: Vec<ObjectPlanned> = tried.buffered(AT_ONCE).collect().await;
+        let mut planned = join_all(tried).await;
         match self.superfluous(addon, manifest).await {
             Ok(superfluous) => {
                 let goes = superfluous.iter().flat_map(|(_, objects)| objects);

@@ -8,6 +8,7 @@ mod telling;
 use super::channels::Store;
 use super::leader::{Candidate, Lead};
 use super::session::Session;
+use super::told::Told;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
@@ -59,7 +60,7 @@ pub(crate) struct Keeper<'a, H> {
     /// Why a channel cannot be read.
     unread: Option<Fault>,
     troubles: BTreeMap<String, Trouble>,
-    statuses: BTreeMap<String, AddonStatus>,
+    told: Told<'a>,
 }
 
 /// An add-on that is to be applied.
@@ -104,7 +105,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             look_next: None,
             unread: None,
             troubles: BTreeMap::new(),
-            statuses: context.emitter.addons().addons,
+            told: Told::new(context.emitter),
         }
     }
 
@@ -156,20 +157,20 @@ impl<'a, H: Host> Keeper<'a, H> {
         }
         let menu = choose(&self.store.channels(), self.keeping.kubernetes);
         for addon in &menu.addons {
-            let known = self.statuses.get(&addon.name);
+            let known = self.told.statuses().get(&addon.name);
             if known.is_some_and(|status| status.state == AddonState::Applied) {
                 continue;
             }
             let mut status = self.status_of(addon);
             status.state = AddonState::WaitingForApi;
-            self.tell(status);
+            self.told.tell(status);
         }
         self.stand(AddonKeeper::Unknown, Some(fault.clone()));
     }
 
     /// One round: the lease, and whatever its holder has to do.
     async fn round(&mut self, session: &Session<'a, H>) {
-        let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
+        let told: Vec<AddonStatus> = self.told.all();
         match self.candidate.stand(session, &told).await {
             Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
             Ok(Lead::Theirs { holder, told }) => {
@@ -233,7 +234,7 @@ impl<'a, H: Host> Keeper<'a, H> {
                         return;
                     }
                     renew_next += renew_every;
-                    let told: Vec<AddonStatus> = self.statuses.values().cloned().collect();
+                    let told: Vec<AddonStatus> = self.told.all();
                     match self.candidate.stand(session, &told).await {
                         Ok(Lead::Mine) => renewed = Instant::now(),
                         Ok(Lead::Theirs { holder, .. }) => {
@@ -264,7 +265,7 @@ impl<'a, H: Host> Keeper<'a, H> {
                     status.state = AddonState::Applying;
                     status.objects = manifest.objects.len();
                     status.next_at = None;
-                    self.tell(status.clone());
+                    self.told.tell(status.clone());
                     orders.push(Order {
                         addon,
                         existing,

@@ -4,7 +4,7 @@ use super::places::namespaces;
 use crate::access::access_by;
 use crate::context::lock;
 use crate::retry::{arrives, through_hiccups};
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::future::try_join_all;
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
@@ -24,7 +24,8 @@ use tokio::sync::Semaphore;
 /// Who holds the fields of what the agent applies.
 pub(crate) const MANAGER: &str = "quake-agent";
 
-/// How many requests are under way at once. A guess: an API server that has just started serves other nodes too.
+/// How many requests for add-ons are under way at once, of however many add-ons. A guess: an API server that has just started
+/// serves other nodes too. Watches, which wait, and the lease, which cannot, are not among them.
 const AT_ONCE: usize = 4;
 
 /// How long hiccups of one request are tried through; of a change also a server that is away, for an answer may be lost.
@@ -154,13 +155,20 @@ impl<'a, H: Host> Session<'a, H> {
     /// `addons.kind-unserved` when the server does not serve it.
     pub(crate) async fn served(&self, kind: &ObjectKind, name: &str) -> Result<ServedKind, Fault> {
         let key = (kind.group.clone(), kind.version.clone());
-        let known = lock(&self.served).kinds.get(&key).cloned();
-        let kinds = match known {
+        let known = || lock(&self.served).kinds.get(&key).cloned();
+        let kinds = match known() {
             Some(kinds) => kinds,
             None => {
-                let kinds = self.ask_kinds(kind).await?;
-                lock(&self.served).kinds.insert(key, kinds.clone());
-                kinds
+                let _permit = self.requests.acquire().await;
+                // Another may have asked the same while this one waited for its turn.
+                match known() {
+                    Some(kinds) => kinds,
+                    None => {
+                        let kinds = self.ask_kinds(kind).await?;
+                        lock(&self.served).kinds.insert(key.clone(), kinds.clone());
+                        kinds
+                    }
+                }
             }
         };
         let mut kinds = kinds.into_iter().flatten();
@@ -169,7 +177,6 @@ impl<'a, H: Host> Session<'a, H> {
     }
 
     async fn ask_kinds(&self, kind: &ObjectKind) -> Result<Option<Vec<ServedKind>>, Fault> {
-        let _permit = self.requests.acquire().await;
         through_hiccups(&kind.group, HICCUPS, || async {
             let listed = self
                 .host
@@ -352,6 +359,7 @@ impl<'a, H: Host> Session<'a, H> {
             patch,
             manager: MANAGER.to_owned(),
         };
+        let _permit = self.requests.acquire().await;
         arrives(&place.name, HICCUPS, || async {
             let changed = self.change(place, &change, false).await;
             changed
@@ -367,23 +375,19 @@ impl<'a, H: Host> Session<'a, H> {
         served: &ServedKind,
         objects: &[&ClusterObject],
     ) -> Result<usize, Fault> {
-        let deleted = stream::iter(objects).map(|object| async move {
+        let deleted = objects.iter().map(|object| async move {
             let place = ObjectPlace {
                 served: served.clone(),
                 namespace: object.namespace().map(str::to_owned),
                 name: object.name().to_owned(),
             };
+            let _permit = self.requests.acquire().await;
             through_hiccups(&place.name, HICCUPS, || async {
                 let ended = self.host.delete_object(&self.access, &place, object.uid());
                 ended.await.map_err(|error| prune_failed(&place, error))
             })
             .await
         });
-        let mut deleted = deleted.buffered(AT_ONCE);
-        let mut count = 0;
-        while deleted.try_next().await?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        Ok(try_join_all(deleted).await?.len())
     }
 }

@@ -5,16 +5,15 @@
 
 use super::channels::Store;
 use super::session::Session;
+use super::told::Told;
 use crate::context::Context;
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::backoff::ARRIVAL;
-use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::redact::scrub;
 use quake_plan::addons::{Watching, choose, watched};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long before the next look, shortest and longest, once all is applied.
@@ -26,7 +25,7 @@ pub(crate) struct Watcher<'a, H> {
     watching: &'a Watching,
     store: Store,
     was_read: bool,
-    statuses: BTreeMap<String, AddonStatus>,
+    told: Told<'a>,
 }
 
 impl<'a, H: Host> Watcher<'a, H> {
@@ -37,7 +36,7 @@ impl<'a, H: Host> Watcher<'a, H> {
             watching,
             store: Store::new(&watching.channels),
             was_read: false,
-            statuses: context.emitter.addons().addons,
+            told: Told::new(context.emitter),
         }
     }
 
@@ -49,7 +48,8 @@ impl<'a, H: Host> Watcher<'a, H> {
             let fault = self.look().await;
             let is_settled = fault.is_none()
                 && self
-                    .statuses
+                    .told
+                    .statuses()
                     .values()
                     .all(|status| status.state == AddonState::Applied);
             tries = if is_settled { 0 } else { tries + 1 };
@@ -90,8 +90,8 @@ impl<'a, H: Host> Watcher<'a, H> {
             Err(fault) => return Some(fault),
         };
         let menu = choose(&self.store.channels(), session.version());
-        for status in watched(menu.addons, &versions, &self.statuses) {
-            self.tell(status);
+        for status in watched(menu.addons, &versions, self.told.statuses()) {
+            self.told.tell(status);
         }
         self.health().await
     }
@@ -115,8 +115,8 @@ impl<'a, H: Host> Watcher<'a, H> {
     fn waits(&mut self, fault: Fault) -> Fault {
         let menu = choose(&self.store.channels(), self.watching.kubernetes);
         for addon in menu.addons {
-            if !self.statuses.contains_key(&addon.name) {
-                self.tell(AddonStatus {
+            if !self.told.statuses().contains_key(&addon.name) {
+                self.told.tell(AddonStatus {
                     name: addon.name,
                     state: AddonState::WaitingForApi,
                     wanted: addon.version,
@@ -127,26 +127,9 @@ impl<'a, H: Host> Watcher<'a, H> {
         fault
     }
 
-    fn tell(&mut self, status: AddonStatus) {
-        if self.statuses.get(&status.name) != Some(&status) {
-            self.statuses.insert(status.name.clone(), status.clone());
-            self.context.emitter.emit(Event::AddonChanged(status));
-        }
-    }
-
     fn stand(&self, fault: Option<Fault>) {
         let pod = self.watching.pod.name.clone();
-        let channels = self
-            .watching
-            .channels
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        super::stand(
-            self.context.emitter,
-            AddonKeeper::Pod { pod },
-            channels,
-            fault,
-        );
+        let channels = &self.watching.channels;
+        self.told.stand(AddonKeeper::Pod { pod }, channels, fault);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{AGAIN, Keeper};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
-use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
 use quake_model::time::Timestamp;
@@ -18,7 +17,7 @@ impl<H: Host> Keeper<'_, H> {
                 status.state = AddonState::Applied;
                 status.failures = 0;
                 status.object = None;
-                self.tell(status);
+                self.told.tell(status);
             }
             Some(fault) => {
                 let object = status.object.take().unwrap_or_default();
@@ -40,12 +39,12 @@ impl<H: Host> Keeper<'_, H> {
         let now = self.context.host.now();
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         status.next_at = Some(Timestamp(now.0.saturating_add(pause)));
-        self.tell(status);
+        self.told.tell(status);
     }
 
     /// What is told of an add-on so far, with what its channel wants now.
     pub(super) fn status_of(&self, addon: &Addon) -> AddonStatus {
-        let known = self.statuses.get(&addon.name);
+        let known = self.told.statuses().get(&addon.name);
         let known = known
             .filter(|status| status.wanted == addon.version)
             .cloned();
@@ -61,7 +60,7 @@ impl<H: Host> Keeper<'_, H> {
         self.troubles.remove(&addon.name);
         let known = self.status_of(addon);
         if known.state != AddonState::Applied {
-            self.tell(AddonStatus {
+            self.told.tell(AddonStatus {
                 name: addon.name.clone(),
                 state: AddonState::Applied,
                 wanted: addon.version.clone(),
@@ -73,23 +72,13 @@ impl<H: Host> Keeper<'_, H> {
 
     /// Tells of add-ons that no channel names any more.
     pub(super) fn tell_forgotten(&mut self, menu: &Menu) {
-        let is_wanted = |name: &String| menu.addons.iter().any(|addon| addon.name == *name);
-        let names: Vec<String> = self
-            .statuses
-            .keys()
-            .filter(|name| !is_wanted(name))
-            .cloned()
-            .collect();
-        self.forget(names);
+        self.keep_only(|name| menu.addons.iter().any(|addon| addon.name == name));
     }
 
-    fn forget(&mut self, names: Vec<String>) {
-        if names.is_empty() {
-            return;
+    fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
+        for name in self.told.keep_only(is_there) {
+            self.troubles.remove(&name);
         }
-        self.statuses.retain(|name, _| !names.contains(name));
-        self.troubles.retain(|name, _| !names.contains(name));
-        self.context.emitter.emit(Event::AddonsForgotten { names });
     }
 
     /// What the holder of the lease tells is all there is.
@@ -97,34 +86,13 @@ impl<H: Host> Keeper<'_, H> {
         if told.is_empty() {
             return;
         }
-        let is_told = |name: &String| told.iter().any(|status| status.name == *name);
-        let names: Vec<String> = self
-            .statuses
-            .keys()
-            .filter(|name| !is_told(name))
-            .cloned()
-            .collect();
-        self.forget(names);
+        self.keep_only(|name| told.iter().any(|status| status.name == name));
         for status in told {
-            self.tell(status);
-        }
-    }
-
-    /// Tells of an add-on, if there is news.
-    pub(super) fn tell(&mut self, status: AddonStatus) {
-        if self.statuses.get(&status.name) != Some(&status) {
-            self.statuses.insert(status.name.clone(), status.clone());
-            self.context.emitter.emit(Event::AddonChanged(status));
+            self.told.tell(status);
         }
     }
 
     pub(super) fn stand(&self, keeper: AddonKeeper, fault: Option<Fault>) {
-        let channels = self
-            .keeping
-            .channels
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        super::super::stand(self.context.emitter, keeper, channels, fault);
+        self.told.stand(keeper, &self.keeping.channels, fault);
     }
 }
