@@ -99,7 +99,14 @@ pub struct AddonStatus {
     /// Why it failed, or what it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// What is not as it should be in the manifest that was applied, and stopped nothing; at most [`MOST_WARNINGS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Fault>,
 }
+
+/// How many warnings are told of one add-on, and how many of all channels: enough to act on. `quake-agent addons list` shows all
+/// of a channel.
+pub const MOST_WARNINGS: usize = 20;
 
 /// Who applies the cluster's add-ons, seen from this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,9 +142,16 @@ impl fmt::Display for AddonStatus {
         if self.pruned > 0 {
             write!(f, ", {} removed", self.pruned)?;
         }
-        match &self.fault {
-            Some(fault) => write!(f, ": {fault}"),
-            None => Ok(()),
+        match (&self.fault, self.warnings.as_slice()) {
+            (Some(fault), _) => write!(f, ": {fault}"),
+            (None, [first, rest @ ..]) if self.state == AddonState::Applied => {
+                write!(f, "; {first}")?;
+                match rest.len() {
+                    0 => Ok(()),
+                    more => write!(f, "; and {more} more"),
+                }
+            }
+            (None, _) => Ok(()),
         }
     }
 }
@@ -171,6 +185,9 @@ pub struct AddonsRecord {
     /// Why a channel or the API server cannot be read, while it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
+    /// What of the channels is not as it should be, and so is not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Fault>,
 }
 
 impl AddonsRecord {
@@ -200,6 +217,10 @@ impl AddonsRecord {
                 self.addons.retain(|name, _| !names.contains(name));
             }
             Event::AddonsNotKept { fault } => self.fault = Some(fault.clone()),
+            Event::AddonsWarned { fault } => self.warnings.push(fault.clone()),
+            Event::AddonsWarningsOver { faults } => {
+                self.warnings.retain(|known| !faults.contains(known));
+            }
             _ => {}
         }
     }
@@ -230,6 +251,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_odd_about_a_manifest_is_told_with_its_add_on() {
+        let mut one = status("a", AddonState::Applied);
+        let odd = Fault::new(Code::AddonsManifestMismatch, "it has another hash");
+        one.warnings = vec![odd.clone(), odd.clone(), odd];
+        let text =
+            "a is applied (unversioned); addons.manifest-mismatch: it has another hash; and 2 more";
+        assert_eq!(one.to_string(), text);
+        one.state = AddonState::Applying;
+        assert_eq!(one.to_string(), "a is applying");
+    }
+
+    #[test]
     fn the_record_has_the_last_word_on_each_add_on() {
         let mut record = AddonsRecord::default();
         assert!(record.is_empty());
@@ -253,5 +286,13 @@ mod tests {
         let fault = Fault::new(Code::ConfigObjectMissing, "no channel");
         record.fold(&Event::AddonsNotKept { fault });
         assert!(!record.is_applied());
+        let remark = |summary: &str| Fault::new(Code::ConfigUnknownKey, summary);
+        for summary in ["one", "two"] {
+            let fault = remark(summary);
+            record.fold(&Event::AddonsWarned { fault });
+        }
+        let faults = vec![remark("one")];
+        record.fold(&Event::AddonsWarningsOver { faults });
+        assert_eq!(record.warnings, [remark("two")]);
     }
 }

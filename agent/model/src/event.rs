@@ -245,6 +245,16 @@ pub enum Event {
         /// Why.
         fault: Fault,
     },
+    /// Something of a channel is not as it should be, and so is not read; all else of it is looked after. Told once.
+    AddonsWarned {
+        /// What, and where.
+        fault: Fault,
+    },
+    /// What was warned of is not in the channels any more, or another node tells of it now.
+    AddonsWarningsOver {
+        /// What is not so any more.
+        faults: Vec<Fault>,
+    },
     /// The cluster's object of the node says what the node is.
     NodeIdentified {
         /// The node's name.
@@ -319,6 +329,8 @@ impl Event {
                 | Self::AddonChanged(_)
                 | Self::AddonsForgotten { .. }
                 | Self::AddonsNotKept { .. }
+                | Self::AddonsWarned { .. }
+                | Self::AddonsWarningsOver { .. }
         )
     }
 

@@ -218,6 +218,8 @@ impl Record {
             | Event::AddonChanged(_)
             | Event::AddonsForgotten { .. }
             | Event::AddonsNotKept { .. }
+            | Event::AddonsWarned { .. }
+            | Event::AddonsWarningsOver { .. }
             | Event::Unknown => {}
         }
     }

@@ -120,9 +120,12 @@ async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
     Ok(exit::DONE)
 }
 
-/// What the agent knows of an add-on that is not applied: that it is at it, or why it failed.
+/// What the agent knows of an add-on: that it is at it, or why it failed, and what was odd about the manifest that it applied.
 fn take_over(status: &mut AddonStatus, told: &AddonStatus) {
     let is_of_now = told.wanted == status.wanted;
+    if is_of_now {
+        status.warnings.clone_from(&told.warnings);
+    }
     if status.state == AddonState::Waiting && is_of_now && told.state != AddonState::Applied {
         *status = AddonStatus {
             applied: status.applied.clone(),

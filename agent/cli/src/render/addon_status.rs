@@ -18,6 +18,7 @@ pub(crate) fn addons_json(record: &Record) -> Value {
         "allApplied": addons.is_applied(),
         "addons": addons.addons.values().collect::<Vec<_>>(),
         "fault": addons.fault.as_ref().map(fault_json),
+        "warnings": addons.warnings.iter().map(fault_json).collect::<Vec<_>>(),
     })
 }
 
@@ -29,7 +30,7 @@ pub(crate) fn addons_text(record: &Record) -> String {
     let keeper = record.addons.keeper.as_ref();
     let keeper = keeper.map(ToString::to_string).unwrap_or_default();
     let mut text = format!("{:<9} {}; {keeper}\n", "add-ons", counted(&record.addons));
-    for line in amiss(&record.addons) {
+    for line in amiss(&record.addons).chain(odd(&record.addons)) {
         let _ = writeln!(text, "          {line}");
     }
     text
@@ -53,6 +54,20 @@ fn counted(addons: &AddonsRecord) -> String {
     let states = addons.addons.values().map(|addon| addon.state);
     let applied = states.filter(|state| *state == AddonState::Applied).count();
     format!("{applied} of {all} applied")
+}
+
+/// What is not as it should be in channels and manifests, and stopped nothing.
+fn odd(addons: &AddonsRecord) -> impl Iterator<Item = String> {
+    let of_channels = addons.warnings.iter().map(ToString::to_string);
+    let applied = addons.addons.values();
+    let applied = applied.filter(|addon| addon.state == AddonState::Applied);
+    // One that is not applied has said more by then.
+    let of_manifests = applied.flat_map(|addon| {
+        let odd = addon.warnings.iter();
+        odd.map(|fault| format!("{}: {fault}", addon.name))
+    });
+    let all = of_channels.chain(of_manifests);
+    all.map(|line| format!("warning: {line}"))
 }
 
 /// What keeps them from being looked after, and each that is not as it should be.
@@ -115,5 +130,33 @@ mod tests {
         assert_eq!(json["allApplied"], false);
         assert_eq!(json["addons"][1]["state"], "failed");
         assert_eq!(json["keeper"]["who"], "me");
+    }
+
+    #[test]
+    fn what_is_odd_is_told_and_makes_no_add_on_less_applied() {
+        let mut record = record();
+        record.addons.addons.remove("b");
+        let odd = Fault::new(Code::ConfigUnknownKey, "spec.x is no key");
+        record.addons.warnings.push(odd);
+        let hash = Fault::new(Code::AddonsManifestMismatch, "another hash");
+        let applied = record.addons.addons.get_mut("a").expect("it is there");
+        applied.warnings.push(hash);
+        let text = addons_text(&record);
+        for line in [
+            "add-ons   1 of 1 applied; this agent applies the cluster's add-ons\n",
+            "          warning: config.unknown-key: spec.x is no key\n",
+            "          warning: a: addons.manifest-mismatch: another hash\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert_eq!(addons_note(&record).as_deref(), Some("1 of 1 applied"));
+        let json = addons_json(&record);
+        assert_eq!(
+            (
+                &json["allApplied"],
+                json["warnings"].as_array().map(Vec::len)
+            ),
+            (&true.into(), Some(1))
+        );
     }
 }

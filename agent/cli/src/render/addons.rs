@@ -107,6 +107,12 @@ pub(crate) fn listed_text(listed: &Listed) -> String {
             );
         }
     }
+    for addon in &listed.addons {
+        for warning in &addon.warnings {
+            let name = style::strong(&addon.name);
+            let _ = write!(text, "\n{name}\n{}", fault_text("warning", warning));
+        }
+    }
     for warning in &listed.warnings {
         let _ = write!(text, "\n{}", fault_text("warning", warning));
     }

@@ -198,7 +198,9 @@ fn ready_line(event: &Event) -> Option<String> {
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
         Event::AddonsKept { keeper, .. } => keeper.to_string(),
         Event::AddonChanged(addon) => format!("  * add-on {addon}"),
-        Event::AddonsNotKept { fault } => fault_text("warning", fault),
+        Event::AddonsNotKept { fault } | Event::AddonsWarned { fault } => {
+            fault_text("warning", fault)
+        }
         Event::CertificatesNotRenewed { fault } | Event::NodeNotIdentified { fault } => {
             fault_text("warning", fault)
         }

@@ -83,7 +83,7 @@ impl Store {
         ended
     }
 
-    /// The manifest of an add-on.
+    /// The manifest of an add-on. One that is applied although it is not the one that its channel names says so in its warnings.
     ///
     /// # Errors
     ///
@@ -101,16 +101,16 @@ impl Store {
         if let Some(manifest) = self.manifests.get(&key) {
             return Ok(manifest.clone());
         }
-        let (manifest, fault) = read_manifest(host, addon).await?;
+        let (mut manifest, fault) = read_manifest(host, addon).await?;
         if let Some(fault) = fault {
             let times = self.mismatches.entry(addon.name.clone()).or_default();
             *times += 1;
             // What is read next may be the one that is named: nothing is kept.
-            return if *times < MISMATCHES {
-                Err(fault)
-            } else {
-                Ok(manifest)
-            };
+            if *times < MISMATCHES {
+                return Err(fault);
+            }
+            manifest.warnings.insert(0, fault);
+            return Ok(manifest);
         }
         self.mismatches.remove(&addon.name);
         // An add-on has one manifest at a time.

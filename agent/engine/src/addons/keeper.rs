@@ -11,7 +11,7 @@ use super::session::Session;
 use super::told::Told;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
+use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOST_WARNINGS};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
@@ -84,6 +84,8 @@ impl Order {
         let applied = applied.await;
         status.changed = applied.changed;
         status.pruned = applied.pruned;
+        let warnings = manifest.warnings.into_iter();
+        status.warnings = warnings.take(MOST_WARNINGS).collect();
         let first = applied.failed.into_iter().next();
         status.object = first.as_ref().map(|failed| failed.object.clone());
         status.fault = first.map(|failed| failed.fault);
@@ -156,6 +158,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             self.look_at_channels().await;
         }
         let menu = choose(&self.store.channels(), self.keeping.kubernetes);
+        self.warn(&menu);
         for addon in &menu.addons {
             let known = self.told.statuses().get(&addon.name);
             if known.is_some_and(|status| status.state == AddonState::Applied) {
@@ -176,6 +179,8 @@ impl<'a, H: Host> Keeper<'a, H> {
             Ok(Lead::Theirs { holder, told }) => {
                 self.stand(AddonKeeper::Other { holder }, None);
                 self.troubles.clear();
+                // Its holder reads the channels, and tells what is odd about them.
+                self.told.warn(&[]);
                 self.replace_statuses(told);
             }
             Ok(Lead::Mine) => self.act(session).await,
@@ -198,6 +203,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             Err(fault) => return self.stand(AddonKeeper::Me, Some(fault)),
         };
         let menu = choose(&channels, session.version());
+        self.warn(&menu);
         if self.store.is_read() {
             self.tell_forgotten(&menu);
         }
@@ -265,6 +271,7 @@ impl<'a, H: Host> Keeper<'a, H> {
                     status.state = AddonState::Applying;
                     status.objects = manifest.objects.len();
                     status.next_at = None;
+                    status.warnings.clear();
                     self.told.tell(status.clone());
                     orders.push(Order {
                         addon,

@@ -1,7 +1,7 @@
 //! What was told of the add-ons, so that only what is news is told.
 
 use crate::emit::Emitter;
-use quake_model::addon::{AddonKeeper, AddonStatus};
+use quake_model::addon::{AddonKeeper, AddonStatus, MOST_WARNINGS};
 use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::location::Location;
@@ -11,13 +11,18 @@ use std::collections::BTreeMap;
 pub(super) struct Told<'a> {
     emitter: &'a Emitter,
     statuses: BTreeMap<String, AddonStatus>,
+    warnings: Vec<Fault>,
 }
 
 impl<'a> Told<'a> {
     /// One that knows what the boot told so far.
     pub(super) fn new(emitter: &'a Emitter) -> Self {
-        let statuses = emitter.addons().addons;
-        Self { emitter, statuses }
+        let told = emitter.addons();
+        Self {
+            emitter,
+            statuses: told.addons,
+            warnings: told.warnings,
+        }
     }
 
     /// How each add-on is, by name.
@@ -50,6 +55,31 @@ impl<'a> Told<'a> {
         names
     }
 
+    /// Tells what is not as it should be in the channels, of which these are all warnings there are.
+    pub(super) fn warn(&mut self, warnings: &[Fault]) {
+        let mut all: Vec<Fault> = Vec::new();
+        for fault in warnings {
+            if all.len() < MOST_WARNINGS && !all.contains(fault) {
+                all.push(fault.clone());
+            }
+        }
+        let known = std::mem::replace(&mut self.warnings, all);
+        let is_over = |fault: &Fault| !self.warnings.contains(fault);
+        let over: Vec<Fault> = known
+            .iter()
+            .filter(|fault| is_over(fault))
+            .cloned()
+            .collect();
+        if !over.is_empty() {
+            let faults = over;
+            self.emitter.emit(Event::AddonsWarningsOver { faults });
+        }
+        for fault in self.warnings.iter().filter(|fault| !known.contains(fault)) {
+            let fault = fault.clone();
+            self.emitter.emit(Event::AddonsWarned { fault });
+        }
+    }
+
     /// Tells who looks after the add-ons of these channels, and what keeps whoever does from it.
     pub(super) fn stand(&self, keeper: AddonKeeper, channels: &[Location], fault: Option<Fault>) {
         let told = self.emitter.addons();
@@ -64,5 +94,68 @@ impl<'a> Told<'a> {
         if known.is_none_or(|known| known.code != fault.code) {
             self.emitter.emit(Event::AddonsNotKept { fault });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::fault::Code;
+    use quake_model::ports::{Sink, SinkError};
+    use quake_model::record::Record;
+    use quake_model::time::Timestamp;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Keep(Arc<Mutex<Vec<String>>>);
+
+    impl Sink for Keep {
+        fn accept(
+            &mut self,
+            envelope: &quake_model::event::Envelope,
+            _: &Record,
+        ) -> Result<(), SinkError> {
+            let word = match &envelope.event {
+                Event::AddonsWarned { fault } => format!("+{}", fault.summary),
+                Event::AddonsWarningsOver { faults } => {
+                    let gone = faults.iter().map(|fault| format!("-{}", fault.summary));
+                    gone.collect()
+                }
+                other => format!("{other:?}"),
+            };
+            self.0.lock().expect("no other holder panics").push(word);
+            Ok(())
+        }
+    }
+
+    fn warnings(summaries: &[&str]) -> Vec<Fault> {
+        let fault = |summary: &&str| Fault::new(Code::ConfigUnknownKey, *summary);
+        summaries.iter().map(fault).collect()
+    }
+
+    #[test]
+    fn a_warning_is_told_once_and_again_only_after_it_was_over() {
+        let kept = Keep::default();
+        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(kept.clone())];
+        let emitter = Emitter::new(Box::new(|| Timestamp(0)), sinks);
+        let mut told = Told::new(&emitter);
+        for now in [vec!["a", "b", "a"], vec!["b", "a"], vec!["b"], vec!["b"]] {
+            told.warn(&warnings(&now));
+        }
+        // Whoever comes after the boot knows what the boot told.
+        let mut told = Told::new(&emitter);
+        told.warn(&warnings(&["b", "a"]));
+        let seen = kept.0.lock().expect("no other holder panics").join(" ");
+        assert_eq!(seen, "+a +b -a +a");
+        assert_eq!(emitter.addons().warnings, warnings(&["b", "a"]));
+    }
+
+    #[test]
+    fn no_more_are_told_than_an_operator_reads() {
+        let emitter = Emitter::new(Box::new(|| Timestamp(0)), Vec::new());
+        let names: Vec<String> = (0..99).map(|number| number.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Told::new(&emitter).warn(&warnings(&names));
+        assert_eq!(emitter.addons().warnings.len(), MOST_WARNINGS);
     }
 }

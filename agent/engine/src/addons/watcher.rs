@@ -90,6 +90,9 @@ impl<'a, H: Host> Watcher<'a, H> {
             Err(fault) => return Some(fault),
         };
         let menu = choose(&self.store.channels(), session.version());
+        if self.store.is_read() {
+            self.told.warn(&menu.warnings);
+        }
         for status in watched(menu.addons, &versions, self.told.statuses()) {
             self.told.tell(status);
         }

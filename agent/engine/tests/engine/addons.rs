@@ -73,7 +73,7 @@ fn verdict(me: &str) -> Verdict {
 /// An agent on a node that is ready.
 pub(crate) struct Agent {
     emitter: Emitter,
-    events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
     pub(crate) verdict: Verdict,
 }
 

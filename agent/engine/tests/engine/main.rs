@@ -1,6 +1,7 @@
 //! The engine, driven over the simulated host.
 
 mod addons;
+mod addons_warned;
 mod addons_watched;
 mod boots;
 mod common;

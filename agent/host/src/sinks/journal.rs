@@ -82,6 +82,11 @@ fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
     if let Event::AddonChanged(addon) = &envelope.event {
         field("QUAKE_ADDON", &addon.name);
     }
+    if let Event::AddonsWarned { fault } = &envelope.event
+        && let Some(addon) = fault.evidence_named("addon")
+    {
+        field("QUAKE_ADDON", addon);
+    }
     if let Some(fault) = fault_of(&envelope.event) {
         field("QUAKE_CODE", fault.code.entry().code);
         field("QUAKE_FIX", fault.fix());
@@ -166,6 +171,7 @@ fn kind_of(event: &Event) -> Kind {
         Event::AddonChanged(addon) => {
             let priority = match addon.state {
                 AddonState::Failed => "4",
+                AddonState::Applied if !addon.warnings.is_empty() => "4",
                 AddonState::Applied => "5",
                 AddonState::WaitingForApi | AddonState::Waiting | AddonState::Applying => "6",
             };
@@ -179,6 +185,12 @@ fn kind_of(event: &Event) -> Kind {
             ("addons-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
         }
         Event::AddonsNotKept { .. } => ("addons-not-kept", "347386a4afee49d08de07fa418f411f1", "4"),
+        Event::AddonsWarned { .. } => ("addons-warned", "f8070adf689d48dc89d22316d033f280", "4"),
+        Event::AddonsWarningsOver { .. } => (
+            "addons-warnings-over",
+            "b6159a08911846289c63134ba23f8ee7",
+            "6",
+        ),
         Event::NodeIdentified { .. } => {
             ("node-identified", "6855dcb4fb904417a746450bfc4a0e0d", "5")
         }

@@ -121,6 +121,8 @@ fn is_important(event: &Event) -> bool {
         | Event::AddonChanged(_)
         | Event::AddonsForgotten { .. }
         | Event::AddonsNotKept { .. }
+        | Event::AddonsWarned { .. }
+        | Event::AddonsWarningsOver { .. }
         | Event::NodeIdentified { .. }
         | Event::Told { .. }
         | Event::Withheld { .. }

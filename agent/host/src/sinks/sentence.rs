@@ -133,6 +133,10 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("no channel names {} any more", names.join(", "))
         }
         Event::AddonsNotKept { fault } => format!("add-ons are not looked after: {fault}"),
+        Event::AddonsWarned { fault } => format!("of the add-ons: {fault}"),
+        Event::AddonsWarningsOver { faults } => {
+            format!("not so any more of the add-ons: {}", first_of(faults))
+        }
         Event::NodeIdentified { node, says } if says.is_empty() => {
             format!("node {node} says what it is")
         }
@@ -163,6 +167,15 @@ fn drifted_sentence(drifted: &[Drifted], more: usize) -> String {
     }
 }
 
+/// The first of them, and how many more there are.
+fn first_of(faults: &[Fault]) -> String {
+    match faults {
+        [] => "nothing".to_owned(),
+        [one] => one.to_string(),
+        [first, rest @ ..] => format!("{first}; and {} more", rest.len()),
+    }
+}
+
 /// The fault an event carries.
 pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
     match event {
@@ -173,8 +186,9 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::ConditionLost { fault, .. }
         | Event::NotTold { fault, .. }
         | Event::AddonsNotKept { fault }
+        | Event::AddonsWarned { fault }
         | Event::BootStopped { fault } => Some(fault),
-        Event::AddonChanged(addon) => addon.fault.as_ref(),
+        Event::AddonChanged(addon) => addon.fault.as_ref().or(addon.warnings.first()),
         _ => None,
     }
 }

@@ -70,6 +70,13 @@ impl<H: Host> Keeper<'_, H> {
         }
     }
 
+    /// Tells what is odd about the channels, once all of them are read: what is not read yet is not known to be well.
+    pub(super) fn warn(&mut self, menu: &Menu) {
+        if self.store.is_read() {
+            self.told.warn(&menu.warnings);
+        }
+    }
+
     /// Tells of add-ons that no channel names any more.
     pub(super) fn tell_forgotten(&mut self, menu: &Menu) {
         self.keep_only(|name| menu.addons.iter().any(|addon| addon.name == name));
