@@ -1,6 +1,7 @@
-//! `/metrics`: what is counted and measured of a boot. Labels come from closed sets; only assets on their way are named by
-//! their own names, a few at a time.
+//! `/metrics`: what is counted and measured of a boot. Labels come from closed sets; only assets on their way and add-ons are
+//! named by their own names, a few at a time.
 
+use super::addon_metrics::addon_metrics;
 use super::exposition::{Family, Kind};
 use quake_engine::{Budget, NODE_BUDGET};
 use quake_model::outcome::Outcome;
@@ -29,6 +30,7 @@ pub(crate) fn metrics(record: &Record) -> Vec<Family> {
     );
     all.push(changes.with(count(record.writes())));
     all.extend(drift(record));
+    all.extend(addon_metrics(&record.addons));
     all
 }
 

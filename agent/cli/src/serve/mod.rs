@@ -1,5 +1,6 @@
 //! Readiness over HTTP, on loopback and a unix socket. Read-only; nothing secret is ever in a record.
 
+mod addon_metrics;
 mod exposition;
 mod health;
 mod metrics;
