@@ -15,6 +15,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use quake_plan::addons::{Tending, tending};
+use quake_plan::dns::Upkeep;
 use quake_plan::node_identity::{Labeller, NodeIdentity, node_identity};
 use quake_plan::watch::{self, Watch};
 use std::collections::BTreeSet;
@@ -40,6 +41,8 @@ pub struct Verdict {
     pub tending: Option<Tending>,
     /// What the cluster's object of the node is to say, where the agent says it.
     pub identity: Option<NodeIdentity>,
+    /// The names that the node published in a zone, which it looks after from now on.
+    pub names: Option<Upkeep>,
     /// Where the boot's report belongs; `None` when it ended before that was known.
     pub reports: Option<ReportFolder>,
 }
@@ -92,6 +95,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         renewal: context.renewal().filter(|_| is_ready),
         tending: context.tending().filter(|_| is_ready),
         identity: context.identity().filter(|_| is_ready),
+        names: context.upkeep().filter(|_| is_ready),
         left: context.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }

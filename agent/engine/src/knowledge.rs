@@ -38,6 +38,8 @@ pub(crate) struct Knowledge {
     pub(crate) owed: Vec<Reaction>,
     /// The last batch of names that this boot published.
     pub(crate) names_change: Option<String>,
+    /// The id of the zone that they belong into.
+    pub(crate) names_zone: Option<String>,
     /// Credentials a rehearsal made up.
     pub(crate) stand_ins: Vec<String>,
 }

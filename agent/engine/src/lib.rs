@@ -13,6 +13,7 @@ mod ensure;
 mod fleet;
 mod knowledge;
 mod meaning;
+mod names;
 mod node_identity;
 mod note;
 mod observe;

@@ -131,6 +131,7 @@ mod tests {
             renewal: None,
             tending: None,
             identity: None,
+            names: None,
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::Left::default(),

@@ -2,7 +2,8 @@
 //!
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
 //! boot mends what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
-//! issued anew, for they end by themselves, and the cluster's add-ons are applied.
+//! issued anew, for they end by themselves; the cluster's add-ons are applied, and the names that the node published are kept,
+//! each on a beat of its own.
 
 use crate::addons::tend;
 use crate::boot::Verdict;
@@ -12,6 +13,7 @@ use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{arrivals, ready, services};
 use crate::meaning::{Attempted, fault_of};
+use crate::names::keep_names;
 use crate::node_identity::NodeKeeper;
 use crate::renewal::Renewer;
 use crate::request::Request;
@@ -55,8 +57,13 @@ pub async fn keep_looking<H: Host>(
             tend(&context, tending).await;
         }
     };
+    let naming = async {
+        if let Some(upkeep) = &verdict.names {
+            keep_names(&context, upkeep).await;
+        }
+    };
     // Each ends when the agent is told to stop; the lease is given back before the process goes.
-    tokio::join!(look_around(&context, verdict), tending);
+    tokio::join!(look_around(&context, verdict), tending, naming);
 }
 
 async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {

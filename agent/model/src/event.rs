@@ -267,6 +267,18 @@ pub enum Event {
         /// Why.
         fault: Fault,
     },
+    /// Names of this node did not lead to it, and were put back; or they can be looked at again.
+    NamesKept {
+        /// The hosted zone.
+        zone: String,
+        /// The names that were put back just now; empty where only an earlier failure is over.
+        names: Vec<String>,
+    },
+    /// Names of this node cannot be looked at, or not be put back; it is tried again.
+    NamesNotKept {
+        /// Why.
+        fault: Fault,
+    },
     /// The outside was told how the boot ended.
     Told {
         /// What.
@@ -318,6 +330,8 @@ impl Event {
                 | Self::CertificatesNotRenewed { .. }
                 | Self::NodeIdentified { .. }
                 | Self::NodeNotIdentified { .. }
+                | Self::NamesKept { .. }
+                | Self::NamesNotKept { .. }
         )
     }
 

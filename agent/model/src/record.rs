@@ -195,6 +195,8 @@ impl Record {
             | Event::CertificatesNotRenewed { .. }
             | Event::NodeIdentified { .. }
             | Event::NodeNotIdentified { .. }
+            | Event::NamesKept { .. }
+            | Event::NamesNotKept { .. }
             | Event::NotTold { .. }
             | Event::BootReady { .. }
             | Event::BootFailed { .. }
@@ -272,7 +274,9 @@ impl Record {
         match event {
             Event::Warning { fault } => self.warnings.push(fault.clone()),
             // Said once, however often it is tried.
-            Event::CertificatesNotRenewed { fault } | Event::NodeNotIdentified { fault } => {
+            Event::CertificatesNotRenewed { fault }
+            | Event::NodeNotIdentified { fault }
+            | Event::NamesNotKept { fault } => {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
             }
@@ -283,6 +287,7 @@ impl Record {
             Event::NodeIdentified { .. } => {
                 self.warnings.retain(|known| !is_of_node_object(known.code));
             }
+            Event::NamesKept { .. } => self.warnings.retain(|known| !is_of_names(known.code)),
             Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {
@@ -420,6 +425,19 @@ fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
     let rows = PHASES.iter();
     rows.map(|row| (row.phase, PhaseRecord::default()))
         .collect()
+}
+
+/// Whether it may keep a node that runs from looking after its names.
+fn is_of_names(code: Code) -> bool {
+    let is_of_the_cloud = matches!(
+        code,
+        Code::StorageDescribeDenied
+            | Code::StorageCloudUnreachable
+            | Code::IdentityDescribeDenied
+            | Code::IdentityInstanceUnknown
+            | Code::IdentityClockSkew
+    );
+    code.area() == "dns" || is_of_the_cloud
 }
 
 /// Whether a warning is over once the node's object says what the node is.

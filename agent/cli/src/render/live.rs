@@ -201,9 +201,11 @@ fn ready_line(event: &Event) -> Option<String> {
         Event::AddonsNotKept { fault } | Event::AddonsWarned { fault } => {
             fault_text("warning", fault)
         }
-        Event::CertificatesNotRenewed { fault } | Event::NodeNotIdentified { fault } => {
-            fault_text("warning", fault)
-        }
+        Event::CertificatesNotRenewed { fault }
+        | Event::NodeNotIdentified { fault }
+        | Event::NamesNotKept { fault } => fault_text("warning", fault),
+        Event::NamesKept { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
+        Event::NamesKept { names, .. } => format!("names put back: {}", names.join(", ")),
         Event::NodeIdentified { node, says } if says.is_empty() => {
             format!("node {node} is as wanted")
         }

@@ -12,10 +12,11 @@ use quake_model::dns::{
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
 use quake_model::ports::Condition::Missing;
-use quake_model::ports::{Host, InstanceQuery, PortError};
+use quake_model::ports::{Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::Step;
-use quake_plan::dns::{self, Decision};
+use quake_plan::dns::{self, Decision, Upkeep};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -38,19 +39,14 @@ pub(crate) async fn published<H: Host>(
     publication: &Publication,
 ) -> Result<Outcome, Fault> {
     let wait = context.wait(step.phase, &step.id, DEADLINE);
-    let publisher = Publisher {
-        context,
-        publication,
-        zone: context
-            .retry(&wait, || zone_id(context, publication))
-            .await?,
-        decided: Mutex::new(None),
-        checked: Mutex::new(false),
-    };
+    let zone = context
+        .retry(&wait, || zone_id(context, publication))
+        .await?;
+    context.learn(|knowledge| knowledge.names_zone = Some(zone.clone()));
+    let publisher = Publisher::new(context, publication, zone);
     let decision = context.retry(&wait, || publisher.look()).await?;
     for (name, steer) in &decision.left {
-        let summary = format!("{name} is {steer}");
-        let fault = Fault::new(Code::DnsRecordForeign, summary).seen("zone", &publisher.zone);
+        let fault = foreign_record(&publisher.zone, name, steer);
         context.emitter.emit(Event::Warning { fault });
     }
     if decision.changes.is_empty() {
@@ -103,6 +99,64 @@ pub(crate) async fn in_sync<H: Host>(
     }
 }
 
+/// What came of a look at the names of a node that runs.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Upheld {
+    /// The names that were put back.
+    pub(crate) names: Vec<String>,
+    /// What was left as it is, and why.
+    pub(crate) left: Option<Fault>,
+}
+
+/// Looks once at the names of a node that runs, and puts back what is its own: one question where all are right.
+///
+/// # Errors
+///
+/// Why they cannot be looked at, at once; or why they cannot be put back, when that was tried for a while.
+pub(crate) async fn upheld<H: Host>(
+    context: &Context<'_, H>,
+    upkeep: &Upkeep,
+    address: &str,
+) -> Result<Upheld, Fault> {
+    let zone = upkeep.publication.zone.to_string();
+    let looking = Publisher::new(context, &upkeep.publication, zone.clone());
+    let found = looking.read().await?;
+    let due = upkeep.due(&found, address);
+    // Which peers live changes nothing about which names are wrong.
+    let decision = dns::decide(&due, &found, &BTreeSet::new());
+    let foreign = decision.left.first();
+    let mut left = foreign.map(|(name, steer)| foreign_record(&zone, name, steer));
+    let wrong: BTreeSet<String> = decision
+        .changes
+        .into_iter()
+        .map(|change| change.record.name)
+        .collect();
+    let wait = context.wait(Phase::Ready, "names", DEADLINE);
+    let wrong_names: Vec<String> = wrong.iter().cloned().collect();
+    let asked = upkeep.volumes_of(&wrong_names);
+    let mut due = due;
+    if !asked.is_empty() {
+        let query = VolumeQuery::Ids(asked.clone());
+        let volumes = context
+            .retry(&wait, || context.describe_volumes(&query))
+            .await?;
+        let (held, lost) = upkeep.without_lost(due, &asked, &volumes);
+        due = held;
+        left = lost.or(left);
+    }
+    let names: Vec<String> = due.names().intersection(&wrong).cloned().collect();
+    if !names.is_empty() {
+        let publisher = Publisher::new(context, &due, zone);
+        context.retry(&wait, || publisher.bring_about()).await?;
+    }
+    Ok(Upheld { names, left })
+}
+
+fn foreign_record(zone: &str, name: &str, steer: &str) -> Fault {
+    let summary = format!("{name} is {steer}");
+    Fault::new(Code::DnsRecordForeign, summary).seen("zone", zone)
+}
+
 struct Publisher<'a, 'b, H> {
     context: &'a Context<'b, H>,
     publication: &'a Publication,
@@ -113,12 +167,27 @@ struct Publisher<'a, 'b, H> {
     checked: Mutex<bool>,
 }
 
-impl<H: Host> Publisher<'_, '_, H> {
-    /// What the records lack.
-    async fn look(&self) -> Result<Decision, Fault> {
+impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
+    fn new(context: &'a Context<'b, H>, publication: &'a Publication, zone: String) -> Self {
+        Self {
+            context,
+            publication,
+            zone,
+            decided: Mutex::new(None),
+            checked: Mutex::new(false),
+        }
+    }
+
+    /// The records of the names: one question.
+    async fn read(&self) -> Result<Vec<AddressRecord>, Fault> {
         let names = self.publication.names();
         let read = self.context.host.read_records(&self.zone, &names).await;
-        let found = read.map_err(|error| self.fault(error))?;
+        read.map_err(|error| self.fault(error))
+    }
+
+    /// What the records lack.
+    async fn look(&self) -> Result<Decision, Fault> {
+        let found = self.read().await?;
         let peers = self.peers(&found).await?;
         Ok(dns::decide(self.publication, &found, &peers))
     }

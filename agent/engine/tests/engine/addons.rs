@@ -63,6 +63,7 @@ fn verdict(me: &str) -> Verdict {
         renewal: None,
         tending: Some(Tending::Keep(keeping)),
         identity: None,
+        names: None,
         planned: Vec::new(),
         watches: Vec::new(),
         left: Left::default(),

@@ -14,11 +14,11 @@ use quake_testkit::{Script, ScriptedFault, SimHost, Timing, When, example};
 use std::sync::Arc;
 use std::time::Duration;
 
-const ZONE: &str = "Z1D633PJN98FT9";
-const API: &str = "api.internal.demo.quake.example";
-const MAIN: &str = "etcd-a.internal.demo.quake.example";
-const EVENTS: &str = "etcd-events-a.internal.demo.quake.example";
-const OURS: &str = "10.0.0.10";
+pub(crate) const ZONE: &str = "Z1D633PJN98FT9";
+pub(crate) const API: &str = "api.internal.demo.quake.example";
+pub(crate) const MAIN: &str = "etcd-a.internal.demo.quake.example";
+pub(crate) const EVENTS: &str = "etcd-events-a.internal.demo.quake.example";
+pub(crate) const OURS: &str = "10.0.0.10";
 const PLACEHOLDER: &str = "203.0.113.123";
 
 /// The example's control plane, whose cluster says this of its names.
@@ -42,7 +42,7 @@ fn zone(id: &str, kind: ZoneKind, vpcs: &[&str]) -> ZoneFacts {
 }
 
 /// The same in a zone that is there, with the records that kops makes in advance.
-fn zoned() -> Arc<SimHost> {
+pub(crate) fn zoned() -> Arc<SimHost> {
     let host = node(&format!("  dnsZone: {ZONE}\n"));
     host.change(|region| {
         region.names.add_zone(zone(ZONE, ZoneKind::Public, &[]));
@@ -54,7 +54,7 @@ fn zoned() -> Arc<SimHost> {
     host
 }
 
-fn addresses(host: &SimHost, name: &str) -> Vec<String> {
+pub(crate) fn addresses(host: &SimHost, name: &str) -> Vec<String> {
     host.region().names.addresses(ZONE, name)
 }
 

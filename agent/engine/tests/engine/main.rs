@@ -16,6 +16,7 @@ mod kops_items;
 mod kops_machine;
 mod kops_pools;
 mod kops_ready;
+mod names_kept;
 mod ready_node;
 mod renewal;
 mod reports;

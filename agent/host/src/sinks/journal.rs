@@ -191,6 +191,8 @@ fn kind_of(event: &Event) -> Kind {
             "b6159a08911846289c63134ba23f8ee7",
             "6",
         ),
+        Event::NamesKept { .. } => ("names-kept", "c504e0ccb52348cea96e53b8efc5dc03", "5"),
+        Event::NamesNotKept { .. } => ("names-not-kept", "05f30f76156844548295f89de73c6873", "4"),
         Event::NodeIdentified { .. } => {
             ("node-identified", "6855dcb4fb904417a746450bfc4a0e0d", "5")
         }

@@ -96,6 +96,7 @@ fn is_important(event: &Event) -> bool {
         | Event::NotTold { .. }
         | Event::CertificatesNotRenewed { .. }
         | Event::NodeNotIdentified { .. }
+        | Event::NamesNotKept { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
@@ -124,6 +125,7 @@ fn is_important(event: &Event) -> bool {
         | Event::AddonsWarned { .. }
         | Event::AddonsWarningsOver { .. }
         | Event::NodeIdentified { .. }
+        | Event::NamesKept { .. }
         | Event::Told { .. }
         | Event::Withheld { .. }
         | Event::Unknown => false,

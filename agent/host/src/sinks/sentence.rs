@@ -137,6 +137,13 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::AddonsWarningsOver { faults } => {
             format!("not so any more of the add-ons: {}", first_of(faults))
         }
+        Event::NamesKept { zone, names } if names.is_empty() => {
+            format!("the names in {zone} are looked at again")
+        }
+        Event::NamesKept { zone, names } => {
+            format!("put back in {zone}: {}", names.join(", "))
+        }
+        Event::NamesNotKept { fault } => format!("names are not kept: {fault}"),
         Event::NodeIdentified { node, says } if says.is_empty() => {
             format!("node {node} says what it is")
         }
@@ -187,6 +194,9 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::NotTold { fault, .. }
         | Event::AddonsNotKept { fault }
         | Event::AddonsWarned { fault }
+        | Event::CertificatesNotRenewed { fault }
+        | Event::NodeNotIdentified { fault }
+        | Event::NamesNotKept { fault }
         | Event::BootStopped { fault } => Some(fault),
         Event::AddonChanged(addon) => addon.fault.as_ref().or(addon.warnings.first()),
         _ => None,

@@ -139,6 +139,12 @@ pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String
 /// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
 /// own, and protokube even removed them from the zone.
 pub(crate) fn own_member_names(spec: &NodeSpec, known: &Known) -> Vec<String> {
+    let own = own_members(spec, known).into_iter();
+    own.map(|(name, _)| name).collect()
+}
+
+/// The same, each with the volume that makes it this node's.
+pub(crate) fn own_members(spec: &NodeSpec, known: &Known) -> Vec<(String, String)> {
     let is_ours = |slot: &&MountedSlot| {
         let cluster = spec.etcd.iter().find(|it| it.name == slot.cluster);
         cluster.is_some_and(|cluster| cluster.provider == EtcdProvider::Legacy)
@@ -146,7 +152,8 @@ pub(crate) fn own_member_names(spec: &NodeSpec, known: &Known) -> Vec<String> {
     let own = known.slots.iter().filter(is_ours);
     let names = own.filter_map(|slot| {
         let shape = Shape::of(&slot.cluster)?;
-        Some(member_host(spec, &shape.name, &slot.member))
+        let name = member_host(spec, &shape.name, &slot.member);
+        Some((name, slot.volume_id.clone()))
     });
     names.collect()
 }

@@ -1,0 +1,110 @@
+//! Keeps the names of a node that runs: now and then one question whether they lead to it, and those put back that do not.
+//!
+//! It is on a beat of its own, for a name service that does not answer must not hold up the looks at what is on the node. Names
+//! in the node's own `/etc/hosts` are a file like others, whose drift is told and not mended.
+
+use crate::context::Context;
+use crate::ensure::dns::{Upheld, upheld};
+use crate::request::Request;
+use quake_model::event::Event;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::ports::Host;
+use quake_plan::dns::{Upkeep, upkeep};
+use std::time::Duration;
+
+/// How long after one look the next follows at least, and at most twice as long: 24 to 48 questions to Route 53 a day. A guess: an
+/// account's nodes share five requests a second, and a name that somebody took away is missed by a peer that starts, seldom.
+const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
+
+/// Where the metadata has the instance's own address.
+const ADDRESS: &str = "local-ipv4";
+
+impl<H: Host> Context<'_, H> {
+    /// What there is to be looked after of the node's names; `None` where it published none in a zone.
+    pub(crate) fn upkeep(&self) -> Option<Upkeep> {
+        self.know(|knowledge| {
+            let (spec, known) = (knowledge.spec().ok()?, knowledge.known().ok()?);
+            upkeep(&spec, &known, knowledge.names_zone.as_ref()?)
+        })
+    }
+}
+
+/// Keeps them until the agent is told to stop. The boot has just published them: the first look comes after a pause.
+pub(crate) async fn keep_names<H: Host>(context: &Context<'_, H>, upkeep: &Upkeep) {
+    let mut told = Told::new(context, upkeep);
+    loop {
+        // Nodes that booted together do not look together.
+        let pause = LOOKS_APART + LOOKS_APART.mul_f64(context.draw());
+        if context.pause(pause).await.is_err() {
+            return;
+        }
+        let ended = look(context, upkeep).await;
+        told.tell(context, ended);
+    }
+}
+
+async fn look<H: Host>(node: &Context<'_, H>, upkeep: &Upkeep) -> Result<Upheld, Fault> {
+    let request = Request {
+        budget: node.request.budget.beyond(&node.host.calls()),
+        ..node.request.clone()
+    };
+    let context = Context::new(node.host, node.emitter, &request, node.stop.clone());
+    let read = context.host.read_metadata(ADDRESS).await;
+    let address = read.ok().flatten().filter(|address| !address.is_empty());
+    // Where the metadata does not tell, what the boot found is the best there is.
+    let address = address.unwrap_or_else(|| upkeep.publication.address.clone());
+    upheld(&context, upkeep, &address).await
+}
+
+/// What was told of the names.
+struct Told {
+    zone: String,
+    /// What is wrong with them, as far as it was told.
+    code: Option<Code>,
+    /// Whether the look before failed by what may pass by itself.
+    was_unclear: bool,
+}
+
+impl Told {
+    /// One that knows what the boot told.
+    fn new<H>(context: &Context<'_, H>, upkeep: &Upkeep) -> Self {
+        let warnings = context.emitter.record().warnings.into_iter();
+        let mut codes = warnings.map(|fault| fault.code);
+        Self {
+            zone: upkeep.publication.zone.to_string(),
+            code: codes.rfind(|code| code.area() == "dns"),
+            was_unclear: false,
+        }
+    }
+
+    fn tell<H>(&mut self, context: &Context<'_, H>, ended: Result<Upheld, Fault>) {
+        let (names, fault) = match ended {
+            Ok(upheld) => (upheld.names, upheld.left),
+            Err(fault) => (Vec::new(), Some(fault)),
+        };
+        let passes = |fault: &Fault| {
+            matches!(
+                fault.class(),
+                Class::NotYet | Class::Transient | Class::Conflict
+            )
+        };
+        let is_over = fault.is_none() && self.code.is_some();
+        if is_over || !names.is_empty() {
+            self.code = None;
+            let zone = self.zone.clone();
+            context.emitter.emit(Event::NamesKept { zone, names });
+        }
+        let is_unclear = fault.as_ref().is_some_and(passes);
+        // What passes by itself is told when it did not.
+        let is_early = is_unclear && !self.was_unclear;
+        self.was_unclear = is_unclear;
+        match fault {
+            Some(fault) if is_early || fault.code == Code::BootInterrupted => {}
+            Some(fault) if self.code != Some(fault.code) => {
+                self.code = Some(fault.code);
+                context.emitter.emit(Event::NamesNotKept { fault });
+            }
+            Some(_) | None => {}
+        }
+    }
+}

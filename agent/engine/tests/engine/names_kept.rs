@@ -1,0 +1,229 @@
+//! The names of a control plane that runs: looked at now and then, and put back where they are its own.
+
+use crate::common::{Keep, request, strike};
+use crate::dns::{API, EVENTS, MAIN, OURS, ZONE, addresses, zoned};
+use quake_engine::{Budget, Emitter, Request, boot, keep_looking, stop_signal};
+use quake_model::dns::AddressRecord;
+use quake_model::event::Event;
+use quake_model::facts::{InstanceState, InstanceView};
+use quake_model::fault::Code;
+use quake_model::ports::{Clock, Condition, Meter, Sink};
+use quake_model::record::Record;
+use quake_model::time::Timestamp;
+use quake_testkit::{Script, SimHost};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// What one life of the agent after its boot came to.
+struct Life {
+    record: Record,
+    /// What was told of names after the boot.
+    told: Vec<Event>,
+    /// Requests to Route 53 and EC2 after the boot.
+    asked: BTreeMap<String, u64>,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent pauses between looks"
+)]
+async fn passes(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Boots the node, changes the world, and looks on for this long.
+async fn lives(host: &Arc<SimHost>, change: impl Fn(&SimHost), time: Duration) -> Life {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let clock = Arc::clone(host);
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+    let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+    let (handle, stop) = stop_signal();
+    let request = request("control-plane");
+    let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    change(host);
+    let before = host.calls();
+    // A node that ran for long has made more requests than a boot may make; this is what one look may need beyond them.
+    let spent = Request {
+        budget: Budget {
+            imds: 1,
+            s3: 0,
+            ec2: 2,
+            route53: 5,
+        },
+        ..request
+    };
+    let looking = keep_looking(host.as_ref(), &emitter, &spent, &verdict, stop);
+    let passing = async {
+        passes(time).await;
+        handle.stop("the test is over");
+    };
+    tokio::join!(looking, passing);
+    let is_of_names =
+        |event: &Event| matches!(event, Event::NamesKept { .. } | Event::NamesNotKept { .. });
+    let told = kept.lock().expect("no other holder panics").clone();
+    let asked = host.calls().into_iter().filter_map(|(call, count)| {
+        let count = count - before.get(&call).copied().unwrap_or_default();
+        let is_counted = call.starts_with("route53:") || call.starts_with("ec2:");
+        (is_counted && count > 0).then_some((call, count))
+    });
+    Life {
+        record: emitter.record(),
+        told: told.into_iter().filter(is_of_names).collect(),
+        asked: asked.collect(),
+    }
+}
+
+fn put(host: &SimHost, name: &str, addresses: &[&str]) {
+    let addresses = addresses.iter().map(ToString::to_string);
+    let record = AddressRecord::plain(name, 60, addresses);
+    host.change(|region| region.names.put(ZONE, record.clone()));
+}
+
+fn put_back(life: &Life) -> Vec<&str> {
+    let names = life.told.iter().flat_map(|event| match event {
+        Event::NamesKept { names, .. } => names.as_slice(),
+        _ => &[],
+    });
+    names.map(String::as_str).collect()
+}
+
+/// Whether the node's status has a warning about names.
+fn is_warned(life: &Life) -> bool {
+    let mut warnings = life.record.warnings.iter();
+    warnings.any(|fault| fault.code.area() == "dns")
+}
+
+fn faults(life: &Life) -> Vec<Code> {
+    let faults = life.told.iter().filter_map(|event| match event {
+        Event::NamesNotKept { fault } => Some(fault.code),
+        _ => None,
+    });
+    faults.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_are_right_cost_one_question_every_half_hour_or_hour_and_no_write() {
+    let host = zoned();
+    let life = lives(&host, |_| {}, HOUR * 24).await;
+    assert!(life.told.is_empty(), "{:?}", life.told);
+    let asked: Vec<&String> = life.asked.keys().collect();
+    assert_eq!(asked, ["route53:ListResourceRecordSets"]);
+    let count = life.asked["route53:ListResourceRecordSets"];
+    assert!((24..=48).contains(&count), "{count} a day");
+    assert_eq!(host.region().names.batches.len(), 1, "the boot's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changed_is_put_back_once_and_told() {
+    let host = zoned();
+    let change = |host: &SimHost| put(host, MAIN, &["10.9.9.9"]);
+    let life = lives(&host, change, HOUR * 6).await;
+    assert_eq!(put_back(&life), [MAIN], "{:?} {:?}", life.told, life.asked);
+    assert_eq!(addresses(&host, MAIN), [OURS]);
+    assert_eq!(host.region().names.batches.len(), 2);
+    assert_eq!(
+        life.asked["ec2:DescribeVolumes"], 1,
+        "before the write alone"
+    );
+    assert!(life.record.is_ready() && !is_warned(&life));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_changed_is_put_in_place_of_the_old_one() {
+    let host = zoned();
+    let change = |host: &SimHost| {
+        host.change(|region| {
+            region.instance.private_ip = "10.0.0.77".to_owned();
+            region.instances[0].private_ip = "10.0.0.77".to_owned();
+            let key = "local-ipv4".to_owned();
+            region.metadata.insert(key, "10.0.0.77".to_owned());
+        });
+    };
+    let life = lives(&host, change, HOUR * 2).await;
+    assert_eq!(put_back(&life), [API, MAIN, EVENTS]);
+    for name in [API, MAIN, EVENTS] {
+        assert_eq!(addresses(&host, name), ["10.0.0.77"], "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_shared_name_only_the_own_address_is_looked_after() {
+    let host = zoned();
+    let stale = |host: &SimHost| put(host, API, &[OURS, "10.9.9.9"]);
+    let life = lives(&host, stale, HOUR * 2).await;
+    assert_eq!((put_back(&life).len(), life.asked.len()), (0, 1));
+    assert_eq!(addresses(&host, API), [OURS, "10.9.9.9"]);
+    let host = zoned();
+    let without = |host: &SimHost| {
+        put(host, API, &["10.0.0.11", "10.9.9.9"]);
+        host.change(|region| {
+            let mut tags = region.instances[0].tags.clone();
+            tags.insert("k8s.io/role/master".to_owned(), "1".to_owned());
+            region.instances.push(InstanceView {
+                instance_id: "i-peer".to_owned(),
+                state: InstanceState::Running,
+                launched: Timestamp(0),
+                zone: "us-test-1b".to_owned(),
+                private_ip: "10.0.0.11".to_owned(),
+                tags,
+                device_names: Vec::new(),
+            });
+        });
+    };
+    let life = lives(&host, without, HOUR * 2).await;
+    assert_eq!(put_back(&life), [API]);
+    assert_eq!(addresses(&host, API), [OURS, "10.0.0.11"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_whose_volume_moved_is_left_to_its_new_holder() {
+    let host = zoned();
+    let moved = |host: &SimHost| {
+        put(host, MAIN, &["10.0.0.11"]);
+        host.change(|region| {
+            for volume in &mut region.volumes {
+                let attachments = volume.attachments.iter_mut();
+                attachments.for_each(|it| it.instance_id = "i-other".to_owned());
+            }
+        });
+    };
+    let life = lives(&host, moved, HOUR * 6).await;
+    assert!(put_back(&life).is_empty(), "{:?}", life.told);
+    assert_eq!(faults(&life), [Code::DnsConflict], "said once");
+    assert!(is_warned(&life));
+    assert_eq!(addresses(&host, MAIN), ["10.0.0.11"]);
+    assert_eq!(host.region().names.batches.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hiccup_is_not_told_and_a_role_that_lost_its_statement_is_until_it_has_it_again() {
+    let throttled = zoned();
+    let hiccup = |host: &SimHost| {
+        let faults = vec![strike("read_records", 1..=1, Condition::Throttled)];
+        host.next_boot(Script::of(faults));
+    };
+    let life = lives(&throttled, hiccup, HOUR * 6).await;
+    assert!(life.told.is_empty(), "{:?}", life.told);
+    let denied = zoned();
+    let lost = |host: &SimHost| {
+        let faults = vec![strike("read_records", 1..=3, Condition::Denied)];
+        host.next_boot(Script::of(faults));
+    };
+    let life = lives(&denied, lost, HOUR * 6).await;
+    let [
+        Event::NamesNotKept { fault },
+        Event::NamesKept { names, zone },
+    ] = &life.told[..]
+    else {
+        panic!("{:?}", life.told);
+    };
+    assert_eq!(
+        (fault.code, names.len(), zone.as_str()),
+        (Code::DnsDenied, 0, ZONE)
+    );
+    assert!(!is_warned(&life), "it is over");
+}
