@@ -1,0 +1,23 @@
+//! AWS as a node reaches it: an endpoint for its services, and a metadata service that says who it is.
+
+use quake_host::aws::{Aws, AwsSettings, Calls, Surroundings};
+use quake_host::imds::{Imds, MetadataEndpoint};
+use quake_http::HttpSettings;
+use quake_integration::http::{Reply, Request, Server};
+use quake_integration::imds::Metadata;
+
+/// AWS at `endpoint` for the instance of this id, and the metadata service, which answers for as long as it is kept.
+pub(crate) fn aws_at(endpoint: String, instance: &str) -> (Aws, Server) {
+    let metadata = Metadata::of(instance, "");
+    let imds = serve(move |request| metadata.answer(request));
+    let calls = Calls::new();
+    let lookup = |name: &str| (name == "AWS_ENDPOINT_URL").then(|| endpoint.clone());
+    let settings = AwsSettings::from_lookup(Surroundings::Node, HttpSettings::default(), lookup);
+    let asked = Imds::new(&MetadataEndpoint::At(imds.base()), calls.clone());
+    (Aws::new(settings, asked, calls), imds)
+}
+
+/// Answers on a free port of loopback.
+pub(crate) fn serve(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
+    Server::start(answer).expect("loopback has free ports")
+}
