@@ -156,11 +156,7 @@ impl Authority {
         names: &[&str],
         callers: Callers,
     ) -> Result<Arc<rustls::ServerConfig>, String> {
-        let (certificate, key) = self.pair(&Wanted {
-            subject: "/CN=server".to_owned(),
-            usage: "serverAuth",
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        })?;
+        let (certificate, key) = self.server_pair("server", names)?;
         let key =
             PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|error| error.to_string())?;
         let begun = rustls::ServerConfig::builder_with_provider(provider())
@@ -212,6 +208,36 @@ impl Authority {
         std::fs::write(&kept, &key).map_err(|error| error.to_string())?;
         let public = openssl(&["pkey", "-in", plain(&kept), "-pubout"])?;
         Ok((self.issue(wanted, &public)?, key))
+    }
+
+    /// The pair of a server of these names, each as `DNS:…` or `IP:…`.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn server_pair(
+        &self,
+        common_name: &str,
+        names: &[&str],
+    ) -> Result<(String, String), String> {
+        self.pair(&Wanted {
+            subject: format!("/CN={common_name}"),
+            usage: "serverAuth",
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        })
+    }
+
+    /// The pair of a client with this subject, such as `/O=system:masters/CN=kubecfg`.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn client_pair(&self, subject: &str) -> Result<(String, String), String> {
+        self.pair(&Wanted {
+            subject: subject.to_owned(),
+            usage: "clientAuth",
+            names: Vec::new(),
+        })
     }
 
     /// One that is known by its certificate, PEM, and can only judge.

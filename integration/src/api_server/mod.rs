@@ -3,7 +3,7 @@
 
 mod connection;
 
-use crate::authority::{Authority, Wanted};
+use crate::authority::Authority;
 use crate::skip::SetUpError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -97,13 +97,8 @@ impl ApiStandIn {
     ///
     /// Says what is missing here, or what failed.
     pub fn by_tls(model: ApiServer, authority: Authority) -> Result<Self, SetUpError> {
-        let (certificate, key) = authority.pair(&Wanted {
-            subject: "/CN=kube-apiserver".to_owned(),
-            usage: "serverAuth",
-            names: ["IP:127.0.0.1", "DNS:localhost"]
-                .map(str::to_owned)
-                .to_vec(),
-        })?;
+        let names = ["IP:127.0.0.1", "DNS:localhost"];
+        let (certificate, key) = authority.server_pair("kube-apiserver", &names)?;
         let config = tls(&authority.certificate()?, &certificate, &key)?;
         let made = Self::start(model, Some(config), Some(authority));
         made.map_err(|error| SetUpError::Failed(error.to_string()))
@@ -161,11 +156,7 @@ impl ApiStandIn {
     /// Says that it speaks no TLS, or what openssl says.
     pub fn client(&self, subject: &str) -> Result<Client, String> {
         let authority = self.authority.as_ref().ok_or("it speaks no TLS")?;
-        let (certificate, key) = authority.pair(&Wanted {
-            subject: subject.to_owned(),
-            usage: "clientAuth",
-            names: Vec::new(),
-        })?;
+        let (certificate, key) = authority.client_pair(subject)?;
         Ok(Client {
             authority: authority.certificate()?,
             certificate,
