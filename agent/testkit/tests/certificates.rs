@@ -9,7 +9,7 @@
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_plan::pki::{Authority, Held, Misfit, misfit, unsigned};
+use quake_plan::pki::{Authority, Held, Misfit, misfit, unsigned, unsigned_authority};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -93,6 +93,75 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     };
     let found = misfit(&order(), &unsigned_by_us, Some(&authority), &public, NOW);
     assert_eq!(found, Some(Misfit::AnotherAuthority));
+}
+
+/// A folder of the test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).expect("a folder of the test's own");
+    folder
+}
+
+fn openssl(words: &[&str]) -> Option<(bool, String)> {
+    match Command::new("openssl").args(words).output() {
+        Ok(output) => {
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said).into_owned();
+            Some((output.status.success(), said))
+        }
+        Err(error) => {
+            println!("skipped: openssl cannot be run: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn openssl_takes_a_new_authority_and_what_it_signs() {
+    const NAME: &str = "eks-pod-identity-webhook.addons.k8s.io";
+    let made = quake_keys::make_key().expect("a key is made");
+    let waiting = unsigned_authority(NAME, &made.public, NOW).expect("it is written");
+    let signed = quake_keys::sign(&made.key, waiting.kind, &waiting.message);
+    let signed = waiting.signed(&signed.expect("it is signed"));
+    let authority = Authority::read(NAME, &signed.expect("it is written")).expect("it reads");
+    let (held, _) = issue(&authority, &made.key);
+    let folder = folder("authority");
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("it is written");
+        path.display().to_string()
+    };
+    let root = write("ca.crt", authority.pem());
+    let leaf = write("leaf.crt", &held.certificate);
+    let now = (NOW.0 / 1000).to_string();
+    let Some((is_good, said)) = openssl(&[
+        "verify",
+        "-x509_strict",
+        "-purpose",
+        "sslserver",
+        "-attime",
+        &now,
+        "-CAfile",
+        &root,
+        &leaf,
+    ]) else {
+        return;
+    };
+    assert!(is_good, "{said}");
+    let (is_good, text) = openssl(&["x509", "-in", &root, "-noout", "-text"]).expect("it was run");
+    assert!(is_good, "{text}");
+    for wanted in [
+        &format!("Issuer: CN = {NAME}"),
+        &format!("Subject: CN = {NAME}"),
+        &format!("DNS:{NAME}"),
+        "CA:TRUE",
+        "Certificate Sign, CRL Sign",
+        "Not Before: Nov 16",
+        "Not After : Nov 15",
+        "2036",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
 }
 
 #[test]

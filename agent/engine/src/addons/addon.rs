@@ -9,9 +9,9 @@ use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Host, ObjectQuery, Watched};
 use quake_plan::addons::{
-    Addon, FieldChange, Manifest, changes, defined_kind, fault_of_change, is_established,
-    needs_update_nodes, needs_update_patch, not_established, prune_queries, record_patch, to_prune,
-    waves,
+    AUTHORITY_OBJECTS, Addon, FieldChange, Manifest, changes, defined_kind, fault_of_change,
+    is_established, needs_update_nodes, needs_update_patch, not_established, prune_queries,
+    record_patch, to_prune, waves,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(5);
 /// What applying an add-on came to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AddonApplied {
-    /// How many objects its manifest has.
+    /// How many objects it has: its manifest's, where that is applied, and those of its authority.
     pub objects: usize,
     /// How many of them are other than before.
     pub changed: usize,
@@ -69,9 +69,28 @@ pub enum Planned {
 }
 
 impl<H: Host> Session<'_, H> {
-    /// Applies an add-on. An object that fails holds up none that does not need it; the note that the add-on is applied is
-    /// written when all else is done, so that whoever is stopped before begins anew and finds most of it held.
+    /// Applies an add-on: its manifest, unless `manifest` is `None`, for one that is noted as applied and lacks only its
+    /// authority; then that. One does not hold up the other, as to kops.
     pub async fn apply_addon(
+        &self,
+        addon: &Addon,
+        manifest: Option<&Manifest>,
+        existing: Option<&AddonVersion>,
+    ) -> AddonApplied {
+        let mut applied = AddonApplied::default();
+        if let Some(manifest) = manifest {
+            applied = self.apply_manifest(addon, manifest, existing).await;
+        }
+        if addon.needs_pki {
+            applied.objects += AUTHORITY_OBJECTS;
+            self.make_authority(addon, &mut applied).await;
+        }
+        applied
+    }
+
+    /// Applies a manifest. An object that fails holds up none that does not need it; the note that the add-on is applied is
+    /// written when all else is done, so that whoever is stopped before begins anew and finds most of it held.
+    async fn apply_manifest(
         &self,
         addon: &Addon,
         manifest: &Manifest,
@@ -263,6 +282,7 @@ impl<H: Host> Session<'_, H> {
                 what: Planned::Unknown(fault),
             }),
         }
+        planned.extend(self.plan_authority(addon).await);
         planned
     }
 }

@@ -9,10 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Host, Objects};
 use quake_model::spec::KubernetesVersion;
-use quake_plan::addons::{
-    Addon, Channel, Menu, choose, fault_of_read, is_due, needs_pki, parse_channel,
-};
-use std::collections::BTreeMap;
+use quake_plan::addons::{Addon, Channel, Menu, choose, fault_of_read, is_due, parse_channel};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A look at a cluster's add-ons: what its channels want, what it has, and its API server to ask more.
 pub struct Inquiry<'a, H> {
@@ -20,6 +18,8 @@ pub struct Inquiry<'a, H> {
     session: Session<'a, H>,
     menu: Menu,
     versions: BTreeMap<(String, String), AddonVersion>,
+    /// The add-ons that lack an authority they ask for.
+    lacking: BTreeSet<String>,
 }
 
 impl<'a, H: Host> Inquiry<'a, H> {
@@ -52,11 +52,21 @@ impl<'a, H: Host> Inquiry<'a, H> {
         let mut menu = choose(&read, session.version());
         menu.warnings.splice(0..0, unread);
         let versions = session.versions().await?;
+        let mut lacking = BTreeSet::new();
+        for addon in &menu.addons {
+            match session.lacks_authority(addon).await {
+                Ok(true) => drop(lacking.insert(addon.name.clone())),
+                Ok(false) => {}
+                // Whoever may not look into Secrets may look at all else.
+                Err(fault) => menu.warnings.push(fault),
+            }
+        }
         Ok(Self {
             host,
             session,
             menu,
             versions,
+            lacking,
         })
     }
 
@@ -76,9 +86,9 @@ impl<'a, H: Host> Inquiry<'a, H> {
         self.versions.get(&key)
     }
 
-    /// Whether an add-on is to be applied.
+    /// Whether an add-on is to be applied: it is not there in this version, or lacks the authority that it asks for.
     pub fn is_due(&self, addon: &Addon) -> bool {
-        is_due(&addon.version, self.applied(addon))
+        is_due(&addon.version, self.applied(addon)) || self.lacking.contains(&addon.name)
     }
 
     /// How each add-on stands: applied, or waiting to be.
@@ -113,12 +123,10 @@ impl<'a, H: Host> Inquiry<'a, H> {
     ///
     /// Why nothing of it was applied. What failed of its objects is in the answer.
     pub async fn apply(&self, addon: &Addon) -> Result<AddonApplied, Fault> {
-        if let Some(refusal) = needs_pki(addon) {
-            return Err(refusal);
-        }
         let (manifest, _) = read_manifest(self.host, addon).await?;
         let existing = self.applied(addon);
-        Ok(self.session.apply_addon(addon, &manifest, existing).await)
+        let applied = self.session.apply_addon(addon, Some(&manifest), existing);
+        Ok(applied.await)
     }
 }
 

@@ -15,7 +15,7 @@ use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOS
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_plan::addons::{Addon, Keeping, Manifest, choose, is_due, lease_lost, needs_pki};
+use quake_plan::addons::{Addon, Keeping, Manifest, authority_place, choose, is_due, lease_lost};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -63,11 +63,20 @@ pub(crate) struct Keeper<'a, H> {
     told: Told<'a>,
 }
 
+/// An add-on that there is something to be done about.
+struct Due {
+    addon: Addon,
+    existing: Option<AddonVersion>,
+    /// The cluster has it in the version that is wanted, without the authority it asks for.
+    is_current: bool,
+}
+
 /// An add-on that is to be applied.
 struct Order {
     addon: Addon,
     existing: Option<AddonVersion>,
-    manifest: Manifest,
+    /// `None` where only its authority is to be made.
+    manifest: Option<Manifest>,
     status: AddonStatus,
 }
 
@@ -80,8 +89,9 @@ impl Order {
             manifest,
             mut status,
         } = self;
-        let applied = session.apply_addon(&addon, &manifest, existing.as_ref());
+        let applied = session.apply_addon(&addon, manifest.as_ref(), existing.as_ref());
         let applied = applied.await;
+        status.objects = applied.objects;
         status.changed = applied.changed;
         status.pruned = applied.pruned;
         let warnings = manifest.warnings.into_iter();
@@ -211,19 +221,41 @@ impl<'a, H: Host> Keeper<'a, H> {
         for addon in &menu.addons {
             let key = (addon.namespace.clone(), addon.name.clone());
             let existing = versions.get(&key).cloned();
-            if is_due(&addon.version, existing.as_ref()) {
-                due.push((addon.clone(), existing));
-            } else {
-                self.tell_applied(addon);
+            let trouble = self.troubles.get(&addon.name).and_then(|known| known.next);
+            let is_current = !is_due(&addon.version, existing.as_ref());
+            // One that lacks its authority is as much in trouble as one that could not be applied.
+            let is_pausing = trouble.is_some_and(|next| next > now);
+            if is_pausing && (!is_current || addon.needs_pki) {
+                continue;
             }
+            if is_current && !self.lacks_authority(session, addon).await {
+                continue;
+            }
+            due.push(Due {
+                addon: addon.clone(),
+                existing,
+                is_current,
+            });
         }
-        let trouble = |name: &str| self.troubles.get(name).copied().unwrap_or_default();
-        due.retain(|(addon, _)| trouble(&addon.name).next.is_none_or(|next| next <= now));
         self.apply(session, due).await;
     }
 
+    /// Whether an add-on that the cluster has lacks the authority it asks for; that it lacks nothing, or that nobody knows, is
+    /// told.
+    async fn lacks_authority(&mut self, session: &Session<'a, H>, addon: &Addon) -> bool {
+        match session.lacks_authority(addon).await {
+            Ok(true) => return true,
+            Ok(false) => self.tell_applied(addon),
+            Err(fault) => {
+                let object = authority_place(addon).to_string();
+                self.tell_failed(self.status_of(addon), &object, fault);
+            }
+        }
+        false
+    }
+
     /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
-    async fn apply(&mut self, session: &Session<'a, H>, due: Vec<(Addon, Option<AddonVersion>)>) {
+    async fn apply(&mut self, session: &Session<'a, H>, due: Vec<Due>) {
         let orders = self.orders(due).await;
         // Each by itself: one that waits for its definitions holds up no other.
         let running = orders.into_iter().map(|order| order.carry_out(session));
@@ -257,19 +289,27 @@ impl<'a, H: Host> Keeper<'a, H> {
     }
 
     /// What can be applied of what is due; what cannot is told.
-    async fn orders(&mut self, due: Vec<(Addon, Option<AddonVersion>)>) -> Vec<Order> {
+    async fn orders(&mut self, due: Vec<Due>) -> Vec<Order> {
         let mut orders = Vec::new();
-        for (addon, existing) in due {
+        for due in due {
+            let Due {
+                addon, existing, ..
+            } = due;
             let mut status = self.status_of(&addon);
             status.applied.clone_from(&existing);
-            let manifest = match needs_pki(&addon) {
-                Some(fault) => Err(fault),
-                None => self.store.manifest(self.context.host, &addon).await,
+            let manifest = match due.is_current {
+                true => Ok(None),
+                false => {
+                    let read = self.store.manifest(self.context.host, &addon).await;
+                    read.map(Some)
+                }
             };
             match manifest {
                 Ok(manifest) => {
                     status.state = AddonState::Applying;
-                    status.objects = manifest.objects.len();
+                    if let Some(manifest) = &manifest {
+                        status.objects = manifest.objects.len();
+                    }
                     status.next_at = None;
                     status.warnings.clear();
                     self.told.tell(status.clone());

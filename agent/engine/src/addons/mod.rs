@@ -1,6 +1,7 @@
 //! The cluster's add-ons: applied, looked after and told of. What is wanted and what is due is decided in `quake_plan::addons`.
 
 mod addon;
+mod authority;
 mod channels;
 mod inquiry;
 mod keeper;

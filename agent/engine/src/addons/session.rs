@@ -29,7 +29,7 @@ pub(crate) const MANAGER: &str = "quake-agent";
 const AT_ONCE: usize = 4;
 
 /// How long hiccups of one request are tried through; of a change also a server that is away, for an answer may be lost.
-const HICCUPS: Duration = Duration::from_secs(10);
+pub(super) const HICCUPS: Duration = Duration::from_secs(10);
 
 /// Where objects of a namespaced kind are that name no namespace, as for every client of Kubernetes.
 const DEFAULT_NAMESPACE: &str = "default";

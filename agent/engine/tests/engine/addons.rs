@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub(crate) const CHANNEL: &str = "s3://store/addons/bootstrap-channel.yaml";
 
-const ACCESS: &str = "clusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:8080'}\n\
+pub(crate) const ACCESS: &str = "clusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:8080'}\n\
                       contexts:\n- name: c\n  context: {cluster: c, user: u}\ncurrent-context: c\nusers:\n- name: u\n  user: {}\n";
 
 /// A control plane's machine with the channel of a case, and a cluster that has nothing yet.
@@ -99,6 +99,16 @@ impl Agent {
         let looking = keep_looking(host.as_ref(), &self.emitter, &request, &self.verdict, stop);
         tokio::join!(looking, ends(handle, time));
         self.emitter.record().addons
+    }
+
+    /// Every event, as programs and as developers read it.
+    pub(crate) fn told_in_all_forms(&self) -> String {
+        let events = self.events.lock().expect("no other holder panics");
+        let told = events.iter().map(|event| {
+            let json = serde_json::to_string(event).expect("an event serialises");
+            format!("{json}\n{event:?}\n")
+        });
+        told.collect()
     }
 
     /// The states that an add-on was told to be in, in their order.

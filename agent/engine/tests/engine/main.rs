@@ -2,6 +2,7 @@
 
 mod addons;
 mod addons_warned;
+mod addons_authority;
 mod addons_watched;
 mod boots;
 mod common;

@@ -352,8 +352,8 @@ pub enum Code {
     AddonsWebhookSilent,
     /// `addons.prune-failed`
     AddonsPruneFailed,
-    /// `addons.pki-unsupported`
-    AddonsPkiUnsupported,
+    /// `addons.issuer-unserved`
+    AddonsIssuerUnserved,
     /// `addons.lease-lost`
     AddonsLeaseLost,
     /// `addons.pod-failing`
@@ -550,7 +550,7 @@ impl Code {
         Self::AddonsThrottled,
         Self::AddonsWebhookSilent,
         Self::AddonsPruneFailed,
-        Self::AddonsPkiUnsupported,
+        Self::AddonsIssuerUnserved,
         Self::AddonsLeaseLost,
         Self::AddonsPodFailing,
         Self::BootBudgetExceeded,
@@ -1562,11 +1562,11 @@ impl Code {
                 why: "an object that the add-on no longer has stays in the cluster; what it has is applied",
                 remedy: "it is tried again; by hand: kubectl delete <kind> <name> -n <namespace>",
             },
-            Self::AddonsPkiUnsupported => Entry {
-                code: "addons.pki-unsupported",
-                class: Class::Invalid,
-                why: "the add-on asks for an authority of its own and an issuer of cert-manager, which this agent does not make; without them its pods do not start",
-                remedy: "let kops's channels apply this one (channels apply channel <location> --yes), which makes the Secret <name>-ca and the Issuer <name> in kube-system; or make both and take needsPKI out of the channel",
+            Self::AddonsIssuerUnserved => Entry {
+                code: "addons.issuer-unserved",
+                class: Class::NotYet,
+                why: "the add-on has its certificates from cert-manager, whose issuers the API server does not know yet; its pods that mount one wait for it",
+                remedy: "see how cert-manager's own add-on stands: quake-agent addons list; it is tried again by itself once the definition issuers.cert-manager.io is there",
             },
             Self::AddonsLeaseLost => Entry {
                 code: "addons.lease-lost",

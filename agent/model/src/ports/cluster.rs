@@ -4,6 +4,7 @@ use super::PortError;
 use crate::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use crate::signal::ApiAccess;
 use serde_json::Value;
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ pub struct ObjectQuery {
     pub fields: String,
 }
 
-/// How an object is changed.
-#[derive(Debug, Clone, PartialEq)]
+/// How an object is changed. What the object holds may be secret and is not shown.
+#[derive(Clone, PartialEq)]
 pub enum Change {
     /// Server-side apply: these fields are as given, and are `manager`'s.
     Apply {
@@ -62,6 +63,18 @@ pub enum Change {
         /// Who holds the fields from now on.
         manager: String,
     },
+}
+
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (how, manager) = match self {
+            Self::Apply { manager, .. } => ("Apply", manager),
+            Self::Merge { manager, .. } => ("Merge", manager),
+            Self::Create { manager, .. } => ("Create", manager),
+            Self::Replace { manager, .. } => ("Replace", manager),
+        };
+        write!(f, "{how} by {manager}")
+    }
 }
 
 /// What was seen of an object that was watched.

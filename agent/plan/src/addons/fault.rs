@@ -106,13 +106,6 @@ pub fn lease_lost(lease: &str, holder: &str) -> Fault {
     Fault::new(Code::AddonsLeaseLost, summary).seen("holder", holder)
 }
 
-/// The refusal of an add-on that wants an authority and an issuer of its own; `None` for others.
-pub fn needs_pki(addon: &Addon) -> Option<Fault> {
-    let summary = format!("{} needs an authority of its own", addon.name);
-    let fault = Fault::new(Code::AddonsPkiUnsupported, summary).seen("addon", &addon.name);
-    addon.needs_pki.then_some(fault)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,17 +231,6 @@ mod tests {
     fn a_server_that_refuses_a_question_refuses_no_object() {
         let fault = fault_of_api(PortError::new(Condition::Malformed, "/version is no JSON"));
         assert_eq!(fault.code, Code::AddonsApiUnreachable);
-    }
-
-    #[test]
-    fn an_add_on_that_needs_an_authority_is_refused_by_name() {
-        assert_eq!(needs_pki(&sample("a")), None);
-        let addon = Addon {
-            needs_pki: true,
-            ..sample("a")
-        };
-        let fault = needs_pki(&addon).expect("a refusal");
-        assert_eq!(fault.evidence_named("addon"), Some("a"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! said here and in docs/kops-differences.md.
 
 mod adopt;
+mod authority;
 mod changes;
 mod channel;
 mod choose;
@@ -25,11 +26,15 @@ mod version;
 mod watched;
 
 pub use adopt::adopted;
+pub use authority::{
+    AUTHORITY_OBJECTS, authority_place, authority_secret, issuer, issuer_kind, issuer_place,
+    issuer_shown, issuer_unserved,
+};
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};
 pub use choose::{Menu, NameError, choose};
 pub use fault::{
-    fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, needs_pki, not_established,
+    fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, not_established,
     prune_failed, unserved,
 };
 pub use manifest::{Manifest, hash_matches, parse_manifest};

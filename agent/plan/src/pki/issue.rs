@@ -43,7 +43,7 @@ const ECDSA_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.100
 const LIFE: Duration = Duration::from_secs(455 * 24 * 60 * 60);
 
 /// How long before now it begins: clocks of other nodes may be behind.
-const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
+pub(super) const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
 
 /// The certificate of an authority, which signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Authority {
 /// A certificate that waits for its signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsigned {
-    said: TbsCertificate,
+    pub(super) said: TbsCertificate,
     /// The bytes that are signed.
     pub message: Vec<u8>,
     /// How.
@@ -175,7 +175,7 @@ pub fn unsigned(
     })
 }
 
-fn unwritable(error: x509_cert::der::Error) -> Fault {
+pub(super) fn unwritable(error: x509_cert::der::Error) -> Fault {
     Fault::new(
         Code::CredentialsMalformed,
         "a certificate cannot be written",
@@ -183,7 +183,7 @@ fn unwritable(error: x509_cert::der::Error) -> Fault {
     .caused_by(error.to_string())
 }
 
-fn serial(order: &str, info: &[u8], now: Timestamp) -> Result<SerialNumber, Fault> {
+pub(super) fn serial(order: &str, info: &[u8], now: Timestamp) -> Result<SerialNumber, Fault> {
     let mut hasher = Sha256::new();
     hasher.update(order.as_bytes());
     hasher.update(info);
@@ -195,7 +195,7 @@ fn serial(order: &str, info: &[u8], now: Timestamp) -> Result<SerialNumber, Faul
     SerialNumber::new(&bytes).map_err(unwritable)
 }
 
-fn algorithm(kind: SignatureKind) -> AlgorithmIdentifierOwned {
+pub(super) fn algorithm(kind: SignatureKind) -> AlgorithmIdentifierOwned {
     let (oid, parameters) = match kind {
         SignatureKind::RsaSha256 => (RSA_SHA256, Any::encode_from(&Null).ok()),
         SignatureKind::EcdsaSha256 => (ECDSA_SHA256, None),
@@ -214,7 +214,7 @@ fn validity(issuer: &TbsCertificate, now: Timestamp) -> Result<Validity, Fault> 
     })
 }
 
-fn time(at: Duration) -> Result<Time, Fault> {
+pub(super) fn time(at: Duration) -> Result<Time, Fault> {
     // Years up to 2049 are written in the shorter form (RFC 5280, 4.1.2.5).
     match UtcTime::from_unix_duration(at) {
         Ok(short) => Ok(Time::UtcTime(short)),
@@ -224,7 +224,7 @@ fn time(at: Duration) -> Result<Time, Fault> {
     }
 }
 
-fn subject(wanted: &Subject) -> Result<Name, Fault> {
+pub(super) fn subject(wanted: &Subject) -> Result<Name, Fault> {
     let organizations = wanted.organizations.iter();
     let mut parts: Vec<(ObjectIdentifier, &str)> = organizations
         .map(|name| (ORGANIZATION, name.as_str()))
@@ -272,7 +272,7 @@ fn extensions(order: &CertificateOrder, issuer: &TbsCertificate) -> Result<Vec<E
     Ok(extensions)
 }
 
-fn extension<T: x509_cert::der::oid::AssociatedOid + Encode>(
+pub(super) fn extension<T: x509_cert::der::oid::AssociatedOid + Encode>(
     value: &T,
     critical: bool,
 ) -> Result<Extension, Fault> {
@@ -284,7 +284,7 @@ fn extension<T: x509_cert::der::oid::AssociatedOid + Encode>(
     })
 }
 
-fn general_name(name: &AlternateName) -> Result<GeneralName, Fault> {
+pub(super) fn general_name(name: &AlternateName) -> Result<GeneralName, Fault> {
     Ok(match name {
         AlternateName::Dns(name) => GeneralName::DnsName(Ia5String::new(name).map_err(unwritable)?),
         AlternateName::Ip(address) => GeneralName::from(*address),

@@ -1,11 +1,13 @@
 //! Certificates: what is signed, whether one that is there is kept, and how one is held on the disk. Making keys and signing
 //! are the host's.
 
+mod authority;
 mod hold;
 mod issue;
 mod judge;
 mod keep;
 
+pub use authority::unsigned_authority;
 pub use hold::{Held, path};
 pub use issue::{Authority, Unsigned, unsigned};
 pub use judge::{Claim, claims, is_still_good, is_trusted, unfit};
