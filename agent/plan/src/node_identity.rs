@@ -111,8 +111,10 @@ pub fn node_identity(
     let (labels, taints) = match (spec.dialect, labeller) {
         (Dialect::KubeEnv, _) => (old_labels(spec), old_taints(spec)),
         (Dialect::Kops, Labeller::Agent) if is_control_plane => {
-            let labels = CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new()));
-            (labels.into(), Vec::new())
+            // Those of every control plane come last, as kops has it.
+            let mut labels = spec.addon_labels.clone();
+            labels.extend(CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new())));
+            (labels, Vec::new())
         }
         (Dialect::Kops, Labeller::Agent | Labeller::KopsChannels) => return None,
     };

@@ -8,6 +8,7 @@ use quake_model::fault::Code;
 use quake_model::ports::{Clock, Meter};
 use quake_model::spec::AddonsPod;
 use quake_plan::addons::{KUBECONFIG, Tending, Watching};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 fn watching(health: Option<&str>) -> Tending {
@@ -15,6 +16,7 @@ fn watching(health: Option<&str>) -> Tending {
         pod: AddonsPod {
             name: "kops-channels".to_owned(),
             health: health.map(str::to_owned),
+            labels: BTreeMap::new(),
         },
         channels: vec![CHANNEL.parse().expect("a literal")],
         kubeconfig: KUBECONFIG.to_owned(),

@@ -112,6 +112,9 @@ pub struct AddonsPod {
     pub name: String,
     /// The URL at which it tells whether it is well; `None` for one that does not.
     pub health: Option<String>,
+    /// The labels that it is told to give the node it runs on, beside those of every control plane.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What this node is to be: everything asked for, in one form whatever the dialect.
@@ -142,6 +145,9 @@ pub struct NodeSpec {
     /// The pod that applies the add-ons of the channels; `None` where the agent does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addons_pod: Option<AddonsPod>,
+    /// The labels that the agent gives the node's object because it took over from a pod that did.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub addon_labels: BTreeMap<String, String>,
     /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.
     pub etcd_manifests: Vec<Location>,
     /// The container runtime.

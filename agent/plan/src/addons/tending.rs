@@ -93,6 +93,7 @@ mod tests {
         spec.addons_pod = pod.then(|| AddonsPod {
             name: "kops-channels".to_owned(),
             health: None,
+            labels: std::collections::BTreeMap::new(),
         });
         spec
     }

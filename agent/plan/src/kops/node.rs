@@ -63,6 +63,7 @@ impl Node {
             if self.takes_over_addons && pod.name == TAKEN_OVER {
                 let manifest = manifest_path(TAKEN_OVER);
                 spec.items.retain(|item| item.subject() != manifest);
+                spec.addon_labels = pod.labels;
             } else {
                 spec.addons_pod = Some(pod);
             }

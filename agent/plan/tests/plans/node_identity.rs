@@ -148,6 +148,17 @@ fn in_the_newer_dialect_the_agent_marks_only_what_it_took_over() {
             .labels
             .contains_key("node-role.kubernetes.io/control-plane")
     );
+    let asked = [
+        ("role.example.com/apps", "a"),
+        ("node-role.kubernetes.io/control-plane", "b"),
+    ];
+    let asked = asked.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let mut labelled = node.clone();
+    labelled.spec.addon_labels = asked.into();
+    let labelled = of(&labelled, Labeller::Agent).expect("it is the agent's");
+    assert_eq!(labelled.labels.len(), 4);
+    assert_eq!(labelled.labels["role.example.com/apps"], "a");
+    assert_eq!(labelled.labels["node-role.kubernetes.io/control-plane"], "");
     assert!(taken.taints.is_empty() && taken.provider_id.is_empty() && taken.rules.is_empty());
     node.spec.role = Role::Worker;
     assert_eq!(of(&node, Labeller::Agent), None);

@@ -39,6 +39,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         images: Vec::new(),
         channels: Vec::new(),
         addons_pod: None,
+        addon_labels: BTreeMap::new(),
         etcd_manifests: Vec::new(),
         runtime: Runtime::Containerd { version: None },
         kubelet: Kubelet {

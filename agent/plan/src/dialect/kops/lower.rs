@@ -40,6 +40,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         images: config.images.clone(),
         channels: Vec::new(),
         addons_pod: None,
+        addon_labels: BTreeMap::new(),
         etcd_manifests: config.etcd_manifests.clone(),
         runtime: Runtime::Containerd {
             version: config.containerd.text("version").map(str::to_owned),

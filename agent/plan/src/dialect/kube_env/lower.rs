@@ -193,6 +193,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         images: Vec::new(),
         channels: environment.channels.clone(),
         addons_pod: None,
+        addon_labels: std::collections::BTreeMap::new(),
         etcd_manifests: environment.etcd_manifests.clone(),
         runtime: lower_runtime(node),
         kubelet,

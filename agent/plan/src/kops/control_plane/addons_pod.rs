@@ -6,6 +6,7 @@ use crate::kops::Context;
 use crate::yaml;
 use quake_model::spec::AddonsPod;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The pod and its channels; `None` on a node without one.
 pub(in crate::kops) fn addons_pod(context: &Context<'_>) -> Option<(AddonsPod, Vec<String>)> {
@@ -16,6 +17,7 @@ pub(in crate::kops) fn addons_pod(context: &Context<'_>) -> Option<(AddonsPod, V
         let pod = AddonsPod {
             name: "protokube".to_owned(),
             health: None,
+            labels: BTreeMap::new(),
         };
         return Some((pod, context.config.channels.clone()));
     }
@@ -30,6 +32,7 @@ pub(in crate::kops) fn addons_pod(context: &Context<'_>) -> Option<(AddonsPod, V
     let found = AddonsPod {
         name: name.unwrap_or("kops-channels").to_owned(),
         health: container.and_then(health),
+        labels: container.map(labels).unwrap_or_default(),
     };
     Some((found, container.map(channels).unwrap_or_default()))
 }
@@ -41,6 +44,21 @@ fn channels(container: &Value) -> Vec<String> {
     let words = words.skip_while(|word| *word != "channel").skip(1);
     let named = words.filter(|word| !word.starts_with('-'));
     named.map(str::to_owned).collect()
+}
+
+/// The labels that the pod gives its node on its command line: `--node-labels=a,b=c`, as it reads them (kubernetes/kops
+/// `channels/pkg/cmd/apply_channel.go`, v1.36.2). A control plane's is `node-role.kubernetes.io/control-plane` alone. What is
+/// no pair the pod ends at, and is left out here.
+fn labels(container: &Value) -> BTreeMap<String, String> {
+    let words = container.get("args").and_then(Value::as_array);
+    let words = words.into_iter().flatten().filter_map(Value::as_str);
+    let given = words.filter_map(|word| word.strip_prefix("--node-labels="));
+    let pairs = given.last().unwrap_or_default().split(',');
+    let pairs = pairs.filter(|pair| !pair.is_empty() && pair.matches('=').count() < 2);
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
 }
 
 fn health(container: &Value) -> Option<String> {
@@ -78,9 +96,28 @@ mod tests {
         let pod = AddonsPod {
             name: "kops-channels".to_owned(),
             health: Some("http://127.0.0.1:3986/readyz".to_owned()),
+            labels: BTreeMap::new(),
         };
         let channels = vec!["s3://b/c/addons/bootstrap-channel.yaml".to_owned()];
         assert_eq!(found, Some((pod, channels)));
+    }
+
+    #[test]
+    fn the_labels_of_the_pods_command_line_are_read_as_it_reads_them() {
+        for (given, wanted) in [
+            ("role", vec![("role", "")]),
+            ("a,b=c,,d=", vec![("a", ""), ("b", "c"), ("d", "")]),
+            ("a=b=c,d", vec![("d", "")]),
+            ("", Vec::new()),
+        ] {
+            let pod = POD.replace("--v=4", &format!("'--node-labels={given}'"));
+            let sample = sample("channelsManifest: s3://b/c/kops-channels.yaml\n", &pod);
+            let (found, channels) = sample.with(addons_pod).expect("it is read");
+            let wanted = wanted.into_iter();
+            let wanted = wanted.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            assert_eq!(found.labels, wanted.collect(), "{given}");
+            assert_eq!(channels.len(), 1, "{given}");
+        }
     }
 
     #[test]

@@ -169,6 +169,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         images: Vec::new(),
         channels: Vec::new(),
         addons_pod: None,
+        addon_labels: BTreeMap::new(),
         etcd_manifests: Vec::new(),
         runtime: Runtime::Docker(DockerRuntime {
             version: Some("18.6.3".to_owned()),
