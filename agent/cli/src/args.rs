@@ -197,6 +197,9 @@ pub(crate) struct RunArguments {
     /// Let this etcd member, such as main/a, begin empty although data is expected; may be repeated
     #[arg(long, value_parser = slot, value_name = "SLOT")]
     pub(crate) accept_empty: Vec<String>,
+    /// Apply the cluster's add-ons in the place of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
+    #[arg(long)]
+    pub(crate) take_over_addons: bool,
     /// Where readiness is served over HTTP (loopback only); "off" for nowhere
     #[arg(long, value_parser = listen, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,
@@ -246,9 +249,6 @@ pub(crate) struct BootArguments {
     /// Leave no report of the boot in the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
     #[arg(long)]
     pub(crate) no_boot_report: bool,
-    /// Apply the cluster's add-ons in the place of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
-    #[arg(long)]
-    pub(crate) take_over_addons: bool,
     #[command(flatten)]
     pub(crate) signals: SignalArguments,
 }

@@ -142,6 +142,7 @@ impl<H: Host> Context<'_, H> {
                 ensure::services::held(self, step, unit, begun, None).await
             }
             Action::MakeLink(link) => ensure::system::link(self, step, link).await,
+            Action::RetirePod(pod) => ensure::retired::retired(self, step, pod).await,
             Action::InstallPackages { sources, packages } => {
                 ensure::packages::installed(self, step, sources, packages).await
             }
@@ -185,6 +186,8 @@ fn is_optional(action: &Action) -> bool {
         Action::FetchImage(image) | Action::ImportImage { image, .. } => image.need == Optional,
         // kubelet pulls what is not there.
         Action::PullImage { .. } => true,
+        // Two that apply the same add-ons find each other's work done.
+        Action::RetirePod(_) => true,
         _ => false,
     }
 }

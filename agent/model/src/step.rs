@@ -4,8 +4,8 @@ use crate::digest::Digest;
 use crate::dns::Publication;
 use crate::facts::Owner;
 use crate::item::{
-    CertificateOrder, LifecycleHook, Link, Package, PackageSource, Reaction, UnitState, User,
-    VolumeMount,
+    CertificateOrder, LifecycleHook, Link, Package, PackageSource, Reaction, RetiredPod, UnitState,
+    User, VolumeMount,
 };
 use crate::phase::Phase;
 use crate::spec::{AssetSpec, ImageRuntime, ImageSpec};
@@ -96,6 +96,8 @@ pub enum Action {
     AssignPrefix,
     /// A symbolic link is there.
     MakeLink(Link),
+    /// A static pod's manifest is not there.
+    RetirePod(RetiredPod),
     /// Packages of the distribution are installed, together.
     InstallPackages {
         /// Where some of them come from; these are there first.
@@ -143,6 +145,7 @@ impl Action {
             Self::PullImage { name, .. } => format!("pulled-image/{name}"),
             Self::AssignPrefix => "ipv6-prefix".to_owned(),
             Self::MakeLink(link) => link.path.clone(),
+            Self::RetirePod(pod) => pod.path.clone(),
             Self::InstallPackages { .. } => "packages".to_owned(),
             Self::MakeUser(user) => format!("user/{}", user.name),
             Self::IssueCertificate(order) => format!("certificate/{}", order.name),

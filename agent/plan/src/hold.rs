@@ -1,5 +1,9 @@
 //! Decides whether something holds already: what is wanted and what is there in, what to do out.
 
+mod retired;
+
+pub use retired::{RetireDecision, decide_retire, pod_foreign, pod_returns};
+
 use quake_model::facts::{
     ActiveState, DeviceContents, EntryKind, FileFacts, MountFacts, UnitFacts,
 };

@@ -52,6 +52,7 @@ fn written(action: &Action) -> Option<(&str, u32)> {
         Action::MountVolume(volume) => Some((&volume.mount_point, 0)),
         Action::MountDevice(volume) => Some((&volume.path, 0)),
         Action::MakeLink(link) => Some((&link.path, 0)),
+        Action::RetirePod(pod) => Some((&pod.path, 0)),
         Action::InstallPackages { .. }
         | Action::MakeUser(_)
         | Action::IssueCertificate(_)

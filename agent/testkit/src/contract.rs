@@ -69,6 +69,7 @@ pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
     written_files(host).await?;
     stamps_of_files(host).await?;
     links(host).await?;
+    removed_files(host).await?;
     kinds_of_files(host).await
 }
 
@@ -85,6 +86,30 @@ async fn links<H: Files>(host: &H) -> Result<(), Broken> {
     let refused = host.make_link("/contract/a", "elsewhere").await;
     let refused = refused.map_err(|error| error.condition);
     hold("a file is not replaced", refused, Err(Condition::Occupied))
+}
+
+async fn removed_files<H: Files>(host: &H) -> Result<(), Broken> {
+    let path = "/contract/b/gone";
+    let remove = async |path: &str, seen: &str| {
+        let removed = host.remove_file(path, seen.as_bytes()).await;
+        removed.map_err(|error| error.condition)
+    };
+    hold("an absent file", remove(path, "one").await, Ok(()))?;
+    let absent = "/contract/none/gone";
+    hold("an absent folder", remove(absent, "one").await, Ok(()))?;
+    let written = host.write_file(&file(path, "one", 0o600)).await;
+    sound("a file is written", written)?;
+    for other in ["two", "", "on", "one and more"] {
+        let refused = remove(path, other).await;
+        hold("another file", refused, Err(Condition::Conflict))?;
+    }
+    for other in ["/contract/b", "/contract/b/link"] {
+        let refused = remove(other, "elsewhere").await;
+        hold("what is no file", refused, Err(Condition::Occupied))?;
+    }
+    hold("the file that was seen", remove(path, "one").await, Ok(()))?;
+    let looked = sound("a look", host.look_file(path, 9).await)?;
+    hold("a removed file is nothing", looked, None)
 }
 
 /// Keys: one that was made is read again, and no two are the same.

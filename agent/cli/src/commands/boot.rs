@@ -2,7 +2,7 @@
 
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
-use crate::args::BootArguments;
+use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, Wiring};
 use crate::parts::Part;
 use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
@@ -96,7 +96,7 @@ fn reports(arguments: &BootArguments) -> Result<bool, u8> {
 const ADDONS_VARIABLE: &str = "QUAKE_AGENT_ADDONS";
 
 /// Whether the agent takes that over from the pod.
-fn takes_over_addons(arguments: &BootArguments) -> Result<bool, u8> {
+pub(super) fn takes_over_addons(arguments: &RunArguments) -> Result<bool, u8> {
     let set = std::env::var(ADDONS_VARIABLE).unwrap_or_default();
     match set.trim() {
         "" | "watch" => Ok(arguments.take_over_addons),
@@ -132,7 +132,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
             deadline: arguments.run.deadline,
         },
-        takes_over_addons: takes_over_addons(arguments)?,
+        takes_over_addons: takes_over_addons(&arguments.run)?,
         budget: NODE_BUDGET,
     })
 }

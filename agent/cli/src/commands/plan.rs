@@ -29,7 +29,6 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
             simulate: Vec::new(),
             stand_in_credentials: false,
             no_boot_report: true,
-            take_over_addons: false,
             signals: SignalArguments::default(),
         })
     } else {

@@ -1,5 +1,6 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
+use super::boot;
 use super::identity::read_identity;
 use super::rehearse_kops;
 use super::running::{self, Run};
@@ -53,6 +54,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         cluster: arguments.cluster.as_deref(),
         has_kube_env: arguments.configuration.kube_env.is_some(),
     };
+    let takes_over_addons = boot::takes_over_addons(&arguments.run)?;
     let found = find(asked)?;
     let configuration = configuration(&arguments, &found)?;
     let root = match &arguments.run.root {
@@ -100,7 +102,9 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
             add_zone(region, &spec);
         });
     }
-    Ok(run_of(&arguments, acting, configuration, host, root))
+    let mut run = run_of(&arguments, acting, configuration, host, root);
+    run.request.takes_over_addons = takes_over_addons;
+    Ok(run)
 }
 
 fn run_of(

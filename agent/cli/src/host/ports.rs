@@ -239,6 +239,10 @@ impl Files for NodeHost {
     async fn make_link(&self, path: &str, target: &str) -> Result<(), PortError> {
         self.files.make_link(path, target).await
     }
+
+    async fn remove_file(&self, path: &str, seen: &[u8]) -> Result<(), PortError> {
+        self.files.remove_file(path, seen).await
+    }
 }
 
 impl Kernel for NodeHost {

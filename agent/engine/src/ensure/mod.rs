@@ -14,6 +14,7 @@ pub(crate) mod network;
 pub(crate) mod packages;
 pub(crate) mod prefix;
 pub(crate) mod ready;
+pub(crate) mod retired;
 pub(crate) mod services;
 pub(crate) mod standing;
 pub(crate) mod system;

@@ -1,15 +1,12 @@
 //! Add-ons that a pod of kops's applies, watched.
 
 use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
-use crate::kops::{conformance, node};
-use quake_engine::{Emitter, boot, stop_signal};
 use quake_model::addon::{AddonKeeper, AddonState};
 use quake_model::fault::Code;
-use quake_model::ports::{Clock, Meter};
+use quake_model::ports::Meter;
 use quake_model::spec::AddonsPod;
 use quake_plan::addons::{KUBECONFIG, Tending, Watching};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 fn watching(health: Option<&str>) -> Tending {
     Tending::Watch(Watching {
@@ -59,26 +56,4 @@ async fn what_the_pod_noted_is_applied() {
     agent.verdict.tending = Some(watching(None));
     let told = agent.looks_on(&host, MINUTE).await;
     assert!(told.is_applied() && told.addons.len() == 9, "{told:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_agent_that_is_told_to_takes_over_from_the_pod() {
-    let Some(root) = conformance() else {
-        return;
-    };
-    let manifest = "/etc/kubernetes/manifests/kops-channels.manifest";
-    for takes_over in [false, true] {
-        let (host, mut request) = node(&root, "minimal-1.35", "master-us-test-1a");
-        request.takes_over_addons = takes_over;
-        let clock = Arc::clone(&host);
-        let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
-        let (_handle, stop) = stop_signal();
-        let verdict = boot(host.as_ref(), &emitter, &request, stop).await;
-        assert_eq!(verdict.fault, None);
-        assert_eq!(host.tree().contains_key(manifest), !takes_over);
-        let kept =
-            matches!(&verdict.tending, Some(Tending::Keep(keeping)) if keeping.channels.len() == 1);
-        let watched = matches!(&verdict.tending, Some(Tending::Watch(watching)) if watching.pod.name == "kops-channels");
-        assert_eq!((kept, watched), (takes_over, !takes_over));
-    }
 }

@@ -3,6 +3,7 @@
 mod addons;
 mod addons_warned;
 mod addons_authority;
+mod addons_taken_over;
 mod addons_watched;
 mod boots;
 mod common;

@@ -8,6 +8,7 @@ use super::attempt::{blocking, os_error};
 use super::leftovers::{fresh_name, is_abandoned, is_temporary};
 use super::links;
 use super::os_release::parse_os_release;
+use super::removal;
 use super::tree::{
     OwnerPolicy, Spot, Tree, Way, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
 };
@@ -127,6 +128,12 @@ impl Files for NodeFiles {
         self.with_tree(move |tree| links::make(tree, &path, &target))
             .await
     }
+
+    async fn remove_file(&self, path: &str, seen: &[u8]) -> Result<(), PortError> {
+        let (path, seen) = (path.to_owned(), seen.to_vec());
+        self.with_tree(move |tree| removal::remove(tree, &path, &seen))
+            .await
+    }
 }
 
 fn read_os(tree: &Tree) -> Result<OsFacts, PortError> {
@@ -203,7 +210,7 @@ fn stamp(tree: &Tree, path: &str) -> Result<Option<FileStamp>, PortError> {
 }
 
 /// The bytes of the regular file at `spot`; `None` if there are more than `limit`.
-fn read_contents(spot: &Spot, limit: u64) -> std::io::Result<Option<Vec<u8>>> {
+pub(super) fn read_contents(spot: &Spot, limit: u64) -> std::io::Result<Option<Vec<u8>>> {
     // O_NONBLOCK: should a pipe have taken the file's place since, opening it must not hang.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let opened = openat(&spot.directory, spot.name.as_str(), flags, Mode::empty())?;
@@ -243,7 +250,7 @@ fn write(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
     replace(tree, &spot, file).map_err(|error| no_space_seen(fail(error), &spot.directory))
 }
 
-fn in_the_way(path: &str, what: &str) -> PortError {
+pub(super) fn in_the_way(path: &str, what: &str) -> PortError {
     PortError::new(Condition::Occupied, format!("{what} stands at {path}"))
 }
 
@@ -357,7 +364,7 @@ fn permit(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
     std::fs::set_permissions(name, Permissions::from_mode(file.mode)).map_err(fail)
 }
 
-fn kind_of(stat: &FileStat) -> EntryKind {
+pub(super) fn kind_of(stat: &FileStat) -> EntryKind {
     match kind_bits(stat) {
         SFlag::S_IFREG => EntryKind::File,
         SFlag::S_IFDIR => EntryKind::Directory,

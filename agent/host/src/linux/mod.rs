@@ -25,6 +25,7 @@ mod network;
 mod os_release;
 mod probe;
 mod program;
+mod removal;
 mod scratch;
 mod signatures;
 mod tree;

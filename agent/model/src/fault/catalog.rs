@@ -354,6 +354,8 @@ pub enum Code {
     AddonsPruneFailed,
     /// `addons.issuer-unserved`
     AddonsIssuerUnserved,
+    /// `addons.pod-foreign`
+    AddonsPodForeign,
     /// `addons.lease-lost`
     AddonsLeaseLost,
     /// `addons.pod-failing`
@@ -551,6 +553,7 @@ impl Code {
         Self::AddonsWebhookSilent,
         Self::AddonsPruneFailed,
         Self::AddonsIssuerUnserved,
+        Self::AddonsPodForeign,
         Self::AddonsLeaseLost,
         Self::AddonsPodFailing,
         Self::BootBudgetExceeded,
@@ -1567,6 +1570,12 @@ impl Code {
                 class: Class::NotYet,
                 why: "the add-on has its certificates from cert-manager, whose issuers the API server does not know yet; its pods that mount one wait for it",
                 remedy: "see how cert-manager's own add-on stands: quake-agent addons list; it is tried again by itself once the definition issuers.cert-manager.io is there",
+            },
+            Self::AddonsPodForeign => Entry {
+                code: "addons.pod-foreign",
+                class: Class::Refused,
+                why: "the agent applies the add-ons in the place of the pod kops-channels, and only that pod's own manifest may be removed; what stands in its place is somebody's own, and may apply add-ons, too",
+                remedy: "read it; if it applies add-ons or is not needed, remove it: rm /etc/kubernetes/manifests/kops-channels.manifest; if it is needed, give it another name",
             },
             Self::AddonsLeaseLost => Entry {
                 code: "addons.lease-lost",

@@ -169,6 +169,7 @@ addons.throttled: ConfigMap/kube-system/coredns: the API server answered 429
 addons.webhook-silent: Pod/kube-system/debug: failed calling webhook "pod-identity-webhook.amazonaws.com": no endpoints available
 addons.prune-failed: Deployment/kube-system/calico-typha could not be removed: the API server answered 500
 addons.issuer-unserved: eks-pod-identity-webhook.addons.k8s.io needs an Issuer.cert-manager.io/v1, and that is not served
+addons.pod-foreign: /etc/kubernetes/manifests/kops-channels.manifest is no manifest of the pod kops-channels
 addons.lease-lost: the lease kube-system/quake-agent is held by i-0f9e8d
 addons.pod-failing: kops-channels says that not all add-ons are applied (http://127.0.0.1:3986/readyz: 500)
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300

@@ -175,6 +175,15 @@ impl Directory {
     }
 }
 
+/// A static pod that is not to be there: the manifest by which it was laid down goes, and nothing else that stands in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RetiredPod {
+    /// Where its manifest was laid down.
+    pub path: String,
+    /// Its name. What stands at the path and is no pod of this name is somebody's own, and stays.
+    pub name: String,
+}
+
 /// A symbolic link. Something else in its place is left there, with a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {

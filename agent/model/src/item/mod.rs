@@ -9,7 +9,7 @@ mod system;
 mod unit;
 
 pub use certificate::{AlternateName, CertificateOrder, Issuer, Kubeconfig, Subject, Usage};
-pub use file::{Directory, File, FileOwner, IssuedPart, Link, Reaction, Source};
+pub use file::{Directory, File, FileOwner, IssuedPart, Link, Reaction, RetiredPod, Source};
 pub use system::{HostRecord, LifecycleHook, Module, Package, PackageSource, User, VolumeMount};
 pub use unit::{Autostart, Unit, UnitFile, UnitState};
 
@@ -28,6 +28,8 @@ pub enum Item {
     Directory(Directory),
     /// A symbolic link.
     Link(Link),
+    /// A static pod that is not to be there.
+    RetiredPod(RetiredPod),
     /// A file of the asset store at a path.
     Program(Place),
     /// A systemd unit: its file, and whether it runs.
@@ -66,6 +68,7 @@ impl Item {
             Self::File(file) => file.path.clone(),
             Self::Directory(directory) => directory.path.clone(),
             Self::Link(link) => link.path.clone(),
+            Self::RetiredPod(pod) => pod.path.clone(),
             Self::Program(place) => place.path.clone(),
             Self::Unit(unit) => unit.name.clone(),
             Self::Package(package) => format!("package/{}", package.name),
@@ -89,7 +92,11 @@ impl Item {
             Self::Volume(_) => Phase::Storage,
             Self::Package(_) | Self::PackageSource(_) | Self::User(_) => Phase::Assets,
             Self::Certificate(_) => Phase::Credentials,
-            Self::File(_) | Self::Directory(_) | Self::Link(_) | Self::Program(_) => Phase::Files,
+            Self::File(_)
+            | Self::Directory(_)
+            | Self::Link(_)
+            | Self::RetiredPod(_)
+            | Self::Program(_) => Phase::Files,
             Self::Unit(_) | Self::Image(_) | Self::PulledImage { .. } => Phase::Services,
             Self::LifecycleHook(_) => Phase::Ready,
         }

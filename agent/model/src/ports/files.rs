@@ -111,4 +111,17 @@ pub trait Files {
         path: &str,
         target: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Removes the file at a path, if it still holds these bytes; a path where nothing stands is no error. Between the last look
+    /// and the removal a writer may be lost: of two that want different things at one path one always is.
+    ///
+    /// # Errors
+    ///
+    /// `Conflict` where the file holds other bytes by now, `Occupied` where something else than a file stands there, `Denied`,
+    /// `Io`.
+    fn remove_file(
+        &self,
+        path: &str,
+        seen: &[u8],
+    ) -> impl Future<Output = Result<(), PortError>> + Send;
 }

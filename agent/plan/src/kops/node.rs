@@ -7,7 +7,7 @@ use crate::distribution::Distribution;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
-use quake_model::item::Item;
+use quake_model::item::{Item, RetiredPod};
 use quake_model::spec::{Flag, NodeSpec};
 use std::collections::BTreeMap;
 
@@ -63,6 +63,11 @@ impl Node {
             if self.takes_over_addons && pod.name == TAKEN_OVER {
                 let manifest = manifest_path(TAKEN_OVER);
                 spec.items.retain(|item| item.subject() != manifest);
+                // nodeup or an earlier boot may have laid it down.
+                spec.items.push(Item::RetiredPod(RetiredPod {
+                    path: manifest,
+                    name: pod.name,
+                }));
                 spec.addon_labels = pod.labels;
             } else {
                 spec.addons_pod = Some(pod);

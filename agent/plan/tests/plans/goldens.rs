@@ -58,6 +58,7 @@ fn render_step(text: &mut String, step: &Step) {
         ),
         Action::Await(condition) => format!("await {}", condition_words(condition)),
         Action::MakeLink(_)
+        | Action::RetirePod(_)
         | Action::InstallPackages { .. }
         | Action::MakeUser(_)
         | Action::IssueCertificate(_)

@@ -139,6 +139,30 @@ impl Files for SimHost {
         })
         .await
     }
+
+    async fn remove_file(&self, path: &str, seen: &[u8]) -> Result<(), PortError> {
+        self.call("remove_file", |world| {
+            let refused = |condition, what: &str| {
+                Err(PortError::new(
+                    condition,
+                    format!("{what} stands at {path}"),
+                ))
+            };
+            match world.files.get(path) {
+                None => return Ok(()),
+                Some(found) if found.kind != EntryKind::File => {
+                    return refused(Condition::Occupied, "something else than a file");
+                }
+                Some(found) if found.contents != seen => {
+                    return refused(Condition::Conflict, "another file than was seen");
+                }
+                Some(_) => {}
+            }
+            world.files.remove(path);
+            Ok(())
+        })
+        .await
+    }
 }
 
 fn stamp(world: &World, path: &str) -> Option<FileStamp> {

@@ -37,6 +37,7 @@ pub fn files(
                 });
             }
             Item::Link(link) => actions.push(Action::MakeLink(link.clone())),
+            Item::RetiredPod(pod) => actions.push(Action::RetirePod(pod.clone())),
             Item::Program(place) => actions.push(Action::Place(place.clone())),
             Item::Unit(unit) => actions.extend(unit.file.as_ref().map(|file| {
                 Action::WriteFile(WriteFile::plain(&file.path, 0o644, file.text.clone()))

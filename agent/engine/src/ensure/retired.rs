@@ -1,0 +1,49 @@
+//! Sees to it that a static pod is not laid down any more.
+
+use super::files::look;
+use crate::context::{Context, PlannedStep};
+use crate::meaning::{Attempted, fault_of};
+use quake_model::fault::Fault;
+use quake_model::item::RetiredPod;
+use quake_model::outcome::Outcome;
+use quake_model::ports::{Condition, Host};
+use quake_model::step::Step;
+use quake_plan::hold::{RetireDecision, decide_retire, pod_foreign, pod_returns};
+
+/// How often a manifest that is another by the time it is removed is looked at again.
+const LOOKS: usize = 3;
+
+/// Removes the manifest of a pod, and nothing else that stands in its place. kubelet ends the pod by itself, and lays down none
+/// that is gone before it starts.
+pub(crate) async fn retired<H: Host>(
+    context: &Context<'_, H>,
+    step: &Step,
+    pod: &RetiredPod,
+) -> Result<Outcome, Fault> {
+    let mut outcome = Outcome::Held;
+    for _ in 0..LOOKS {
+        let found = look(context, &pod.path).await?;
+        let seen = match decide_retire(pod, found.as_ref()) {
+            RetireDecision::Hold => return Ok(outcome),
+            RetireDecision::Leave => return Err(pod_foreign(pod)),
+            RetireDecision::Remove(seen) => seen,
+        };
+        if context.is_planning() {
+            let differs = format!("the pod {} is laid down, and is removed", pod.name);
+            context.note_planned(PlannedStep::differing(step, Some(differs), None));
+            return Ok(Outcome::WouldChange);
+        }
+        context.announce(step);
+        match context.host.remove_file(&pod.path, &seen).await {
+            Ok(()) => outcome = Outcome::Changed,
+            // Somebody wrote it meanwhile; what stands there now is judged anew.
+            Err(error) if error.condition == Condition::Conflict => {}
+            Err(error) => return Err(fault_of(Attempted::UseFile, error).seen("path", &pod.path)),
+        }
+    }
+    match decide_retire(pod, look(context, &pod.path).await?.as_ref()) {
+        RetireDecision::Hold => Ok(outcome),
+        RetireDecision::Leave => Err(pod_foreign(pod)),
+        RetireDecision::Remove(_) => Err(pod_returns(pod)),
+    }
+}
