@@ -8,6 +8,9 @@ use quake_model::redact::scrub;
 use quake_model::signal::ApiAccess;
 use quake_plan::node_identity::{AccessRule, Decision, Mark, NodeIdentity, decide};
 
+/// How often in a row somebody else may be faster with the object, before that is told.
+const CONFLICTS: u32 = 3;
+
 /// Who holds the fields.
 const MANAGER: &str = "quake-agent";
 
@@ -73,17 +76,32 @@ impl<A: ClusterApi> Talk<'_, A> {
 
     /// Says what the object lacks, and looks again; what was said.
     pub(super) async fn mark(&self, node: &ClusterObject) -> Result<Vec<String>, Fault> {
-        let mut said = Vec::new();
-        let mut refused = None;
-        for mark in self.missing(node)? {
+        let (mut node, mut said) = (node.clone(), Vec::new());
+        let (mut tried, mut refused, mut conflicts) = (Vec::new(), None, 0);
+        // Each from the object as the one before left it: what replaces a list holds only for the object that was seen.
+        while let Some(mark) = self
+            .missing(&node)?
+            .into_iter()
+            .find(|mark| !tried.contains(&mark.flag))
+        {
             match self.say(&mark).await {
-                Ok(()) => said.extend(mark.says),
+                Ok(after) => {
+                    node = after;
+                    said.extend(mark.says);
+                }
+                // kubelet, too, writes to it.
+                Err(error) if error.condition == Condition::Conflict && conflicts < CONFLICTS => {
+                    conflicts += 1;
+                    node = self.node().await?;
+                    continue;
+                }
                 Err(error) if error.condition == Condition::Denied => {
                     let fault = self.denied(error, &mark.says.join(", "), mark.flag);
                     refused = refused.or(Some(fault));
                 }
                 Err(error) => return Err(self.unsaid(error)),
             }
+            tried.push(mark.flag);
         }
         if let Some(fault) = refused {
             return Err(fault);
@@ -116,17 +134,15 @@ impl<A: ClusterApi> Talk<'_, A> {
         }
     }
 
-    async fn say(&self, mark: &Mark) -> Result<(), PortError> {
+    async fn say(&self, mark: &Mark) -> Result<ClusterObject, PortError> {
         let change = Change::Merge {
             patch: mark.patch.clone(),
             manager: MANAGER.to_owned(),
         };
         let place = self.wanted.place();
-        let changed = self
-            .api
+        self.api
             .change_object(self.access, &place, &change, false)
-            .await;
-        changed.map(drop)
+            .await
     }
 
     /// The API server says that this kubeconfig may not.

@@ -84,6 +84,7 @@ impl ClusterApi for Cluster {
         _: bool,
     ) -> Result<ClusterObject, PortError> {
         let mut object = self.at(&place.to_string());
+        let version = self.writes().len().to_string();
         let (word, patch) = match change {
             Change::Create { object, .. } => ("create", object),
             Change::Merge { patch, .. } => ("patch", patch),
@@ -95,7 +96,13 @@ impl ClusterApi for Cluster {
             let error = PortError::new(condition, "the API server says no");
             return Err(error.seen("answer", "node n cannot say so"));
         }
+        // Whoever names a version means that one.
+        let named = patch.pointer("/metadata/resourceVersion");
+        if named.is_some_and(|named| object.pointer("/metadata/resourceVersion") != Some(named)) {
+            return Err(PortError::new(Condition::Conflict, "it has been modified"));
+        }
         merge(&mut object, patch);
+        object["metadata"]["resourceVersion"] = version.into();
         self.put(&place.to_string(), object.clone());
         let mut writes = self.writes.lock().expect("no other holder panics");
         writes.push(format!("{word} {place}"));
@@ -173,7 +180,8 @@ fn wanted() -> NodeIdentity {
 }
 
 fn node(spec: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}, "spec": spec})
+    let metadata = json!({"name": "n", "uid": "u", "resourceVersion": "seen"});
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec})
 }
 
 /// What comes of one conversation: what was said, or the fault.

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 pub(crate) const CHANNEL: &str = "s3://store/addons/bootstrap-channel.yaml";
 
+/// A kubeconfig of the simulated cluster.
 pub(crate) const ACCESS: &str = "clusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:8080'}\n\
                       contexts:\n- name: c\n  context: {cluster: c, user: u}\ncurrent-context: c\nusers:\n- name: u\n  user: {}\n";
 

@@ -39,6 +39,11 @@ pub(crate) fn region(instance_group: &str) -> Region {
 }
 
 pub(crate) fn host(instance_group: &str, timing: Timing) -> Arc<SimHost> {
+    Arc::new(machine(instance_group, timing))
+}
+
+/// The same before anybody shares it.
+pub(crate) fn machine(instance_group: &str, timing: Timing) -> SimHost {
     let host = SimHost::new(region(instance_group), timing, EPOCH);
     for (location, text) in example::objects() {
         host.put_object(&location, text);
@@ -46,7 +51,7 @@ pub(crate) fn host(instance_group: &str, timing: Timing) -> Arc<SimHost> {
     for (url, bytes) in example::mirrors() {
         host.serve(&url, bytes);
     }
-    Arc::new(host)
+    host
 }
 
 pub(crate) fn request(instance_group: &str) -> Request {

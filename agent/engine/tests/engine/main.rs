@@ -19,6 +19,7 @@ mod kops_machine;
 mod kops_pools;
 mod kops_ready;
 mod names_kept;
+mod node_object;
 mod ready_node;
 mod renewal;
 mod reports;
