@@ -128,6 +128,24 @@ pub enum AddonKeeper {
     Unknown,
 }
 
+/// How much of an API server's own words is told in one line, in characters. A guess: what a webhook says fits.
+const WORDS: usize = 300;
+
+impl AddonStatus {
+    /// Why it failed, or what it waits for, in one line: the fault, and what the API server said to it.
+    pub fn why(&self) -> Option<String> {
+        let fault = self.fault.as_ref()?;
+        let said = fault.evidence_named("answer").unwrap_or_default();
+        let said = said.lines().next().unwrap_or_default().trim();
+        let words: String = said.chars().take(WORDS).collect();
+        let more = if words.len() < said.len() { "…" } else { "" };
+        Some(match words.is_empty() {
+            true => fault.to_string(),
+            false => format!("{fault}: {words}{more}"),
+        })
+    }
+}
+
 /// `coredns.addons.k8s.io is applied (k8s-1.12 c89f00f91983): 3 of 9 objects changed`: what is told of it in one line.
 impl fmt::Display for AddonStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,8 +160,8 @@ impl fmt::Display for AddonStatus {
         if self.pruned > 0 {
             write!(f, ", {} removed", self.pruned)?;
         }
-        match (&self.fault, self.warnings.as_slice()) {
-            (Some(fault), _) => write!(f, ": {fault}"),
+        match (self.why(), self.warnings.as_slice()) {
+            (Some(why), _) => write!(f, ": {why}"),
             (None, [first, rest @ ..]) if self.state == AddonState::Applied => {
                 write!(f, "; {first}")?;
                 match rest.len() {
@@ -260,6 +278,24 @@ mod tests {
         assert_eq!(one.to_string(), text);
         one.state = AddonState::Applying;
         assert_eq!(one.to_string(), "a is applying");
+    }
+
+    #[test]
+    fn a_failure_is_told_with_the_api_servers_own_words() {
+        let mut failed = status("dns", AddonState::Failed);
+        let fault = Fault::new(Code::AddonsObjectRefused, "it answers 403");
+        failed.fault = Some(fault.clone());
+        let line = "dns is failed: addons.object-refused: it answers 403";
+        assert_eq!(failed.to_string(), line);
+        failed.fault = Some(
+            fault
+                .clone()
+                .seen("answer", "not from our registry\nand more"),
+        );
+        assert_eq!(failed.to_string(), format!("{line}: not from our registry"));
+        let (long, most) = ("é".repeat(WORDS + 1), "é".repeat(WORDS));
+        failed.fault = Some(fault.seen("answer", long));
+        assert_eq!(failed.to_string(), format!("{line}: {most}…"));
     }
 
     #[test]

@@ -38,8 +38,7 @@ fn applied(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         for addon in failed {
             let object = addon.object.as_deref().unwrap_or_default();
-            let why = addon.fault.as_ref().map(ToString::to_string);
-            let why = why.unwrap_or_default();
+            let why = addon.why().unwrap_or_default();
             finding = finding.seen(&addon.name, format_args!("{object}: {why}"));
         }
         return finding.warn();
