@@ -7,6 +7,7 @@ use crate::owned::Left;
 use crate::renewal::Renewal;
 use crate::request::Request;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use quake_model::backoff::ARRIVAL;
 use quake_model::boot_report::ReportFolder;
@@ -19,10 +20,16 @@ use quake_plan::dns::Upkeep;
 use quake_plan::node_identity::{Labeller, NodeIdentity, node_identity};
 use quake_plan::watch::{self, Watch};
 use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How often a phase is observed and planned again after someone else changed the world.
 const CONFLICT_ROUNDS: u32 = 3;
+
+/// How long a boot that failed waits for whoever looks after add-ons to end what is under way and to give the lease back. It takes
+/// a moment; hiccups of a request are tried through for as long.
+const LETTING_GO: Duration = Duration::from_secs(10);
 
 /// How a boot ended; the rest is in the emitter's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,20 +112,32 @@ impl<H: Host> Context<'_, H> {
     /// Runs all phases, and from the moment the services run looks after the cluster's add-ons: a node may become ready only by
     /// what they bring.
     async fn run_phases_with_addons(&self) -> Result<usize, (Phase, Fault)> {
-        tokio::select! {
-            biased;
-            ended = self.run_phases() => ended,
-            never = self.tend_addons() => match never {},
+        let (phases, tending) = (pin!(self.run_phases()), pin!(self.tend_addons()));
+        match select(phases, tending).await {
+            // Whoever looks on goes on with them, and holds the lease from here.
+            Either::Left((Ok(changed), _)) => Ok(changed),
+            // What ended the phases ends this too; nobody looks on, and so the lease is given back.
+            Either::Left((Err(failed), tending)) => {
+                let _ = tokio::time::timeout(LETTING_GO, tending).await;
+                Err(failed)
+            }
+            Either::Right(((), phases)) => phases.await,
         }
     }
 
-    /// Looks after add-ons once there is an API server to ask. It never ends by itself.
-    async fn tend_addons(&self) -> std::convert::Infallible {
-        self.services_run.notified().await;
-        if let Some(tending) = self.tending().filter(|_| !self.is_planning()) {
+    /// Looks after add-ons once there is an API server to ask, until the boot is told to stop or fails.
+    async fn tend_addons(&self) {
+        let is_stopped = tokio::select! {
+            biased;
+            _ = self.stopped() => true,
+            () = self.services_run.notified() => false,
+        };
+        if let Some(tending) = self
+            .tending()
+            .filter(|_| !is_stopped && !self.is_planning())
+        {
             tend(self, &tending).await;
         }
-        std::future::pending().await
     }
 
     /// What the node has to do with its cluster's add-ons.

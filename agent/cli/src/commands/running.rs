@@ -24,10 +24,16 @@ use quake_model::signal::Asked;
 use quake_plan::dialect::kube_env::Document;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The port of the endpoint.
 pub(crate) const PORT: u16 = 9105;
+
+/// How long those that stay with a node may take to end once they are told to, so that what is under way ends and the lease of
+/// whoever applies the cluster's add-ons is given back. A request is given up sooner; systemd waits for a stop far longer.
+const LETTING_GO: Duration = Duration::from_secs(15);
 
 /// What a run of either kind needs beside the engine's request.
 pub(crate) struct Run {
@@ -85,9 +91,11 @@ pub(crate) async fn run(run: Run) -> u8 {
     }
     if record.is_ready() && !run.exit_when_ready {
         say_that_it_stays(&served, run.output);
+        let mut staying = pin!(stay(&run, &emitter, &verdict, stop));
         tokio::select! {
-            _ = signals => {}
-            () = stay(&run, &emitter, &verdict, stop) => {}
+            // The signal has told those that stay to end, and they give back what they hold.
+            _ = signals => drop(tokio::time::timeout(LETTING_GO, staying).await),
+            () = &mut staying => {}
         }
     }
     if let Some(watchdog) = watchdog {

@@ -4,6 +4,7 @@ mod addons;
 mod addons_warned;
 mod addons_authority;
 mod addons_taken_over;
+mod addons_boot;
 mod addons_pruned;
 mod addons_watched;
 mod boots;

@@ -1,0 +1,89 @@
+//! Add-ons are looked after beside a boot, and let go of when it ends without a node.
+
+use crate::addons::ACCESS;
+use crate::addons_pruned::{MANIFEST, channel, is_noted};
+use crate::common::{machine, request};
+use quake_apisim::ApiServer;
+use quake_engine::{Emitter, StopHandle, boot, stop_signal};
+use quake_model::fault::Code;
+use quake_model::ports::Clock;
+use quake_plan::addons::KUBECONFIG;
+use quake_testkit::{SimHost, Timing, example};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn holder(host: &SimHost) -> String {
+    let lease = host.cluster(|server| {
+        let lease = server.object("Lease", "kube-system", "quake-agent");
+        lease.cloned().unwrap_or_default()
+    });
+    let lease: Value = lease.unwrap_or_default();
+    let holder = lease["spec"]["holderIdentity"].as_str();
+    holder.unwrap_or("nobody ever").to_owned()
+}
+
+/// A booting control plane whose components never become healthy.
+fn unhealthy() -> Arc<SimHost> {
+    let timing = Timing {
+        healthy_after: u32::MAX,
+        ..Timing::default()
+    };
+    let host = machine("control-plane", timing).with_cluster(ApiServer::new("v1.15.12"));
+    let folder = format!(
+        "s3://quake-example-state/{}/addons/bootstrap-channel.yaml",
+        example::CLUSTER
+    );
+    host.put_object(&folder, channel(""));
+    host.put_object(&folder.replace("bootstrap-channel", "one"), MANIFEST);
+    host.put_file(KUBECONFIG, ACCESS);
+    Arc::new(host)
+}
+
+/// Stops a boot once its agent holds the lease.
+async fn stops(host: &SimHost, handle: StopHandle) {
+    for _ in 0..600 {
+        if is_noted(host) {
+            break;
+        }
+        passes(Duration::from_secs(1)).await;
+    }
+    assert_eq!(
+        holder(host),
+        "i-0123456789abcdef0",
+        "it acts during the boot"
+    );
+    handle.stop("the test is over");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world is looked at while the agent boots; the clock is paused"
+)]
+async fn passes(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_that_is_stopped_or_fails_gives_the_lease_back() {
+    let host = unhealthy();
+    let clock = Arc::clone(&host);
+    let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
+    let (handle, stop) = stop_signal();
+    let request = request("control-plane");
+    let booting = boot(host.as_ref(), &emitter, &request, stop);
+    let (verdict, ()) = tokio::join!(booting, stops(&host, handle));
+    let code = verdict.fault.map(|fault| fault.code);
+    assert_eq!(
+        (code, holder(&host).as_str()),
+        (Some(Code::BootInterrupted), "")
+    );
+    // The phase that waits for its components has a deadline.
+    let (_handle, stop) = stop_signal();
+    let failed = boot(host.as_ref(), &emitter, &request, stop).await;
+    let code = failed.fault.map(|fault| fault.code);
+    assert_eq!(
+        (code, holder(&host).as_str()),
+        (Some(Code::ReadyProbeFailing), "")
+    );
+}
