@@ -15,6 +15,7 @@ use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOS
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
+use quake_model::time::Timestamp;
 use quake_plan::addons::{Addon, Keeping, Manifest, authority_place, choose, is_due, lease_lost};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,6 +48,20 @@ const STEPPING_DOWN: Duration = Duration::from_secs(3);
 struct Trouble {
     failures: u32,
     next: Option<Instant>,
+}
+
+/// What is known by what was told.
+fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Trouble> {
+    let failed = told.iter().filter(|(_, status)| status.failures > 0);
+    // No longer than it would ever be, whatever the clock did since.
+    let left = |at: Timestamp| Duration::from_millis(at.millis_since(now)).min(AGAIN.cap);
+    let trouble = |status: &AddonStatus| Trouble {
+        failures: status.failures,
+        next: status.next_at.map(|at| Instant::now() + left(at)),
+    };
+    failed
+        .map(|(name, status)| (name.clone(), trouble(status)))
+        .collect()
 }
 
 /// Looks after add-ons.
@@ -94,8 +109,10 @@ impl Order {
         status.objects = applied.objects;
         status.changed = applied.changed;
         status.pruned = applied.pruned;
-        let warnings = manifest.warnings.into_iter();
-        status.warnings = warnings.take(MOST_WARNINGS).collect();
+        if let Some(manifest) = manifest {
+            let warnings = manifest.warnings.into_iter();
+            status.warnings = warnings.take(MOST_WARNINGS).collect();
+        }
         let first = applied.failed.into_iter().next();
         status.object = first.as_ref().map(|failed| failed.object.clone());
         status.fault = first.map(|failed| failed.fault);
@@ -109,6 +126,13 @@ impl Order {
 impl<'a, H: Host> Keeper<'a, H> {
     /// One that knows what was told of the add-ons so far.
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a Keeping) -> Self {
+        let told = context.emitter.addons();
+        // What this agent tried during its boot waits for its time; what another tried is no matter here.
+        let troubles = match told.keeper {
+            Some(AddonKeeper::Me) => troubles(&told.addons, context.host.now()),
+            Some(AddonKeeper::Other { .. } | AddonKeeper::Pod { .. } | AddonKeeper::Unknown)
+            | None => BTreeMap::new(),
+        };
         Self {
             context,
             keeping,
@@ -116,7 +140,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             candidate: Candidate::new(&keeping.me),
             look_next: None,
             unread: None,
-            troubles: BTreeMap::new(),
+            troubles,
             told: Told::new(context.emitter),
         }
     }
@@ -221,6 +245,11 @@ impl<'a, H: Host> Keeper<'a, H> {
         for addon in &menu.addons {
             let key = (addon.namespace.clone(), addon.name.clone());
             let existing = versions.get(&key).cloned();
+            let known = self.told.statuses().get(&addon.name);
+            if known.is_some_and(|known| known.wanted != addon.version) {
+                // What is newer may mend what failed.
+                self.troubles.remove(&addon.name);
+            }
             let trouble = self.troubles.get(&addon.name).and_then(|known| known.next);
             let is_current = !is_due(&addon.version, existing.as_ref());
             // One that lacks its authority is as much in trouble as one that could not be applied.
@@ -309,9 +338,9 @@ impl<'a, H: Host> Keeper<'a, H> {
                     status.state = AddonState::Applying;
                     if let Some(manifest) = &manifest {
                         status.objects = manifest.objects.len();
+                        status.warnings.clear();
                     }
                     status.next_at = None;
-                    status.warnings.clear();
                     self.told.tell(status.clone());
                     orders.push(Order {
                         addon,

@@ -8,10 +8,14 @@ use quake_engine::{Emitter, StopHandle, boot, stop_signal};
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
 use quake_plan::addons::KUBECONFIG;
-use quake_testkit::{SimHost, Timing, example};
+use quake_testkit::{SimHost, Timing};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The channel of the example cluster.
+pub(crate) const OWN_CHANNEL: &str =
+    "s3://quake-example-state/demo.quake.example/addons/bootstrap-channel.yaml";
 
 fn holder(host: &SimHost) -> String {
     let lease = host.cluster(|server| {
@@ -23,19 +27,15 @@ fn holder(host: &SimHost) -> String {
     holder.unwrap_or("nobody ever").to_owned()
 }
 
-/// A booting control plane whose components never become healthy.
-fn unhealthy() -> Arc<SimHost> {
+/// A booting control plane whose components become healthy after so many probes.
+pub(crate) fn booting(healthy_after: u32) -> Arc<SimHost> {
     let timing = Timing {
-        healthy_after: u32::MAX,
+        healthy_after,
         ..Timing::default()
     };
     let host = machine("control-plane", timing).with_cluster(ApiServer::new("v1.15.12"));
-    let folder = format!(
-        "s3://quake-example-state/{}/addons/bootstrap-channel.yaml",
-        example::CLUSTER
-    );
-    host.put_object(&folder, channel(""));
-    host.put_object(&folder.replace("bootstrap-channel", "one"), MANIFEST);
+    host.put_object(OWN_CHANNEL, channel(""));
+    host.put_object(&OWN_CHANNEL.replace("bootstrap-channel", "one"), MANIFEST);
     host.put_file(KUBECONFIG, ACCESS);
     Arc::new(host)
 }
@@ -60,13 +60,13 @@ async fn stops(host: &SimHost, handle: StopHandle) {
     clippy::disallowed_methods,
     reason = "the world is looked at while the agent boots; the clock is paused"
 )]
-async fn passes(time: Duration) {
+pub(crate) async fn passes(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_boot_that_is_stopped_or_fails_gives_the_lease_back() {
-    let host = unhealthy();
+    let host = booting(u32::MAX);
     let clock = Arc::clone(&host);
     let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
     let (handle, stop) = stop_signal();

@@ -30,7 +30,7 @@ const PRUNE: &str = "    prune:
 ";
 
 /// A ready control plane whose cluster has a deployment that the add-on once had.
-fn pruning() -> Arc<SimHost> {
+pub(crate) fn pruning() -> Arc<SimHost> {
     let host = SimHost::new(region("control-plane"), Timing::default(), EPOCH);
     host.put_object(CHANNEL, channel(PRUNE));
     host.put_object(&CHANNEL.replace("bootstrap-channel", "one"), MANIFEST);

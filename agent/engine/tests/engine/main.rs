@@ -1,11 +1,12 @@
 //! The engine, driven over the simulated host.
 
 mod addons;
-mod addons_warned;
 mod addons_authority;
-mod addons_taken_over;
 mod addons_boot;
 mod addons_pruned;
+mod addons_taken_over;
+mod addons_tried;
+mod addons_warned;
 mod addons_watched;
 mod boots;
 mod common;

@@ -1,0 +1,79 @@
+//! When an add-on that failed is tried again.
+
+use crate::addons::{Agent, CHANNEL, MINUTE};
+use crate::addons_boot::{booting, passes};
+use crate::addons_pruned::{channel, pruning};
+use crate::common::request;
+use quake_apisim::{Act, Trouble};
+use quake_engine::{Emitter, boot, keep_looking, stop_signal};
+use quake_model::addon::{AddonState, AddonStatus};
+use quake_model::ports::Clock;
+use quake_testkit::SimHost;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Lets a webhook refuse what the add-on has.
+fn refuse(host: &SimHost) {
+    let deny = Act::Deny {
+        webhook: "policy.example.com".to_owned(),
+        code: 403,
+        why: "no".to_owned(),
+    };
+    host.cluster(|server| server.trouble(Trouble::new(deny).writes().kind("ConfigMap")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_during_the_boot_is_not_tried_again_before_its_time_because_the_node_is_ready()
+{
+    let host = booting(12);
+    refuse(&host);
+    let clock = Arc::clone(&host);
+    let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
+    let (handle, stop) = stop_signal();
+    let request = request("control-plane");
+    let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
+    assert_eq!(verdict.fault, None);
+    let status = || -> AddonStatus {
+        let known = emitter.record().addons.addons;
+        known.values().next().cloned().unwrap_or_default()
+    };
+    let before = status();
+    assert_eq!(before.state, AddonState::Failed, "{before:?}");
+    assert!(before.failures > 0 && before.next_at > Some(host.now()));
+    let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict, stop);
+    let waiting = async {
+        passes(Duration::from_millis(500)).await;
+        let early = status();
+        passes(Duration::from_secs(400)).await;
+        handle.stop("the test is over");
+        (early, status())
+    };
+    let ((), (early, late)) = tokio::join!(looking, waiting);
+    assert_eq!(early, before);
+    assert!(
+        late.failures > before.failures,
+        "it goes on counting: {late:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
+    let host = pruning();
+    refuse(&host);
+    let agent = Agent::new(&host, "i-1");
+    // Long enough for the longest pause between two tries.
+    let told = agent.looks_on(&host, MINUTE * 60).await;
+    let failed = &told.addons["one.addons.k8s.io"];
+    assert!(failed.failures > 5, "{failed:?}");
+    let mended =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: settings, namespace: kube-system}\n";
+    host.put_object(&CHANNEL.replace("bootstrap-channel", "two"), mended);
+    let newer = channel("")
+        .replace("id: one", "id: two")
+        .replace("one.yaml", "two.yaml");
+    host.put_object(CHANNEL, newer);
+    // The agent begins anew, reads the channel at once, and minds what it told of the one before.
+    let told = agent.looks_on(&host, Duration::from_secs(1)).await;
+    let mended = &told.addons["one.addons.k8s.io"];
+    assert_eq!(mended.state, AddonState::Applied, "{mended:?}");
+}
