@@ -1,7 +1,7 @@
 //! The object of a node that booted, in a cluster that is simulated: what the agent says of the node while it looks on.
 
 use crate::addons::ACCESS;
-use crate::common::{EPOCH, Keep, machine, request};
+use crate::common::{Change, EPOCH, Keep, machine, request};
 use quake_apisim::{Act, ApiServer, Request, Trouble};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
 use quake_model::event::Event;
@@ -58,15 +58,14 @@ fn writes(host: &SimHost) -> usize {
     writes.iter().filter(|one| one.starts_with("Node/")).count()
 }
 
+/// Time that passes, and what changes the world then.
+type Then<'a> = (Duration, Change<'a>);
+
 /// What was told of the node's object, in its order: what was said of it, or why nothing could be.
 type Told = Vec<Result<Vec<String>, Fault>>;
 
 /// Boots a node, which becomes ready, and looks on: for each of these times, after which the world is changed so.
-async fn told(
-    host: &Arc<SimHost>,
-    group: &str,
-    changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))],
-) -> (Record, Told) {
+async fn told(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record, Told) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -122,8 +121,7 @@ fn nothing(_: &SimHost) {}
 async fn a_control_plane_gets_its_labels_its_taint_and_its_id_once() {
     let host = host("control-plane");
     let registers = |host: &SimHost| register(host, &json!({}));
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] =
-        &[(MINUTE * 2, &registers), (MINUTE * 2, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 2, &registers), (MINUTE * 2, &nothing)];
     let (record, told) = told(&host, "control-plane", changes).await;
     let node = object(&host);
     let labels = &node["metadata"]["labels"];
@@ -142,7 +140,7 @@ async fn a_control_plane_gets_its_labels_its_taint_and_its_id_once() {
     assert_eq!(codes(&told, &record), (Vec::new(), Vec::new()));
     // Who takes a label away later means it, and a boot that finds the same object says nothing anew.
     assert_eq!(writes(&host), 3);
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] = &[(MINUTE * 2, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 2, &nothing)];
     let (_, again) = self::told(&host, "control-plane", changes).await;
     assert_eq!((again, writes(&host)), (Vec::new(), 0));
 }
@@ -152,7 +150,7 @@ async fn the_object_of_another_instance_is_left_alone_and_is_a_warning() {
     let host = host("control-plane");
     register(&host, &json!({"providerID": "aws:///us-test-1a/i-other"}));
     let before = object(&host);
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] = &[(MINUTE * 5, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 5, &nothing)];
     let (record, told) = told(&host, "control-plane", changes).await;
     let foreign = vec![Code::ReadyNodeForeign];
     assert_eq!(codes(&told, &record), (foreign.clone(), foreign));
@@ -168,7 +166,7 @@ async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it(
     let permits = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);
     };
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] = &[(MINUTE * 10, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 10, &nothing)];
     let (record, denied) = told(&host, "workers", changes).await;
     let codes_denied = vec![Code::ReadyNodeIdentityDenied];
     assert_eq!(
@@ -182,8 +180,7 @@ async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it(
     });
     assert!(told_how, "{denied:?}");
     // It is asked again seldom: within the next two hours, and then it is no warning any more.
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] =
-        &[(MINUTE * 10, &permits), (MINUTE * 120, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 10, &permits), (MINUTE * 120, &nothing)];
     let (record, allowed) = told(&host, "workers", changes).await;
     assert_eq!(codes(&allowed, &record), (codes_denied, Vec::new()));
     let labels = &object(&host)["metadata"]["labels"];
@@ -193,7 +190,7 @@ async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it(
 #[tokio::test(start_paused = true)]
 async fn a_node_that_never_registers_is_a_warning_after_the_deadline_and_not_before() {
     let host = host("workers");
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] = &[(MINUTE * 18, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 18, &nothing)];
     let (record, early) = told(&host, "workers", changes).await;
     assert_eq!(
         codes(&early, &record),
@@ -201,8 +198,7 @@ async fn a_node_that_never_registers_is_a_warning_after_the_deadline_and_not_bef
         "{early:?}"
     );
     let registers = |host: &SimHost| register(host, &json!({}));
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] =
-        &[(MINUTE * 25, &registers), (MINUTE * 2, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 25, &registers), (MINUTE * 2, &nothing)];
     let (record, late) = told(&host, "workers", changes).await;
     let unregistered = vec![Code::ReadyNodeUnregistered];
     assert_eq!(codes(&late, &record), (unregistered, Vec::new()));
@@ -219,8 +215,7 @@ async fn an_object_that_does_not_take_what_is_said_is_a_warning_until_it_does() 
     let ends = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);
     };
-    let changes: &[(Duration, &(dyn Fn(&SimHost) + Sync))] =
-        &[(MINUTE * 5, &ends), (MINUTE * 2, &nothing)];
+    let changes: &[Then<'_>] = &[(MINUTE * 5, &ends), (MINUTE * 2, &nothing)];
     let (record, told) = told(&host, "control-plane", changes).await;
     let missing = vec![Code::ReadyNodeIdentityMissing];
     assert_eq!(codes(&told, &record), (missing, Vec::new()));
