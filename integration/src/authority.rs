@@ -106,6 +106,15 @@ impl Authority {
         read.map_err(|error| error.to_string())
     }
 
+    /// Its key, PEM.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the file.
+    pub fn key(&self) -> Result<String, String> {
+        std::fs::read_to_string(&self.key).map_err(|error| error.to_string())
+    }
+
     /// Signs a certificate for a public key, PEM.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -28,7 +29,19 @@ pub struct ApiStandIn {
     address: SocketAddr,
     shared: Arc<Shared>,
     authority: Option<Authority>,
-    up: Mutex<Option<Up>>,
+    doors: Mutex<Vec<Door>>,
+}
+
+/// A place where it listens while it is up.
+struct Door {
+    listen: Box<dyn Fn() -> io::Result<TcpListener> + Send + Sync>,
+    up: Option<Up>,
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").field("up", &self.up).finish()
+    }
 }
 
 /// What it listens with.
@@ -36,6 +49,15 @@ pub struct ApiStandIn {
 struct Up {
     listener: TcpListener,
     accepting: JoinHandle<()>,
+}
+
+impl Door {
+    fn open(&mut self, shared: &Arc<Shared>) -> io::Result<()> {
+        if self.up.is_none() {
+            self.up = Some(listen((self.listen)()?, shared)?);
+        }
+        Ok(())
+    }
 }
 
 /// What every connection sees.
@@ -123,8 +145,32 @@ impl ApiStandIn {
             address,
             shared,
             authority,
-            up: Mutex::new(Some(up)),
+            doors: Mutex::new(vec![Door {
+                listen: Box::new(move || TcpListener::bind(address)),
+                up: Some(up),
+            }]),
         })
+    }
+
+    /// Lets it listen at one more place, such as the API server's own port in a namespace. It is closed while the server is down.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the listener.
+    pub fn add_door(
+        &self,
+        listen: impl Fn() -> io::Result<TcpListener> + Send + Sync + 'static,
+    ) -> io::Result<()> {
+        let mut door = Door {
+            listen: Box::new(listen),
+            up: None,
+        };
+        let mut doors = lock(&self.doors);
+        if !self.shared.is_down() {
+            door.open(&self.shared)?;
+        }
+        doors.push(door);
+        Ok(())
     }
 
     /// Where it listens.
@@ -169,11 +215,17 @@ impl ApiStandIn {
         kubeconfig(&self.url(), client)
     }
 
-    /// Takes it down: its port refuses connections, and those that were open end.
+    /// Whether it is up.
+    pub fn is_up(&self) -> bool {
+        !self.shared.is_down()
+    }
+
+    /// Takes it down: its ports refuse connections, and those that were open end.
     pub fn take_down(&self) {
+        let mut doors = lock(&self.doors);
         self.shared.is_down.store(true, Ordering::SeqCst);
         self.shared.changed.notify_all();
-        if let Some(up) = lock(&self.up).take() {
+        for up in doors.iter_mut().filter_map(|door| door.up.take()) {
             // Shutting a listening socket down wakes its accept.
             let _ = TcpStream::from(OwnedFd::from(up.listener)).shutdown(Shutdown::Both);
             let _ = up.accepting.join();
@@ -183,18 +235,17 @@ impl ApiStandIn {
         }
     }
 
-    /// Brings it back, at the same address.
+    /// Brings it back, at the same addresses.
     ///
     /// # Errors
     ///
     /// Returns the error of the listener.
     pub fn bring_back(&self) -> io::Result<()> {
-        let mut up = lock(&self.up);
-        if up.is_none() {
-            self.shared.is_down.store(false, Ordering::SeqCst);
-            *up = Some(listen(TcpListener::bind(self.address)?, &self.shared)?);
-        }
-        Ok(())
+        let mut doors = lock(&self.doors);
+        self.shared.is_down.store(false, Ordering::SeqCst);
+        doors
+            .iter_mut()
+            .try_for_each(|door| door.open(&self.shared))
     }
 }
 
@@ -244,7 +295,7 @@ fn listen(listener: TcpListener, shared: &Arc<Shared>) -> io::Result<Up> {
 
 /// A server's TLS that asks clients for a certificate and lets them go without.
 fn tls(authority: &str, certificate: &str, key: &str) -> Result<Arc<rustls::ServerConfig>, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let text = |error: &dyn fmt::Display| error.to_string();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let read = |pem: &str| -> Result<Vec<CertificateDer<'static>>, String> {
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
