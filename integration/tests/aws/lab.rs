@@ -14,6 +14,7 @@ use quake_integration::tree::{OWN, Tree};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// The bucket of the example's state store, and the cluster's key in it.
@@ -30,7 +31,7 @@ pub(crate) struct Lab {
     /// Dropped first, so that nothing listens in a namespace that is gone.
     servers: Vec<Server>,
     scratch: TempDir,
-    namespace: Namespace,
+    namespace: Arc<Namespace>,
     endpoint: String,
 }
 
@@ -53,9 +54,14 @@ impl Lab {
         Ok(Self {
             servers: vec![server],
             scratch,
-            namespace,
+            namespace: Arc::new(namespace),
             endpoint,
         })
+    }
+
+    /// Where the instance is.
+    pub(crate) fn namespace(&self) -> Arc<Namespace> {
+        Arc::clone(&self.namespace)
     }
 
     /// The URL of AWS, from inside.
@@ -74,6 +80,26 @@ impl Lab {
             .expect("the address is on loopback");
         self.servers
             .push(Server::on(listener, answer).expect("the listener listens"));
+    }
+
+    /// Adds a component of the node that answers at this address.
+    pub(crate) fn add_component(
+        &mut self,
+        address: &str,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) {
+        let listener = self.namespace.listen(address);
+        let listener = listener.expect("nobody else listens inside");
+        let server = Server::on(listener, answer);
+        self.servers.push(server.expect("the listener listens"));
+    }
+
+    /// How often AWS was asked for an object of the state store whose key begins so.
+    pub(crate) fn objects_asked(&self, prefix: &str) -> usize {
+        let path = format!("/{BUCKET}/{KEY}/{prefix}");
+        let seen = self.servers[0].seen();
+        let asked = seen.iter().filter(|one| one.path().starts_with(&path));
+        asked.count()
     }
 
     /// Adds the metadata service of this instance, with user data of this group.
@@ -247,7 +273,12 @@ pub(crate) fn encoded_key() -> String {
 fn keyset(name: &str) -> String {
     let certificate =
         format!("-----BEGIN CERTIFICATE-----\nMIIC{name}\n-----END CERTIFICATE-----\n");
-    let (certificate, key) = (STANDARD.encode(certificate), encoded_key());
+    keyset_of(name, &certificate, &private_key())
+}
+
+/// A keypair as the state store has it; both are PEM.
+pub(crate) fn keyset_of(name: &str, certificate: &str, key: &str) -> String {
+    let (certificate, key) = (STANDARD.encode(certificate), STANDARD.encode(key));
     format!(
         "apiVersion: kops/v1alpha2\nkind: Keyset\nmetadata:\n  name: {name}\nspec:\n  keys:\n  - id: \"1\"\n    publicMaterial: {certificate}\n    privateMaterial: {key}\n  type: Keypair\n"
     )

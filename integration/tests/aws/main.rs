@@ -7,5 +7,7 @@ mod lab;
 mod members;
 mod refusals;
 mod reports;
+mod residents;
 mod signals;
+mod tended;
 mod volumes;

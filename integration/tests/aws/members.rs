@@ -112,6 +112,11 @@ impl Cluster {
 
     /// Launches an instance of a group, as its autoscaling group would.
     pub(crate) fn launch(&self, group: &str) -> Instance {
+        self.launch_saying(group, "")
+    }
+
+    /// The same with more in its `kube_env.yaml`.
+    pub(crate) fn launch_saying(&self, group: &str, more: &str) -> Instance {
         let owned = format!("kubernetes.io/cluster/{CLUSTER}");
         let name = format!("{group}.masters.{CLUSTER}");
         let tags = [
@@ -128,7 +133,8 @@ impl Cluster {
         let mut lab = lab.expect("namespaces can be made by root");
         let address = self.ec2.address_of(&id);
         let (spec, group_spec) = (self.spec.trim_end(), group_of(group));
-        let text = user_data(&kube_env(group, &[]), spec, group_spec.trim_end());
+        let kube_env = kube_env(group, &[]) + more;
+        let text = user_data(&kube_env, spec, group_spec.trim_end());
         let metadata = Metadata::of(&id, &text).at(&address);
         lab.add_metadata(move |request| metadata.answer(request));
         Instance {
