@@ -55,6 +55,7 @@ network.prefix-pending: the metadata shows no IPv6 prefix of eni-0a1b2c3d yet
 dns.zone-missing: there is no hosted zone Z1D633PJN98FT9
 dns.zone-ambiguous: 2 private zones are called example.com: Z1D633PJN98FT9, Z2FDTNDATAQYW2
 dns.denied: route53:ChangeResourceRecordSets for the zone Z1D633PJN98FT9 answered 403: AccessDenied
+dns.refused: route53:ChangeResourceRecordSets for the zone Z1D633PJN98FT9 answered 400: LimitsExceeded
 dns.throttled: route53:ListResourceRecordSets for the zone Z1D633PJN98FT9 answered 400: Throttling
 dns.no-answer: route53:ListResourceRecordSets for the zone Z1D633PJN98FT9 was not answered
 dns.conflict: api.internal.c.example.com was changed by somebody else in the meantime
