@@ -2,6 +2,7 @@
 //!
 //! Only address records (type `A`) are spoken of: the agent publishes nothing else.
 
+use crate::fault::Code;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -162,6 +163,19 @@ impl Publication {
     pub fn names(&self) -> BTreeSet<String> {
         self.own.iter().chain(&self.shared).cloned().collect()
     }
+}
+
+/// Whether a fault of this code may keep a node that runs from looking after its names; it is over once they can be looked at.
+pub(crate) fn keeps_from_names(code: Code) -> bool {
+    let is_of_the_cloud = matches!(
+        code,
+        Code::StorageDescribeDenied
+            | Code::StorageCloudUnreachable
+            | Code::IdentityDescribeDenied
+            | Code::IdentityInstanceUnknown
+            | Code::IdentityClockSkew
+    );
+    code.area() == "dns" || is_of_the_cloud
 }
 
 #[cfg(test)]

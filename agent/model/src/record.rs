@@ -5,6 +5,7 @@ use crate::addon::AddonsRecord;
 use crate::boot::BootId;
 pub use crate::boot::BootState;
 use crate::certificates::CertificateDates;
+use crate::dns;
 use crate::drift::Drift;
 use crate::event::{Envelope, Event};
 use crate::expected::Expected;
@@ -287,7 +288,9 @@ impl Record {
             Event::NodeIdentified { .. } => {
                 self.warnings.retain(|known| !is_of_node_object(known.code));
             }
-            Event::NamesKept { .. } => self.warnings.retain(|known| !is_of_names(known.code)),
+            Event::NamesKept { .. } => self
+                .warnings
+                .retain(|known| !dns::keeps_from_names(known.code)),
             Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {
@@ -425,19 +428,6 @@ fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
     let rows = PHASES.iter();
     rows.map(|row| (row.phase, PhaseRecord::default()))
         .collect()
-}
-
-/// Whether it may keep a node that runs from looking after its names.
-fn is_of_names(code: Code) -> bool {
-    let is_of_the_cloud = matches!(
-        code,
-        Code::StorageDescribeDenied
-            | Code::StorageCloudUnreachable
-            | Code::IdentityDescribeDenied
-            | Code::IdentityInstanceUnknown
-            | Code::IdentityClockSkew
-    );
-    code.area() == "dns" || is_of_the_cloud
 }
 
 /// Whether a warning is over once the node's object says what the node is.

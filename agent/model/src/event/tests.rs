@@ -1,0 +1,38 @@
+use super::*;
+
+#[test]
+fn an_event_from_a_newer_agent_reads_as_unknown() {
+    let line = r#"{"seq":9,"at":1,"elapsed_ms":2,"event":"warp-engaged","factor":9}"#;
+    let envelope: Envelope = serde_json::from_str(line).expect("it reads");
+    assert_eq!((envelope.seq, envelope.event), (9, Event::Unknown));
+}
+
+#[test]
+fn an_asset_that_came_in_is_one_flat_object() {
+    let line = r#"{"seq":3,"at":1,"elapsed_ms":2,"event":"asset-fetched","step":"assets:a","bytes":9,"took_ms":4,"source":"https://example.com/a","mirror":1}"#;
+    let envelope: Envelope = serde_json::from_str(line).expect("it reads");
+    assert!(matches!(&envelope.event, Event::AssetFetched(fetched) if fetched.bytes == 9));
+    assert_eq!(
+        serde_json::to_string(&envelope).expect("it serialises"),
+        line
+    );
+}
+
+#[test]
+fn events_survive_a_round_trip() {
+    let event = Event::PhaseDone {
+        phase: Phase::Assets,
+        changed: 4,
+    };
+    let envelope = Envelope {
+        seq: 1,
+        at: Timestamp(5),
+        elapsed_ms: 0,
+        event,
+    };
+    let line = serde_json::to_string(&envelope).expect("it serialises");
+    assert_eq!(
+        serde_json::from_str::<Envelope>(&line).expect("it reads"),
+        envelope
+    );
+}
