@@ -31,7 +31,7 @@ async fn the_real_cloud_keeps_the_contract() {
     let volume = region.create_volume("us-east-1a", &TAGS);
     let (caller, answering) = (ours.clone(), Arc::clone(&region));
     let server = serve(move |request| answering.answer(&caller, request));
-    let (aws, _imds) = aws_at(server.base(), &ours);
+    let (aws, _imds) = aws_at(&server.base(), &ours);
     let ec2 = Ec2::new(aws);
     let kept = contract::cloud(&ec2, &volume, &ours, &other).await;
     assert_eq!(kept, Ok(()));

@@ -19,7 +19,7 @@ async fn the_real_name_service_keeps_the_contract() {
     let id = id.expect("moto makes it");
     let region = Region::before(moto, Rules::default(), Random::from_environment());
     let server = serve(move |request| region.answer("i-0a", request));
-    let (aws, _imds) = aws_at(server.base(), "i-0123456789abcdef0");
+    let (aws, _imds) = aws_at(&server.base(), "i-0123456789abcdef0");
     let route53 = Route53::new(aws);
     let zone = contract::EmptyZone {
         id: &id,

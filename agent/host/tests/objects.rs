@@ -19,7 +19,7 @@ async fn the_bucket_keeps_the_contract() {
         let put = moto.put_object("contract", key, bytes);
         put.expect("moto takes it");
     }
-    let (aws, _imds) = aws_at(format!("http://{}", moto.address()), "i-0123456789abcdef0");
+    let (aws, _imds) = aws_at(&format!("http://{}", moto.address()), "i-0123456789abcdef0");
     let store = StateStore::with_s3(S3::new(aws));
     let base: Location = "s3://contract".parse().expect("a literal");
     assert_eq!(contract::objects(&store, &base).await, Ok(()));

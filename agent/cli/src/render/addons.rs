@@ -97,21 +97,21 @@ pub(crate) fn listed_text(listed: &Listed) -> String {
     if let Some(keeper) = &listed.keeper {
         let _ = writeln!(text, "applied by: {}", keeper_text(keeper));
     }
-    for addon in &listed.addons {
-        if let Some(fault) = &addon.fault {
-            let _ = write!(
-                text,
-                "\n{}\n{}",
-                style::strong(&addon.name),
-                fault_text("error", fault)
-            );
-        }
-    }
-    for addon in &listed.addons {
-        for warning in &addon.warnings {
-            let name = style::strong(&addon.name);
-            let _ = write!(text, "\n{name}\n{}", fault_text("warning", warning));
-        }
+    text + &faults_text(listed)
+}
+
+/// Why any of them failed, and what is odd about manifests and channels.
+fn faults_text(listed: &Listed) -> String {
+    let failed = listed.addons.iter();
+    let failed = failed.filter_map(|addon| Some(("error", addon, addon.fault.as_ref()?)));
+    let odd = listed.addons.iter().flat_map(|addon| {
+        let warnings = addon.warnings.iter();
+        warnings.map(move |fault| ("warning", addon, fault))
+    });
+    let mut text = String::new();
+    for (word, addon, fault) in failed.chain(odd) {
+        let name = style::strong(&addon.name);
+        let _ = write!(text, "\n{name}\n{}", fault_text(word, fault));
     }
     for warning in &listed.warnings {
         let _ = write!(text, "\n{}", fault_text("warning", warning));

@@ -7,11 +7,11 @@ use quake_integration::http::{Reply, Request, Server};
 use quake_integration::imds::Metadata;
 
 /// AWS at `endpoint` for the instance of this id, and the metadata service, which answers for as long as it is kept.
-pub(crate) fn aws_at(endpoint: String, instance: &str) -> (Aws, Server) {
+pub(crate) fn aws_at(endpoint: &str, instance: &str) -> (Aws, Server) {
     let metadata = Metadata::of(instance, "");
     let imds = serve(move |request| metadata.answer(request));
     let calls = Calls::new();
-    let lookup = |name: &str| (name == "AWS_ENDPOINT_URL").then(|| endpoint.clone());
+    let lookup = |name: &str| (name == "AWS_ENDPOINT_URL").then(|| endpoint.to_owned());
     let settings = AwsSettings::from_lookup(Surroundings::Node, HttpSettings::default(), lookup);
     let asked = Imds::new(&MetadataEndpoint::At(imds.base()), calls.clone());
     (Aws::new(settings, asked, calls), imds)

@@ -147,6 +147,19 @@ fn the_list_for_programs_has_its_schema_and_everything_of_the_text() {
 }
 
 #[test]
+fn the_list_tells_what_is_odd_about_a_manifest_that_was_applied() {
+    let mut listed = listed();
+    let odd = Fault::new(Code::AddonsManifestMismatch, "it has another hash");
+    listed.addons[0].warnings.push(odd);
+    let text = strip_str(&listed_text(&listed)).to_string();
+    let told = "\ncalico\nwarning: addons.manifest-mismatch: it has another hash\n";
+    assert!(text.contains(told), "{text}");
+    let json = listed_json(&listed);
+    let code = &json["addons"][0]["warnings"][0]["code"];
+    assert_eq!(code, "addons.manifest-mismatch");
+}
+
+#[test]
 fn the_plan_tells_of_each_object_what_would_become_of_it() {
     let text = planned_text(&planned());
     has_lines(
