@@ -8,16 +8,19 @@ use std::sync::PoisonError;
 /// The file that says what is kept.
 pub(super) const POLICY: &str = "audit-policy.json";
 
+/// An agent that stays is this user, by the keys of the older dialect.
+const AGENT: &str = "kops";
+
 /// The file in which it is kept.
 pub(super) const LOG: &str = "audit.log";
 
-/// Keeps the operator's writes with their answers, and nothing else.
+/// Keeps the operator's and an agent's writes with their answers, and nothing else.
 pub(super) fn policy() -> String {
     json!({
         "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
         "omitStages": ["RequestReceived"],
         "rules": [
-            { "level": "RequestResponse", "users": [OPERATOR], "verbs": ["create", "update", "patch", "delete"] },
+            { "level": "RequestResponse", "users": [OPERATOR, AGENT], "verbs": ["create", "update", "patch", "delete"] },
             { "level": "None" },
         ],
     })
@@ -34,7 +37,7 @@ pub(super) struct Told {
 }
 
 impl RealApiServer {
-    /// What the operator wrote since this was asked last: `Kind/namespace/name`, or `Kind/name`. Dry runs are left out, and what
+    /// What the operator and an agent wrote since this was asked last: `Kind/namespace/name`, or `Kind/name`. Dry runs are left out, and what
     /// was refused, or answered with a state of the object that somebody was answered before.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::http::{Answer, Endpoint, get, send_by_tls};
 use crate::skip::SetUpError;
 use crate::waiting::wait_until;
 use serde_json::{Value, json};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +53,15 @@ impl RealApiServer {
     ///
     /// Says that no programs are named, or what failed.
     pub fn start() -> Result<Self, SetUpError> {
+        Self::start_by(Authority::new()?)
+    }
+
+    /// The same with the authority of a cluster.
+    ///
+    /// # Errors
+    ///
+    /// As [`RealApiServer::start`].
+    pub fn start_by(authority: Authority) -> Result<Self, SetUpError> {
         let Some(programs) = std::env::var_os(FOLDER).map(PathBuf::from) else {
             return Err(SetUpError::Missing("no kubernetes binaries".to_owned()));
         };
@@ -62,7 +71,6 @@ impl RealApiServer {
                 return Err(SetUpError::Missing(why));
             }
         }
-        let authority = Authority::new()?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         write_certificates(&authority, folder.path())?;
         let [store, peer, port] = [free_port()?, free_port()?, free_port()?];
@@ -101,6 +109,26 @@ impl RealApiServer {
         format!("https://{}", self.address)
     }
 
+    /// Lets it be asked at one more place, such as the API server's own port in a namespace, for as long as it is there.
+    pub fn add_door(&self, listener: TcpListener) {
+        let address = self.address;
+        std::thread::spawn(move || {
+            for inside in listener.incoming().flatten() {
+                // A server that is down has its caller's connection end.
+                let Ok(server) = TcpStream::connect(address) else {
+                    continue;
+                };
+                std::thread::spawn(move || join(&inside, &server));
+            }
+        });
+    }
+
+    /// Whether it says that it is ready.
+    pub fn is_ready(&self) -> bool {
+        let answer = self.ask("GET", "/readyz", &Value::Null);
+        answer.is_ok_and(|answer| answer.status == 200)
+    }
+
     /// Its operator, who may do everything.
     pub fn client(&self) -> &Client {
         &self.operator
@@ -132,10 +160,7 @@ impl RealApiServer {
     /// Says what the server said last.
     pub fn bring_back(&self) -> Result<(), String> {
         let (program, arguments) = &self.command;
-        let server = start(program, arguments, || {
-            let answer = self.ask("GET", "/readyz", &Value::Null);
-            answer.is_ok_and(|answer| answer.status == 200)
-        })?;
+        let server = start(program, arguments, || self.is_ready())?;
         *self.running() = Some(server);
         Ok(())
     }
@@ -292,6 +317,19 @@ fn write_certificates(authority: &Authority, folder: &Path) -> Result<(), String
         std::fs::write(folder.join(name), text).map_err(|error| error.to_string())?;
     }
     Ok(())
+}
+
+/// Passes on what either says, until one of them ends.
+fn join(one: &TcpStream, other: &TcpStream) {
+    let pass = |mut from: &TcpStream, mut to: &TcpStream| {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+        let _ = from.shutdown(Shutdown::Both);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| pass(one, other));
+        pass(other, one);
+    });
 }
 
 /// A port that was free a moment ago.

@@ -10,4 +10,5 @@ mod reports;
 mod residents;
 mod signals;
 mod tended;
+mod tended_really;
 mod volumes;

@@ -34,37 +34,32 @@ const COMPONENTS: [&str; 5] = [
 /// channel every 60 to 90 seconds, in rounds that are up to 25 seconds apart.
 pub(crate) const LONGEST_LOOK: Duration = Duration::from_secs(150);
 
-/// A cluster, its API server, and what is in its channel.
-pub(crate) struct Served {
+/// A cluster whose state store has its keys and its channel, and whoever its API server is.
+pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
-    pub(crate) api: Arc<ApiStandIn>,
 }
 
-impl Served {
-    /// A cluster of these groups whose state store has its keys and its channel.
+impl Ground {
+    /// A cluster of these groups, with these pairs of certificates and keys by their names.
     ///
     /// # Errors
     ///
     /// Says what is missing here, or what failed.
-    pub(crate) fn start(groups: &[Group]) -> Result<Self, SetUpError> {
+    pub(crate) fn start(
+        groups: &[Group],
+        keys: [(&str, (String, String)); 2],
+    ) -> Result<Self, SetUpError> {
         let cluster = Cluster::start(groups, Rules::default(), Random::from_environment())?;
-        let authority = Authority::new()?;
-        let ca = (authority.certificate()?, authority.key()?);
-        let api = ApiStandIn::by_tls(ApiServer::new("v1.15.12"), authority)?;
-        let kops = api.client("/O=system:masters/CN=kops")?;
-        let served = Self {
-            cluster,
-            api: Arc::new(api),
-        };
-        for (name, (certificate, key)) in [("ca", ca), ("kops", (kops.certificate, kops.key))] {
+        let ground = Self { cluster };
+        for (name, (certificate, key)) in keys {
             let keyset = keyset_of(name, &certificate, &key);
             for folder in ["issued", "private"] {
-                served.put(&format!("pki/{folder}/{name}/keyset.yaml"), &keyset);
+                ground.put(&format!("pki/{folder}/{name}/keyset.yaml"), &keyset);
             }
         }
-        served.write_channel("100m");
-        served.cluster.add_volumes();
-        Ok(served)
+        ground.write_channel("100m");
+        ground.cluster.add_volumes();
+        Ok(ground)
     }
 
     /// Puts an object of the cluster into the state store.
@@ -93,24 +88,59 @@ impl Served {
         self.put("addons/bootstrap-channel.yaml", &channel);
     }
 
-    /// Launches an instance of a group whose components are well, and whose own API server is the cluster's.
-    pub(crate) fn launch(&self, group: &str) -> Resident {
+    /// Launches an instance of a group whose components are well, and its API server while it says so.
+    pub(crate) fn launch(
+        &self,
+        group: &str,
+        is_up: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Resident {
         let channel = format!("channels:\n- {CONFIG_BASE}/addons/bootstrap-channel.yaml\n");
         let mut instance = self.cluster.launch_saying(group, &channel);
         for address in COMPONENTS {
             let well = |_: &_| Reply::new(200, r#"{"health": "true"}"#);
             instance.lab.add_component(address, well);
         }
-        let api = Arc::clone(&self.api);
-        let is_up = move |_: &_| match api.is_up() {
+        let health = move |_: &_| match is_up() {
             true => Reply::new(200, "ok"),
             false => Reply::new(503, "etcd failed"),
         };
-        instance.lab.add_component("127.0.0.1:8080", is_up);
-        let namespace = instance.lab.namespace();
+        instance.lab.add_component("127.0.0.1:8080", health);
+        Resident { instance }
+    }
+}
+
+/// A cluster with the stand-in of an API server.
+pub(crate) struct Served {
+    pub(crate) ground: Ground,
+    pub(crate) api: Arc<ApiStandIn>,
+}
+
+impl Served {
+    /// A cluster of these groups.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ground::start`].
+    pub(crate) fn start(groups: &[Group]) -> Result<Self, SetUpError> {
+        let authority = Authority::new()?;
+        let ca = (authority.certificate()?, authority.key()?);
+        let api = ApiStandIn::by_tls(ApiServer::new("v1.15.12"), authority)?;
+        let kops = api.client("/O=system:masters/CN=kops")?;
+        let kops = (kops.certificate, kops.key);
+        Ok(Self {
+            ground: Ground::start(groups, [("ca", ca), ("kops", kops)])?,
+            api: Arc::new(api),
+        })
+    }
+
+    /// Launches an instance of a group whose components are well, and whose own API server is the cluster's.
+    pub(crate) fn launch(&self, group: &str) -> Resident {
+        let api = Arc::clone(&self.api);
+        let node = self.ground.launch(group, move || api.is_up());
+        let namespace = node.instance.lab.namespace();
         let opened = self.api.add_door(move || namespace.listen("127.0.0.1:443"));
         opened.expect("nobody else listens inside");
-        Resident { instance }
+        node
     }
 
     /// What kubelet registers as its node; nothing but its name.

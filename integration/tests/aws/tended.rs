@@ -203,7 +203,7 @@ fn what_is_newer_is_applied_alone(served: &Served, node: &Resident, running: &Ru
     served.writes();
     let (began, looks) = (Instant::now(), node.looks());
     let before = node.addon(LIMITS)["wanted"].clone();
-    served.write_channel("150m");
+    served.ground.write_channel("150m");
     let is_newer = |status: &Value| {
         let limits = addon(status, LIMITS);
         limits["wanted"] != before && limits["state"] == "applied"

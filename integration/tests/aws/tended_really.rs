@@ -1,0 +1,128 @@
+//! The agent that stays with a control plane, at a kube-apiserver where `QUAKE_KUBERNETES_BIN` names one: what it does with the
+//! stand-in (`tended`) is done with the real one too.
+
+use crate::residents::{DNS, Ground, LONGEST_LOOK, Resident, addon, all_are};
+use quake_integration::agent::{LIMIT, Running};
+use quake_integration::authority::{Authority, Wanted};
+use quake_integration::real_api_server::RealApiServer;
+use quake_integration::skip::{SetUpError, unless_missing};
+use quake_integration::waiting::wait_until;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The node's name, as its metadata has it.
+const NODE: &str = "/api/v1/nodes/ip-10-0-0-10.ec2.internal";
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/quake-agent";
+
+fn start() -> Result<(Ground, Arc<RealApiServer>), SetUpError> {
+    let authority = Authority::new()?;
+    let ca = (authority.certificate()?, authority.key()?);
+    let kops = authority.pair(&Wanted {
+        subject: "/O=system:masters/CN=kops".to_owned(),
+        usage: "clientAuth",
+        names: Vec::new(),
+    })?;
+    let server = Arc::new(RealApiServer::start_by(authority)?);
+    let ground = Ground::start(&[("control-plane", &["a"])], [("ca", ca), ("kops", kops)])?;
+    Ok((ground, server))
+}
+
+fn holder(server: &RealApiServer) -> String {
+    let lease = server.get(LEASE).unwrap_or_default();
+    let holder = lease["spec"]["holderIdentity"].as_str();
+    holder.unwrap_or_default().to_owned()
+}
+
+fn writes(server: &RealApiServer) -> Vec<String> {
+    let mut writes = server.writes().expect("the log can be read");
+    writes.retain(|written| written != "Lease/kube-system/quake-agent");
+    writes
+}
+
+fn stop(running: Running) {
+    running.terminate().expect("it runs");
+    let ended = running.end(Duration::from_secs(10));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+}
+
+#[test]
+fn an_agent_that_stays_keeps_the_add_ons_and_its_node_at_a_kube_apiserver() {
+    let Some((ground, server)) = unless_missing(start()) else {
+        return;
+    };
+    let of_node = Arc::clone(&server);
+    let node = ground.launch("control-plane", move || of_node.is_ready());
+    let namespace = node.instance.lab.namespace();
+    let door = namespace.listen("127.0.0.1:443");
+    server.add_door(door.expect("nobody else listens inside"));
+    let refusal = server.refuse(("apps", "deployments"), "coredns", "not from our registry");
+    let running = node.boot();
+
+    let is_refused = |status: &Value| addon(status, DNS)["state"] == "failed";
+    let status = node.until("one is refused", LONGEST_LOOK, &running, is_refused);
+    let failed = addon(&status, DNS).to_string();
+    assert!(failed.contains("not from our registry"), "{failed}");
+    server.allow_all().expect("it is removed");
+    drop(refusal);
+    let is_applied = |status: &Value| status["ready"] == true && all_are(status, "applied");
+    node.until("all are applied", LONGEST_LOOK, &running, is_applied);
+    assert_eq!(holder(&server), node.instance.id);
+
+    is_marked(&server, &running);
+    goes_and_comes_back(&server, &node, &running);
+    writes(&server);
+    ground.write_channel("150m");
+    let written = || writes(&server);
+    let mut seen = Vec::new();
+    let came = wait_until(LONGEST_LOOK, || {
+        seen.extend(written());
+        seen.len() >= 2
+    });
+    assert!(came, "{seen:?}");
+    assert_eq!(seen, ["LimitRange/default/limits", "Namespace/kube-system"]);
+
+    stop(running);
+    assert_eq!(holder(&server), "", "the lease is given back");
+    let running = node.boot();
+    node.until("it begins anew", LIMIT, &running, is_applied);
+    running.kill();
+    let running = node.boot();
+    node.until("it was killed", LIMIT, &running, is_applied);
+    stop(running);
+    assert_eq!(writes(&server), Vec::<String>::new());
+}
+
+/// kubelet registers a node without a label.
+fn is_marked(server: &RealApiServer, running: &Running) {
+    let name = NODE.rsplit('/').next();
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+    server.put("/api/v1/nodes", &node).expect("it is made");
+    let mut found = Value::Null;
+    let is_marked = wait_until(LONGEST_LOOK, || {
+        found = server.get(NODE).unwrap_or_default();
+        found["spec"]["providerID"].is_string()
+    });
+    assert!(is_marked, "{found:#}\n{}", running.stderr());
+    let labels = &found["metadata"]["labels"];
+    assert_eq!(labels["kops.k8s.io/instancegroup"], "control-plane");
+    assert_eq!(labels["node-role.kubernetes.io/master"], "");
+    let taints = found["spec"]["taints"].to_string();
+    assert!(
+        taints.contains("node-role.kubernetes.io/master"),
+        "{taints}"
+    );
+}
+
+fn goes_and_comes_back(server: &RealApiServer, node: &Resident, running: &Running) {
+    server.take_down();
+    let is_told = |status: &Value| status["addons"]["fault"]["code"] == "addons.api-unreachable";
+    let status = node.until("it went", LONGEST_LOOK, running, is_told);
+    assert_eq!(status["ready"], true, "{status}");
+    server.bring_back().expect("it comes back");
+    let is_over = |status: &Value| {
+        status["addons"]["fault"].is_null() && status["addons"]["keeper"]["who"] == "me"
+    };
+    node.until("it came back", LONGEST_LOOK, running, is_over);
+}
