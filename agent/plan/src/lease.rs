@@ -58,6 +58,15 @@ pub enum Decision {
     },
 }
 
+/// Who a lease says holds it. Whether it still does only shows in time: a holder that is gone stays named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The holder: an instance's id.
+    pub holder: String,
+    /// When it says that it renewed the lease, by its own clock.
+    pub renewed: String,
+}
+
 impl LeaseKind {
     /// How a server of this version keeps leases.
     pub fn of(server: KubernetesVersion) -> Self {
@@ -133,6 +142,14 @@ impl LeaseKind {
             ..held.clone()
         };
         (held.holder == me).then(|| self.object(Some(found), &freed))
+    }
+
+    /// Who the lease says holds it; `None` for one that was given back.
+    pub fn holding(self, found: &ClusterObject) -> Option<Holding> {
+        let Record {
+            holder, renewed, ..
+        } = self.read(found);
+        (!holder.is_empty()).then_some(Holding { holder, renewed })
     }
 
     fn read(self, found: &ClusterObject) -> Record {
@@ -334,6 +351,18 @@ mod tests {
             let freed = kind.released(&lease, "i-1").expect("it was held");
             let (decision, _) = kind.decide(Some(&object(&freed)), "i-2", None, now(1));
             assert!(matches!(decision, Decision::Replace(_)), "{decision:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_names_its_holder_until_it_is_given_back() {
+        for kind in [LeaseKind::Lease, LeaseKind::ConfigMap] {
+            let lease = taken(kind, "i-1");
+            let holding = kind.holding(&lease).expect("it is held");
+            assert_eq!(holding.holder, "i-1");
+            assert!(holding.renewed.ends_with('Z'), "{holding:?}");
+            let freed = kind.released(&lease, "i-1").expect("it is i-1's");
+            assert_eq!(kind.holding(&object(&freed)), None);
         }
     }
 

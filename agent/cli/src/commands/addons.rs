@@ -11,8 +11,8 @@ use crate::host::{NodeHost, Wiring};
 use crate::output;
 use crate::parts::Part;
 use crate::render::addons::{
-    AppliedAddon, Listed, PlannedAddon, applied_json, applied_text, changes, first_failure,
-    first_unknown, listed_json, listed_text, planned_json, planned_text,
+    AppliedAddon, Kept, Listed, PlannedAddon, applied_json, applied_text, changes, first_failure,
+    first_unknown, kept_text, listed_json, listed_text, planned_json, planned_text,
 };
 use crate::render::fault_text;
 use quake_engine::addons::Inquiry;
@@ -167,6 +167,11 @@ async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
 async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
     let place = place(&arguments.cluster)?;
     let inquiry = place.open().await?;
+    // Whoever else applies them is told of and not waited for: both apply the same, by the same manager.
+    let kept = Kept {
+        lease: inquiry.lease().await,
+        told: place.told.keeper.clone(),
+    };
     let mut applied = Vec::new();
     for addon in named(&inquiry, &arguments.names)? {
         applied.push(AppliedAddon {
@@ -178,9 +183,9 @@ async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
     match arguments.cluster.output {
         OutputFormat::Text => {
             warn(&inquiry.menu().warnings);
-            output::text(applied_text(&applied));
+            output::text(applied_text(&applied) + &kept_text(&kept));
         }
-        OutputFormat::Json => output::line(applied_json(&applied)),
+        OutputFormat::Json => output::line(applied_json(&applied, &kept)),
     }
     Ok(first_failure(&applied).map_or(exit::DONE, |fault| fault.class().exit_status()))
 }

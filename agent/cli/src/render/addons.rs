@@ -1,5 +1,9 @@
 //! The cluster's add-ons, for people and for programs.
 
+mod kept;
+
+pub(crate) use kept::{Kept, kept_json, kept_text};
+
 use super::fault::{fault_json, fault_text};
 use super::table::table;
 use crate::output::style;
@@ -351,7 +355,7 @@ pub(crate) fn applied_text(applied: &[AppliedAddon]) -> String {
 }
 
 /// What was applied, as one object.
-pub(crate) fn applied_json(applied: &[AppliedAddon]) -> Value {
+pub(crate) fn applied_json(applied: &[AppliedAddon], kept: &Kept) -> Value {
     let addon = |addon: &AppliedAddon| {
         let done = addon.applied.as_ref().ok();
         let failed = done.into_iter().flat_map(|done| &done.failed);
@@ -370,6 +374,7 @@ pub(crate) fn applied_json(applied: &[AppliedAddon]) -> Value {
     json!({
         "schemaVersion": "quake-agent/addons-apply/v1",
         "allApplied": first_failure(applied).is_none(),
+        "lookedAfter": kept_json(kept),
         "addons": applied.iter().map(addon).collect::<Vec<_>>(),
     })
 }

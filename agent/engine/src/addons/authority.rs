@@ -6,7 +6,7 @@
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::session::{HICCUPS, MANAGER, Session};
 use crate::meaning::{Attempted, fault_of};
-use crate::retry::{arrives, through_hiccups};
+use crate::retry::arrives;
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, Condition, Host};
@@ -98,12 +98,7 @@ impl<H: Host> Session<'_, H> {
     }
 
     async fn is_there(&self, place: &ObjectPlace) -> Result<bool, Fault> {
-        through_hiccups(&place.name, HICCUPS, || async {
-            let found = self.host().get_object(self.access(), place).await;
-            let found = found.map_err(|error| fault_of_change(place, error))?;
-            Ok(found.is_some())
-        })
-        .await
+        Ok(self.look(place).await?.is_some())
     }
 
     /// Creates an object that is not there, and looks whether it is; whether it was created. Whoever is faster is as good: what

@@ -10,6 +10,7 @@ use quake_model::location::Location;
 use quake_model::ports::{Host, Objects};
 use quake_model::spec::KubernetesVersion;
 use quake_plan::addons::{Addon, Channel, Menu, choose, fault_of_read, is_due, parse_channel};
+use quake_plan::lease::{Holding, LeaseKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A look at a cluster's add-ons: what its channels want, what it has, and its API server to ask more.
@@ -104,6 +105,17 @@ impl<'a, H: Host> Inquiry<'a, H> {
             ..AddonStatus::default()
         };
         self.menu.addons.iter().map(status).collect()
+    }
+
+    /// Who the agents' lease says holds it, and so looks after the add-ons; `None` where no agent does.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the look.
+    pub async fn lease(&self) -> Result<Option<Holding>, Fault> {
+        let kind = LeaseKind::of(self.server());
+        let found = self.session.look(&kind.place()).await?;
+        Ok(found.and_then(|found| kind.holding(&found)))
     }
 
     /// What applying an add-on would change; nothing is.

@@ -148,6 +148,15 @@ impl<'a, H: Host> Session<'a, H> {
         .await
     }
 
+    /// Looks at one object.
+    pub(super) async fn look(&self, place: &ObjectPlace) -> Result<Option<ClusterObject>, Fault> {
+        through_hiccups(&place.name, HICCUPS, || async {
+            let found = self.host.get_object(&self.access, place).await;
+            found.map_err(|error| fault_of_change(place, error))
+        })
+        .await
+    }
+
     /// How a kind is asked for.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Add-ons that a pod of kops's applies, watched.
 
 use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
+use quake_engine::addons::Inquiry;
 use quake_model::addon::{AddonKeeper, AddonState};
 use quake_model::fault::Code;
 use quake_model::ports::Meter;
@@ -56,4 +57,23 @@ async fn what_the_pod_noted_is_applied() {
     agent.verdict.tending = Some(watching(None));
     let told = agent.looks_on(&host, MINUTE).await;
     assert!(told.is_applied() && told.addons.len() == 9, "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_applies_by_hand_is_told_which_agent_holds_the_lease() {
+    let Some(host) = host("minimal-1.35") else {
+        return;
+    };
+    let lease = async || {
+        let channel = CHANNEL.parse().expect("a literal");
+        let inquiry = Inquiry::open(host.as_ref(), KUBECONFIG, &[channel]).await;
+        let lease = inquiry.expect("the server answers").lease().await;
+        lease.expect("it can be read").map(|held| held.holder)
+    };
+    assert_eq!(lease().await, None);
+    let dying = Agent::new(&host, "i-1");
+    let _ = tokio::time::timeout(MINUTE, dying.looks_on(&host, MINUTE * 60)).await;
+    assert_eq!(lease().await.as_deref(), Some("i-1"));
+    Agent::new(&host, "i-1").looks_on(&host, MINUTE).await;
+    assert_eq!(lease().await, None, "it was given back");
 }

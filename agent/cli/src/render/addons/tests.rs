@@ -214,7 +214,11 @@ fn what_was_applied_is_told_with_all_that_failed() {
             "dns  b  failed",
         ],
     );
-    let value = applied_json(&applied());
+    let nobody = Kept {
+        lease: Ok(None),
+        told: None,
+    };
+    let value = applied_json(&applied(), &nobody);
     assert_eq!(value["schemaVersion"], "quake-agent/addons-apply/v1");
     assert_eq!(value["allApplied"], false);
     assert_eq!(
