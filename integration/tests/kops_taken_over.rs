@@ -7,6 +7,8 @@ use std::path::Path;
 
 const MANIFEST: &str = "etc/kubernetes/manifests/kops-channels.manifest";
 
+const TAKE_OVER: &[&str] = &["--take-over-addons"];
+
 /// Rehearses, or plans, the control plane below `root`.
 fn run(corpus: &Path, command: &str, root: &Path, more: &[&str]) -> Ended {
     let case = corpus.join("cases/minimal-1.35");
@@ -43,7 +45,6 @@ fn the_pods_manifest_goes_when_the_agent_takes_over_and_comes_back_when_it_does_
     let Some(corpus) = conformance("kops") else {
         return;
     };
-    const TAKE_OVER: &[&str] = &["--take-over-addons"];
     let folder = tempfile::tempdir().expect("a temporary directory");
     let root = folder.path();
     let manifest = root.join(MANIFEST);

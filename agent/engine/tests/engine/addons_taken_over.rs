@@ -34,13 +34,13 @@ fn is_laid_down(host: &SimHost) -> bool {
 
 /// Who looks after add-ons then: the agent, or the pod.
 fn is_kept(verdict: &Verdict) -> bool {
-    match &verdict.tending {
-        Some(Tending::Keep(keeping)) => keeping.channels.len() == 1,
-        Some(Tending::Watch(watching)) => {
+    let tending = verdict.tending.as_ref();
+    match tending.expect("somebody looks after the add-ons") {
+        Tending::Keep(keeping) => keeping.channels.len() == 1,
+        Tending::Watch(watching) => {
             assert_eq!(watching.pod.name, "kops-channels");
             false
         }
-        None => panic!("nobody looks after the add-ons"),
     }
 }
 

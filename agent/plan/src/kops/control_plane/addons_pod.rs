@@ -52,8 +52,8 @@ fn channels(container: &Value) -> Vec<String> {
 fn labels(container: &Value) -> BTreeMap<String, String> {
     let words = container.get("args").and_then(Value::as_array);
     let words = words.into_iter().flatten().filter_map(Value::as_str);
-    let given = words.filter_map(|word| word.strip_prefix("--node-labels="));
-    let pairs = given.last().unwrap_or_default().split(',');
+    let mut given = words.filter_map(|word| word.strip_prefix("--node-labels="));
+    let pairs = given.next_back().unwrap_or_default().split(',');
     let pairs = pairs.filter(|pair| !pair.is_empty() && pair.matches('=').count() < 2);
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs
