@@ -8,7 +8,7 @@ mod webhook;
 
 use crate::agent::{Running, clean};
 use crate::api_server::{Client, kubeconfig};
-use crate::authority::{Authority, Wanted};
+use crate::authority::Authority;
 use crate::http::{Answer, Endpoint, get, send_by_tls};
 use crate::skip::SetUpError;
 use crate::waiting::wait_until;
@@ -287,11 +287,7 @@ fn server_arguments(folder: &Path, store: u16, port: u16) -> Vec<String> {
 }
 
 fn client(authority: &Authority, subject: &str) -> Result<Client, String> {
-    let (certificate, key) = authority.pair(&Wanted {
-        subject: subject.to_owned(),
-        usage: "clientAuth",
-        names: Vec::new(),
-    })?;
+    let (certificate, key) = authority.client_pair(subject)?;
     Ok(Client {
         authority: authority.certificate()?,
         certificate,
@@ -300,13 +296,8 @@ fn client(authority: &Authority, subject: &str) -> Result<Client, String> {
 }
 
 fn write_certificates(authority: &Authority, folder: &Path) -> Result<(), String> {
-    let (server, key) = authority.pair(&Wanted {
-        subject: "/CN=kube-apiserver".to_owned(),
-        usage: "serverAuth",
-        names: ["IP:127.0.0.1", "DNS:localhost"]
-            .map(str::to_owned)
-            .to_vec(),
-    })?;
+    let names = ["IP:127.0.0.1", "DNS:localhost"];
+    let (server, key) = authority.server_pair("kube-apiserver", &names)?;
     let files = [
         ("ca.crt", authority.certificate()?),
         ("server.crt", server),

@@ -3,7 +3,7 @@
 
 use crate::residents::{DNS, Ground, LONGEST_LOOK, Resident, addon, all_are};
 use quake_integration::agent::{LIMIT, Running};
-use quake_integration::authority::{Authority, Wanted};
+use quake_integration::authority::Authority;
 use quake_integration::real_api_server::RealApiServer;
 use quake_integration::skip::{SetUpError, unless_missing};
 use quake_integration::waiting::wait_until;
@@ -19,11 +19,7 @@ const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/
 fn start() -> Result<(Ground, Arc<RealApiServer>), SetUpError> {
     let authority = Authority::new()?;
     let ca = (authority.certificate()?, authority.key()?);
-    let kops = authority.pair(&Wanted {
-        subject: "/O=system:masters/CN=kops".to_owned(),
-        usage: "clientAuth",
-        names: Vec::new(),
-    })?;
+    let kops = authority.client_pair("/O=system:masters/CN=kops")?;
     let server = Arc::new(RealApiServer::start_by(authority)?);
     let ground = Ground::start(&[("control-plane", &["a"])], [("ca", ca), ("kops", kops)])?;
     Ok((ground, server))
