@@ -48,7 +48,7 @@ impl DriftWatch {
     /// Takes what the agent itself wrote since for what it left.
     pub(crate) fn written(&mut self, files: &[WriteFile]) {
         for file in files {
-            let owned = OwnedFile::of(file);
+            let owned = OwnedFile::left(file);
             self.left.owned.files.insert(file.path.clone(), owned);
         }
     }

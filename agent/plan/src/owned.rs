@@ -4,6 +4,8 @@
 //! It holds digests and no contents, and nothing rests on it but what is told: without it, as after an upgrade of an older
 //! agent, nothing counts as changed by somebody.
 
+use crate::dns::is_own_block;
+use crate::kops::is_kops_block;
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::step::{Action, Keep, Place, StartUnit, Step, WriteFile};
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,9 @@ pub const PATH: &str = "/var/lib/quake-agent/owned.json";
 const MODE: u32 = 0o600;
 
 const SCHEMA: &str = "quake-agent/owned/v1";
+
+/// The file that others write too, each between marks of its own: etcd-manager, kops, cloud-init and operators.
+const SHARED: &str = "/etc/hosts";
 
 /// Files, programs and units that are the agent's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +42,9 @@ pub struct OwnedFile {
     /// SHA-256 of its bytes. There are two from before such a file is written with other bytes until the boot is over, so
     /// that whichever of them a crash leaves is known. None where the bytes are not the agent's.
     pub sha256: BTreeSet<String>,
+    /// Only the lines of the agent's block are the agent's, and the digests are of these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_shared: bool,
     /// Its permission bits, such as `0644`.
     mode: String,
     owner: Owner,
@@ -100,7 +108,7 @@ impl Owned {
     pub fn note(&mut self, step: &Step) {
         match &step.action {
             Action::WriteFile(file) => {
-                self.files.insert(file.path.clone(), OwnedFile::of(file));
+                self.files.insert(file.path.clone(), OwnedFile::left(file));
             }
             Action::Place(place) => {
                 let program = OwnedProgram::of(place);
@@ -120,7 +128,12 @@ impl Owned {
             if let Action::WriteFile(file) = &step.action
                 && let Some(known) = with.files.get_mut(&file.path)
             {
-                known.sha256.extend(OwnedFile::of(file).sha256);
+                let next = OwnedFile::left(file);
+                if next.is_shared == known.is_shared {
+                    known.sha256.extend(next.sha256);
+                } else {
+                    *known = next;
+                }
             }
         }
         (with != *self).then_some(with)
@@ -150,8 +163,22 @@ impl OwnedFile {
         };
         Self {
             sha256: digest.into_iter().collect(),
+            is_shared: false,
             mode: octal(file.mode),
             owner: file.owner,
+        }
+    }
+
+    /// What is the agent's of the file: all of it, or of [`SHARED`] its block. The other lines are somebody else's to change.
+    pub fn left(file: &WriteFile) -> Self {
+        let whole = Self::of(file);
+        if file.path != SHARED {
+            return whole;
+        }
+        Self {
+            sha256: BTreeSet::from([sha256(&own_lines(&file.contents.0))]),
+            is_shared: true,
+            ..whole
         }
     }
 
@@ -167,7 +194,13 @@ impl OwnedFile {
             EntryKind::Other => return Some("a device, socket or pipe in its place".to_owned()),
         }
         let mut what = Vec::new();
-        let digest = found.contents.as_deref().map(sha256);
+        let digest = found
+            .contents
+            .as_deref()
+            .map(|contents| match self.is_shared {
+                true => sha256(&own_lines(contents)),
+                false => sha256(contents),
+            });
         let is_known = digest.is_some_and(|digest| self.sha256.contains(&digest));
         if !self.sha256.is_empty() && !is_known {
             what.push("other contents".to_owned());
@@ -185,6 +218,21 @@ impl OwnedFile {
         }
         (!what.is_empty()).then(|| what.join(", "))
     }
+}
+
+/// The lines between marks of the agent's, in either dialect.
+fn own_lines(contents: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(contents);
+    let (mut own, mut is_inside) = (String::new(), false);
+    for line in text.lines() {
+        if is_own_block(line) || is_kops_block(line) {
+            is_inside = !is_inside;
+        } else if is_inside {
+            own.push_str(line);
+            own.push('\n');
+        }
+    }
+    own.into_bytes()
 }
 
 impl OwnedProgram {
@@ -216,6 +264,7 @@ fn octal(mode: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::item::HostRecord;
     use quake_model::phase::Phase;
 
     fn step(contents: &str) -> Step {
@@ -284,6 +333,34 @@ mod tests {
         assert_eq!(what.as_deref(), Some("other contents"));
         assert_eq!(before.with_intents(&[step("a")]), None, "nothing to write");
         assert_eq!(Owned::default().with_intents(&[step("a")]), None);
+    }
+
+    #[test]
+    fn of_a_file_that_others_write_too_only_the_block_is_the_agents() {
+        let records = [HostRecord {
+            name: "api.internal.c".to_owned(),
+            address: "10.0.0.1".to_owned(),
+        }];
+        let texts: [fn(&str, &[HostRecord]) -> String; 2] =
+            [crate::dns::hosts_text, crate::kops::hosts_text];
+        for text in texts {
+            let written = text("127.0.0.1 localhost\n", &records);
+            let file = OwnedFile::left(&WriteFile::plain(SHARED, 0o644, written.clone()));
+            let differs = |text: &str| file.differs(Some(&found(0o644, text)), Owners::Set);
+            assert_eq!(differs(&written), None);
+            let by_others = format!("{written}\n10.0.0.2 etcd-b.internal.c\n");
+            assert_eq!(differs(&by_others), None, "another's line");
+            let what = Some("other contents".to_owned());
+            assert_eq!(differs(&written.replace("10.0.0.1", "10.0.0.9")), what);
+            assert_eq!(differs("127.0.0.1 localhost\n"), what, "the block is gone");
+            let mut noted = Owned::default();
+            let step = |text: String| {
+                let file = WriteFile::plain(SHARED, 0o644, text);
+                Step::new(Phase::Files, Action::WriteFile(file))
+            };
+            noted.note(&step(written.clone()));
+            assert_eq!(noted.with_intents(&[step(by_others)]), None);
+        }
     }
 
     #[test]

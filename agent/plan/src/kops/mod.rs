@@ -22,7 +22,7 @@ pub(crate) mod sample;
 pub mod steps;
 mod toml_text;
 
-pub use base::{has_block, hosts_text};
+pub use base::{has_block, hosts_text, is_kops_block};
 pub use builder::{Builder, Built, build, builders};
 pub use context::{Context, Inputs, node_name, processor};
 pub(crate) use expected::expect;

@@ -81,6 +81,11 @@ pub fn has_block(found: &str) -> bool {
     found.lines().any(|line| line.trim() == BEGIN)
 }
 
+/// Whether a line is one of the marks around that block.
+pub fn is_kops_block(line: &str) -> bool {
+    matches!(line.trim(), BEGIN | END)
+}
+
 /// The lines that are not in the block.
 fn outside(found: &str) -> Vec<&str> {
     let mut kept = Vec::new();

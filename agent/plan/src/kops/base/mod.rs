@@ -15,7 +15,7 @@ mod sysctl;
 mod update_policy;
 mod volumes;
 
-pub use etc_hosts::{has_block, hosts_text};
+pub use etc_hosts::{has_block, hosts_text, is_kops_block};
 
 use super::Builder;
 
