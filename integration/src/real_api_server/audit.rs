@@ -58,7 +58,10 @@ impl RealApiServer {
         told.read = whole;
         drop(told);
         for done in &news {
-            // The server itself may have gone on with it, as with a definition's status.
+            if done["objectRef"]["resource"] != "customresourcedefinitions" {
+                continue;
+            }
+            // The server itself goes on with a definition's status.
             let path = done["requestURI"].as_str().unwrap_or_default();
             let path = path.split('?').next().unwrap_or_default();
             let now = self.get(path).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Makes the authority of an add-on that asks for one: its Secret, then the issuer that names it, each only where it is not
 //! there. Whoever is stopped between the two finds the first held and makes the second.
 //!
-//! A key is in memory from its making to the answer of the API server; it is in no file, and in nothing that is told.
+//! A key is in memory from its making to the answer of the API server, and while its Secret is looked at; it is in no file, and in
+//! nothing that is told.
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::session::{HICCUPS, MANAGER, Session};

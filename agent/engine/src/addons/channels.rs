@@ -19,7 +19,7 @@ pub(crate) struct Store {
     manifests: BTreeMap<(String, String), Manifest>,
     /// How often the manifest of an add-on was another than its channel names.
     mismatches: BTreeMap<String, u32>,
-    /// Which channel is looked at next.
+    /// How often they were looked at.
     turn: usize,
 }
 
@@ -58,29 +58,33 @@ impl Store {
         self.channels.iter().all(|kept| kept.channel.is_some())
     }
 
-    /// Reads the channels that were never read, or else looks whether the next in turn has changed: one request.
+    /// Reads every channel the first time; from then on asks for one, which is the next in turn, of those that were never read
+    /// while there are any: one request.
     ///
     /// # Errors
     ///
     /// The fault of the first that cannot be read; what was read of it before stays.
     pub(crate) async fn look<H: Host>(&mut self, host: &H) -> Result<(), Fault> {
-        let is_read = self.is_read();
-        let turn = self.turn % self.channels.len().max(1);
+        let turn = self.turn;
         self.turn = turn + 1;
-        let mut ended = Ok(());
-        for (index, kept) in self.channels.iter_mut().enumerate() {
-            let is_wanted = if is_read {
-                index == turn
-            } else {
-                kept.channel.is_none()
-            };
-            if !is_wanted {
-                continue;
+        if turn == 0 {
+            let mut ended = Ok(());
+            for kept in &mut self.channels {
+                let looked = kept.look(host).await;
+                ended = ended.and(looked);
             }
-            let looked = kept.look(host).await;
-            ended = ended.and(looked);
+            return ended;
         }
-        ended
+        let is_read = self.is_read();
+        let wanted = self.channels.iter_mut();
+        let mut wanted: Vec<&mut Kept> = wanted
+            .filter(|kept| is_read || kept.channel.is_none())
+            .collect();
+        let index = turn % wanted.len().max(1);
+        match wanted.get_mut(index) {
+            Some(kept) => kept.look(host).await,
+            None => Ok(()),
+        }
     }
 
     /// The manifest of an add-on. One that is applied although it is not the one that its channel names says so in its warnings.

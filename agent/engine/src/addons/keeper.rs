@@ -3,6 +3,7 @@
 //! One agent of the cluster does, the one that holds the lease; the others show what it tells. Nothing here ends a boot:
 //! kubelet does not wait for add-ons, and a cluster whose add-ons fail is told of, add-on by add-on.
 
+mod held;
 mod telling;
 
 use super::channels::Store;
@@ -16,7 +17,7 @@ use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::time::Timestamp;
-use quake_plan::addons::{Addon, Keeping, Manifest, authority_place, choose, is_due, lease_lost};
+use quake_plan::addons::{Addon, Keeping, Manifest, authority_place, choose, is_due};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -72,6 +73,8 @@ pub(crate) struct Keeper<'a, H> {
     candidate: Candidate,
     /// When the channel is looked at again.
     look_next: Option<Instant>,
+    /// When the lease was held for certain: before it was asked for.
+    held: Option<Instant>,
     /// Why a channel cannot be read.
     unread: Option<Fault>,
     troubles: BTreeMap<String, Trouble>,
@@ -139,6 +142,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             store: Store::new(&keeping.channels),
             candidate: Candidate::new(&keeping.me),
             look_next: None,
+            held: None,
             unread: None,
             troubles,
             told: Told::new(context.emitter),
@@ -177,7 +181,8 @@ impl<'a, H: Host> Keeper<'a, H> {
     fn until_next(&self, pause: Duration) -> Duration {
         let now = Instant::now();
         let due = self.troubles.values().filter_map(|trouble| trouble.next);
-        let due = due.map(|next| next.saturating_duration_since(now));
+        // What was to be tried before this and was not is tried with the next round, whatever held it up.
+        let due = due.filter_map(|next| next.checked_duration_since(now));
         due.chain([pause])
             .min()
             .unwrap_or(pause)
@@ -207,8 +212,7 @@ impl<'a, H: Host> Keeper<'a, H> {
 
     /// One round: the lease, and whatever its holder has to do.
     async fn round(&mut self, session: &Session<'a, H>) {
-        let told: Vec<AddonStatus> = self.told.all();
-        match self.candidate.stand(session, &told).await {
+        match self.ask_for_lease(session).await {
             Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
             Ok(Lead::Theirs { holder, told }) => {
                 self.stand(AddonKeeper::Other { holder }, None);
@@ -227,15 +231,15 @@ impl<'a, H: Host> Keeper<'a, H> {
         if self.look_next.is_none_or(|next| next <= now) {
             self.look_at_channels().await;
         }
-        self.stand(AddonKeeper::Me, self.unread.clone());
         let channels = self.store.channels();
         if channels.is_empty() {
-            return;
+            return self.stand(AddonKeeper::Me, self.unread.clone());
         }
         let versions = match session.versions().await {
             Ok(versions) => versions,
             Err(fault) => return self.stand(AddonKeeper::Me, Some(fault)),
         };
+        self.stand(AddonKeeper::Me, self.unread.clone());
         let menu = choose(&channels, session.version());
         self.warn(&menu);
         if self.store.is_read() {
@@ -243,6 +247,9 @@ impl<'a, H: Host> Keeper<'a, H> {
         }
         let mut due = Vec::new();
         for addon in &menu.addons {
+            if !self.may_go_on(session).await {
+                return;
+            }
             let key = (addon.namespace.clone(), addon.name.clone());
             let existing = versions.get(&key).cloned();
             let known = self.told.statuses().get(&addon.name);
@@ -285,32 +292,24 @@ impl<'a, H: Host> Keeper<'a, H> {
 
     /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
     async fn apply(&mut self, session: &Session<'a, H>, due: Vec<Due>) {
-        let orders = self.orders(due).await;
+        let orders = self.orders(session, due).await;
+        if !self.may_go_on(session).await {
+            return;
+        }
         // Each by itself: one that waits for its definitions holds up no other.
         let running = orders.into_iter().map(|order| order.carry_out(session));
         let mut running: FuturesUnordered<_> = running.collect();
         let (renew_every, _) = ROUNDS_APART;
-        let mut renewed = Instant::now();
-        let mut renew_next = renewed + renew_every;
+        let mut renew_next = self.held.unwrap_or_else(Instant::now) + renew_every;
         while !running.is_empty() {
             let pause = renew_next.saturating_duration_since(Instant::now());
             tokio::select! {
                 biased;
                 ended = self.context.pause(pause) => {
-                    if ended.is_err() {
+                    if ended.is_err() || !self.renew(session).await {
                         return;
                     }
-                    renew_next += renew_every;
-                    let told: Vec<AddonStatus> = self.told.all();
-                    match self.candidate.stand(session, &told).await {
-                        Ok(Lead::Mine) => renewed = Instant::now(),
-                        Ok(Lead::Theirs { holder, .. }) => {
-                            let lost = lease_lost(LEASE, &holder);
-                            return self.stand(AddonKeeper::Other { holder }, Some(lost));
-                        }
-                        Err(_) if renewed.elapsed() < RENEWED_WITHIN => {}
-                        Err(fault) => return self.stand(AddonKeeper::Unknown, Some(fault)),
-                    }
+                    renew_next = Instant::now() + renew_every;
                 }
                 Some(status) = running.next() => self.told_of(status),
             }
@@ -318,9 +317,12 @@ impl<'a, H: Host> Keeper<'a, H> {
     }
 
     /// What can be applied of what is due; what cannot is told.
-    async fn orders(&mut self, due: Vec<Due>) -> Vec<Order> {
+    async fn orders(&mut self, session: &Session<'a, H>, due: Vec<Due>) -> Vec<Order> {
         let mut orders = Vec::new();
         for due in due {
+            if !self.may_go_on(session).await {
+                return orders;
+            }
             let Due {
                 addon, existing, ..
             } = due;

@@ -1,12 +1,12 @@
-//! When an add-on that failed is tried again.
+//! When an add-on that failed is tried again, and what is done while the lease is held.
 
-use crate::addons::{Agent, CHANNEL, MINUTE};
+use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
 use crate::addons_boot::{booting, passes};
 use crate::addons_pruned::{channel, pruning};
 use crate::common::request;
 use quake_apisim::{Act, Trouble};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
-use quake_model::addon::{AddonState, AddonStatus};
+use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::ports::Clock;
 use quake_testkit::SimHost;
 use std::sync::Arc;
@@ -76,4 +76,48 @@ async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
     let told = agent.looks_on(&host, Duration::from_secs(1)).await;
     let mended = &told.addons["one.addons.k8s.io"];
     assert_eq!(mended.state, AddonState::Applied, "{mended:?}");
+}
+
+/// Nine manifests of 12 seconds each: whoever reads them acts with a lease that it holds.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_slow_costs_nobody_the_lease() {
+    let Some(host) = host("minimal-1.35") else {
+        return;
+    };
+    host.slow_store(Duration::from_secs(12));
+    let (acts, stands_by) = (Agent::new(&host, "i-1"), Agent::new(&host, "i-2"));
+    let told = tokio::join!(acts.looks_on(&host, MINUTE * 5), async {
+        passes(Duration::from_secs(1)).await;
+        stands_by.looks_on(&host, MINUTE * 4).await
+    });
+    assert!(told.0.is_applied(), "{:?}", told.0);
+    let holder = "i-1".to_owned();
+    assert_eq!(told.1.keeper, Some(AddonKeeper::Other { holder }));
+    let renewed = host.cluster(|server| {
+        let entries = server.journal().entries().iter();
+        let renewed = entries.filter(|entry| entry.kind == "Lease" && entry.wrote);
+        renewed.map(|entry| entry.at).collect::<Vec<_>>()
+    });
+    let renewed = renewed.expect("there is a cluster");
+    let apart = renewed.windows(2).map(|two| two[1].millis_since(two[0]));
+    let longest = apart.max().expect("it is renewed");
+    assert!(longest <= 40_000, "{longest} ms: {renewed:?}");
+}
+
+/// An agent that is told to stop while it reads gives the lease back, and begins nothing.
+#[tokio::test(start_paused = true)]
+async fn who_is_stopped_while_it_reads_gives_the_lease_back() {
+    let Some(host) = host("minimal-1.35") else {
+        return;
+    };
+    host.slow_store(Duration::from_secs(5));
+    let stopped = Agent::new(&host, "i-1");
+    let began = host.now();
+    stopped.looks_on(&host, Duration::from_secs(17)).await;
+    let took = host.now().millis_since(began);
+    assert!(took < 23_000, "{took} ms: one more is read at the most");
+    assert_eq!(writes(&host), Vec::<String>::new(), "nothing was begun");
+    let next = Agent::new(&host, "i-2");
+    let told = next.looks_on(&host, Duration::from_secs(2)).await;
+    assert_eq!(told.keeper, Some(AddonKeeper::Me), "at once");
 }

@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) timing: Timing,
     pub(crate) files: BTreeMap<String, SimFile>,
     pub(crate) objects: BTreeMap<String, Vec<u8>>,
+    /// How long the state store takes for an object.
+    pub(crate) read_takes: Duration,
     /// What mirrors serve, by URL; archives are lists of base names, one a line.
     pub(crate) upstream: BTreeMap<String, Vec<u8>>,
     pub(crate) store: BTreeMap<Digest, Vec<u8>>,
@@ -131,6 +133,7 @@ impl SimHost {
             timing,
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
+            read_takes: Duration::ZERO,
             upstream: BTreeMap::new(),
             store: BTreeMap::new(),
             seeded: Vec::new(),

@@ -37,6 +37,11 @@ impl Objects for SimHost {
         self.begin_read();
         // Whoever reads several at once has begun with all before the first has come.
         tokio::task::yield_now().await;
+        let takes = self.lock().read_takes;
+        if !takes.is_zero() {
+            // Nothing is awaited but the time.
+            let _ = tokio::time::timeout(takes, std::future::pending::<()>()).await;
+        }
         let read = self.call("read_object", |world| {
             world.count("s3:GetObject");
             let missing = || PortError::new(Condition::Missing, format!("there is no {location}"));

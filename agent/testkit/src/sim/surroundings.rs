@@ -2,8 +2,14 @@
 
 use super::{Controller, SimHost};
 use quake_model::facts::{DeviceContents, PodsSeen};
+use std::time::Duration;
 
 impl SimHost {
+    /// Makes the state store take this long for every object from now on.
+    pub fn slow_store(&self, takes: Duration) {
+        self.lock().read_takes = takes;
+    }
+
     /// In how many waves objects were read: a wave begins when nothing is being read.
     pub fn waves_of_reads(&self) -> u32 {
         self.lock().waves

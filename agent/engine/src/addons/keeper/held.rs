@@ -1,0 +1,53 @@
+//! The lease while there is something to do: nothing is begun that it may not outlast.
+
+use super::super::leader::Lead;
+use super::super::session::Session;
+use super::{Keeper, LEASE, RENEWED_WITHIN, ROUNDS_APART};
+use quake_model::addon::{AddonKeeper, AddonStatus};
+use quake_model::fault::Fault;
+use quake_model::ports::Host;
+use quake_plan::addons::lease_lost;
+use tokio::time::Instant;
+
+impl<H: Host> Keeper<'_, H> {
+    /// Takes, renews or looks at the lease, and notes since when it is held.
+    pub(super) async fn ask_for_lease(&mut self, session: &Session<'_, H>) -> Result<Lead, Fault> {
+        let asked = Instant::now();
+        let told: Vec<AddonStatus> = self.told.all();
+        let lead = self.candidate.stand(session, &told).await?;
+        self.held = (lead == Lead::Mine).then_some(asked);
+        Ok(lead)
+    }
+
+    /// Whether the lease is held for long enough to begin something more; it is renewed where that was a while ago. It is not
+    /// once the agent is told to stop.
+    pub(super) async fn may_go_on(&mut self, session: &Session<'_, H>) -> bool {
+        if self.context.stop_requested().is_some() {
+            return false;
+        }
+        let (renew_every, _) = ROUNDS_APART;
+        let is_fresh = self.held.is_some_and(|held| held.elapsed() < renew_every);
+        is_fresh || self.renew(session).await
+    }
+
+    /// Renews the lease, and says whether it is held; that it is not any more is told.
+    pub(super) async fn renew(&mut self, session: &Session<'_, H>) -> bool {
+        match self.ask_for_lease(session).await {
+            Ok(Lead::Mine) => return true,
+            Ok(Lead::Theirs { holder, .. }) => {
+                let lost = lease_lost(LEASE, &holder);
+                self.stand(AddonKeeper::Other { holder }, Some(lost));
+            }
+            Err(fault) => {
+                if self
+                    .held
+                    .is_some_and(|held| held.elapsed() < RENEWED_WITHIN)
+                {
+                    return true;
+                }
+                self.stand(AddonKeeper::Unknown, Some(fault));
+            }
+        }
+        false
+    }
+}
