@@ -6,13 +6,16 @@ use quake_integration::agent::{LIMIT, Running};
 use quake_integration::authority::Authority;
 use quake_integration::real_api_server::RealApiServer;
 use quake_integration::skip::{SetUpError, unless_missing};
-use quake_integration::waiting::wait_until;
+use quake_integration::waiting::{pause, wait_until};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The node's name, as its metadata has it.
 const NODE: &str = "/api/v1/nodes/ip-10-0-0-10.ec2.internal";
+
+/// How long the cluster has no API server at first: as long as one that is restored may take.
+const DOWN: Duration = Duration::from_secs(180);
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/quake-agent";
 
@@ -54,7 +57,16 @@ fn an_agent_that_stays_keeps_the_add_ons_and_its_node_at_a_kube_apiserver() {
     let door = namespace.listen("127.0.0.1:443");
     server.add_door(door.expect("nobody else listens inside"));
     let refusal = server.refuse(("apps", "deployments"), "coredns", "not from our registry");
+    server.take_down();
     let running = node.boot();
+    let waits = |status: &Value| {
+        let why = &status["addons"]["fault"]["code"];
+        all_are(status, "waiting-for-api") && why == "addons.api-unreachable"
+    };
+    node.until("the API server is down", LIMIT, &running, waits);
+    pause(DOWN);
+    assert!(waits(&node.status()), "{}", node.status());
+    server.bring_back().expect("it comes back");
 
     let is_refused = |status: &Value| addon(status, DNS)["state"] == "failed";
     let status = node.until("one is refused", LONGEST_LOOK, &running, is_refused);
