@@ -8,7 +8,11 @@ use std::fmt::Write as _;
 pub(super) fn page_of(code: Code) -> String {
     let page = code.page();
     let (class, exit) = (page.class, page.class.exit_status());
-    let mut text = format!("# {code}\n\nClass **{class}**, exit status **{exit}**.\n");
+    let mut text = format!("# {code}\n\nClass **{class}**, exit status **{exit}**");
+    text.push_str(match code.only_warns() {
+        true => " of a command that ends with it; no boot does.\n",
+        false => ".\n",
+    });
     if let Some(sample) = page.sample_line() {
         let _ = write!(text, "\n```\nerror: {sample}\n```\n");
     }
@@ -19,11 +23,7 @@ pub(super) fn page_of(code: Code) -> String {
         escape(page.remedy)
     );
     let _ = writeln!(text, "- **What {class} means:** {}", page.class.meaning());
-    let _ = writeln!(
-        text,
-        "- **What the agent does:** it {}",
-        page.class.handling()
-    );
+    let _ = writeln!(text, "- **What the agent does:** it {}", page.handling());
     let _ = writeln!(text, "- **Phase:** {}", phase(&page));
     text.push_str(&grants(&page));
     let near: Vec<String> = page
@@ -85,6 +85,13 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
+    }
+
+    #[test]
+    fn a_page_of_what_only_warns_says_that_no_boot_ends_with_it() {
+        let text = page_of(Code::AddonsPodForeign);
+        assert!(text.contains("exit status **80** of a command that ends with it; no boot does."));
+        assert!(!text.contains("ends the boot"), "{text}");
     }
 
     #[test]

@@ -46,6 +46,27 @@ impl Code {
         }
     }
 
+    /// Whether it is only told of: whatever its class says of others, a boot and a node go on with it.
+    ///
+    /// Nothing about add-ons ends a boot (`docs/addons.md`); of what is said to others about a boot, and of the cluster's object
+    /// of the node, a node is told that serves already.
+    pub fn only_warns(self) -> bool {
+        self.area() == "addons"
+            || matches!(
+                self,
+                Self::ReadyNodeForeign
+                    | Self::ReadyNodeIdentityDenied
+                    | Self::ReadyNodeIdentityMissing
+                    | Self::BootSinkFailed
+                    | Self::BootReportDenied
+                    | Self::BootReportFailed
+                    | Self::BootReportUnplaced
+                    | Self::BootSignalDenied
+                    | Self::BootSignalFailed
+                    | Self::BootSignalUnplaced
+            )
+    }
+
     /// The name of its section in `docs/operations.md`.
     pub fn anchor(self) -> String {
         self.entry().code.replace('.', "-")
@@ -53,6 +74,14 @@ impl Code {
 }
 
 impl Page {
+    /// What the agent does about it in a boot, and what then becomes of the boot.
+    pub fn handling(&self) -> &'static str {
+        match self.code.only_warns() {
+            true => "tells of it and goes on: it ends no boot, and a node that is ready stays so",
+            false => self.class.handling(),
+        }
+    }
+
     /// The phase in words.
     pub fn phase_text(&self) -> String {
         match self.phase {
@@ -220,6 +249,24 @@ mod tests {
             let near = code.page().near;
             assert!(!near.is_empty() && !near.contains(code), "{code}");
         }
+    }
+
+    #[test]
+    fn what_is_only_told_of_is_not_said_to_end_a_boot() {
+        let foreign = Code::AddonsPodForeign.page();
+        assert!(
+            foreign.handling().contains("ends no boot"),
+            "{}",
+            foreign.handling()
+        );
+        for code in Code::ALL {
+            let page = code.page();
+            let says_its_class = page.handling() == page.class.handling();
+            assert_ne!(says_its_class, code.only_warns(), "{code}");
+        }
+        let ends = Code::StorageForeignMemberData.page();
+        assert!(ends.handling().starts_with("ends the boot at once"));
+        assert!(!Code::ReadyProbeFailing.only_warns() && !Code::BootInternal.only_warns());
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn fault_lines(page: &Page) -> Vec<(&'static str, String)> {
     lines.push(("why", page.why.to_owned()));
     lines.push(("fix", page.remedy.to_owned()));
     lines.push(("class", format!("{}: {}", page.class, page.class.meaning())));
-    lines.push(("the agent", page.class.handling().to_owned()));
+    lines.push(("the agent", page.handling().to_owned()));
     lines.push(("phase", page.phase_text()));
     let blocked = page.blocks();
     if !blocked.is_empty() {
@@ -155,7 +155,7 @@ fn fault_json(page: &Page) -> Value {
         "classMeaning": page.class.meaning(),
         "exitStatus": page.class.exit_status(),
         "retried": page.class.is_retried(),
-        "handling": page.class.handling(),
+        "handling": page.handling(),
         "why": page.why,
         "remedy": page.remedy,
         "phase": page.phase,
