@@ -4,7 +4,10 @@
 //! for as long as it is renewed, and whoever wants it waits until it has seen *by its own clock* no renewal for the whole of its
 //! duration. Clocks of different nodes are never compared.
 
-use quake_model::addon::AddonStatus;
+mod telling;
+
+pub use telling::{MOST_TOLD, tell, told};
+
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::spec::KubernetesVersion;
 use quake_model::time::Timestamp;
@@ -22,9 +25,6 @@ pub const SECONDS: u64 = 60;
 
 /// Where the record is in an object that is no Lease: the annotation that Kubernetes used before there were Leases.
 const RECORD: &str = "control-plane.alpha.kubernetes.io/leader";
-
-/// Where the holder tells the others how the add-ons are.
-const TOLD: &str = "quake-agent.io/addons";
 
 /// How a cluster keeps leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,22 +192,6 @@ impl LeaseKind {
     }
 }
 
-/// How the add-ons are, as the holder told it; nothing where it told nothing, or more than is understood.
-pub fn told(lease: &ClusterObject) -> Vec<AddonStatus> {
-    let annotations = lease.annotations();
-    let told = annotations.get(TOLD).map(String::as_str);
-    let read = told.and_then(|text| serde_json::from_str(text).ok());
-    read.unwrap_or_default()
-}
-
-/// Adds to a lease how the add-ons are.
-pub fn tell(lease: &mut Value, addons: &[AddonStatus]) {
-    // What cannot be written as JSON is not told: there is nothing in it that cannot.
-    if let Ok(text) = serde_json::to_string(addons) {
-        annotate(lease, TOLD, &text);
-    }
-}
-
 fn annotate(object: &mut Value, key: &str, text: &str) {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let Some(metadata) = metadata else { return };
@@ -267,6 +251,7 @@ fn micro_time(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::addon::AddonStatus;
 
     const KINDS: [LeaseKind; 2] = [LeaseKind::Lease, LeaseKind::ConfigMap];
 
