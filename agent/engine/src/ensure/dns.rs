@@ -16,7 +16,7 @@ use quake_model::phase::Phase;
 use quake_model::ports::Condition::Missing;
 use quake_model::ports::{Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::Step;
-use quake_plan::dns::{self, Decision, Upkeep};
+use quake_plan::dns::{self, Decision, Due, Upkeep};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -119,37 +119,19 @@ pub(crate) async fn upheld<H: Host>(
     address: &str,
 ) -> Result<Upheld, Fault> {
     let zone = upkeep.publication.zone.to_string();
-    let looking = Publisher::new(context, &upkeep.publication, zone.clone());
-    let found = looking.read().await?;
-    let due = upkeep.due(&found, address);
-    // Which peers live changes nothing about which names are wrong.
-    let decision = dns::decide(&due, &found, &BTreeSet::new());
-    let foreign = decision.left.first();
-    let mut left = foreign.map(|(name, steer)| foreign_record(&zone, name, steer));
-    let wrong: BTreeSet<String> = decision
-        .changes
-        .into_iter()
-        .map(|change| change.record.name)
-        .collect();
+    let looking = Publisher::new(context, &upkeep.publication, zone);
+    let found = Mutex::new(Some(looking.read().await?));
+    let sent = Mutex::new(BTreeSet::new());
     let wait = context.wait(Phase::Ready, "names", DEADLINE);
-    let wrong_names: Vec<String> = wrong.iter().cloned().collect();
-    let asked = upkeep.volumes_of(&wrong_names);
-    let mut due = due;
-    if !asked.is_empty() {
-        let query = VolumeQuery::Ids(asked.clone());
-        let volumes = context
-            .retry(&wait, || context.describe_volumes(&query))
-            .await?;
-        let (held, lost) = upkeep.without_lost(due, &asked, &volumes);
-        due = held;
-        left = lost.or(left);
-    }
-    let names: Vec<String> = due.names().intersection(&wrong).cloned().collect();
-    if !names.is_empty() {
-        let publisher = Publisher::new(context, &due, zone);
-        context.retry(&wait, || publisher.bring_about()).await?;
-    }
-    Ok(Upheld { names, left })
+    let attempt = || async {
+        let seen = lock(&found).take();
+        let found = match seen {
+            Some(found) => found,
+            None => looking.read().await?,
+        };
+        looking.put_back(upkeep, address, &found, &sent).await
+    };
+    context.retry(&wait, attempt).await
 }
 
 fn foreign_record(zone: &str, name: &str, steer: &str) -> Fault {
@@ -188,7 +170,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
     /// What the records lack.
     async fn look(&self) -> Result<Decision, Fault> {
         let found = self.read().await?;
-        let peers = self.peers(&found).await?;
+        let peers = self.peers(self.publication, &found).await?;
         Ok(dns::decide(self.publication, &found, &peers))
     }
 
@@ -223,14 +205,84 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
         }
     }
 
+    /// Puts back, once, what these records have wrong and is this node's own now: names that are right are not written, and of a
+    /// member's name that is not, its volume is asked about last of all, at each try anew. `sent` are the names of the tries so far.
+    async fn put_back(
+        &self,
+        upkeep: &Upkeep,
+        address: &str,
+        found: &[AddressRecord],
+        sent: &Mutex<BTreeSet<String>>,
+    ) -> Result<Upheld, Fault> {
+        let Due {
+            publication,
+            steered,
+        } = upkeep.due(found, address);
+        let mut left = steered.map(|(name, steer)| foreign_record(&self.zone, &name, &steer));
+        let wrong = publication.names();
+        // What an earlier try sent and is right now came of it, though its answer was lost.
+        let came = || lock(sent).difference(&wrong).cloned().collect();
+        if wrong.is_empty() {
+            return Ok(Upheld {
+                names: came(),
+                left,
+            });
+        }
+        let peers = self.peers(&publication, found).await?;
+        let (due, lost) = self.held(upkeep, publication).await?;
+        left = lost.or(left);
+        let names = due.names();
+        if !names.is_empty() {
+            self.check_zone().await?;
+            let decision = dns::decide(&due, found, &peers);
+            lock(sent).extend(names.iter().cloned());
+            let publisher = Publisher {
+                context: self.context,
+                publication: &due,
+                zone: self.zone.clone(),
+                decided: Mutex::new(Some(decision)),
+                checked: Mutex::new(true),
+            };
+            publisher.bring_about().await?;
+        }
+        let mut put_back: Vec<String> = came();
+        put_back.extend(names);
+        put_back.sort();
+        Ok(Upheld {
+            names: put_back,
+            left,
+        })
+    }
+
+    /// What of `publication` this instance holds the volumes of, as EC2 shows them now, and why not all.
+    async fn held(
+        &self,
+        upkeep: &Upkeep,
+        publication: Publication,
+    ) -> Result<(Publication, Option<Fault>), Fault> {
+        let asked = upkeep.volumes_of(&publication);
+        let volumes = match asked.is_empty() {
+            true => Vec::new(),
+            false => {
+                let query = VolumeQuery::Ids(asked);
+                self.context.describe_volumes(&query).await?
+            }
+        };
+        Ok(upkeep.without_lost(publication, &volumes))
+    }
+
     /// The addresses of the cluster's living control planes, where it matters.
-    async fn peers(&self, found: &[AddressRecord]) -> Result<BTreeSet<String>, Fault> {
-        if !dns::peers_matter(self.publication, found) {
+    async fn peers(
+        &self,
+        publication: &Publication,
+        found: &[AddressRecord],
+    ) -> Result<BTreeSet<String>, Fault> {
+        if !dns::peers_matter(publication, found) {
             return Ok(BTreeSet::new());
         }
         let query = InstanceQuery::Tagged {
             key: quake_plan::identity::CLUSTER_TAG.to_owned(),
-            value: self.publication.cluster.clone(),
+            value: publication.cluster.clone(),
         };
         let views = self.context.describe_instances(&query).await?;
         let living = views

@@ -10,7 +10,7 @@ use quake_model::fault::Code;
 use quake_model::ports::{Clock, Condition, Meter, Sink};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
-use quake_testkit::{Script, SimHost};
+use quake_testkit::{Script, ScriptedFault, SimHost, When};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,8 +34,26 @@ async fn passes(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
+/// What one look may need where nothing is in its way.
+const LITTLE: Budget = Budget {
+    imds: 1,
+    s3: 0,
+    ec2: 2,
+    route53: 5,
+};
+
 /// Boots the node, changes the world, and looks on for this long.
 async fn lives(host: &Arc<SimHost>, change: impl Fn(&SimHost), time: Duration) -> Life {
+    lives_with(host, change, LITTLE, time).await
+}
+
+/// The same, with this much for one look.
+async fn lives_with(
+    host: &Arc<SimHost>,
+    change: impl Fn(&SimHost),
+    budget: Budget,
+    time: Duration,
+) -> Life {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -46,16 +64,8 @@ async fn lives(host: &Arc<SimHost>, change: impl Fn(&SimHost), time: Duration) -
     assert_eq!(verdict.fault, None);
     change(host);
     let before = host.calls();
-    // A node that ran for long has made more requests than a boot may make; this is what one look may need beyond them.
-    let spent = Request {
-        budget: Budget {
-            imds: 1,
-            s3: 0,
-            ec2: 2,
-            route53: 5,
-        },
-        ..request
-    };
+    // A node that ran for long has made more requests than a boot may make; this is what one look may make beyond them.
+    let spent = Request { budget, ..request };
     let looking = keep_looking(host.as_ref(), &emitter, &spent, &verdict, stop);
     let passing = async {
         passes(time).await;
@@ -197,6 +207,96 @@ async fn a_member_whose_volume_moved_is_left_to_its_new_holder() {
     assert!(is_warned(&life));
     assert_eq!(addresses(&host, MAIN), ["10.0.0.11"]);
     assert_eq!(host.region().names.batches.len(), 1);
+}
+
+/// Another node takes the volume with this tag, and writes its name.
+fn takes(host: &SimHost, tag: &str, name: &str) {
+    put(host, name, &["10.0.0.11"]);
+    host.change(|region| {
+        let volumes = region.volumes.iter_mut();
+        let mut moved = volumes.filter(|volume| volume.tags.contains_key(tag));
+        let volume = moved.next().expect("the member has a volume");
+        let attachments = volume.attachments.iter_mut();
+        attachments.for_each(|it| it.instance_id = "i-other".to_owned());
+    });
+}
+
+/// The member `main` leads elsewhere, and Route 53 refuses for a minute to change it; meanwhile `meanwhile` happens.
+async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Life {
+    const TRIES: u64 = 9;
+    let change = |host: &SimHost| {
+        put(host, MAIN, &["10.9.9.9"]);
+        let throttled = strike("change_records", 1..=TRIES - 1, Condition::Throttled);
+        host.next_boot(Script::of(vec![throttled]));
+    };
+    let budget = Budget {
+        ec2: TRIES,
+        route53: 2 * TRIES + 2,
+        ..LITTLE
+    };
+    let asked = || {
+        let calls = host.calls();
+        calls
+            .get("ec2:DescribeVolumes")
+            .copied()
+            .unwrap_or_default()
+    };
+    let moving = async {
+        let mut before = None;
+        for _ in 0..100_000 {
+            passes(Duration::from_millis(200)).await;
+            let is_wrong = addresses(host, MAIN) == ["10.9.9.9"];
+            if is_wrong && before.is_none() {
+                before = Some(asked());
+            }
+            if before.is_some_and(|before| asked() > before) {
+                return meanwhile(host);
+            }
+        }
+        panic!("the first try never began");
+    };
+    // A conflict is told by the second look that meets it.
+    let living = lives_with(host, change, budget, HOUR * 3);
+    let (life, ()) = tokio::join!(living, moving);
+    life
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_moves_between_two_tries_takes_its_name_along() {
+    let host = zoned();
+    // The name of the other member was right when the look began: it is nobody's to write, whoever holds its volume now.
+    let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/events", EVENTS)).await;
+    assert_eq!(addresses(&host, EVENTS), ["10.0.0.11"], "{:?}", life.told);
+    assert_eq!(
+        (put_back(&life), addresses(&host, MAIN)),
+        (vec![MAIN], vec![OURS.to_owned()])
+    );
+    assert_eq!(faults(&life), [Code::DnsConflict], "it leads elsewhere now");
+    let host = zoned();
+    let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/main", MAIN)).await;
+    assert_eq!(addresses(&host, MAIN), ["10.0.0.11"], "{:?}", life.told);
+    assert!(put_back(&life).is_empty(), "{:?}", life.told);
+    assert_eq!(faults(&life), [Code::DnsConflict]);
+    assert_eq!(host.region().names.batches.len(), 1, "the boot's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_answer_was_lost_is_written_once_and_told() {
+    let host = zoned();
+    let change = |host: &SimHost| {
+        put(host, MAIN, &["10.9.9.9"]);
+        let lost = ScriptedFault {
+            when: When::After,
+            ..strike("change_records", 1..=1, Condition::Unreachable)
+        };
+        host.next_boot(Script::of(vec![lost]));
+    };
+    let life = lives(&host, change, HOUR * 2).await;
+    assert_eq!(
+        (put_back(&life), addresses(&host, MAIN)),
+        (vec![MAIN], vec![OURS.to_owned()])
+    );
+    assert_eq!(host.region().names.batches.len(), 2, "the boot's, and this");
 }
 
 #[tokio::test(start_paused = true)]

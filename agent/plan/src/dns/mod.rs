@@ -8,6 +8,6 @@ mod zone;
 
 pub use hosts_block::{hosts_text, is_own_block};
 pub use records::{Decision, TTL_SECONDS, decide, peers_matter};
-pub use upkeep::{Upkeep, upkeep};
+pub use upkeep::{Due, Upkeep, upkeep};
 pub use wanted::{host_records, publication, steps};
 pub use zone::{ZoneError, choose_zone, holds_names};

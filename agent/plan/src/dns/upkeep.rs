@@ -4,6 +4,7 @@
 //! the other nodes'. A member's name that leads elsewhere is put back only while the member's volume is attached to this
 //! instance: where it moved, its new holder has written the name.
 
+use super::records::decide;
 use super::wanted::publication;
 use crate::files::own_members;
 use crate::known::Known;
@@ -11,7 +12,7 @@ use quake_model::dns::{AddressRecord, Publication, ZoneReference};
 use quake_model::facts::VolumeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::NodeSpec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The names that a node published, and what makes them its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,43 +41,60 @@ pub fn upkeep(spec: &NodeSpec, known: &Known, zone_id: &str) -> Option<Upkeep> {
     })
 }
 
+/// What a look at the names of a node that runs found to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// What is to be brought about: the names that are wrong, and no other.
+    pub publication: Publication,
+    /// The first name that somebody steers, and how: it is left.
+    pub steered: Option<(String, String)>,
+}
+
 impl Upkeep {
-    /// What is to be brought about where these records were found: without the shared name where it has `address` already.
-    pub fn due(&self, found: &[AddressRecord], address: &str) -> Publication {
+    /// What is to be brought about where these records were found: the names that are wrong, without the shared name where it has
+    /// `address` already.
+    pub fn due(&self, found: &[AddressRecord], address: &str) -> Due {
         let leads_here = |name: &String| {
             let mut there = found.iter().filter(|record| record.name == *name);
             there.any(|record| record.addresses.contains(address))
         };
         let shared = self.publication.shared.clone();
-        Publication {
+        let mut publication = Publication {
             address: address.to_owned(),
             shared: shared.filter(|name| !leads_here(name)),
             ..self.publication.clone()
+        };
+        // Which peers live changes nothing about which names are wrong.
+        let decision = decide(&publication, found, &BTreeSet::new());
+        let changes = decision.changes.into_iter();
+        let wrong: BTreeSet<String> = changes.map(|change| change.record.name).collect();
+        publication.own.retain(|name| wrong.contains(name));
+        publication.shared = publication.shared.filter(|name| wrong.contains(name));
+        Due {
+            publication,
+            steered: decision.left.into_iter().next(),
         }
     }
 
-    /// The volumes to ask about before any of these names is written.
-    pub fn volumes_of(&self, names: &[String]) -> Vec<String> {
-        let volumes = names.iter().filter_map(|name| self.volumes.get(name));
+    /// The volumes to ask about before the names of `publication` are written.
+    pub fn volumes_of(&self, publication: &Publication) -> Vec<String> {
+        let own = publication.own.iter();
+        let volumes = own.filter_map(|name| self.volumes.get(name));
         volumes.cloned().collect()
     }
 
     /// Takes out of `publication` the members' names whose volumes are not attached to this instance any more, and says so of
-    /// the first. Only what is among `asked` is judged.
+    /// the first. A volume that is not among `volumes` is none that is attached here, whether it was asked about or not.
     pub fn without_lost(
         &self,
         publication: Publication,
-        asked: &[String],
         volumes: &[VolumeFacts],
     ) -> (Publication, Option<Fault>) {
         let is_held = |id: &String| {
             let mut found = volumes.iter().filter(|volume| volume.volume_id == *id);
             found.any(|volume| volume.is_attached_to(&self.instance_id))
         };
-        let lost = |name: &String| {
-            let volume = self.volumes.get(name)?;
-            (asked.contains(volume) && !is_held(volume)).then(|| volume.clone())
-        };
+        let lost = |name: &String| self.volumes.get(name).filter(|volume| !is_held(volume));
         let mut own = publication.own.clone();
         own.retain(|name| lost(name).is_none());
         let first = publication
@@ -88,7 +106,7 @@ impl Upkeep {
                 "{name} leads elsewhere, and {volume}, which makes it this node's, is not attached to this instance: it is left"
             );
             Fault::new(Code::DnsConflict, summary)
-                .seen("volume", &volume)
+                .seen("volume", volume)
                 .remedied_by(format!(
                     "nothing where the volume moved to another node; else see who holds it: quake-agent volumes explain {volume}"
                 ))
@@ -100,10 +118,9 @@ impl Upkeep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dns::{TTL_SECONDS, decide, peers_matter};
+    use crate::dns::{TTL_SECONDS, peers_matter};
     use quake_model::facts::{Attachment, AttachmentState, VolumeState};
     use quake_model::time::Timestamp;
-    use std::collections::BTreeSet;
 
     const API: &str = "api.internal.c";
     const MAIN: &str = "etcd-a.internal.c";
@@ -131,7 +148,7 @@ mod tests {
     }
 
     fn changed(found: &[AddressRecord], address: &str) -> Vec<String> {
-        let due = sample().due(found, address);
+        let due = sample().due(found, address).publication;
         let changes = decide(&due, found, &BTreeSet::new()).changes;
         changes
             .into_iter()
@@ -150,7 +167,7 @@ mod tests {
         ] {
             let mut found = own.to_vec();
             found.push(record(API, ttl, &addresses));
-            let due = sample().due(&found, "10.0.0.1");
+            let due = sample().due(&found, "10.0.0.1").publication;
             assert_eq!(due.shared.is_none(), is_left, "{addresses:?}");
             assert_eq!(peers_matter(&due, &found), !is_left, "{addresses:?}");
             assert_eq!(changed(&found, "10.0.0.1").is_empty(), is_left);
@@ -190,10 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_right_is_not_due_whatever_else_is() {
+        let mut found = [API, MAIN, EVENTS].map(|name| record(name, TTL_SECONDS, &["10.0.0.1"]));
+        found[0] = record(API, TTL_SECONDS, &["10.0.0.2"]);
+        let due = sample().due(&found, "10.0.0.1").publication;
+        assert_eq!((due.own.len(), due.shared.as_deref()), (0, Some(API)));
+        assert!(sample().volumes_of(&due).is_empty(), "no member's name");
+        found[1] = record(MAIN, TTL_SECONDS, &["10.0.0.2"]);
+        let due = sample().due(&found, "10.0.0.1").publication;
+        assert_eq!(due.own, [MAIN.to_owned()].into());
+        assert_eq!(sample().volumes_of(&due), ["vol-1"]);
+        found[1].steered_by = Some("a weight".to_owned());
+        let due = sample().due(&found, "10.0.0.1");
+        assert!(due.publication.own.is_empty(), "{due:?}");
+        let steered = due.steered.map(|(name, _)| name);
+        assert_eq!(steered.as_deref(), Some(MAIN));
+    }
+
+    #[test]
     fn a_members_name_is_put_back_only_while_its_volume_is_here() {
         let upkeep = sample();
-        let asked = upkeep.volumes_of(&[MAIN.to_owned(), API.to_owned()]);
-        assert_eq!(asked, ["vol-1"]);
+        let due = Publication {
+            own: [MAIN.to_owned()].into(),
+            ..upkeep.publication.clone()
+        };
         for (holder, state, is_ours) in [
             ("i-1", AttachmentState::Attached, true),
             ("i-1", AttachmentState::Detaching, false),
@@ -201,18 +238,27 @@ mod tests {
             ("i-2", AttachmentState::Attached, false),
         ] {
             let volumes = [volume("vol-1", holder, state)];
-            let (left, fault) = upkeep.without_lost(upkeep.publication.clone(), &asked, &volumes);
+            let (left, fault) = upkeep.without_lost(due.clone(), &volumes);
             assert_eq!(left.own.contains(MAIN), is_ours, "{holder} {state:?}");
-            assert!(left.own.contains(EVENTS), "nobody asked about it");
             assert_eq!(fault.is_none(), is_ours);
         }
-        let (left, fault) = upkeep.without_lost(upkeep.publication.clone(), &asked, &[]);
-        let fault = fault.expect("EC2 does not show it");
-        assert_eq!((left.own.len(), fault.code), (1, Code::DnsConflict));
+    }
+
+    #[test]
+    fn a_members_name_whose_volume_nobody_saw_is_left() {
+        let upkeep = sample();
+        let seen = [volume("vol-1", "i-1", AttachmentState::Attached)];
+        let (left, fault) = upkeep.without_lost(upkeep.publication.clone(), &seen);
+        let fault = fault.expect("nothing says that the other is here");
+        assert_eq!(
+            (left.own, left.shared),
+            ([MAIN.to_owned()].into(), Some(API.to_owned()))
+        );
+        assert_eq!(fault.code, Code::DnsConflict);
         assert!(
             fault
                 .summary
-                .starts_with("etcd-a.internal.c leads elsewhere, and vol-1")
+                .starts_with("etcd-events-a.internal.c leads elsewhere, and vol-2")
         );
     }
 }
