@@ -27,7 +27,7 @@ use tokio::time::Instant;
 /// How often a phase is observed and planned again after someone else changed the world.
 const CONFLICT_ROUNDS: u32 = 3;
 
-/// How long a boot that failed waits for whoever looks after add-ons to end what is under way and to give the lease back. It takes
+/// How long a boot that nobody goes on with waits for whoever looks after add-ons to end what is under way and to give the lease back. It takes
 /// a moment; hiccups of a request are tried through for as long.
 const LETTING_GO: Duration = Duration::from_secs(10);
 
@@ -115,11 +115,16 @@ impl<H: Host> Context<'_, H> {
         let (phases, tending) = (pin!(self.run_phases()), pin!(self.tend_addons()));
         match select(phases, tending).await {
             // Whoever looks on goes on with them, and holds the lease from here.
-            Either::Left((Ok(changed), _)) => Ok(changed),
-            // What ended the phases ends this too; nobody looks on, and so the lease is given back.
-            Either::Left((Err(failed), tending)) => {
+            Either::Left((Ok(changed), _)) if !self.request.exit_when_ready => Ok(changed),
+            // Nobody looks on, and so the lease is given back.
+            Either::Left((ended, tending)) => {
+                // What made phases fail has ended this too; a node that is ready ends nothing by itself.
+                self.abandon.0.stop_with(Fault::new(
+                    Code::BootInterrupted,
+                    "the phases ended, and nobody stays",
+                ));
                 let _ = tokio::time::timeout(LETTING_GO, tending).await;
-                Err(failed)
+                ended
             }
             Either::Right(((), phases)) => phases.await,
         }

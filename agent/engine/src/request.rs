@@ -79,6 +79,8 @@ pub struct Request {
     pub empty_slots: Vec<String>,
     /// Whether the agent applies the add-ons of a cluster whose kops has a pod for it.
     pub takes_over_addons: bool,
+    /// Whether the process ends when the node is ready: then nobody calls [`crate::keep_looking`].
+    pub exit_when_ready: bool,
     /// How long to hold out.
     pub patience: Patience,
     /// How many cloud calls the boot may make.

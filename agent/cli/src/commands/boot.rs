@@ -71,7 +71,6 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         record: arguments.run.record,
         report: reports(arguments)?,
         signals: signals(arguments)?,
-        exit_when_ready: arguments.run.exit_when_ready,
         output: arguments.run.output,
         is_machine,
     })
@@ -133,6 +132,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             deadline: arguments.run.deadline,
         },
         takes_over_addons: takes_over_addons(&arguments.run)?,
+        exit_when_ready: arguments.run.exit_when_ready,
         budget: NODE_BUDGET,
     })
 }

@@ -50,7 +50,7 @@ pub(super) async fn tell_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
 }
 
 fn stays(run: &Run, emitter: &Emitter) -> bool {
-    emitter.record().is_ready() && !run.exit_when_ready
+    emitter.record().is_ready() && !run.request.exit_when_ready
 }
 
 async fn signal(run: &Run, emitter: &Emitter, asked: &Asked, deadline: Duration, stop: Stop) {

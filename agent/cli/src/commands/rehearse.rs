@@ -125,7 +125,6 @@ fn run_of(
         record: run.record,
         report: arguments.boot_report,
         signals: signal::Asked::default(),
-        exit_when_ready: run.exit_when_ready,
         output: run.output,
         is_machine: false,
     }
@@ -165,6 +164,7 @@ fn request(
             deadline: run.deadline,
         },
         takes_over_addons: false,
+        exit_when_ready: run.exit_when_ready,
         budget: NODE_BUDGET,
     }
 }

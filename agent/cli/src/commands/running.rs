@@ -51,7 +51,6 @@ pub(crate) struct Run {
     pub(crate) report: bool,
     /// What else is told of its end.
     pub(crate) signals: Asked,
-    pub(crate) exit_when_ready: bool,
     pub(crate) output: OutputFormat,
     /// Whether this is the machine's own boot, which reports to journal, console and systemd.
     pub(crate) is_machine: bool,
@@ -89,7 +88,7 @@ pub(crate) async fn run(run: Run) -> u8 {
     if !prints_to_journal() {
         close(&record, &run.root, run.output);
     }
-    if record.is_ready() && !run.exit_when_ready {
+    if record.is_ready() && !run.request.exit_when_ready {
         say_that_it_stays(&served, run.output);
         let mut staying = pin!(stay(&run, &emitter, &verdict, stop));
         tokio::select! {

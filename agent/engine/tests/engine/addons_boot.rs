@@ -4,7 +4,7 @@ use crate::addons::ACCESS;
 use crate::addons_pruned::{MANIFEST, channel, is_noted};
 use crate::common::{machine, request};
 use quake_apisim::ApiServer;
-use quake_engine::{Emitter, StopHandle, boot, stop_signal};
+use quake_engine::{Emitter, Request, StopHandle, boot, stop_signal};
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
 use quake_plan::addons::KUBECONFIG;
@@ -86,4 +86,23 @@ async fn a_boot_that_is_stopped_or_fails_gives_the_lease_back() {
         (code, holder(&host).as_str()),
         (Some(Code::ReadyProbeFailing), "")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_ready_keeps_the_lease_only_where_somebody_stays() {
+    for (exit_when_ready, wanted) in [(false, "i-0123456789abcdef0"), (true, "")] {
+        let host = booting(12);
+        let clock = Arc::clone(&host);
+        let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
+        let (_handle, stop) = stop_signal();
+        let request = Request {
+            exit_when_ready,
+            ..request("control-plane")
+        };
+        let verdict = boot(host.as_ref(), &emitter, &request, stop).await;
+        assert_eq!(verdict.fault, None);
+        assert!(emitter.record().is_ready());
+        assert!(is_noted(&host), "it acted during the boot");
+        assert_eq!(holder(&host), wanted, "it ends: {exit_when_ready}");
+    }
 }

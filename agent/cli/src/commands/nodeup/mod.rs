@@ -62,13 +62,9 @@ async fn bring_up(arguments: &NodeupArguments) -> u8 {
     };
     again(retries, PAUSE, || async {
         match prepare(arguments) {
-            Ok(run) => {
-                let exit_when_ready = !is_service;
-                running::run(Run {
-                    exit_when_ready,
-                    ..run
-                })
-                .await
+            Ok(mut run) => {
+                run.request.exit_when_ready = !is_service;
+                running::run(run).await
             }
             Err(status) => status,
         }
