@@ -3,6 +3,7 @@
 use crate::addons::tend;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
+use crate::node_identity::identify;
 use crate::owned::Left;
 use crate::renewal::Renewal;
 use crate::request::Request;
@@ -141,7 +142,15 @@ impl<H: Host> Context<'_, H> {
             .tending()
             .filter(|_| !is_stopped && !self.is_planning())
         {
-            tend(self, &tending).await;
+            tokio::join!(tend(self, &tending), self.say_identity(&tending));
+        }
+    }
+
+    /// Says what the node is while it boots, where its agent applies the add-ons: the pod network that it waits for may be run by an
+    /// operator whose pod goes to nodes with the label of a control plane alone.
+    async fn say_identity(&self, tending: &Tending) {
+        if let (Tending::Keep(_), Some(wanted)) = (tending, self.identity()) {
+            identify(self, &wanted).await;
         }
     }
 

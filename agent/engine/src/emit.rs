@@ -51,7 +51,14 @@ impl Emitter {
                 event.is_of_ready_node() || event.is_told_outside() || event.is_of_addons()
             }
             BootState::Failed | BootState::Stopped => event.is_told_outside(),
-            _ => !event.is_of_ready_node() && !event.is_told_outside(),
+            _ => {
+                // A node's object is seen to while the node boots, too.
+                let is_of_object = matches!(
+                    event,
+                    Event::NodeIdentified { .. } | Event::NodeNotIdentified { .. }
+                );
+                is_of_object || (!event.is_of_ready_node() && !event.is_told_outside())
+            }
         };
         if !takes {
             return;

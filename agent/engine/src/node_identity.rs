@@ -1,7 +1,7 @@
 //! Sees to it that the cluster's object of this node says what the node is, once kubelet has registered it.
 //!
-//! It is beside the boot and holds it up in nothing: the API server of a control plane may be the one that this boot just
-//! started, and a worker may be ready before it. Each object is brought there once: who takes a label or a taint away later
+//! It is beside the boot and after it, and holds it up in nothing: the API server of a control plane may be the one that this boot
+//! just started, and a worker may be ready before it. Each object is brought there once: who takes a label or a taint away later
 //! means it, and a new object, of a node that was deleted or came back, is a new one.
 
 mod talk;
@@ -11,6 +11,7 @@ mod tests;
 
 use crate::access::access_by;
 use crate::context::Context;
+use crate::emit::Emitter;
 use crate::ensure::files::look;
 use crate::retry::millis;
 use quake_model::event::Event;
@@ -35,6 +36,23 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 /// Where it is noted which object was brought to what.
 const NOTE: &str = "/var/lib/quake-agent/node-identity";
 
+/// Looks after the object of this node while it boots; ends when the boot is told to stop, whatever is under way.
+pub(crate) async fn identify<H: Host>(context: &Context<'_, H>, wanted: &NodeIdentity) {
+    let looking = async {
+        let mut keeper = NodeKeeper::new(wanted, context.emitter);
+        loop {
+            keeper.look(context).await;
+            if context.pause(TRIES_APART).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = context.stopped() => {}
+        () = looking => {}
+    }
+}
+
 /// Looks after the object of this node.
 pub(crate) struct NodeKeeper<'a> {
     wanted: &'a NodeIdentity,
@@ -47,13 +65,15 @@ pub(crate) struct NodeKeeper<'a> {
 }
 
 impl<'a> NodeKeeper<'a> {
-    /// One whose first look is the next.
-    pub(crate) fn new(wanted: &'a NodeIdentity) -> Self {
+    /// One whose first look is the next; it goes on from what was told while the node booted.
+    pub(crate) fn new(wanted: &'a NodeIdentity, emitter: &Emitter) -> Self {
+        let warnings = emitter.record().warnings;
+        let mut standing = warnings.iter().map(|fault| fault.code);
         Self {
             wanted,
             began: Instant::now(),
             next: Timestamp(0),
-            told: None,
+            told: standing.rfind(|code| is_of_object(*code)),
             access: None,
         }
     }
@@ -65,7 +85,9 @@ impl<'a> NodeKeeper<'a> {
             return;
         }
         let ended = self.bring(context).await;
-        let is_settled = ended.is_ok() || ended.as_ref().is_err_and(is_refused);
+        // The boot itself may wait for what is refused, and an API server that comes up refuses what it soon allows.
+        let is_over = context.emitter.has_ended() && ended.as_ref().is_err_and(is_refused);
+        let is_settled = ended.is_ok() || is_over;
         if is_settled {
             // By the next look its certificate may be another.
             self.access = None;
@@ -81,7 +103,7 @@ impl<'a> NodeKeeper<'a> {
                 let node = self.wanted.node.clone();
                 context.emitter.emit(Event::NodeIdentified { node, says });
             }
-            Err(fault) if self.is_early(&fault) || self.told == Some(fault.code) => {}
+            Err(fault) if self.is_early(context, &fault) || self.told == Some(fault.code) => {}
             Err(fault) => {
                 self.told = Some(fault.code);
                 context.emitter.emit(Event::NodeNotIdentified { fault });
@@ -89,10 +111,10 @@ impl<'a> NodeKeeper<'a> {
         }
     }
 
-    /// Whether it is too early to say that the node is not registered.
-    fn is_early(&self, fault: &Fault) -> bool {
-        fault.code == Code::ReadyNodeUnregistered
-            && self.began.elapsed() < Phase::Ready.row().deadline
+    /// Whether it is too early to say that the node is not registered; a boot says itself what it waits for.
+    fn is_early<H>(&self, context: &Context<'_, H>, fault: &Fault) -> bool {
+        let is_young = self.began.elapsed() < Phase::Ready.row().deadline;
+        fault.code == Code::ReadyNodeUnregistered && (is_young || !context.emitter.has_ended())
     }
 
     /// Brings the object to what it should say; what was said.
@@ -126,6 +148,17 @@ impl<'a> NodeKeeper<'a> {
     fn unregistered(&self, summary: String) -> Fault {
         Fault::new(Code::ReadyNodeUnregistered, summary).seen("node", &self.wanted.node)
     }
+}
+
+/// Whether a warning of this code is of the node's object, and over once that says what it should.
+fn is_of_object(code: Code) -> bool {
+    matches!(
+        code,
+        Code::ReadyNodeUnregistered
+            | Code::ReadyNodeIdentityDenied
+            | Code::ReadyNodeIdentityMissing
+            | Code::ReadyNodeForeign
+    )
 }
 
 /// Whether asking again soon is of no use.

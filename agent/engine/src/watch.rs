@@ -70,7 +70,8 @@ async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
     let watches = &verdict.watches;
     let mut drift = DriftWatch::new(&verdict.left);
     let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
-    let mut keeper = verdict.identity.as_ref().map(NodeKeeper::new);
+    let keeper = verdict.identity.as_ref();
+    let mut keeper = keeper.map(|wanted| NodeKeeper::new(wanted, context.emitter));
     let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {

@@ -3,6 +3,7 @@
 mod addons;
 mod addons_authority;
 mod addons_boot;
+mod addons_labelled;
 mod addons_pruned;
 mod addons_taken_over;
 mod addons_tried;
