@@ -58,6 +58,7 @@ impl<H: Host> Context<'_, H> {
             takes_over_addons: self.request.takes_over_addons,
         };
         let spec = node.spec(&instance, &BTreeMap::new())?;
+        self.warn_of(node.not_taken_over(&spec).into_iter().collect());
         self.emitter.emit(Event::SpecKnown {
             cluster: spec.cluster.clone(),
             instance_group: spec.instance_group.clone(),

@@ -15,6 +15,9 @@ use std::time::Duration;
 
 const MANIFEST: &str = "/etc/kubernetes/manifests/kops-channels.manifest";
 
+/// Where kops puts the pod in the state store.
+const POD: &str = "s3://tests/minimal.example.com/manifests/channels/kops-channels.yaml";
+
 const STEP: &str = "files:/etc/kubernetes/manifests/kops-channels.manifest";
 
 fn control_plane(root: &Path) -> (Arc<SimHost>, Request) {
@@ -124,6 +127,37 @@ async fn what_is_not_the_pods_manifest_stays_and_is_told_of() {
     assert_eq!(outcome(&events), Some(Outcome::Skipped));
     let is_named = |event: &Event| matches!(event, Event::Warning { fault } if fault.code == Code::AddonsPodForeign);
     assert!(events.iter().any(is_named), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_channels_the_agent_cannot_read_stays_and_is_told_of() {
+    let Some(root) = conformance() else { return };
+    let own = "- s3://tests/minimal.example.com/addons/bootstrap-channel.yaml\n";
+    for (from, to, named) in [
+        ("- args:", "- command:", "no channel is seen"),
+        (
+            own,
+            &format!("{own}    - https://example.com/x.yaml\n"),
+            "\"https://example.com/x.yaml\"",
+        ),
+    ] {
+        let (host, request) = control_plane(&root);
+        let pod = std::str::from_utf8(&host.object(POD).expect("it is in the store"))
+            .expect("it is text")
+            .replace(from, to);
+        host.put_object(POD, pod);
+        let (verdict, events) = told(&host, &taking_over(&request)).await;
+        assert_eq!(verdict.fault, None, "the node boots");
+        assert!(!is_kept(&verdict) && is_laid_down(&host), "{to}");
+        let warnings: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Warning { fault } => Some((fault.code, fault.summary.contains(named))),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(warnings, [(Code::AddonsChannelInvalid, true)], "{events:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,6 +20,7 @@ mod runtime;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod steps;
+mod take_over;
 mod toml_text;
 
 pub use base::{has_block, hosts_text, is_kops_block};

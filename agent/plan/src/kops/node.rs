@@ -1,6 +1,7 @@
 //! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
 
 use super::control_plane::{addons_pod, manifest_path};
+use super::take_over::{TAKEN_OVER, obstacle};
 use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::dialect::kops::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
@@ -13,9 +14,6 @@ use std::collections::BTreeMap;
 
 /// kubelet's flag for the node's name.
 const NAME_FLAG: &str = "hostname-override";
-
-/// The pod whose work the agent can do itself.
-const TAKEN_OVER: &str = "kops-channels";
 
 /// Everything that was read and observed of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,8 +57,8 @@ impl Node {
         let mut spec = lower(&self.boot, &self.config, items);
         if let Some((pod, channels)) = addons_pod(&context) {
             spec.channels = channels;
-            // protokube does more than apply them, and is left to it.
-            if self.takes_over_addons && pod.name == TAKEN_OVER {
+            let is_able = pod.name == TAKEN_OVER && obstacle(&spec.channels).is_none();
+            if self.takes_over_addons && is_able {
                 let manifest = manifest_path(TAKEN_OVER);
                 spec.items.retain(|item| item.subject() != manifest);
                 // nodeup or an earlier boot may have laid it down.
@@ -79,6 +77,13 @@ impl Node {
         let at = spec.kubelet.flags.partition_point(|other| *other < flag);
         spec.kubelet.flags.insert(at, flag);
         Ok(spec)
+    }
+
+    /// Why the node of this spec leaves its add-ons to the pod kops-channels, though its agent was told to take over from it.
+    pub fn not_taken_over(&self, spec: &NodeSpec) -> Option<Fault> {
+        let pod = spec.addons_pod.as_ref();
+        let is_meant = self.takes_over_addons && pod.is_some_and(|pod| pod.name == TAKEN_OVER);
+        is_meant.then(|| obstacle(&spec.channels)).flatten()
     }
 }
 
