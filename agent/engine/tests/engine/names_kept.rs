@@ -253,7 +253,7 @@ async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Lif
                 return meanwhile(host);
             }
         }
-        panic!("the first try never began");
+        assert!(before.is_none(), "the first try never began");
     };
     // A conflict is told by the second look that meets it.
     let living = lives_with(host, change, budget, HOUR * 3);
