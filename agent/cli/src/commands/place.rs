@@ -108,12 +108,22 @@ pub(super) fn link_to(link: &Path, target: &Path) -> io::Result<Written> {
     }
 }
 
-/// A name in the same folder, which is made.
+/// A name in the same folder, which is made; what a process that was killed left of this file there is taken away.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}", std::process::id()));
+    let prefix = format!(".{name}.");
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let found = entry.file_name();
+        let process = found.to_str().and_then(|found| found.strip_prefix(&prefix));
+        let process = process.and_then(|process| process.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            // Another may be faster.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    let beside = folder.join(format!("{prefix}{}", std::process::id()));
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(beside),
@@ -132,6 +142,19 @@ fn move_to(made: io::Result<()>, beside: &Path, path: &Path) -> io::Result<Writt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_of_a_file_is_taken_away_with_the_next() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        // No process has the largest number there is; process 1 lives.
+        let left = [".a.unit.4294967295", ".a.unit.1", ".b.unit.4294967295"];
+        for name in left {
+            std::fs::write(at(name), "half").expect("the folder is ours");
+        }
+        write_file(&at("a.unit"), b"whole", 0o644).expect("it is written");
+        assert_eq!(left.map(|name| at(name).exists()), [false, true, true]);
+    }
 
     fn mode_of(path: &Path) -> u32 {
         let found = std::fs::metadata(path).expect("a file");
