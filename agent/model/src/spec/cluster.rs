@@ -39,6 +39,10 @@ pub struct EtcdCluster {
     pub provider: EtcdProvider,
     /// Where its backups are, if not below the cluster's own objects.
     pub backup_store: Option<Location>,
+    /// The path of the static pod that runs it, where that manifest is written only once the member's volume is mounted.
+    /// `None` where the manifest is written with the node's other files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
 }
 
 /// How pods get their network.

@@ -181,6 +181,12 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
+    /// Whether etcd's pods are kept out of kubelet's directory until their volumes are mounted, so that the rest of the
+    /// node need not wait for the volumes.
+    pub fn holds_etcd_back(&self) -> bool {
+        self.etcd.iter().any(|cluster| cluster.manifest.is_some())
+    }
+
     /// Whether the node runs the control plane and etcd.
     pub fn is_control_plane(&self) -> bool {
         self.role == Role::ControlPlane

@@ -2,6 +2,7 @@
 
 mod check;
 mod duration;
+mod etcd_member;
 mod flags;
 pub mod kops;
 pub mod kube_env;
@@ -10,3 +11,4 @@ mod schema;
 mod validate;
 
 pub use check::check;
+use etcd_member::etcd_member;

@@ -27,6 +27,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         image: "etcd".to_owned(),
         provider: EtcdProvider::Legacy,
         backup_store: None,
+        manifest: None,
     };
     NodeSpec {
         dialect: Dialect::KubeEnv,

@@ -48,7 +48,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         kubelet: kubelet(&config.kubelet),
         kube_proxy: config.kube_proxy.as_ref().map(component),
         control_plane: control_plane(boot, config),
-        // etcd-manager finds, attaches and mounts the volumes of its members itself.
+        // They follow from objects of the state store.
         etcd: Vec::new(),
         names: None,
         networking: networking(config),

@@ -2,6 +2,7 @@
 
 mod asset;
 mod boot_config;
+mod cluster;
 mod config_hash;
 mod lower;
 mod network;
@@ -10,6 +11,7 @@ mod recognise;
 mod section;
 
 pub use boot_config::{BootConfig, ConfigServer, Origin, is_boot_config, read_boot_config};
+pub use cluster::{CLUSTER_OBJECT, Cluster, read_cluster};
 pub use config_hash::{config_hash, verify_config_hash};
 pub use lower::lower;
 pub use network::{EgressProxy, Network, Provider};

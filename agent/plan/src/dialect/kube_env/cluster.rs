@@ -2,8 +2,8 @@
 
 use super::documents::Form;
 use super::environment::missing;
-use super::members::etcd_member;
 use super::node::Node;
+use crate::dialect::etcd_member;
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::location::Location;
@@ -149,6 +149,7 @@ fn etcd_cluster(node: &Node<'_>, name: &str, entry: Option<&Yaml>) -> Result<Etc
         image,
         provider,
         backup_store: entry.and_then(backup_store),
+        manifest: None,
     })
 }
 

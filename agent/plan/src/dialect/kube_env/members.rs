@@ -3,6 +3,7 @@
 
 use super::documents::{Document, Form, read_cluster, read_instance_group};
 use super::environment::missing;
+use crate::dialect::etcd_member;
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::EtcdMember;
@@ -71,15 +72,6 @@ pub fn read_etcd_members(cluster: &Document) -> Result<EtcdMembers, Fault> {
         cluster: cluster.name,
         subnets: subnets.filter_map(zone).collect(),
         etcd,
-    })
-}
-
-/// Reads one member of an etcd cluster.
-pub(super) fn etcd_member(source: &str, member: &Yaml) -> Result<EtcdMember, Fault> {
-    Ok(EtcdMember {
-        name: named(source, member, "etcdClusters.etcdMembers.name")?,
-        instance_group: member.text_of("instanceGroup").map(str::to_owned),
-        encrypted: member.boolean_of("encryptedVolume").unwrap_or_default(),
     })
 }
 

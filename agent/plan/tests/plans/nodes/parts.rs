@@ -285,6 +285,7 @@ pub(crate) fn etcd(name: &str) -> EtcdCluster {
         image: "gcr.io/google_containers/etcd:2.2.1".to_owned(),
         provider: EtcdProvider::Legacy,
         backup_store: None,
+        manifest: None,
     }
 }
 
