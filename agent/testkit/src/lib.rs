@@ -6,6 +6,7 @@
 
 pub mod contract;
 pub mod example;
+pub mod mounter;
 pub mod names;
 pub mod region;
 mod sim;
