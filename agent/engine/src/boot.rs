@@ -169,8 +169,10 @@ impl<H: Host> Context<'_, H> {
         let mut failed = None;
         loop {
             for row in PHASES {
-                let due = row.after.iter().all(|phase| done.contains(phase));
-                if failed.is_none() && due && started.insert(row.phase) {
+                let due = row
+                    .waits_for(self.holds_etcd_back())
+                    .all(|phase| done.contains(&phase));
+                if self.abandon.1.requested().is_none() && due && started.insert(row.phase) {
                     running.push(async move { (row.phase, self.run_phase(row.phase).await) });
                 }
             }
@@ -186,17 +188,28 @@ impl<H: Host> Context<'_, H> {
                     changed += count;
                 }
                 Err(fault) if failed.is_none() => {
-                    // The others stop at their next step or wait; what they did stays done.
-                    let why = format!("the phase {phase} failed");
-                    self.abandon
-                        .0
-                        .stop_with(Fault::new(Code::BootInterrupted, why));
+                    // Without etcd's volumes, all that needs no etcd goes on.
+                    if !(phase == Phase::Storage && self.holds_etcd_back()) {
+                        self.abandon(phase);
+                    }
                     failed = Some((phase, fault));
                 }
-                Err(_) => {}
+                Err(_) => self.abandon(phase),
             }
         }
         failed.map_or(Ok(changed), Err)
+    }
+
+    /// Lets the other phases stop at their next step or wait; what they did stays done.
+    fn abandon(&self, failed: Phase) {
+        let why = format!("the phase {failed} failed");
+        let fault = Fault::new(Code::BootInterrupted, why);
+        self.abandon.0.stop_with(fault);
+    }
+
+    /// Whether etcd's pods wait for their volumes while the rest of the node goes on.
+    pub(crate) fn holds_etcd_back(&self) -> bool {
+        self.know(|knowledge| knowledge.spec().is_ok_and(|spec| spec.holds_etcd_back()))
     }
 
     /// What the cluster's object of this node is to say.
@@ -252,6 +265,10 @@ impl<H: Host> Context<'_, H> {
                     self.emitter.emit(Event::Warning { fault });
                     // EC2's reads lag behind its writes: planned again at once, the facts would be the same.
                     self.pause(ARRIVAL.pause(round, self.draw())).await?;
+                }
+                Err(fault) if phase == Phase::Storage => {
+                    self.wait_for_volumes(fault).await?;
+                    round = 0;
                 }
                 ended => return ended,
             }

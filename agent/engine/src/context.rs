@@ -1,5 +1,6 @@
 //! What every step of a boot is handed: the host, the events, the request and the stop signal.
 
+use crate::budget::Budget;
 use crate::emit::Emitter;
 use crate::knowledge::Knowledge;
 use crate::owned::Ownership;
@@ -100,6 +101,8 @@ pub(crate) struct Context<'a, H> {
     pub(crate) started: Instant,
     /// When each phase began; its deadline counts from there, however many waits it has.
     pub(crate) phases_began: Mutex<BTreeMap<Phase, Instant>>,
+    /// The most cloud calls that the boot may make until somebody grants it more.
+    pub(crate) budget: Mutex<Budget>,
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<Knowledge>,
     pub(crate) ownership: Mutex<Ownership>,
@@ -120,6 +123,7 @@ impl<'a, H> Context<'a, H> {
             abandon: stop_signal(),
             started: Instant::now(),
             phases_began: Mutex::new(BTreeMap::new()),
+            budget: Mutex::new(request.budget),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),
             ownership: Mutex::new(Ownership::default()),

@@ -6,6 +6,7 @@ use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::Reaction;
+use quake_model::location::Location;
 use quake_model::spec::{ImageSpec, NodeSpec};
 use quake_plan::known::{Credentials, Known, MountedSlot};
 use quake_plan::kops;
@@ -30,6 +31,8 @@ pub(crate) struct Knowledge {
     pub(crate) credentials: Credentials,
     /// What a node of the newer dialect follows from.
     pub(crate) kops: Option<Arc<kops::Node>>,
+    /// The key store, where the configuration names it; else it is below the cluster's base.
+    pub(crate) key_store: Option<Location>,
     /// Keys and certificates that were issued, by the names of the orders.
     pub(crate) issued: Issued,
     /// Keys and certificates that came with the configuration, before it was known what was to be ordered.

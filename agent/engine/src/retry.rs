@@ -85,7 +85,7 @@ impl<H: Meter> Context<'_, H> {
             if let Some(fault) = self.stop_requested() {
                 return Err(fault);
             }
-            if let Err(fault) = self.request.budget.check(&self.host.calls()) {
+            if let Err(fault) = lock(&self.budget).check(&self.host.calls()) {
                 return Err(spent(last, fault, tries.all, began));
             }
             let fault = match attempt().await {

@@ -37,6 +37,13 @@ pub const WATCH: Backoff = Backoff {
     floor: Duration::from_millis(500),
 };
 
+/// For a conflict that a person has to resolve: some hundred looks an hour, most of them one call.
+pub const CONFLICT: Backoff = Backoff {
+    base: Duration::from_secs(15),
+    cap: Duration::from_secs(60),
+    floor: Duration::from_secs(10),
+};
+
 impl Backoff {
     /// The pause before try number `attempt + 1`, for a `draw` taken evenly from `0.0..1.0`.
     pub fn pause(&self, attempt: u32, draw: f64) -> Duration {

@@ -108,12 +108,22 @@ pub const PHASES: &[PhaseRow] = &[
     },
     PhaseRow {
         phase: Phase::Ready,
-        after: &[Phase::Services],
+        after: &[Phase::Storage, Phase::Services],
         done_when: "the node answers, CNI is usable and kubelet is healthy",
         deadline: Duration::from_secs(20 * MINUTE),
         lanes: 1,
     },
 ];
+
+impl PhaseRow {
+    /// The phases that this one waits for. On a node that keeps etcd's pods back until their volumes are mounted, the
+    /// files need no volume of etcd's, and so all but `ready` goes on without them.
+    pub fn waits_for(&self, holds_etcd_back: bool) -> impl Iterator<Item = Phase> {
+        let needs_no_volume = holds_etcd_back && self.phase == Phase::Files;
+        let after = self.after.iter().copied();
+        after.filter(move |phase| !(needs_no_volume && *phase == Phase::Storage))
+    }
+}
 
 impl Phase {
     /// The word for this phase, as in `readyz/<word>` and in fault codes.
@@ -170,6 +180,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn only_ready_waits_for_volumes_where_etcd_is_held_back() {
+        let waiting = |holds_etcd_back| {
+            let rows = PHASES.iter().filter(move |row| {
+                row.waits_for(holds_etcd_back)
+                    .any(|phase| phase == Phase::Storage)
+            });
+            rows.map(|row| row.phase).collect::<Vec<_>>()
+        };
+        assert_eq!(waiting(false), [Phase::Files, Phase::Ready]);
+        assert_eq!(waiting(true), [Phase::Ready]);
     }
 
     #[test]

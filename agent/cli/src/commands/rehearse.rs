@@ -17,7 +17,7 @@ use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::ports::{Clock, Objects};
 use quake_model::signal;
-use quake_model::spec::{EtcdMember, NamesPlace, NodeSpec};
+use quake_model::spec::{EtcdCluster, EtcdMember, NamesPlace, NodeSpec};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::storage;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
@@ -98,10 +98,14 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     // What cannot be lowered yet is for the boot itself to report, with its phase and its record.
     if let Ok(spec) = foresee(&host, &configuration, &instance).await {
         sim.change(|region| {
-            add_volumes(region, &spec);
+            if storage::has_slots(&spec) {
+                add_volumes(region, &cluster, &group, &spec.etcd);
+            }
             add_zone(region, &spec);
         });
     }
+    let etcd = rehearse_kops::foresee_etcd(&host, &configuration).await;
+    sim.change(|region| add_volumes(region, &cluster, &group, &etcd));
     let mut run = run_of(&arguments, acting, configuration, host, root);
     run.request.takes_over_addons = takes_over_addons;
     Ok(run)
@@ -293,44 +297,44 @@ async fn read_document(
     })
 }
 
-/// Adds the blank volumes that kops would have made for this node's etcd members.
-fn add_volumes(region: &mut Region, spec: &NodeSpec) {
-    if !storage::has_slots(spec) {
-        return;
-    }
-    for etcd in &spec.etcd {
+/// Adds the blank volumes that kops would have made for the members of etcd that this node's group runs.
+fn add_volumes(region: &mut Region, cluster: &str, group: &str, etcd: &[EtcdCluster]) {
+    for etcd in etcd {
         let key = format!("k8s.io/etcd/{}", etcd.name);
-        if region
-            .volumes
-            .iter()
-            .any(|volume| volume.tags.contains_key(&key))
-        {
+        let mut volumes = region.volumes.iter();
+        if volumes.any(|volume| volume.tags.contains_key(&key)) {
             continue;
         }
-        let own = |member: &&EtcdMember| {
-            member.instance_group.as_deref() == Some(spec.instance_group.as_str())
-        };
-        let ours = etcd.members.iter().find(own).or(etcd.members.first());
-        // kops names members by the last letter of their zone.
-        let zone_letter = &region.instance.zone[region.instance.zone.len().saturating_sub(1)..];
-        let member = ours
-            .map_or(zone_letter, |member| member.name.as_str())
-            .to_owned();
-        let mut members: Vec<&str> = etcd.members.iter().map(|m| m.name.as_str()).collect();
-        if members.is_empty() {
-            members.push(&member);
+        let own = |member: &&EtcdMember| member.instance_group.as_deref() == Some(group);
+        let mut ours: Vec<EtcdMember> = etcd.members.iter().filter(own).cloned().collect();
+        if ours.is_empty() {
+            // kops names members by the last letter of their zone.
+            let zone = &region.instance.zone;
+            let letter = zone[zone.len().saturating_sub(1)..].to_owned();
+            ours.push(etcd.members.first().cloned().unwrap_or(EtcdMember {
+                name: letter,
+                instance_group: None,
+                encrypted: false,
+            }));
         }
-        let volume_id = volume_id(&spec.cluster, &etcd.name, &member);
-        let slot = EtcdSlot {
-            volume_id: &volume_id,
-            etcd: &etcd.name,
-            member: &member,
-            members: &members,
-            // Later than any authority that the store may hold, as a volume of the cluster is.
-            created: SystemClock.now(),
-            encrypted: ours.is_some_and(|member| member.encrypted),
+        let named = match etcd.members.is_empty() {
+            true => ours.iter(),
+            false => etcd.members.iter(),
         };
-        region.add_etcd_volume(&spec.cluster, &slot);
+        let members: Vec<&str> = named.map(|member| member.name.as_str()).collect();
+        for member in &ours {
+            let volume_id = volume_id(cluster, &etcd.name, &member.name);
+            let slot = EtcdSlot {
+                volume_id: &volume_id,
+                etcd: &etcd.name,
+                member: &member.name,
+                members: &members,
+                // Later than any CA that the store may hold, as a volume of the cluster is.
+                created: SystemClock.now(),
+                encrypted: member.encrypted,
+            };
+            region.add_etcd_volume(cluster, &slot);
+        }
     }
 }
 

@@ -12,10 +12,11 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
+use quake_model::spec::Role;
 use quake_model::step::Need;
 use quake_plan::dialect::kops::{
-    BootConfig, NodeupConfig, Origin, config_hash, read_boot_config, read_nodeup_config,
-    verify_config_hash,
+    BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin, config_hash, read_boot_config,
+    read_nodeup_config, verify_config_hash,
 };
 use quake_plan::dialect::kube_env::Document;
 use quake_plan::distribution::Distribution;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 enum Read {
     Keyset(String, KeyBundle),
     Secret(String, quake_model::redact::Secret<Vec<u8>>),
+    Cluster(Location, String),
     Manifest(Location, Vec<u8>),
     Nothing,
 }
@@ -69,11 +71,15 @@ impl<H: Host> Context<'_, H> {
         });
         let expected = Box::new(expected(&spec, &instance));
         self.emitter.emit(Event::NodeExpected { expected });
+        self.warn_of(lacks_cluster(&node).into_iter().collect());
+        let stores = node.config.stores.as_ref();
+        let key_store = stores.map(|stores| stores.keypairs.clone());
         self.learn(|knowledge| {
+            knowledge.key_store = key_store;
             knowledge.spec = Some(Arc::new(spec));
             knowledge.kops = Some(Arc::new(node));
         });
-        Ok(())
+        self.withhold_manifests(Phase::Config).await
     }
 
     fn warn_of(&self, findings: Vec<Fault>) {
@@ -132,6 +138,7 @@ impl<H: Host> Context<'_, H> {
             match read {
                 Read::Keyset(name, keyset) => drop(objects.keysets.insert(name, keyset)),
                 Read::Secret(name, secret) => drop(objects.secrets.insert(name, secret)),
+                Read::Cluster(location, text) => objects.cluster = Some((location, text)),
                 Read::Manifest(location, bytes) => drop(objects.manifests.insert(location, bytes)),
                 Read::Nothing => {}
             }
@@ -165,6 +172,18 @@ impl<H: Host> Context<'_, H> {
                     (None, Need::Required) => Err(missing(&name, &location)),
                 }
             }
+            WantedObject::Cluster { location } => {
+                let read = self
+                    .read_object(Phase::Config, Attempted::ReadConfiguration, &location)
+                    .await?;
+                match read {
+                    Some(object) => {
+                        let text = text_of(&location, object.bytes)?;
+                        Ok(Read::Cluster(location, text))
+                    }
+                    None => Ok(Read::Nothing),
+                }
+            }
             WantedObject::Manifest { location } => {
                 let bytes = self.read_needed(&location).await?;
                 Ok(Read::Manifest(location, bytes))
@@ -192,6 +211,20 @@ impl<H: Host> Context<'_, H> {
         }
         Err(missing(name, &location))
     }
+}
+
+/// The finding on a control plane whose cluster is not in the store: members of etcd are then known by the volumes' tags
+/// alone.
+fn lacks_cluster(node: &Node) -> Option<Fault> {
+    let Origin::Store(base) = &node.boot.origin else {
+        return None;
+    };
+    let runs_etcd = node.boot.role == Role::ControlPlane;
+    (runs_etcd && node.objects.cluster.is_none()).then(|| {
+        let location = base.join(CLUSTER_OBJECT);
+        let summary = format!("there is no {location}");
+        Fault::new(Code::ConfigClusterSpecMissing, summary).seen("location", location)
+    })
 }
 
 fn missing(name: &str, location: &Location) -> Fault {

@@ -23,7 +23,12 @@ impl<H: Host> Context<'_, H> {
                 self.observe_links().await?;
                 planned
             }
-            Phase::Storage => steps::storage(&spec),
+            Phase::Storage => {
+                let mut planned = steps::volumes(&spec, phase);
+                planned.extend(self.plan_storage().await?);
+                planned.extend(steps::etcd_manifests(&spec)?);
+                planned
+            }
             Phase::Assets => {
                 self.observe_images().await;
                 let known = self.know(Knowledge::known)?;
@@ -62,9 +67,12 @@ impl<H: Host> Context<'_, H> {
             &self.text("/etc/group").await?,
         );
         let issued = self.know(|knowledge| knowledge.issued.clone());
-        let mut planned = steps::files(&spec, &issued, &owners, self.is_planning())?;
+        let mut planned = steps::volumes(&spec, Phase::Files);
+        planned.extend(steps::files(&spec, &issued, &owners, self.is_planning())?);
         self.remove_leftovers(&planned).await?;
-        self.recall_owned(&planned).await;
+        let mut written = planned.clone();
+        written.extend(steps::etcd_manifests(&spec)?);
+        self.recall_owned(&written).await;
         self.recall_owed(&spec, &mut planned).await?;
         Ok(planned)
     }

@@ -10,13 +10,26 @@ use quake_model::ports::Host;
 use quake_plan::keyset;
 use quake_plan::storage::{Incarnation, incarnation, key_digests};
 
+/// The names of the cluster's CA: kops 1.19 gave it another, and leaves the older one to clusters that have it.
+fn ca_names(has_key_store: bool) -> &'static [&'static str] {
+    match has_key_store {
+        true => &["kubernetes-ca", "ca"],
+        false => &["ca"],
+    }
+}
+
 impl<H: Host> Context<'_, H> {
     /// The cluster's life, read once.
     pub(crate) async fn incarnation(&self) -> Result<Incarnation, Fault> {
         if let Some(known) = self.know(|knowledge| knowledge.storage.incarnation.clone()) {
             return Ok(known);
         }
-        let authorities = self.read_authorities("ca").await?;
+        let mut authorities = Vec::new();
+        for name in self.know(|knowledge| ca_names(knowledge.key_store.is_some())) {
+            if authorities.is_empty() {
+                authorities = self.read_authorities(name).await?;
+            }
+        }
         let mut found = incarnation(&authorities, self.host.now());
         if found.uids.is_empty() {
             found = self.made_up_incarnation()?;
@@ -55,10 +68,15 @@ impl<H: Host> Context<'_, H> {
 
     /// All certificates of an authority that the state store has: a bundle, or one object for each.
     async fn read_authorities(&self, name: &str) -> Result<Vec<String>, Fault> {
-        let base = self.config_base()?;
-        let issued = base.join("pki/issued").join(name);
-        for place in ["pki/issued", "pki/private"] {
-            let bundle = base.join(place).join(name).join("keyset.yaml");
+        let named = self.know(|knowledge| knowledge.key_store.clone());
+        let (keys, places) = match named {
+            // One keyset of each name is in the private part, and what may read it need not look further.
+            Some(keys) => (keys, ["private", "issued"]),
+            None => (self.config_base()?.join("pki"), ["issued", "private"]),
+        };
+        let issued = keys.join("issued").join(name);
+        for place in places {
+            let bundle = keys.join(place).join(name).join("keyset.yaml");
             if let Some(text) = self.read_public(&bundle).await? {
                 return keyset::read_authorities(&bundle.to_string(), &text);
             }

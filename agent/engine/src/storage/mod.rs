@@ -7,6 +7,7 @@ mod attempt;
 mod busy;
 mod choose;
 mod filesystem;
+mod held_back;
 mod identity;
 mod journal;
 mod local;

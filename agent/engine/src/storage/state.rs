@@ -36,8 +36,28 @@ pub(crate) struct StorageState {
     pub(crate) has_open_intent: bool,
     /// Whether an attach waits for this instance's own tags.
     pub(crate) awaits_own_tags: bool,
+    /// How long etcd has been held back; `None` while nothing stands in its way.
+    pub(crate) held: Option<Held>,
     /// Volumes as the last whole pass saw them.
     pub(crate) volumes: Vec<VolumeFacts>,
+}
+
+/// How long etcd has been held back, and how often it was looked at since.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) since: Instant,
+    pub(crate) looks: u32,
+}
+
+impl StorageState {
+    /// Counts one look at what holds etcd back; which one it is, from 1.
+    pub(crate) fn count_look(&mut self) -> u32 {
+        let looks = self.held.as_mut().map(|held| {
+            held.looks += 1;
+            held.looks
+        });
+        looks.unwrap_or_default()
+    }
 }
 
 /// How long the world has been the same.

@@ -11,9 +11,9 @@ use quake_model::digest::{Algorithm, Digest};
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
 use quake_model::redact::Secret;
-use quake_plan::dialect::kops::config_hash;
+use quake_plan::dialect::kops::{config_hash, read_cluster};
 use quake_plan::dialect::kube_env::Document;
-use quake_testkit::region::{Region, example_instance};
+use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{Controller, Script, SimHost, Timing};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,13 @@ fn node_with(
 ) -> (Arc<SimHost>, Request) {
     let case = root.join("cases").join(name);
     let instance = example_instance("us-test-1a");
-    let region = Region::with_instance(instance.clone(), "minimal.example.com");
+    let source = case.join("boot").join(group).join("kube_env.yaml");
+    let text = fs::read_to_string(&source).expect("the file is there");
+    let said = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_default().trim().to_owned()
+    };
+    let region = Region::with_instance(instance.clone(), &said("ClusterName:"));
     let host = SimHost::new(region, Timing::default(), EPOCH_OF_THE_DATA);
     let store = case.join("statestore");
     for path in files_below(&store) {
@@ -129,8 +135,7 @@ fn node_with(
         stock_archives(&host, &String::from_utf8_lossy(&bytes));
         host.put_object(&format!("s3://{key}"), bytes);
     }
-    let source = case.join("boot").join(group).join("kube_env.yaml");
-    let text = fs::read_to_string(&source).expect("the file is there");
+    make_volumes(&host, &said("ConfigBase:"), group);
     if let Some(config) = worker_config(root, name, group) {
         let part = |name| fs::read_to_string(root.join("ca/kubernetes-ca").join(name));
         let certificate = part("crt").expect("the authority is there");
@@ -165,8 +170,38 @@ fn node_with(
     (Arc::new(host), request)
 }
 
+/// Makes the volumes that kops makes for the members of etcd that the group runs.
+fn make_volumes(host: &SimHost, base: &str, group: &str) {
+    let location = format!("{base}/cluster-completed.spec");
+    let Some(text) = host.object(&location) else {
+        return;
+    };
+    let text = String::from_utf8(text).expect("it is text");
+    let cluster = read_cluster(&location, &text).expect("it is a cluster");
+    host.change(|region| {
+        for etcd in &cluster.etcd {
+            let members: Vec<&str> = etcd.members.iter().map(|it| it.name.as_str()).collect();
+            let own = etcd
+                .members
+                .iter()
+                .filter(|member| member.instance_group.as_deref() == Some(group));
+            for member in own {
+                let slot = EtcdSlot {
+                    volume_id: &format!("vol-{}-{}", etcd.name, member.name),
+                    etcd: &etcd.name,
+                    member: &member.name,
+                    members: &members,
+                    created: EPOCH_OF_THE_DATA,
+                    encrypted: member.encrypted,
+                };
+                region.add_etcd_volume(&cluster.name, &slot);
+            }
+        }
+    });
+}
+
 /// A day on which the authorities of the data are valid.
-const EPOCH_OF_THE_DATA: quake_model::time::Timestamp =
+pub(crate) const EPOCH_OF_THE_DATA: quake_model::time::Timestamp =
     quake_model::time::Timestamp(1_795_000_000_000);
 
 pub(crate) fn warnings(record: &Record) -> Vec<String> {

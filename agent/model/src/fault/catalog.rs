@@ -102,6 +102,8 @@ pub enum Code {
     ConfigNodeExists,
     /// `config.item-conflict`
     ConfigItemConflict,
+    /// `config.etcd-disagrees`
+    ConfigEtcdDisagrees,
     /// `config.instance-type-denied`
     ConfigInstanceTypeDenied,
     /// `config.instance-type-unknown`
@@ -427,6 +429,7 @@ impl Code {
         Self::ConfigControllerRejected,
         Self::ConfigNodeExists,
         Self::ConfigItemConflict,
+        Self::ConfigEtcdDisagrees,
         Self::ConfigInstanceTypeDenied,
         Self::ConfigInstanceTypeUnknown,
         Self::NetworkModuleMissing,
@@ -814,6 +817,12 @@ impl Code {
                 class: Class::Invalid,
                 why: "two parts of the configuration want different things in one place, and which of them is meant nobody can tell",
                 remedy: "take one of them out of the cluster's or the group's spec (fileAssets, hooks, volumeMounts), then kops update cluster",
+            },
+            Self::ConfigEtcdDisagrees => Entry {
+                code: "config.etcd-disagrees",
+                class: Class::Invalid,
+                why: "etcd-manager would look for other volumes than those that the agent chooses, and could start etcd without its data",
+                remedy: "render both anew with: kops update cluster --yes; then replace the instance",
             },
             Self::ConfigInstanceTypeDenied => Entry {
                 code: "config.instance-type-denied",

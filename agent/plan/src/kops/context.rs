@@ -93,6 +93,11 @@ impl<'a> Context<'a> {
         matches!(self.boot.role, Role::ControlPlane | Role::ApiServer)
     }
 
+    /// Whether it runs members of etcd: a control plane that serves.
+    pub fn runs_etcd(&self) -> bool {
+        self.is_control_plane() && !self.is_warming()
+    }
+
     /// Whether the instance warms up for a pool.
     pub fn is_warming(&self) -> bool {
         self.machine.lifecycle == Lifecycle::Warming

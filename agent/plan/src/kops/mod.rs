@@ -8,6 +8,7 @@ pub mod bootstrap;
 mod builder;
 mod context;
 mod control_plane;
+mod etcd;
 mod expected;
 mod keys;
 mod kubelet;

@@ -1,6 +1,7 @@
 //! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
 
 use super::control_plane::{addons_pod, manifest_path};
+use super::etcd::etcd_clusters;
 use super::take_over::{TAKEN_OVER, obstacle};
 use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::dialect::kops::{BootConfig, NodeupConfig, lower};
@@ -55,6 +56,7 @@ impl Node {
         })?;
         let items = merged(build(&context)?)?;
         let mut spec = lower(&self.boot, &self.config, items);
+        spec.etcd = etcd_clusters(&context)?;
         if let Some((pod, channels)) = addons_pod(&context) {
             spec.channels = channels;
             let is_able = pod.name == TAKEN_OVER && obstacle(&spec.channels).is_none();

@@ -1,6 +1,6 @@
 //! Which objects of the state store a node needs, all known from its configuration alone, so that they are read in one wave.
 
-use crate::dialect::kops::{BootConfig, NodeupConfig, Origin};
+use crate::dialect::kops::{BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin};
 use crate::keyset::KeyBundle;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -28,6 +28,11 @@ pub enum WantedObject {
         /// Whether the node can do without it.
         need: Need,
     },
+    /// The cluster's own object, which says what etcd's members are.
+    Cluster {
+        /// Where it is.
+        location: Location,
+    },
     /// A manifest, whose bytes are used as they are.
     Manifest {
         /// Where it is.
@@ -42,6 +47,8 @@ pub struct Objects {
     pub keysets: BTreeMap<String, KeyBundle>,
     /// Secrets by name. On a worker kops-controller sends those it may have.
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
+    /// The cluster's own object and where it is, on a node that runs etcd.
+    pub cluster: Option<(Location, String)>,
     /// Manifests by where they are.
     pub manifests: BTreeMap<Location, Vec<u8>>,
 }
@@ -83,6 +90,10 @@ pub fn wanted_objects(boot: &BootConfig, config: &NodeupConfig) -> Vec<WantedObj
         location: stores.secrets.join(name),
         need,
     }));
+    if boot.role == Role::ControlPlane {
+        let location = base.join(CLUSTER_OBJECT);
+        wanted.push(WantedObject::Cluster { location });
+    }
     let manifests = config.etcd_manifests.iter().cloned();
     let pods = config
         .static_manifests
@@ -124,6 +135,7 @@ mod tests {
         let place = |object: &WantedObject| match object {
             WantedObject::Keyset { location, .. }
             | WantedObject::Secret { location, .. }
+            | WantedObject::Cluster { location }
             | WantedObject::Manifest { location } => location.to_string(),
         };
         wanted.iter().map(place).collect()
@@ -139,6 +151,7 @@ mod tests {
         let wanted = [
             "s3://b/c/pki/private/kubernetes-ca/keyset.yaml",
             "s3://b/c/secrets/dockerconfig",
+            "s3://bucket/c.example.com/cluster-completed.spec",
             "s3://b/c/manifests/etcd/main-a.yaml",
             "s3://b/c/manifests/channels/kops-channels.yaml",
             "s3://bucket/c.example.com/manifests/static/x.yaml",
@@ -151,7 +164,7 @@ mod tests {
         let keys = format!("{STORES}APIServerConfig: {{EncryptionConfigSecretHash: abc}}\n");
         let sample = Sample::control_plane(&keys);
         assert!(places(&sample).contains(&"s3://b/c/secrets/encryptionconfig".to_owned()));
-        assert_eq!(places(&Sample::control_plane(STORES)).len(), 1);
+        assert_eq!(places(&Sample::control_plane(STORES)).len(), 2);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod decision;
 mod device_names;
 mod expectation;
 mod gate;
+mod held_back;
 mod incarnation;
 mod journal;
 mod marker;
@@ -31,6 +32,7 @@ pub use expectation::{
 pub use gate::{
     GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
 };
+pub use held_back::withheld_manifests;
 pub(crate) use incarnation::certificates;
 pub use incarnation::{incarnation, key_digests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
@@ -46,5 +48,6 @@ pub use tags::{
     ADOPT, AUTOSCALING_GROUP, BLANK_OK, FORMATTED, IGNORE, PIN, Slot, SlotError, UID, group_of,
     instant, is_of_etcd,
 };
+pub(crate) use tags::{CONTROL_PLANE_TAGS, member_tag};
 pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
 pub use world::{Incarnation, Known, Member, Peer, World};

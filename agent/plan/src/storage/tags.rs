@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Tags of which one must be on a volume of the control plane; the first is how kops wrote it up to 1.23.
-pub(super) const ROLE_TAGS: &[&str] = &["k8s.io/role/master", "k8s.io/role/control-plane"];
+pub(crate) const CONTROL_PLANE_TAGS: &[&str] = &["k8s.io/role/master", "k8s.io/role/control-plane"];
 
 /// Begins the tag that names the member whose data a volume holds.
 const ETCD: &str = "k8s.io/etcd/";
@@ -131,7 +131,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The tag that names the member whose data a volume holds.
-pub(super) fn member_tag(etcd: &str) -> String {
+pub(crate) fn member_tag(etcd: &str) -> String {
     format!("{ETCD}{etcd}")
 }
 
@@ -178,7 +178,7 @@ pub(super) fn is_of_cluster(tags: &BTreeMap<String, String>, cluster: &str) -> b
 /// Whether a volume is of the control plane.
 pub(super) fn is_of_control_plane(tags: &BTreeMap<String, String>) -> bool {
     let says = |tag: &&str| tags.get(*tag).is_some_and(|value| value == "1");
-    ROLE_TAGS.iter().any(says)
+    CONTROL_PLANE_TAGS.iter().any(says)
 }
 
 /// The instance group that an instance's tags name. kops tags it by name since 1.15; before that the name of

@@ -56,7 +56,9 @@ fn read_by_control_planes() -> Vec<(Location, String, Vec<Location>)> {
                     read.extend(older.map(|older| folder.join(older).join("keyset.yaml")));
                     read.push(location);
                 }
-                WantedObject::Secret { location, .. } | WantedObject::Manifest { location } => {
+                WantedObject::Secret { location, .. }
+                | WantedObject::Cluster { location }
+                | WantedObject::Manifest { location } => {
                     read.push(location);
                 }
             }

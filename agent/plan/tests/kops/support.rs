@@ -136,6 +136,11 @@ impl Boot {
                         objects.secrets.insert(name, secret);
                     }
                 }
+                WantedObject::Cluster { location } => {
+                    let bytes = self.object(&location);
+                    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+                    objects.cluster = text.map(|text| (location, text));
+                }
                 WantedObject::Manifest { location } => {
                     let bytes = self.object(&location);
                     let bytes = bytes.unwrap_or_else(|| panic!("{}: no {location}", self.name));

@@ -1,6 +1,6 @@
 //! The pods of etcd-manager, byte for byte as the state store has them.
 
-use super::static_pod::manifest_path;
+use super::static_pod;
 use crate::kops::Context;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Source};
@@ -9,21 +9,25 @@ use quake_model::step::Contents;
 
 /// The manifests, each named by its object: `main-a.yaml` becomes `etcd-main-a.manifest`.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    if !context.is_control_plane() {
+    if !context.runs_etcd() {
         return Ok(Vec::new());
     }
     let manifests = context.config.etcd_manifests.iter();
     manifests
         .map(|location| {
             let bytes = context.objects.manifest(location)?;
-            let path = manifest_path(&format!("etcd-{}", stem(location)));
             let file = File {
                 source: Source::Bytes(Contents(bytes.to_vec())),
-                ..File::plain(&path, "")
+                ..File::plain(&manifest_path(location), "")
             };
             Ok(Item::File(file.mode(0o440)))
         })
         .collect()
+}
+
+/// Where kubelet reads the manifest from.
+pub(in crate::kops) fn manifest_path(location: &Location) -> String {
+    static_pod::manifest_path(&format!("etcd-{}", stem(location)))
 }
 
 /// The object's base name without its suffix.

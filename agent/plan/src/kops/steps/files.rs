@@ -24,6 +24,7 @@ pub fn files(
     let mut actions = Vec::new();
     for item in &spec.items {
         match item {
+            Item::File(file) if is_held(spec, file) => {}
             Item::File(file) => match write(file, issued, owners)? {
                 Some(file) => actions.push(Action::WriteFile(file)),
                 None if is_planning => {}
@@ -59,6 +60,31 @@ pub fn files(
         .into_iter()
         .map(|action| Step::new(Phase::Files, action))
         .collect())
+}
+
+/// The manifests of etcd-manager, which appear only once the volumes are mounted: the last steps of the storage phase.
+///
+/// # Errors
+///
+/// `files.owner-unknown`, as every file.
+pub fn etcd_manifests(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
+    let (issued, owners) = (Issued::default(), Owners::default());
+    let mut steps = Vec::new();
+    for item in &spec.items {
+        if let Item::File(file) = item
+            && is_held(spec, file)
+            && let Some(file) = write(file, &issued, &owners)?
+        {
+            steps.push(Step::new(Phase::Storage, Action::WriteFile(file)));
+        }
+    }
+    Ok(steps)
+}
+
+/// Whether a file is a manifest that waits for a volume of etcd.
+fn is_held(spec: &NodeSpec, file: &File) -> bool {
+    let mut manifests = spec.etcd.iter().filter_map(|etcd| etcd.manifest.as_deref());
+    manifests.any(|path| path == file.path)
 }
 
 /// What must follow a change of the file at `path`.

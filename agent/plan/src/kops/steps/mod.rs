@@ -9,7 +9,7 @@ mod services;
 mod sources;
 
 pub use conditions::{conditions, static_pods};
-pub use files::{files, reactions};
+pub use files::{etcd_manifests, files, reactions};
 pub use owners::Owners;
 pub use ready::ready;
 pub use runtime::{runtime_assets, runtime_first};
@@ -57,18 +57,28 @@ fn host_names(spec: &NodeSpec, found: &[u8]) -> Option<Action> {
     Some(Action::WriteFile(WriteFile::plain(HOSTS, 0o644, text)))
 }
 
-/// The volumes of the group, each after those that it is mounted below.
-pub fn storage(spec: &NodeSpec) -> Vec<Step> {
+/// The phase in which the volumes of the group are mounted. Files may lie on them, and where the files do not wait for the
+/// storage phase they are mounted first thing with the files.
+fn mounting_phase(spec: &NodeSpec) -> Phase {
+    match spec.holds_etcd_back() {
+        true => Phase::Files,
+        false => Phase::Storage,
+    }
+}
+
+/// The volumes of the group that are mounted in `phase`, each after those that it is mounted below.
+pub fn volumes(spec: &NodeSpec, phase: Phase) -> Vec<Step> {
+    if phase != mounting_phase(spec) {
+        return Vec::new();
+    }
     let volumes = of_phase(spec, Phase::Storage).filter_map(|item| match item {
         Item::Volume(volume) => Some(volume.clone()),
         _ => None,
     });
     let mut volumes: Vec<_> = volumes.collect();
     volumes.sort_by(|one, other| one.path.cmp(&other.path));
-    steps_of(
-        Phase::Storage,
-        volumes.into_iter().map(Action::MountDevice).collect(),
-    )
+    let actions = volumes.into_iter().map(Action::MountDevice).collect();
+    steps_of(phase, actions)
 }
 
 /// Packages, all together and with where they come from, and users, beside the downloads.

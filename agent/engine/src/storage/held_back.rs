@@ -1,0 +1,159 @@
+//! Keeps etcd's pods from starting while their volumes may not be used, and waits for that to change.
+//!
+//! The rest of the node goes on meanwhile. The wait ends when an operator or the cloud resolves what stands in the way, so
+//! that the boot completes by itself.
+
+use super::state::{Held, sorted};
+use crate::context::{Context, lock};
+use crate::ensure::files::look;
+use crate::knowledge::Knowledge;
+use crate::meaning::{Attempted, fault_of};
+use crate::retry::millis;
+use quake_model::backoff::CONFLICT;
+use quake_model::event::Event;
+use quake_model::facts::EntryKind;
+use quake_model::fault::{Class, Code, Fault};
+use quake_model::outcome::Outcome;
+use quake_model::phase::Phase;
+use quake_model::ports::{Condition, Host};
+use quake_plan::storage;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a boot waits for somebody to resolve a conflict of volumes. A guess: a long weekend.
+const HELD_DEADLINE: Duration = Duration::from_secs(72 * 60 * 60);
+
+/// Cheap looks between two whole rounds, while EC2 shows nothing new: a disk that was repaired shows in whole ones alone.
+const CHEAP_LOOKS: u32 = 7;
+
+/// How often a manifest that changes under the agent's hands is removed again.
+const REMOVALS: usize = 3;
+
+/// The step that is waited for.
+const STEP: &str = "storage:etcd";
+
+impl<H: Host> Context<'_, H> {
+    /// Waits after a fault of the storage phase until another round is worth its calls. Before that, the manifests of
+    /// etcd-manager whose volumes are not mounted are taken out of kubelet's directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns the fault itself where it ends the boot: on a node whose etcd waits for no volumes, in a plan, in a boot
+    /// whose process ends with it, for a fault of the agent's own, and when the wait has lasted too long.
+    pub(crate) async fn wait_for_volumes(&self, fault: Fault) -> Result<(), Fault> {
+        let is_stop = fault.code == Code::BootInterrupted;
+        if !self.holds_etcd_back() || self.is_planning() || is_stop {
+            return Err(fault);
+        }
+        self.withhold_manifests(Phase::Storage).await?;
+        if self.request.exit_when_ready || fault.class() == Class::Bug {
+            return Err(fault);
+        }
+        let held = self.know_mut(|knowledge| {
+            let now = Instant::now();
+            let held = knowledge.storage.held.get_or_insert(Held {
+                since: now,
+                looks: 0,
+            });
+            held.clone()
+        });
+        let deadline = held.since + HELD_DEADLINE;
+        let before = sorted(self.know(|knowledge| knowledge.storage.volumes.clone()));
+        for _ in 0..=CHEAP_LOOKS {
+            let looks = self.know_mut(|knowledge| knowledge.storage.count_look());
+            let pause = CONFLICT.pause(looks, self.draw());
+            let now = Instant::now();
+            if now + pause > deadline {
+                return Err(fault);
+            }
+            self.emitter.emit(Event::Waiting {
+                phase: Phase::Storage,
+                step: STEP.to_owned(),
+                attempt: looks,
+                retry_in_ms: millis(pause),
+                deadline_in_ms: millis(deadline - now),
+                fault: fault.clone(),
+            });
+            self.pause(pause).await?;
+            if self.has_changed(&before).await {
+                break;
+            }
+        }
+        self.begin_another_round();
+        Ok(())
+    }
+
+    /// Whether one cheap look shows other volumes than those of the last whole pass; an answer that does not come counts as
+    /// no change.
+    async fn has_changed(&self, before: &[quake_model::facts::VolumeFacts]) -> bool {
+        let Ok(spec) = self.know(Knowledge::spec) else {
+            return false;
+        };
+        let Ok(found) = self.look_cheaply(&spec.cluster).await else {
+            return false;
+        };
+        let named = |volume: &&quake_model::facts::VolumeFacts| {
+            volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&spec.cluster)
+                && storage::is_of_etcd(&volume.tags)
+        };
+        let before: Vec<_> = before.iter().filter(named).cloned().collect();
+        sorted(found) != before
+    }
+
+    /// The phase's deadline and the boot's budget of calls count anew for each round: they bound one round, and the pauses
+    /// between rounds bound their number.
+    fn begin_another_round(&self) {
+        lock(&self.phases_began).insert(Phase::Storage, Instant::now());
+        let budget = self.request.budget.beyond(&self.host.calls());
+        *lock(&self.budget) = budget;
+        self.learn(|knowledge| knowledge.storage.waiting = None);
+    }
+
+    /// Takes the manifests of etcd-manager whose volumes are not mounted out of kubelet's directory. kubelet starts none that
+    /// is gone before it runs, and stops the pod of one that is removed.
+    ///
+    /// # Errors
+    ///
+    /// `files.occupied` where something else than a file stands in a manifest's place; the fault of reading or removing.
+    pub(crate) async fn withhold_manifests(&self, phase: Phase) -> Result<(), Fault> {
+        let spec = self.know(Knowledge::spec)?;
+        if self.is_planning() || !spec.holds_etcd_back() {
+            return Ok(());
+        }
+        let listed = self.host.list_mounts().await;
+        let mounts = listed.map_err(|error| fault_of(Attempted::Mount, error))?;
+        let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
+        for path in storage::withheld_manifests(&spec.etcd, &volumes, &mounts) {
+            self.remove_manifest(phase, path).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_manifest(&self, phase: Phase, path: &str) -> Result<(), Fault> {
+        let began = Instant::now();
+        for _ in 0..REMOVALS {
+            let Some(found) = look(self, path).await? else {
+                return Ok(());
+            };
+            let (EntryKind::File, Some(bytes)) = (found.kind, found.contents) else {
+                break;
+            };
+            match self.host.remove_file(path, &bytes).await {
+                Ok(()) => {
+                    self.emitter.emit(Event::StepDone {
+                        phase,
+                        step: format!("{phase}:withheld/{path}"),
+                        outcome: Outcome::Changed,
+                        took_ms: millis(began.elapsed()),
+                    });
+                    return Ok(());
+                }
+                // Somebody wrote it meanwhile.
+                Err(error) if error.condition == Condition::Conflict => {}
+                Err(error) => return Err(fault_of(Attempted::UseFile, error).seen("path", path)),
+            }
+        }
+        let summary = format!("{path} cannot be taken out of kubelet's directory");
+        Err(Fault::new(Code::FilesOccupied, summary).seen("path", path))
+    }
+}
