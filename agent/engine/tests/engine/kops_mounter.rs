@@ -107,6 +107,10 @@ async fn after_the_agent_etcd_manager_finds_one_volume_and_takes_nothing() {
     let (verdict, record) = run(&host, &request).await;
     assert_eq!((verdict.fault, warnings(&record)), (None, Vec::new()));
     assert_eq!(manifests(&host), both());
+    // kops' role for a control plane allows neither.
+    for call in ["tag_volume", "untag_volume", "keep_on_termination"] {
+        assert_eq!(host.port_calls_of(call), 0, "{call}");
+    }
     let wanted = ["vol-events-a", "vol-main-a"].map(|id| format!("/mnt/master-{id}"));
     assert!(wanted.iter().all(|target| mounts(&host).contains(target)));
     // Volumes with the same tags that come later are no choice any more.
