@@ -135,9 +135,15 @@ impl Ec2 {
 
     /// Makes a volume of 20 GiB with these tags; its id.
     pub fn create_volume(&self, zone: &str, tags: &[(&str, &str)]) -> String {
+        self.create_volume_as(zone, "false", tags)
+    }
+
+    /// Makes a free volume that is encrypted or not, `true` or `false`; its id.
+    pub fn create_volume_as(&self, zone: &str, encrypted: &str, tags: &[(&str, &str)]) -> String {
         let mut parameters = vec![
             ("AvailabilityZone".to_owned(), zone),
             ("Size".to_owned(), "20"),
+            ("Encrypted".to_owned(), encrypted),
             ("TagSpecification.1.ResourceType".to_owned(), "volume"),
         ];
         for (index, (name, value)) in tags.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::body::Body;
 use super::hardware::Hardware;
 use super::lab::Lab;
 use super::layer::Layer;
-use super::metadata::Facts;
+use super::metadata::{Facts, ZONE};
 use super::qemu::Emulated;
 use super::vpc::{AWS, MIRROR, Vpc};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
@@ -206,6 +206,24 @@ impl Golden {
             ("kops.k8s.io/instancegroup", group),
         ];
         self.vpc.launch(&tags, user_data.as_bytes())
+    }
+
+    /// Makes a free volume as kops makes it for the only member of an etcd cluster; its id.
+    pub fn add_volume(&self, cluster: &str, etcd: &str) -> String {
+        let owned = format!("kubernetes.io/cluster/{cluster}");
+        let (name, tag) = (
+            format!("a.etcd-{etcd}.{cluster}"),
+            format!("k8s.io/etcd/{etcd}"),
+        );
+        let tags = [
+            ("Name", name.as_str()),
+            ("KubernetesCluster", cluster),
+            (owned.as_str(), "owned"),
+            ("k8s.io/role/master", "1"),
+            ("k8s.io/role/control-plane", "1"),
+            (tag.as_str(), "a/a"),
+        ];
+        self.vpc.ec2().create_volume_as(ZONE, "true", &tags)
     }
 
     /// Boots this instance, whose cloud-init runs user data; it returns once kops' unit is installed.

@@ -24,17 +24,20 @@ fn nodeup_replaced() {
     let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
         return;
     };
+    let volumes = ["main", "events"].map(|etcd| golden.add_volume(CLUSTER, etcd));
     let facts = golden.launch(&lab, CLUSTER, GROUP);
     let endpoint = format!("[Service]\nEnvironment=AWS_ENDPOINT_URL_EC2={AWS}\n");
     let layer = lab.bare().file(ENDPOINT, 0o644, endpoint);
     let mut machine = golden.boot(&lab, &facts, layer);
     becomes_a_control_plane(&machine);
+    has_volumes(&machine, &volumes);
     is_installed_once(&machine);
     boots_again_without_a_change(&machine);
     let before = settled(&machine);
     machine.reboot().expect("it boots again");
     machine.becomes_ready(60).expect("and is ready again");
     assert_eq!(settled(&machine), before, "a reboot writes nothing");
+    has_volumes(&machine, &volumes);
     goes_back_and_over_again(&machine);
 }
 
@@ -97,6 +100,21 @@ fn becomes_a_control_plane(machine: &Emulated) {
         30,
     );
     assert!(finished, "the script ends without waiting for the node");
+}
+
+/// Each volume is mounted where etcd-manager looks, with a filesystem of the agent's, and then etcd-manager's manifests are there.
+fn has_volumes(machine: &Emulated, volumes: &[String]) {
+    for volume in volumes {
+        let mount = machine.output(&format!("findmnt -n -o FSTYPE,SOURCE /mnt/master-{volume}"));
+        assert!(
+            mount.starts_with("ext4") && mount.contains("/dev/nvme"),
+            "{mount}"
+        );
+    }
+    for etcd in ["main", "events"] {
+        let manifest = format!("/etc/kubernetes/manifests/etcd-{etcd}-{GROUP}.manifest");
+        assert!(machine.holds(&format!("test -s {manifest}")), "{manifest}");
+    }
 }
 
 /// The installer writes what is not as it should be, and starts what is not running as it is installed.
@@ -234,7 +252,11 @@ fn started(machine: &Emulated) -> Vec<String> {
 /// The node's files, less those of nodeup's own and the installer's.
 fn settled(machine: &Emulated) -> Vec<(String, String)> {
     // Keep what the test itself puts there out of it.
-    let own = |path: &str| path.starts_with("/opt/kops/bin/nodeup") || path.contains(UNIT);
+    let own = |path: &str| {
+        // etcd-manager's manifests are written anew after each start of the machine, once the volumes are mounted.
+        let is_etcd = path.starts_with("/etc/kubernetes/manifests/etcd-");
+        path.starts_with("/opt/kops/bin/nodeup") || path.contains(UNIT) || is_etcd
+    };
     let files = machine.node_files().into_iter();
     files.filter(|(path, _)| !own(path)).collect()
 }

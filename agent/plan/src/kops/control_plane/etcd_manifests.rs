@@ -7,13 +7,17 @@ use quake_model::item::{File, Item, Source};
 use quake_model::location::Location;
 use quake_model::step::Contents;
 
+/// What removes the manifests when the machine starts.
+const REMOVED_AT_BOOT: &str = "/etc/tmpfiles.d/quake-agent-etcd.conf";
+
 /// The manifests, each named by its object: `main-a.yaml` becomes `etcd-main-a.manifest`.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.runs_etcd() {
         return Ok(Vec::new());
     }
-    let manifests = context.config.etcd_manifests.iter();
-    manifests
+    let locations = &context.config.etcd_manifests;
+    let mut items: Vec<Item> = locations
+        .iter()
         .map(|location| {
             let bytes = context.objects.manifest(location)?;
             let file = File {
@@ -22,7 +26,24 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
             };
             Ok(Item::File(file.mode(0o440)))
         })
-        .collect()
+        .collect::<Result<_, Fault>>()?;
+    if !locations.is_empty() {
+        items.push(Item::File(File::plain(
+            REMOVED_AT_BOOT,
+            removals(locations),
+        )));
+    }
+    Ok(items)
+}
+
+/// The entries of tmpfiles.d(5) by which a machine that starts has none of the manifests. kubelet is enabled, as nodeup has
+/// it, and would start etcd-manager before the volumes are mounted.
+fn removals(locations: &[Location]) -> String {
+    let lines = locations
+        .iter()
+        .map(|location| format!("r! {}\n", manifest_path(location)));
+    let why = "# etcd-manager attaches what EC2 lists first. Its manifests are written again once its volumes are mounted.\n";
+    std::iter::once(why.to_owned()).chain(lines).collect()
 }
 
 /// Where kubelet reads the manifest from.
@@ -57,6 +78,9 @@ mod tests {
             source: Source::Bytes(Contents(bytes)),
             ..File::plain(path, "")
         };
-        assert_eq!(sample.items(build), [Item::File(wanted.mode(0o440))]);
+        let removals = "# etcd-manager attaches what EC2 lists first. Its manifests are written again once its volumes are mounted.\nr! /etc/kubernetes/manifests/etcd-main-a.manifest\n";
+        let removals = File::plain(REMOVED_AT_BOOT, removals);
+        let wanted = [Item::File(wanted.mode(0o440)), Item::File(removals)];
+        assert_eq!(sample.items(build), wanted);
     }
 }
