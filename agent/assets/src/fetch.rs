@@ -2,12 +2,13 @@
 //! wrong.
 
 use super::arrival::{Arrival, Arrived, Tally};
+use super::buckets::object_of;
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
 use super::failure::{check_room, on_blocking_thread};
 use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
-use super::transport::{Breakers, Course, Flow, Halt, Known, Mirror, Pool};
-use quake_http::{Client, Url, shown};
+use super::transport::{Breakers, Course, Flow, Halt, Known, Mirror, Pool, Servers};
+use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
 use quake_model::spec::AssetSpec;
 use std::collections::BTreeMap;
@@ -58,7 +59,7 @@ impl Shared {
 /// The fetch of one asset.
 pub(super) struct Fetch<'a> {
     pub(super) asset: &'a AssetSpec,
-    pub(super) client: &'a Client,
+    pub(super) servers: &'a Servers,
     pub(super) shared: &'a Shared,
     pub(super) keeper: Keeper,
     pub(super) report: ReportBytes<'a>,
@@ -78,14 +79,14 @@ impl<'a> Fetch<'a> {
     /// A fetch that has not begun.
     pub(super) fn new(
         asset: &'a AssetSpec,
-        client: &'a Client,
+        servers: &'a Servers,
         shared: &'a Shared,
         keeper: Keeper,
         report: ReportBytes<'a>,
     ) -> Self {
         Self {
             asset,
-            client,
+            servers,
             shared,
             keeper,
             report,
@@ -197,7 +198,7 @@ impl<'a> Fetch<'a> {
         };
         let folder = self.keeper.layout.folder().to_owned();
         let fits = move |total: u64| check_room(&folder, total);
-        let network = (self.client, &self.shared.pool, &self.shared.breakers);
+        let network = (self.servers, &self.shared.pool, &self.shared.breakers);
         let mut flow = Flow::new(network, course, known, self.report, &fits);
         let moved = flow.run(&mut arrival).await;
         let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
@@ -320,8 +321,11 @@ fn changing() -> PortError {
     PortError::new(Condition::Conflict, summary)
 }
 
-/// The host and port of a URL that can be asked.
+/// The host and port of a URL that can be asked, or its bucket.
 fn host_of(url: &str) -> Result<String, PortError> {
+    if let Some(object) = object_of(url)? {
+        return Ok(format!("s3://{}", object.bucket()));
+    }
     let parsed = Url::parse(url).map_err(|error| {
         let summary = format!("{} is not a url", shown(url));
         PortError::new(Condition::Missing, summary).because(&error)

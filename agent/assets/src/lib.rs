@@ -18,6 +18,7 @@
 //! The archive itself is not kept. docs/assets.md tells the story of one asset.
 
 mod arrival;
+mod buckets;
 mod bundle;
 mod collect;
 mod digests;
@@ -36,6 +37,7 @@ mod manifest;
 mod place;
 pub mod readahead;
 mod sets;
+mod settings;
 mod source;
 mod staging;
 mod stamp;
@@ -44,6 +46,7 @@ mod stub;
 mod transport;
 mod unpack;
 
+pub use buckets::Buckets;
 pub use bundle::{Bundled, Loaded, write_bundle};
 pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use digests::digest_files;
@@ -51,6 +54,7 @@ pub use entries::{Entry, Key, Standing};
 pub use images::{ImageFeed, ListedImage};
 pub use manifest::Manifest;
 pub use sets::{Earlier, SetName};
+pub use settings::AssetSettings;
 pub use source::AssetSource;
-pub use store::{AssetSettings, AssetStore};
+pub use store::AssetStore;
 pub use unpack::Member;

@@ -1,6 +1,7 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
 use super::arrival::take_in;
+use super::buckets::Buckets;
 use super::collect::{Collect, Collection, collect};
 use super::entries::{Entries, Entry, Key, Standing};
 use super::failed::{FailedMirror, mismatch, sum_up};
@@ -13,10 +14,12 @@ use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::place;
 use super::sets::{Earlier, SetName, Sets};
+use super::settings::AssetSettings;
 use super::source::AssetSource;
 use super::staging::{Staging, remove_stale};
+use super::transport::Servers;
 use super::unpack::Member;
-use quake_http::{Client, HttpSettings, shown};
+use quake_http::{HttpSettings, shown};
 use quake_model::digest::Digest;
 use quake_model::facts::Placed;
 use quake_model::ports::{AssetFetched, Assets, Condition, PortError, ReportBytes};
@@ -32,21 +35,6 @@ use tokio::sync::OnceCell;
 /// polite to one server. What waits in memory is at most half a mebibyte for each.
 const REQUESTS: usize = 6;
 
-/// How a store is opened.
-#[derive(Debug, Clone)]
-pub struct AssetSettings {
-    /// What `/` means: the root itself on a node, a scratch folder in a rehearsal.
-    pub root: PathBuf,
-    /// The store's folder below the root, such as `/var/lib/quake-agent/assets`.
-    pub store: PathBuf,
-    /// How assets that are not in the store are had.
-    pub source: AssetSource,
-    /// Whether the bytes of what is in the store are read, instead of trusting their stamps.
-    pub verify: bool,
-    /// How mirrors are reached.
-    pub http: HttpSettings,
-}
-
 /// The content-addressed store of assets; its layout is in this module's documentation.
 #[derive(Debug)]
 pub struct AssetStore {
@@ -56,7 +44,8 @@ pub struct AssetStore {
     source: AssetSource,
     verify: bool,
     http: HttpSettings,
-    client: OnceCell<Client>,
+    buckets: Buckets,
+    servers: OnceCell<Servers>,
     staging: OnceCell<Arc<Staging>>,
     shared: Shared,
 }
@@ -79,7 +68,8 @@ impl AssetStore {
             source: settings.source,
             verify: settings.verify && !is_stub,
             http: settings.http,
-            client: OnceCell::new(),
+            buckets: settings.buckets,
+            servers: OnceCell::new(),
             staging: OnceCell::new(),
             shared: Shared::new(REQUESTS),
         }
@@ -97,10 +87,20 @@ impl AssetStore {
         })
     }
 
-    async fn client(&self) -> Result<&Client, PortError> {
-        self.client
-            .get_or_try_init(|| async { self.http.build_client() })
-            .await
+    async fn servers(&self) -> Result<&Servers, PortError> {
+        let made = self.servers.get_or_try_init(|| async {
+            Ok(Servers {
+                client: self.http.build_client()?,
+                buckets: self.buckets.reader.clone(),
+            })
+        });
+        made.await
+    }
+
+    /// The files of this machine that stand for a URL; `None` where the network does.
+    fn files(&self, url: &str) -> Option<Vec<PathBuf>> {
+        let files = self.source.files(url);
+        files.or_else(|| self.buckets.files(url))
     }
 
     /// Takes the bytes of an asset from `reader`, as from a bundle; returns how many there were.
@@ -140,7 +140,7 @@ impl AssetStore {
     ) -> Result<AssetFetched, Vec<FailedMirror>> {
         let mut failed = Vec::new();
         for url in &asset.urls {
-            let Some(paths) = self.source.files(url) else {
+            let Some(paths) = self.files(url) else {
                 continue;
             };
             let taken = match super::source::open(url, &paths) {
@@ -174,13 +174,13 @@ impl AssetStore {
             Ok(fetched) => return Ok(fetched),
             Err(failed) => failed,
         };
-        let is_here = |url: &String| self.source.files(url).is_some();
+        let is_here = |url: &String| self.files(url).is_some();
         if !failed.is_empty() && asset.urls.iter().all(is_here) {
             return Err(sum_up(asset, &failed));
         }
         let keeper = self.keeper().await?;
-        let client = self.client().await?;
-        Fetch::new(asset, client, &self.shared, keeper, report)
+        let servers = self.servers().await?;
+        Fetch::new(asset, servers, &self.shared, keeper, report)
             .run()
             .await
     }

@@ -30,7 +30,7 @@ pub use failure::{HttpFailure, describe_failure, is_after_connecting, shown};
 pub use http::{HeaderMap, StatusCode, header};
 pub use peer::{Speaks, reach};
 pub use proxy::ProxySettings;
-pub use request::RequestBuilder;
+pub use request::{RequestBuilder, percent_decoded};
 pub use resolver::Resolver;
 pub use response::Response;
 pub use settings::{

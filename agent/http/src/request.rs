@@ -118,11 +118,15 @@ fn redirect_of(answer: &http::Response<AnswerBody>, from: &Url) -> Option<Url> {
     Some(next)
 }
 
+/// A part of a URL without its percent-encoding.
+pub fn percent_decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
 /// Takes user information out of the URL, in the form in which it is sent.
 fn take_user(url: &mut Url) -> Option<HeaderValue> {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let user = decoded(url.username());
-    let password = url.password().map(decoded);
+    let user = percent_decoded(url.username());
+    let password = url.password().map(percent_decoded);
     if user.is_empty() && password.is_none() {
         return None;
     }

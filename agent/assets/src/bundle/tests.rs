@@ -3,7 +3,7 @@
 use super::format::{END_BYTES, header, manifest_text, padding};
 use super::{Bundled, Loaded, write_bundle};
 use crate::hasher::digest_of;
-use crate::{AssetSettings, AssetSource, AssetStore};
+use crate::{AssetSettings, AssetSource, AssetStore, Buckets};
 use quake_http::HttpSettings;
 use quake_model::digest::Algorithm;
 use quake_model::ports::{Condition, PortError};
@@ -60,6 +60,7 @@ impl Scene {
             source: AssetSource::Cache,
             verify: false,
             http: HttpSettings::default(),
+            buckets: Buckets::default(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Lists of images, and archives made here.
 
 use super::*;
-use crate::{AssetSettings, AssetSource};
+use crate::{AssetSettings, AssetSource, Buckets};
 use quake_http::HttpSettings;
 use quake_model::digest::Algorithm;
 use serde_json::json;
@@ -83,6 +83,7 @@ impl Scene {
             source: AssetSource::Cache,
             verify: false,
             http: HttpSettings::default(),
+            buckets: Buckets::default(),
         })
     }
 

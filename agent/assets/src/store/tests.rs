@@ -32,6 +32,7 @@ impl Scene {
             source,
             verify: false,
             http: HttpSettings::default(),
+            buckets: Buckets::default(),
         })
     }
 

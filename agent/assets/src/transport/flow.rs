@@ -7,12 +7,12 @@ use super::breaker::Breakers;
 use super::course::{Course, Halt, Known, Mirror};
 use super::piece::{PIECE_BYTES, Piece};
 use super::pool::Pool;
-use super::request::{Answer, Wanted, ask};
+use super::request::{Answer, Servers, ask};
 use crate::arrival::Arrival;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use quake_http::{Client, shown};
-use quake_model::ports::{Condition, PortError, ReportBytes};
+use quake_http::shown;
+use quake_model::ports::{Condition, ObjectPiece, PortError, ReportBytes};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const FAILURES: u64 = 16;
 
 /// One asset on its way.
 pub(crate) struct Flow<'a> {
-    pub(crate) client: &'a Client,
+    pub(crate) servers: &'a Servers,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) breakers: &'a Breakers,
     pub(crate) course: Course,
@@ -49,14 +49,14 @@ pub(crate) struct Flow<'a> {
 impl<'a> Flow<'a> {
     /// A flow that has not begun.
     pub(crate) fn new(
-        (client, pool, breakers): (&'a Client, &'a Arc<Pool>, &'a Breakers),
+        (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
         course: Course,
         known: Known,
         report: ReportBytes<'a>,
         fits: &'a (dyn Fn(u64) -> Result<(), PortError> + Send + Sync),
     ) -> Self {
         Self {
-            client,
+            servers,
             pool,
             breakers,
             course,
@@ -222,16 +222,16 @@ impl<'a> Flow<'a> {
     }
 
     /// Asks the mirrors in turn, and the next one as well when one is slow; the first answer counts.
-    async fn open(&mut self, wanted: &Wanted) -> Result<(Mirror, Answer), Halt> {
+    async fn open(&mut self, wanted: &ObjectPiece) -> Result<(Mirror, Answer), Halt> {
         let mut waiting = self.course.mirrors.clone().into_iter();
-        let (client, validators) = (self.client, self.known.validators.clone());
+        let (servers, validators) = (self.servers, self.known.validators.clone());
         let ask_it = |mirror: Mirror| {
-            let wanted = Wanted {
-                validator: validators.get(&mirror.number).cloned(),
+            let wanted = ObjectPiece {
+                tag: validators.get(&mirror.number).cloned(),
                 ..wanted.clone()
             };
             async move {
-                let answer = ask(client, &mirror.url, &wanted).await;
+                let answer = ask(servers, &mirror.url, &wanted).await;
                 (mirror, answer)
             }
         };
@@ -290,9 +290,10 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn wanted(&self, received: u64) -> Wanted {
+    fn wanted(&self, received: u64) -> ObjectPiece {
         if self.course.is_whole && received == 0 {
-            return Wanted::everything();
+            // Without a range: some servers and proxies only ever send the whole file right.
+            return ObjectPiece::default();
         }
         let most = match self.pool.has_spare() && !self.course.is_whole {
             true => PIECE_BYTES,
@@ -301,10 +302,10 @@ impl<'a> Flow<'a> {
         let next = self.ahead.front().map(|piece| piece.from);
         let end = next.unwrap_or(received + most);
         let until = self.known.total.map_or(end, |total| end.min(total));
-        Wanted {
+        ObjectPiece {
             from: received,
             until: (!self.course.is_whole).then_some(until),
-            validator: None,
+            tag: None,
         }
     }
 
@@ -322,15 +323,15 @@ impl<'a> Flow<'a> {
                 return;
             };
             let until = (from + PIECE_BYTES).min(total);
-            let wanted = Wanted {
+            let wanted = ObjectPiece {
                 from,
                 until: Some(until),
-                validator: self.known.validators.get(&mirror.number).cloned(),
+                tag: self.known.validators.get(&mirror.number).cloned(),
             };
             let asked = (mirror.number, mirror.url.clone());
-            let client = self.client.clone();
+            let servers = self.servers.clone();
             self.ahead
-                .push_back(Piece::begin(client, asked, wanted, permit));
+                .push_back(Piece::begin(servers, asked, wanted, permit));
             from = until;
         }
     }

@@ -21,3 +21,4 @@ pub(crate) use breaker::Breakers;
 pub(crate) use course::{Course, Halt, Known, Mirror};
 pub(crate) use flow::Flow;
 pub(crate) use pool::Pool;
+pub(crate) use request::Servers;

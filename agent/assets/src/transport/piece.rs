@@ -1,9 +1,8 @@
 //! A piece of a file that is fetched ahead of its turn, and waits in memory for it.
 
 use super::pool::Permit;
-use super::request::{Wanted, ask};
-use quake_http::Client;
-use quake_model::ports::{Condition, PortError};
+use super::request::{Servers, ask};
+use quake_model::ports::{Condition, ObjectPiece, PortError};
 use tokio::task::JoinHandle;
 
 /// How large such a piece is: what waits in memory is at most this for each permit.
@@ -23,9 +22,9 @@ pub(super) struct Piece {
 impl Piece {
     /// Begins to fetch what is `wanted`, whose end is known.
     pub(super) fn begin(
-        client: Client,
+        servers: Servers,
         (mirror, url): (usize, String),
-        wanted: Wanted,
+        wanted: ObjectPiece,
         permit: Permit,
     ) -> Self {
         let (from, until) = (wanted.from, wanted.until.unwrap_or(wanted.from));
@@ -33,7 +32,7 @@ impl Piece {
             from,
             until,
             mirror,
-            task: tokio::spawn(async move { fetch(&client, &url, &wanted, until).await }),
+            task: tokio::spawn(async move { fetch(&servers, &url, &wanted, until).await }),
             _permit: permit,
         }
     }
@@ -62,12 +61,12 @@ impl Drop for Piece {
 }
 
 async fn fetch(
-    client: &Client,
+    servers: &Servers,
     url: &str,
-    wanted: &Wanted,
+    wanted: &ObjectPiece,
     until: u64,
 ) -> Result<Vec<u8>, PortError> {
-    let mut answer = ask(client, url, wanted).await?;
+    let mut answer = ask(servers, url, wanted).await?;
     if !answer.is_piece {
         let summary = "a mirror that sent pieces sends the whole file now";
         return Err(PortError::new(Condition::Unreachable, summary));

@@ -1,44 +1,25 @@
 //! One request for a file or a piece of it, and what its answer means.
 
+use crate::buckets::object_of;
 use bytes::Bytes;
 use quake_http::header::{ACCEPT_ENCODING, CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
 use quake_http::{Client, HeaderMap, Response, StatusCode, describe_failure, shown};
-use quake_model::ports::{Condition, PortError};
+use quake_model::location::Location;
+use quake_model::ports::{BucketReader, Condition, ObjectBytes, ObjectPiece, PortError};
+use std::sync::Arc;
 
-/// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// The first byte.
-    pub(crate) from: u64,
-    /// The byte after the last; `None` for everything that follows.
-    pub(crate) until: Option<u64>,
-    /// The file's validator as it was when bytes before these were taken.
-    pub(crate) validator: Option<String>,
-}
-
-impl Wanted {
-    /// The whole file, without a range: some servers and proxies only ever send that right.
-    pub(crate) fn everything() -> Self {
-        Self {
-            from: 0,
-            until: None,
-            validator: None,
-        }
-    }
-
-    fn range(&self) -> Option<String> {
-        match (self.from, self.until) {
-            (0, None) => None,
-            (from, None) => Some(format!("bytes={from}-")),
-            (from, Some(until)) => Some(format!("bytes={from}-{}", until.saturating_sub(1))),
-        }
-    }
+/// How mirrors are reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Servers {
+    /// For `http://` and `https://`.
+    pub(crate) client: Client,
+    /// For `s3://`; without it such a mirror is refused.
+    pub(crate) buckets: Option<Arc<dyn BucketReader>>,
 }
 
 /// An answer whose bytes are still to come.
-#[derive(Debug)]
 pub(crate) struct Answer {
-    response: Response,
+    body: Body,
     url: String,
     /// How long the file is, where the server says.
     pub(crate) total: Option<u64>,
@@ -48,6 +29,11 @@ pub(crate) struct Answer {
     pub(crate) is_piece: bool,
 }
 
+enum Body {
+    Http(Response),
+    Object(Box<dyn ObjectBytes>),
+}
+
 impl Answer {
     /// The next bytes; `None` at the end.
     ///
@@ -55,8 +41,13 @@ impl Answer {
     ///
     /// `Unreachable` when the mirror stops.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, PortError> {
-        let chunk = self.response.chunk().await;
-        chunk.map_err(|failure| describe_failure(&self.url, &failure))
+        match &mut self.body {
+            Body::Http(response) => {
+                let chunk = response.chunk().await;
+                chunk.map_err(|failure| describe_failure(&self.url, &failure))
+            }
+            Body::Object(bytes) => Ok(bytes.chunk().await?.map(Bytes::from)),
+        }
     }
 }
 
@@ -64,12 +55,44 @@ impl Answer {
 ///
 /// # Errors
 ///
-/// `Missing` for 404, `Denied` when the mirror refuses, else `Unreachable`.
-pub(crate) async fn ask(client: &Client, url: &str, wanted: &Wanted) -> Result<Answer, PortError> {
+/// `Missing` for 404, `Denied` when the mirror refuses, else `Unreachable`; of a bucket also
+/// what [`BucketReader::open_object`] says.
+pub(crate) async fn ask(
+    servers: &Servers,
+    url: &str,
+    wanted: &ObjectPiece,
+) -> Result<Answer, PortError> {
+    match object_of(url)? {
+        Some(object) => ask_bucket(servers, url, &object, wanted).await,
+        None => ask_server(&servers.client, url, wanted).await,
+    }
+}
+
+async fn ask_bucket(
+    servers: &Servers,
+    url: &str,
+    object: &Location,
+    wanted: &ObjectPiece,
+) -> Result<Answer, PortError> {
+    let Some(buckets) = &servers.buckets else {
+        let summary = format!("{}: this store reads no buckets", shown(url));
+        return Err(PortError::new(Condition::Missing, summary));
+    };
+    let open = buckets.open_object(object, wanted).await?;
+    Ok(Answer {
+        body: Body::Object(open.bytes),
+        url: url.to_owned(),
+        total: open.total,
+        validator: open.tag,
+        is_piece: open.is_piece,
+    })
+}
+
+async fn ask_server(client: &Client, url: &str, wanted: &ObjectPiece) -> Result<Answer, PortError> {
     let mut request = client.get(url).header(ACCEPT_ENCODING, "identity");
     if let Some(range) = wanted.range() {
         request = request.header(RANGE, &range);
-        if let Some(validator) = &wanted.validator {
+        if let Some(validator) = &wanted.tag {
             request = request.header(IF_RANGE, validator);
         }
     }
@@ -99,7 +122,7 @@ pub(crate) async fn ask(client: &Client, url: &str, wanted: &Wanted) -> Result<A
         _ => (response.content_length(), false),
     };
     Ok(Answer {
-        response,
+        body: Body::Http(response),
         url: url.to_owned(),
         total,
         validator,
@@ -159,18 +182,6 @@ fn check_status(url: &str, status: StatusCode) -> Result<(), PortError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_is_asked_for_only_where_it_is_one() {
-        let wanted = |from, until| Wanted {
-            from,
-            until,
-            validator: None,
-        };
-        assert_eq!(Wanted::everything().range(), None);
-        assert_eq!(wanted(0, Some(8)).range().as_deref(), Some("bytes=0-7"));
-        assert_eq!(wanted(8, None).range().as_deref(), Some("bytes=8-"));
-    }
 
     #[test]
     fn a_content_range_is_read_as_the_standard_has_it() {

@@ -4,6 +4,7 @@
 //! There are exactly two hosts, the real one and the simulated one, held to one contract suite.
 
 mod bootstrap;
+mod bucket;
 mod cloud;
 mod cluster;
 mod dns;
@@ -18,6 +19,7 @@ mod sink;
 mod store;
 
 pub use bootstrap::{Bootstrap, BootstrapServer};
+pub use bucket::{BucketReader, ObjectBytes, ObjectPiece, OpenObject, Reading};
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};
 pub use dns::Dns;

@@ -1,0 +1,23 @@
+//! How the store of assets is opened.
+
+use super::buckets::Buckets;
+use super::source::AssetSource;
+use quake_http::HttpSettings;
+use std::path::PathBuf;
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct AssetSettings {
+    /// What `/` means: the root itself on a node, a scratch folder in a rehearsal.
+    pub root: PathBuf,
+    /// The store's folder below the root, such as `/var/lib/quake-agent/assets`.
+    pub store: PathBuf,
+    /// How assets that are not in the store are had.
+    pub source: AssetSource,
+    /// Whether the bytes of what is in the store are read, instead of trusting their stamps.
+    pub verify: bool,
+    /// How mirrors are reached.
+    pub http: HttpSettings,
+    /// How mirrors that are buckets are read.
+    pub buckets: Buckets,
+}
