@@ -57,7 +57,9 @@ fn in_policy(
 ) -> String {
     let Some(grant) = grant else {
         let statement = written(&Statement::allow(action, resources));
-        return format!("; the statement, which `quake-agent iam policy` has not: {statement}");
+        return format!(
+            "; the statement, which `quake-agent iam policy` has not by default: {statement}"
+        );
     };
     let prefixes = [format!("{}*", attempt.key)];
     let statements = grant.statements(CLUSTER, &resources, &prefixes);

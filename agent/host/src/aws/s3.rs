@@ -4,6 +4,8 @@
 //! The agent starts with its own region, follows such an answer, and remembers it. It never asks for a
 //! bucket's location, which nodes are rarely allowed to.
 
+mod pieces;
+
 use super::clients::Aws;
 use super::failure::Attempt;
 use crate::objects::{MAX_OBJECT_BYTES, too_large};
