@@ -195,12 +195,15 @@ fn assets(spec: &NodeSpec) -> Vec<ExpectedAsset> {
         .collect()
 }
 
-/// The hosts of URLs with their ports, each once, in their order, without user information.
+/// The hosts of URLs with their ports, each once, in their order, without user information. A bucket is
+/// no host: which endpoint has it is known with its region.
 fn hosts(urls: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     urls.iter()
         .filter_map(|url| {
-            let (_, rest) = url.split_once("://")?;
+            let (_, rest) = url
+                .split_once("://")
+                .filter(|(scheme, _)| *scheme != "s3")?;
             let authority = rest.split(['/', '?', '#']).next()?;
             let host = authority.rsplit('@').next()?;
             (!host.is_empty()).then(|| host.to_owned())
@@ -219,6 +222,7 @@ mod tests {
             "https://user:pa55@a.example:8443/x",
             "https://a.example:8443/y?sig=1",
             "http://b.example",
+            "s3://bucket/z",
         ];
         let urls = urls.map(str::to_owned);
         assert_eq!(hosts(&urls), ["a.example:8443", "b.example"]);

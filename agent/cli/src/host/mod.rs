@@ -12,7 +12,7 @@ pub(crate) use observer::Observer;
 use crate::args::AssetMode;
 use crate::parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
-use quake_assets::{AssetSettings, AssetSource, AssetStore};
+use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets};
 use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, Route53, S3, Surroundings};
 use quake_host::bootstrap::KopsController;
 use quake_host::images::RuntimeImages;
@@ -87,9 +87,14 @@ impl NodeHost {
             imds.clone(),
             calls.clone(),
         );
+        let s3 = S3::new(aws.clone());
+        let buckets = Buckets {
+            reader: Some(Arc::new(s3.clone())),
+            folder: wiring.objects_folder.clone(),
+        };
         let objects = match wiring.objects_folder {
             Some(folder) => StateStore::with_folder(folder),
-            None => StateStore::with_s3(S3::new(aws.clone())),
+            None => StateStore::with_s3(s3),
         };
         let source = match (wiring.assets, wiring.assets_dir) {
             (AssetMode::Stub, None) => AssetSource::Stub,
@@ -103,6 +108,7 @@ impl NodeHost {
             source,
             verify: wiring.verify_assets,
             http: HttpSettings::from_environment(),
+            buckets,
         };
         Self {
             imds,

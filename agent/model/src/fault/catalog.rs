@@ -714,7 +714,7 @@ impl Code {
                 code: "config.asset-malformed",
                 class: Class::Invalid,
                 why: "an asset that is not digest@url[,url] cannot be fetched and verified",
-                remedy: "correct the entry: <sha1|sha256|sha512 hex>@https://host/path[,https://mirror/path]",
+                remedy: "correct the entry: <sha1|sha256|sha512 hex>@https://host/path[,https://mirror/path]; s3://bucket/key may stand for each URL",
             },
             Self::ConfigDigestRefused => Entry {
                 code: "config.digest-refused",

@@ -16,8 +16,10 @@ pub(crate) use verify::{Checked, CheckedAsset};
 use super::running::{fail, usage};
 use crate::args::seed::{SeedArguments, SeedVerb};
 use crate::host::STORE;
-use quake_assets::{AssetSettings, AssetSource, AssetStore};
+use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets};
 use quake_engine::asset_fault;
+use quake_host::aws::{Aws, AwsSettings, Calls, S3, Surroundings};
+use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
 use quake_model::ports::PortError;
 use std::path::{Path, PathBuf};
@@ -55,7 +57,19 @@ fn store_at(root: PathBuf, store: PathBuf) -> AssetStore {
         source: AssetSource::Fetch,
         verify: false,
         http: HttpSettings::from_environment(),
+        buckets: Buckets {
+            reader: Some(Arc::new(own_s3())),
+            folder: None,
+        },
     })
+}
+
+/// S3 with the credentials of whoever runs this: a person, or the instance that an image is made on.
+fn own_s3() -> S3 {
+    let calls = Calls::new();
+    let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
+    let settings = AwsSettings::from_environment(Surroundings::Elsewhere);
+    S3::new(Aws::new(settings, imds, calls))
 }
 
 /// Prints what the store could not do; the exit status for it.

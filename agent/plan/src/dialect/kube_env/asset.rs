@@ -5,12 +5,16 @@ use quake_model::digest::{Algorithm, Digest, DigestError};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{AssetKind, AssetSpec};
 
+/// What assets are fetched over.
+const SCHEMES: [&str; 3] = ["https", "http", "s3"];
+
 /// Reads one entry.
 ///
 /// # Errors
 ///
-/// `config.digest-refused` where the digest is md5 or is missing, `config.asset-malformed` where the entry is
-/// anything else than a digest and one or more http or https URLs; both with line and column.
+/// `config.digest-refused` where the digest is md5 or is missing, `config.unsupported` where a URL has
+/// another scheme than those of [`SCHEMES`], `config.asset-malformed` where the entry is anything else
+/// than a digest and one or more URLs; each with line and column.
 pub(in crate::dialect) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
     let text = entry.text().unwrap_or_default();
     read_pin(text, |code, summary| entry.fault(source, code, summary))
@@ -20,7 +24,7 @@ pub(in crate::dialect) fn read_asset(source: &str, entry: &Yaml) -> Result<Asset
 ///
 /// # Errors
 ///
-/// `config.digest-refused` and `config.asset-malformed` as in `kube_env.yaml`, with line and column.
+/// As for an entry of `kube_env.yaml`, with line and column.
 pub fn read_asset_list(source: &str, text: &str) -> Result<Vec<AssetSpec>, Fault> {
     let mut assets = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -59,9 +63,16 @@ fn read_pin(text: &str, fault: impl Fn(Code, String) -> Fault) -> Result<AssetSp
         }
     })?;
     let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();
+    if let Some(scheme) = urls.iter().find_map(|url| foreign_scheme(url)) {
+        let summary = format!("{text:?} is to be fetched over {scheme}://, which is not supported");
+        return Err(fault(Code::ConfigUnsupported, summary)
+            .seen("scheme", scheme)
+            .seen("supported", SCHEMES.join(", "))
+            .remedied_by("put the file where nodes can fetch it over https:// or s3://, and name it there: spec.assets.fileRepository"));
+    }
     if let Some(url) = urls.iter().find(|url| !is_fetchable(url)) {
         return Err(malformed(&format!(
-            "names {url:?}, which is not an http(s) URL of a file"
+            "names {url:?}, which is not a URL of a file (https://host/path or s3://bucket/key)"
         )));
     }
     let name = urls
@@ -96,15 +107,28 @@ pub(super) fn weak_digests(source: &str, assets: &[AssetSpec]) -> Option<Fault> 
     Some(fault)
 }
 
+/// The scheme of a URL, where it is none that assets are fetched over; `None` also for what is no URL.
+fn foreign_scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once("://")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_foreign = !SCHEMES.contains(&scheme);
+    (is_scheme && scheme.chars().all(is_name) && is_foreign).then_some(scheme)
+}
+
 fn is_fetchable(url: &str) -> bool {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    let Some((host, _)) = rest.and_then(|rest| rest.split_once('/')) else {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return false;
+    };
+    let Some((host, path)) = rest.split_once('/') else {
         return false;
     };
     let clean = !url.chars().any(|c| c.is_whitespace() || c.is_control());
-    clean && !host.is_empty() && !matches!(file_name(url), "" | "." | "..")
+    // An object has no query, and no segment of its key may leave the folder that stands for its bucket.
+    let is_odd = |segment: &str| matches!(segment, "" | "." | "..");
+    let is_object = scheme != "s3"
+        || !(host.contains(['@', ':']) || url.contains(['?', '#']) || path.split('/').any(is_odd));
+    clean && is_object && !host.is_empty() && !is_odd(file_name(url))
 }
 
 /// The last segment of a URL's path.
@@ -176,7 +200,10 @@ mod tests {
             "kubelet",
             "abcd@https://a/b",
             &format!("{SHA1}@"),
-            &format!("{SHA1}@file:///etc/passwd"),
+            &format!("{SHA1}@s3://bucket"),
+            &format!("{SHA1}@s3:///kubelet"),
+            &format!("{SHA1}@s3://bucket/a/../kubelet"),
+            &format!("{SHA1}@s3://bucket/kubelet?versionId=1"),
             &format!("{SHA1}@https://a/b,"),
             &format!("{SHA1}@https://a"),
             &format!("{SHA1}@https:///b"),
@@ -188,6 +215,30 @@ mod tests {
         ] {
             let fault = read(text).expect_err(text);
             assert_eq!(fault.code, Code::ConfigAssetMalformed, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_asset_may_be_an_object_of_a_bucket() {
+        let text = format!("{SHA1}@s3://bucket/files/v1.37.0/bin/linux/amd64/kubelet,https://a/b");
+        let asset = read(&text).expect("a good entry");
+        assert_eq!((asset.name.as_str(), asset.urls.len()), ("kubelet", 2));
+    }
+
+    #[test]
+    fn another_scheme_is_refused_by_its_name() {
+        for (url, scheme) in [
+            ("gs://bucket/kubelet", "gs"),
+            ("azureblob://account/container/kubelet", "azureblob"),
+            ("file:///etc/passwd", "file"),
+            ("https://a/kubelet,memfs://b/kubelet", "memfs"),
+        ] {
+            let fault = read(&format!("{SHA1}@{url}")).expect_err(url);
+            assert_eq!(fault.code, Code::ConfigUnsupported, "{url}");
+            assert!(fault.summary.contains(&format!("{scheme}://")), "{fault:?}");
+            assert_eq!(fault.evidence_named("scheme"), Some(scheme));
+            assert_eq!(fault.evidence_named("supported"), Some("https, http, s3"));
+            assert_eq!(fault.evidence_named("line"), Some("1"));
         }
     }
 
