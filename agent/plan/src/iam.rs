@@ -31,6 +31,8 @@ pub struct Request {
     pub with_newer_kops: bool,
     /// The hosted zone of the cluster's names, by its id; none when the node publishes no names.
     pub zone: Option<String>,
+    /// Buckets, or folders in them, that hold assets: `spec.assets.fileRepository`.
+    pub assets: Vec<Location>,
 }
 
 /// Why there is no policy for a request.
@@ -39,7 +41,7 @@ pub enum PolicyError {
     /// The state store is no bucket.
     #[error("{location} is not in S3, and IAM has no say about it")]
     NotS3 {
-        /// The state store.
+        /// The state store, or where assets are.
         location: Location,
     },
     /// A value could mean more to IAM than itself: a wildcard, a variable, another part of an ARN.
@@ -84,9 +86,10 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
         .chain(newer.unwrap_or_default())
         .chain(names.unwrap_or_default())
         .filter(|grant| grant.callers.contains(&request.caller));
+    let statements = rows.flat_map(|grant| scope.statements(grant));
     Ok(Policy {
         version: "2012-10-17",
-        statement: rows.flat_map(|grant| scope.statements(grant)).collect(),
+        statement: statements.chain(scope.assets(&request.assets)).collect(),
     })
 }
 
@@ -160,6 +163,23 @@ impl<'a> Scope<'a> {
     }
 }
 
+impl Scope<'_> {
+    /// What nodes read of the buckets that hold assets; also a person who makes a seed of them.
+    fn assets(&self, buckets: &[Location]) -> Option<Statement> {
+        let arn = |folder: &Location| {
+            let below = folder.join("*");
+            let (partition, bucket) = (self.partition, below.bucket());
+            format!("arn:{partition}:s3:::{bucket}/{}", below.key())
+        };
+        let objects: Vec<String> = buckets.iter().map(arn).collect();
+        let statement = Statement {
+            sid: Some("QuakeReadAssets".to_owned()),
+            ..Statement::allow("s3:GetObject", objects)
+        };
+        (!buckets.is_empty()).then_some(statement)
+    }
+}
+
 /// The cluster's folder: kops puts it into the state store under the cluster's name.
 fn folder(state_store: &Location, cluster: &str) -> Location {
     match state_store.key().rsplit('/').next() {
@@ -169,19 +189,19 @@ fn folder(state_store: &Location, cluster: &str) -> Location {
 }
 
 fn check(request: &Request) -> Result<(), PolicyError> {
-    let location = &request.state_store;
-    if location.scheme() != Scheme::S3 {
-        return Err(PolicyError::NotS3 {
-            location: location.clone(),
-        });
-    }
     let name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     let label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     usable("cluster", Some(&request.cluster), name)?;
-    usable("bucket", Some(location.bucket()), name)?;
-    // Keys may have more, but `*`, `?` and `$` are IAM's own.
-    let key = Some(location.key()).filter(|key| !key.is_empty());
-    usable("prefix", key, |c| name(c) || "/!'()=+@:,".contains(c))?;
+    for location in std::iter::once(&request.state_store).chain(&request.assets) {
+        if location.scheme() != Scheme::S3 {
+            let location = location.clone();
+            return Err(PolicyError::NotS3 { location });
+        }
+        usable("bucket", Some(location.bucket()), name)?;
+        // Keys may have more, but `*`, `?` and `$` are IAM's own.
+        let key = Some(location.key()).filter(|key| !key.is_empty());
+        usable("prefix", key, |c| name(c) || "/!'()=+@:,".contains(c))?;
+    }
     usable("region", request.region.as_deref(), label)?;
     usable("partition", request.partition.as_deref(), label)?;
     let zone = request.zone.as_deref().map(bare_zone_id);
@@ -222,6 +242,7 @@ mod tests {
             with_signals: false,
             with_newer_kops: false,
             zone: None,
+            assets: Vec::new(),
         }
     }
 
@@ -258,6 +279,22 @@ mod tests {
             all.iter()
                 .all(|arn| arn == "*" || arn.starts_with("arn:aws-iso:"))
         );
+    }
+
+    #[test]
+    fn the_buckets_of_assets_are_read_and_nothing_else_of_them() {
+        let plain = policy(&request("s3://store")).expect("the request is good");
+        let mut request = request("s3://store");
+        let bucket = |text: &str| text.parse().expect("a location");
+        request.assets = vec![bucket("s3://files/kops"), bucket("s3://other")];
+        let policy = policy(&request).expect("the request is good");
+        let more = &policy.statement[plain.statement.len()..];
+        let [added] = more else {
+            panic!("one statement more: {more:?}");
+        };
+        assert_eq!(added.action, ["s3:GetObject"]);
+        let objects = ["arn:aws:s3:::files/kops/*", "arn:aws:s3:::other/*"];
+        assert_eq!(added.resource, objects);
     }
 
     #[test]

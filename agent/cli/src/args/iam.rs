@@ -69,4 +69,8 @@ pub(crate) struct PolicyArguments {
     /// Add what a control plane of kops 1.8 to 1.15 needs to publish its names in this hosted zone, by the zone's id
     #[arg(long, value_name = "ZONE_ID")]
     pub(crate) zone: Option<String>,
+    /// Add what reading assets in this bucket takes: s3://bucket[/prefix], as in
+    /// spec.assets.fileRepository; may be repeated
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) assets: Vec<Location>,
 }

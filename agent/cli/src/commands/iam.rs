@@ -25,6 +25,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         with_signals: arguments.with_signals,
         with_newer_kops: arguments.with_newer_kops,
         zone: arguments.zone,
+        assets: arguments.assets,
     };
     let policy = match iam::policy(&request) {
         Ok(policy) => policy,
@@ -131,6 +132,8 @@ mod tests {
             &[good[0], "--cluster=*", good[2]],
             &[good[0], good[1], "--state-store=file:///srv"],
             &[good[0], good[1], "--state-store=bucket"],
+            &[good[0], good[1], good[2], "--assets=https://files.example"],
+            &[good[0], good[1], good[2], "--assets=file:///srv"],
         ] {
             assert_eq!(status(wrong), exit::USAGE, "{wrong:?}");
         }

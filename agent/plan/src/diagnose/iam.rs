@@ -245,6 +245,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         with_signals: false,
         with_newer_kops: expected.dialect == "kops",
         zone: None,
+        assets: Vec::new(),
     })
 }
 

@@ -19,6 +19,7 @@ fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
         with_signals: false,
         with_newer_kops: true,
         zone: None,
+        assets: Vec::new(),
     };
     policy(&request).expect("the request is good")
 }

@@ -19,6 +19,7 @@ fn request(caller: Caller, cluster: &str) -> Request {
         with_signals: false,
         with_newer_kops: false,
         zone: None,
+        assets: Vec::new(),
     }
 }
 
