@@ -67,7 +67,7 @@ impl S3 {
     ) -> Result<Option<TaggedObject>, PortError> {
         let (bucket, key) = (location.bucket(), location.key());
         let (attempt, sent) = self
-            .in_region(bucket, "s3:GetObject", location, |client| {
+            .in_region(("s3:GetObject", "s3:GetObject"), location, |client| {
                 let request = client.get_object().bucket(bucket).key(key);
                 request.set_if_none_match(tag.map(str::to_owned)).send()
             })
@@ -100,7 +100,7 @@ impl S3 {
         let (mut names, mut token) = (BTreeSet::new(), None::<String>);
         loop {
             let (attempt, sent) = self
-                .in_region(location.bucket(), "s3:ListBucket", location, |client| {
+                .in_region(("s3:ListBucket", "s3:ListObjectsV2"), location, |client| {
                     let request = client.list_objects_v2().bucket(location.bucket());
                     let request = request.prefix(&prefix).delimiter("/");
                     request.set_continuation_token(token.clone()).send()
@@ -137,7 +137,7 @@ impl S3 {
     pub async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
         let location = &object.location;
         let (attempt, sent) = self
-            .in_region(location.bucket(), "s3:PutObject", location, |client| {
+            .in_region(("s3:PutObject", "s3:PutObject"), location, |client| {
                 let request = client.put_object().bucket(location.bucket());
                 let body = ByteStream::from(object.bytes.clone());
                 let request = request.key(location.key()).content_type(content_type);
@@ -151,11 +151,10 @@ impl S3 {
     }
 
     /// Sends a request to the bucket's region as far as it is known, and where S3 says it is if it is
-    /// elsewhere.
+    /// elsewhere. IAM judges it by `action`, and it is counted as `operation`.
     async fn in_region<'a, O, E, F, Sent>(
         &self,
-        bucket: &str,
-        action: &'static str,
+        (action, operation): (&'static str, &'static str),
         location: &Location,
         send: F,
     ) -> Result<(Attempt, Result<O, SdkError<E, HttpResponse>>), PortError>
@@ -163,10 +162,7 @@ impl S3 {
         F: Fn(Client) -> Sent + 'a,
         Sent: Future<Output = Result<O, SdkError<E, HttpResponse>>> + Send,
     {
-        let operation = match action {
-            "s3:ListBucket" => "s3:ListObjectsV2",
-            action => action,
-        };
+        let bucket = location.bucket();
         let mut moves = 0;
         loop {
             let region = self.region_of(bucket).await?;
