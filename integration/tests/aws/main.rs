@@ -1,6 +1,7 @@
 //! The binary on an instance: in a network namespace whose only neighbours are a metadata service at its
 //! real address and AWS, played by moto behind a proxy that throttles and fails.
 
+mod assets;
 mod boots;
 mod dns;
 mod lab;

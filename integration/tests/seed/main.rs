@@ -3,6 +3,7 @@
 
 mod containers;
 mod images;
+mod private;
 mod scene;
 
 use quake_integration::agent;

@@ -68,3 +68,51 @@ fn read_image(source: &str, image: &Yaml) -> Result<ImageSpec, Fault> {
         need: Need::Required,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse;
+    use quake_model::fault::Code;
+
+    /// What kops 1.37 writes for `spec.assets.fileRepository: <repository>`.
+    fn written(repository: &str) -> String {
+        let sum = "0".repeat(64);
+        format!(
+            "Assets:\n  amd64:\n  - {sum}@{repository}/binaries/kubernetes/v1.36.0/bin/linux/amd64/kubelet\n\
+             images:\n  amd64:\n  - hash: {sum}\n    sources:\n    - {repository}/images/kops-controller-amd64.tar.gz\n"
+        )
+    }
+
+    #[test]
+    fn assets_and_images_of_a_private_bucket_are_read() {
+        let text = written("s3://files/kops");
+        let root = parse("nodeupconfig.yaml", &text).expect("it is a document");
+        let assets = read_assets("nodeupconfig.yaml", &root, "amd64");
+        let assets = assets.expect("they are read");
+        assert_eq!(assets[0].name, "kubelet");
+        let url = "s3://files/kops/binaries/kubernetes/v1.36.0/bin/linux/amd64/kubelet";
+        assert_eq!(assets[0].urls, [url]);
+        let images = read_images("nodeupconfig.yaml", &root, "amd64");
+        let images = images.expect("they are read");
+        let url = "s3://files/kops/images/kops-controller-amd64.tar.gz";
+        assert_eq!(images[0].archive.urls, [url]);
+    }
+
+    #[test]
+    fn the_repositories_of_other_clouds_are_refused_by_their_scheme() {
+        for repository in ["gs://files", "azureblob://account/files"] {
+            let root = parse("nodeupconfig.yaml", &written(repository));
+            let root = root.expect("it is a document");
+            for refused in [
+                read_assets("nodeupconfig.yaml", &root, "amd64").map(drop),
+                read_images("nodeupconfig.yaml", &root, "amd64").map(drop),
+            ] {
+                let fault = refused.expect_err(repository);
+                assert_eq!(fault.code, Code::ConfigUnsupported, "{fault}");
+                let scheme = repository.split_once(':').map(|(scheme, _)| scheme);
+                assert_eq!(fault.evidence_named("scheme"), scheme);
+            }
+        }
+    }
+}
