@@ -1,8 +1,9 @@
 //! A stand-in for kops-controller (`cmd/kops-controller/pkg/server` and `upup/pkg/fi/cloudup/awsup/aws_verifier.go`, v1.36.2):
 //! it checks the proof that comes with a request as the real one and STS would, gives the configuration, and signs what it may.
-//! A script lets it answer otherwise.
+//! A script lets it answer otherwise, and it may know one version of the proof alone.
 
 use crate::authority::{Authority, Callers, Wanted};
+use crate::ec2::pairs;
 use crate::http::{Reply, Request, Server};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN};
 use crate::sigv4::{self, Signed, Signer};
@@ -65,6 +66,17 @@ struct State {
     signer: Signer,
     turns: Mutex<VecDeque<Turn>>,
     refusals: Mutex<Vec<String>>,
+    takes: Mutex<Vec<Version>>,
+    accepted: Mutex<Vec<Version>>,
+}
+
+/// A version of the proof, which kops calls a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The headers of a signed request.
+    V1,
+    /// A presigned request.
+    V2,
 }
 
 impl Controller {
@@ -93,6 +105,8 @@ impl Controller {
             signer,
             turns: Mutex::default(),
             refusals: Mutex::default(),
+            takes: Mutex::new(vec![Version::V1, Version::V2]),
+            accepted: Mutex::default(),
         });
         let own = Arc::clone(&state);
         let server = Server::by_tls(listener, config, move |request| own.answer(request));
@@ -115,6 +129,16 @@ impl Controller {
         lock(&self.state.turns).extend(turns);
     }
 
+    /// Lets it know this version of the proof alone, as servers before kops 1.30 know the first.
+    pub fn take_only(&self, version: Version) {
+        *lock(&self.state.takes) = vec![version];
+    }
+
+    /// The version of each proof that was good, in their order.
+    pub fn accepted(&self) -> Vec<Version> {
+        lock(&self.state.accepted).clone()
+    }
+
     /// Why requests were refused, in the words of its log and in their order.
     pub fn refusals(&self) -> Vec<String> {
         lock(&self.state.refusals).clone()
@@ -128,6 +152,25 @@ impl Controller {
 
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The hash of its body that a proof must be for.
+fn request_hash(request: &Request) -> String {
+    STANDARD_NO_PAD.encode(Sha256::digest(&request.body))
+}
+
+fn must_sign(names: &[String], wanted: &[&str]) -> Result<(), String> {
+    let is_signed = |name: &&str| names.iter().any(|signed| signed == name);
+    match wanted.iter().find(|name| !is_signed(name)) {
+        None => Ok(()),
+        Some(name) => Err(format!("{name} is not signed")),
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
 }
 
 impl State {
@@ -149,9 +192,12 @@ impl State {
         if (request.method.as_str(), request.path()) != ("POST", "/bootstrap") {
             return Reply::new(404, "404 page not found\n");
         }
-        if let Err(why) = self.verify(request) {
-            lock(&self.refusals).push(why);
-            return Reply::new(403, "failed to verify token");
+        match self.verify(request) {
+            Ok(version) => lock(&self.accepted).push(version),
+            Err(why) => {
+                lock(&self.refusals).push(why);
+                return Reply::new(403, "failed to verify token");
+            }
         }
         match self.bootstrap(&request.body) {
             Ok(answer) => Reply::new(200, answer.to_string()),
@@ -160,21 +206,83 @@ impl State {
     }
 
     /// What the verifier checks before it asks STS, and then what STS does.
-    fn verify(&self, request: &Request) -> Result<(), String> {
+    fn verify(&self, request: &Request) -> Result<Version, String> {
         let token = request.header("authorization").unwrap_or_default();
-        let token = token
-            .strip_prefix("x-aws-sts ")
-            .ok_or("not this verifier")?;
+        let (scheme, token) = token.split_once(' ').ok_or("not this verifier")?;
+        let version = match scheme {
+            "x-aws-sts" => Version::V1,
+            "x-aws-sts-v2" => Version::V2,
+            _ => return Err("not this verifier".to_owned()),
+        };
+        if !lock(&self.takes).contains(&version) {
+            return Err("not this verifier".to_owned());
+        }
         let token = STANDARD.decode(token).map_err(|error| error.to_string())?;
         let token: Map<String, Value> =
             serde_json::from_slice(&token).map_err(|error| error.to_string())?;
+        match version {
+            Version::V1 => self.verify_headers(request, &token)?,
+            Version::V2 => self.verify_presigned(request, &token)?,
+        }
+        Ok(version)
+    }
+
+    fn sts_host(&self) -> String {
+        format!("sts.{}.amazonaws.com", self.served.region)
+    }
+
+    /// The presigned request of version 2.
+    fn verify_presigned(
+        &self,
+        request: &Request,
+        token: &Map<String, Value>,
+    ) -> Result<(), String> {
+        let none = Map::new();
+        let headers = token.get("headers").and_then(Value::as_object);
+        let headers = headers.unwrap_or(&none);
+        let hash = headers.get("X-Kops-Request-Sha");
+        if hash != Some(&json!([request_hash(request)])) {
+            return Err("incorrect SHA".to_owned());
+        }
+        let text = |name: &str| token.get(name).and_then(Value::as_str).unwrap_or_default();
+        let host = self.sts_host();
+        let base = format!("https://{host}/?");
+        let query = text("url").strip_prefix(&base).ok_or("invalid STS url")?;
+        let query = pairs(query);
+        let of_action: Vec<&str> = query
+            .iter()
+            .filter_map(|(name, value)| (name == "Action").then_some(value.as_str()))
+            .collect();
+        if of_action != ["GetCallerIdentity"] || text("method") != "GET" {
+            return Err("invalid STS url".to_owned());
+        }
+        let mut sent = BTreeMap::new();
+        for (name, values) in headers {
+            let value = values
+                .as_array()
+                .and_then(|values| values.first()?.as_str());
+            let value = value.ok_or("a header without a text")?;
+            sent.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        // The server's HTTP library takes the host from the URL, whatever the headers say.
+        sent.insert("host".to_owned(), host);
+        let signed = Signed {
+            method: "GET",
+            headers: sent,
+            body: b"",
+        };
+        let names = sigv4::check_presigned(&self.signer, &signed, &query, now())?;
+        must_sign(&names, &["host", "x-kops-request-sha"])
+    }
+
+    /// The headers of version 1.
+    fn verify_headers(&self, request: &Request, token: &Map<String, Value>) -> Result<(), String> {
         // Go finds a header by its canonical name, and no other spelling.
         let header = |name: &str| {
             let values = token.get(name).and_then(Value::as_array);
             values.and_then(|values| values.first()?.as_str())
         };
-        let hash = STANDARD_NO_PAD.encode(Sha256::digest(&request.body));
-        if header("X-Kops-Request-Sha") != Some(hash.as_str()) {
+        if header("X-Kops-Request-Sha") != Some(request_hash(request).as_str()) {
             return Err("incorrect SHA".to_owned());
         }
         let mut headers = BTreeMap::new();
@@ -183,23 +291,15 @@ impl State {
             headers.insert(name.to_ascii_lowercase(), value.to_owned());
         }
         // The server's HTTP library sets both, whatever the token says.
-        let host = format!("sts.{}.amazonaws.com", self.served.region);
-        headers.insert("host".to_owned(), host);
+        headers.insert("host".to_owned(), self.sts_host());
         headers.insert("content-length".to_owned(), STS_BODY.len().to_string());
         let signed = Signed {
             method: "POST",
             headers,
             body: STS_BODY.as_bytes(),
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |now| now.as_secs());
-        let names = sigv4::check(&self.signer, &signed, now)?;
-        for name in ["host", "x-amz-date", "x-kops-request-sha"] {
-            if !names.iter().any(|signed| signed == name) {
-                return Err(format!("{name} is not signed"));
-            }
-        }
-        Ok(())
+        let names = sigv4::check(&self.signer, &signed, now())?;
+        must_sign(&names, &["host", "x-amz-date", "x-kops-request-sha"])
     }
 
     fn bootstrap(&self, body: &[u8]) -> Result<Value, String> {

@@ -54,11 +54,7 @@ pub fn check(signer: &Signer, request: &Signed<'_>, now: u64) -> Result<Vec<Stri
         found.ok_or_else(|| format!("there is no {name}"))
     };
     let date = header("x-amz-date")?;
-    let day = date.get(..8).ok_or("no date")?;
-    let scope = format!("{day}/{}/{}/aws4_request", signer.region, signer.service);
-    if part("Credential")? != format!("{}/{scope}", signer.key_id) {
-        return Err("another credential or scope".to_owned());
-    }
+    let scope = signer.scope(date, part("Credential")?)?;
     if seconds(date).ok_or("no date")?.abs_diff(now) > WINDOW {
         return Err("it is of another time".to_owned());
     }
@@ -66,29 +62,110 @@ pub fn check(signer: &Signer, request: &Signed<'_>, now: u64) -> Result<Vec<Stri
     if session != signer.session.as_ref() {
         return Err("another session".to_owned());
     }
-    let names: Vec<String> = part("SignedHeaders")?
-        .split(';')
-        .map(str::to_owned)
-        .collect();
-    let mut canonical = format!("{}\n/\n\n", request.method);
-    for name in &names {
-        canonical.push_str(&format!("{name}:{}\n", header(name)?.trim()));
-    }
-    canonical.push_str(&format!(
-        "\n{}\n{}",
-        names.join(";"),
-        hex(&Sha256::digest(request.body))
-    ));
-    let hash = hex(&Sha256::digest(canonical));
-    let message = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{hash}");
-    let mut key = format!("AWS4{}", signer.secret).into_bytes();
-    for step in [day, &signer.region, &signer.service, "aws4_request"] {
-        key = keyed(&key, step.as_bytes());
-    }
-    match hex(&keyed(&key, message.as_bytes())) == part("Signature")? {
-        true => Ok(names),
+    let names = part("SignedHeaders")?;
+    let signature = signer.signature(request, "", names, (date, &scope))?;
+    match signature == part("Signature")? {
+        true => Ok(names.split(';').map(str::to_owned).collect()),
         false => Err("another signature".to_owned()),
     }
+}
+
+/// Checks a presigned request for `/` with this query at this time, in seconds since 1970: the parameters as they are once
+/// decoded. The names of the headers that are signed.
+///
+/// # Errors
+///
+/// Says what is wrong with it.
+pub fn check_presigned(
+    signer: &Signer,
+    request: &Signed<'_>,
+    query: &[(String, String)],
+    now: u64,
+) -> Result<Vec<String>, String> {
+    let parameter = |name: &str| {
+        let mut of_name = query.iter().filter(|(known, _)| known == name);
+        let found = of_name
+            .next()
+            .ok_or_else(|| format!("there is no {name}"))?;
+        match of_name.next() {
+            None => Ok(found.1.as_str()),
+            Some(_) => Err(format!("{name} is there twice")),
+        }
+    };
+    if parameter("X-Amz-Algorithm")? != "AWS4-HMAC-SHA256" {
+        return Err("another algorithm".to_owned());
+    }
+    let date = parameter("X-Amz-Date")?;
+    let scope = signer.scope(date, parameter("X-Amz-Credential")?)?;
+    if seconds(date).ok_or("no date")?.abs_diff(now) > WINDOW {
+        return Err("it is of another time".to_owned());
+    }
+    if parameter("X-Amz-Security-Token").ok() != signer.session.as_deref() {
+        return Err("another session".to_owned());
+    }
+    let signed = query.iter().filter(|(name, _)| name != "X-Amz-Signature");
+    let mut pairs: Vec<(String, String)> = signed
+        .map(|(name, value)| (encoded(name), encoded(value)))
+        .collect();
+    pairs.sort();
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let names = parameter("X-Amz-SignedHeaders")?;
+    let signature = signer.signature(request, &pairs.join("&"), names, (date, &scope))?;
+    match signature == parameter("X-Amz-Signature")? {
+        true => Ok(names.split(';').map(str::to_owned).collect()),
+        false => Err("another signature".to_owned()),
+    }
+}
+
+impl Signer {
+    /// The scope of a credential that is this signer's, on the day of this date.
+    fn scope(&self, date: &str, credential: &str) -> Result<String, String> {
+        let day = date.get(..8).ok_or("no date")?;
+        let scope = format!("{day}/{}/{}/aws4_request", self.region, self.service);
+        match credential == format!("{}/{scope}", self.key_id) {
+            true => Ok(scope),
+            false => Err("another credential or scope".to_owned()),
+        }
+    }
+
+    /// The signature of a request for `/` with this query, in its canonical form.
+    fn signature(
+        &self,
+        request: &Signed<'_>,
+        query: &str,
+        names: &str,
+        (date, scope): (&str, &str),
+    ) -> Result<String, String> {
+        let mut canonical = format!("{}\n/\n{query}\n", request.method);
+        for name in names.split(';') {
+            let value = request.headers.get(name);
+            let value = value.ok_or_else(|| format!("there is no {name}"))?;
+            canonical.push_str(&format!("{name}:{}\n", value.trim()));
+        }
+        let body = hex(&Sha256::digest(request.body));
+        canonical.push_str(&format!("\n{names}\n{body}"));
+        let hash = hex(&Sha256::digest(canonical));
+        let message = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{hash}");
+        let day = date.get(..8).unwrap_or_default();
+        let mut key = format!("AWS4{}", self.secret).into_bytes();
+        for step in [day, &self.region, &self.service, "aws4_request"] {
+            key = keyed(&key, step.as_bytes());
+        }
+        Ok(hex(&keyed(&key, message.as_bytes())))
+    }
+}
+
+/// Percent-encoded as the guide has it: all but letters, digits and `-._~`.
+fn encoded(text: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let one = |byte: u8| match plain(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(one).collect()
 }
 
 fn keyed(key: &[u8], message: &[u8]) -> Vec<u8> {

@@ -7,6 +7,7 @@ use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::Reaction;
 use quake_model::location::Location;
+use quake_model::ports::TokenVersion;
 use quake_model::spec::{ImageSpec, NodeSpec};
 use quake_plan::known::{Credentials, Known, MountedSlot};
 use quake_plan::kops;
@@ -37,6 +38,8 @@ pub(crate) struct Knowledge {
     pub(crate) issued: Issued,
     /// Keys and certificates that came with the configuration, before it was known what was to be ordered.
     pub(crate) pending: Issued,
+    /// The version of the token that kops-controller accepted.
+    pub(crate) token: Option<TokenVersion>,
     /// What changes of files called for, and is not done yet.
     pub(crate) owed: Vec<Reaction>,
     /// The last batch of names that this boot published.

@@ -7,7 +7,9 @@ use quake_http::{
     HeaderMap, HttpFailure, PinnedPeer, Resolver, Response, StatusCode, Url, build_pinned_client,
     describe_failure, shown,
 };
-use quake_model::ports::{Bootstrap, BootstrapServer, Clock as _, Condition, PortError};
+use quake_model::ports::{
+    Bootstrap, BootstrapServer, Clock as _, Condition, PortError, TokenVersion,
+};
 use quake_model::redact::Secret;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -48,8 +50,12 @@ impl KopsController {
 }
 
 impl Bootstrap for KopsController {
-    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
-        self.aws.prove_instance(body).await
+    async fn prove_instance(
+        &self,
+        body: &[u8],
+        version: TokenVersion,
+    ) -> Result<Secret<String>, PortError> {
+        self.aws.prove_instance(body, version).await
     }
 
     async fn ask_bootstrap(

@@ -5,7 +5,7 @@ use quake_host::bootstrap::KopsController;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
 use quake_integration::authority::Authority;
-use quake_integration::controller::{Controller, Served, Turn};
+use quake_integration::controller::{Controller, Served, Turn, Version};
 use quake_integration::http::{Reply, Server};
 use quake_integration::imds::{
     ACCESS_KEY_ID, Metadata, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN, identity_document,
@@ -13,6 +13,7 @@ use quake_integration::imds::{
 use quake_integration::skip::unless_missing;
 use quake_model::ports::{
     Bootstrap, BootstrapServer, Condition, Keys, MadeKey, Meter as _, PortError, SignatureKind,
+    TokenVersion,
 };
 use quake_model::redact::Secret;
 use quake_testkit::contract;
@@ -27,8 +28,12 @@ const BODY: &[u8] =
 struct Host(KopsController);
 
 impl Bootstrap for Host {
-    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
-        self.0.prove_instance(body).await
+    async fn prove_instance(
+        &self,
+        body: &[u8],
+        version: TokenVersion,
+    ) -> Result<Secret<String>, PortError> {
+        self.0.prove_instance(body, version).await
     }
 
     async fn ask_bootstrap(
@@ -140,7 +145,8 @@ impl Lab {
     }
 
     async fn proof(&self) -> Secret<String> {
-        self.host.prove_instance(BODY).await.expect("it is proven")
+        let proof = self.host.prove_instance(BODY, TokenVersion::V2).await;
+        proof.expect("it is proven")
     }
 
     /// Asks honestly.
@@ -184,6 +190,29 @@ async fn a_proof_costs_one_token_and_three_reads_of_metadata_however_often_it_is
     let seen = lab.controller.seen();
     let kind = seen[0].header("content-type");
     assert_eq!(kind, Some("application/json"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_version_of_the_proof_is_signed_as_the_server_and_sts_check_it() {
+    for (known, made, other) in [
+        (Version::V1, TokenVersion::V1, TokenVersion::V2),
+        (Version::V2, TokenVersion::V2, TokenVersion::V1),
+    ] {
+        let Some(lab) = Lab::open() else { return };
+        lab.controller.take_only(known);
+        let proof = lab.host.prove_instance(BODY, made).await;
+        let proof = proof.expect("it is proven");
+        let answer = lab.host.ask_bootstrap(&lab.server, &proof, BODY).await;
+        let refusals = lab.controller.refusals();
+        assert!(answer.is_ok(), "{made:?}: {refusals:?}");
+        assert_eq!(lab.controller.accepted(), [known]);
+        let proof = lab.host.prove_instance(BODY, other).await;
+        let proof = proof.expect("it is proven");
+        let refused = lab.host.ask_bootstrap(&lab.server, &proof, BODY).await;
+        let refused = refused.expect_err("the server does not know this version");
+        assert_eq!(refused.condition, Condition::Denied, "{other:?}");
+        assert_eq!(lab.controller.refusals(), ["not this verifier"]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -304,7 +333,7 @@ async fn no_error_shows_what_was_sent() {
     let proof = lab.proof().await;
     let asked = lab.host.ask_bootstrap(&lab.server, &proof, BODY).await;
     let error = format!("{:?} {proof:?}", asked.expect_err("it is refused"));
-    let token = proof.expose().trim_start_matches("x-aws-sts ");
+    let token = proof.expose().trim_start_matches("x-aws-sts-v2 ");
     for secret in [
         &token[..40],
         ACCESS_KEY_ID,

@@ -69,6 +69,13 @@ pub enum Event {
         /// Digest over the configuration's exact bytes.
         digest: String,
     },
+    /// kops-controller accepted the node's proof of who it is.
+    TokenAccepted {
+        /// The server's URL.
+        server: String,
+        /// Which version of the token it accepted: 1 or 2.
+        version: u8,
+    },
     /// What the node is expected to have once it is booted.
     NodeExpected {
         /// That.

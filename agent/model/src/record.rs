@@ -212,6 +212,7 @@ impl Record {
             Event::Progress { .. }
             | Event::AssetFetched(_)
             | Event::ReadAhead { .. }
+            | Event::TokenAccepted { .. }
             | Event::Told { .. }
             | Event::Withheld { .. }
             | Event::ConditionLost { .. }

@@ -4,7 +4,7 @@ use quake_model::digest::Digest;
 use quake_model::dns::{ZoneFacts, ZoneKind};
 use quake_model::item::User;
 use quake_model::location::Location;
-use quake_model::ports::{BootstrapServer, Cloud, Disks};
+use quake_model::ports::{BootstrapServer, Cloud, Disks, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::signal::{ApiAccess, NodeEvent};
 use quake_model::spec::{AssetKind, AssetSpec};
@@ -189,6 +189,7 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
         certificate: certificate.clone(),
         key: Secret::new(key),
         cilium: None,
+        takes: vec![TokenVersion::V1, TokenVersion::V2],
         swapped_key: None,
         signs_bare_names: false,
     });

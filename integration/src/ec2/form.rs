@@ -10,13 +10,8 @@ pub(super) struct Form(BTreeMap<String, String>);
 impl Form {
     /// Reads a body of the type `application/x-www-form-urlencoded`.
     pub(super) fn read(body: &[u8]) -> Self {
-        let body = String::from_utf8_lossy(body).into_owned();
-        let pairs = body.split('&').filter_map(|pair| pair.split_once('='));
-        Self(
-            pairs
-                .map(|(name, value)| (decoded(name), decoded(value)))
-                .collect(),
-        )
+        let body = String::from_utf8_lossy(body);
+        Self(pairs(&body).into_iter().collect())
     }
 
     /// A parameter; empty where it is not there.
@@ -63,6 +58,14 @@ pub(super) fn tag_of(item: &Element, key: &str) -> Option<String> {
     let mut tags = item.set("tagSet").iter();
     let tag = tags.find(|tag| tag.text_of("key") == key)?;
     Some(tag.text_of("value").to_owned())
+}
+
+/// The pairs of a body or a query of that type, in their order.
+pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (decoded(name), decoded(value)))
+        .collect()
 }
 
 fn decoded(text: &str) -> String {

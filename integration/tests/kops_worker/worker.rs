@@ -2,7 +2,7 @@
 
 use crate::lab::{DOCKER_CONFIG, Differs, Lab};
 use quake_integration::agent::run_command;
-use quake_integration::controller::Turn;
+use quake_integration::controller::{Turn, Version};
 use quake_integration::http::{Reply, Request};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -80,6 +80,29 @@ fn costs_one_question(lab: &Lab, summary: &Value) {
         BTreeSet::from(["imds", "kops-controller"]),
         "{calls:?}"
     );
+}
+
+#[test]
+fn a_worker_finds_the_version_of_the_token_that_its_server_knows() {
+    for (known, refused, chosen) in [
+        (None, 0, Version::V2),
+        (Some(Version::V2), 0, Version::V2),
+        (Some(Version::V1), 1, Version::V1),
+    ] {
+        let Some(lab) = Lab::open() else { return };
+        if let Some(known) = known {
+            lab.controller.take_only(known);
+        }
+        let ended = run_command(lab.boot(&[]));
+        let refusals = lab.controller.refusals();
+        assert_eq!(ended.status, 0, "{refusals:?}: {}", ended.text());
+        assert_eq!(lab.controller.accepted(), [chosen]);
+        assert_eq!(refusals.len(), refused, "{refusals:?}");
+        let told = ended.stdout.matches("\"event\":\"token-accepted\"");
+        assert_eq!(told.count(), 1, "{}", ended.stdout);
+        let warnings = ended.summary()["warnings"].to_string();
+        assert!(!warnings.contains("controller"), "{warnings}");
+    }
 }
 
 #[test]

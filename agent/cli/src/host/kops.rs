@@ -6,6 +6,7 @@ use quake_host::provision::SystemPrograms;
 use quake_model::item::{Package, User};
 use quake_model::ports::{
     Bootstrap, BootstrapServer, Files, Keys, MadeKey, PortError, Provision, SignatureKind,
+    TokenVersion,
 };
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
@@ -14,10 +15,14 @@ use quake_model::step::WriteFile;
 const LIMIT: u64 = 1 << 20;
 
 impl Bootstrap for NodeHost {
-    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
+    async fn prove_instance(
+        &self,
+        body: &[u8],
+        version: TokenVersion,
+    ) -> Result<Secret<String>, PortError> {
         match self.simulates(Part::Cloud) {
-            Some(simulated) => simulated.prove_instance(body).await,
-            None => self.controller.prove_instance(body).await,
+            Some(simulated) => simulated.prove_instance(body, version).await,
+            None => self.controller.prove_instance(body, version).await,
         }
     }
 

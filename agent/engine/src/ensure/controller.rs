@@ -6,15 +6,16 @@ use crate::ensure::certificates;
 use crate::ensure::files::look;
 use crate::meaning::{Attempted, fault_of};
 use crate::retry::Wait;
+use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError};
+use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
 use quake_plan::dialect::kops::{BootConfig, ConfigServer, Origin, verify_config_hash};
 use quake_plan::dialect::kube_env::Document;
 use quake_plan::kops::bootstrap::{
-    BootstrapRequest, BootstrapResponse, CERTAIN, USUAL, public_key, read_response,
+    BootstrapRequest, BootstrapResponse, CERTAIN, USUAL, public_key, read_response, token_versions,
 };
 use quake_plan::pki::{Held, Misfit, claims, unfit};
 use std::collections::BTreeMap;
@@ -189,42 +190,104 @@ pub(crate) async fn ask<H: Host>(
     let body = request.body();
     let has_keys = !request.keys.is_empty();
     // Nodes that are launched together begin at different servers.
-    let mut first = (context.draw() * server.servers.len() as f64) as usize;
+    let first = (context.draw() * server.servers.len() as f64) as usize;
+    let mut round = 0;
     let attempt = || {
-        first += 1;
-        ask_round(context, server, first, &body, has_keys)
+        let question = Question {
+            server,
+            first: first + round + 1,
+            versions: token_versions(context.know(|knowledge| knowledge.token), round),
+            body: &body,
+            has_keys,
+        };
+        round += 1;
+        ask_round(context, question)
     };
     let body = context.retry(wait, attempt).await?;
     body.map(|body| read_response(&source, &body)).transpose()
 }
 
-/// Asks each server once, beginning with the `first`, until one has answered what the others would, too.
+/// What a round of questions asks, and of whom.
+struct Question<'a> {
+    server: &'a ConfigServer,
+    /// The number of the server that is asked first.
+    first: usize,
+    /// Versions of the token, in the order in which they are tried.
+    versions: Vec<TokenVersion>,
+    body: &'a [u8],
+    has_keys: bool,
+}
+
+/// Asks each server once, until one has answered what the others would, too; with the next version of
+/// the token where one is refused.
 async fn ask_round<H: Host>(
     context: &Context<'_, H>,
-    server: &ConfigServer,
-    first: usize,
-    body: &[u8],
-    has_keys: bool,
+    question: Question<'_>,
 ) -> Result<Option<Vec<u8>>, Fault> {
+    let mut refused = None;
+    for version in &question.versions {
+        match ask_with(context, &question, *version).await {
+            Err(fault) if fault.code == Code::ConfigControllerDenied => refused = Some(fault),
+            answered => return answered,
+        }
+    }
+    let tried: Vec<String> = question
+        .versions
+        .iter()
+        .map(|version| version.number().to_string())
+        .collect();
+    let none = || {
+        Fault::new(
+            Code::BootInternal,
+            "there is no version of the token to try",
+        )
+    };
+    let refused = refused.unwrap_or_else(none);
+    Err(refused.seen("token-version", tried.join(" and ")))
+}
+
+async fn ask_with<H: Host>(
+    context: &Context<'_, H>,
+    question: &Question<'_>,
+    version: TokenVersion,
+) -> Result<Option<Vec<u8>>, Fault> {
+    let (server, body) = (question.server, question.body);
     // A proof is good for some minutes: each round has its own.
-    let proof = context.host.prove_instance(body).await;
+    let proof = context.host.prove_instance(body, version).await;
     let proof = proof.map_err(|error| fault_of(Attempted::ReadRole, error))?;
     let mut errors = Vec::new();
     for at in 0..server.servers.len() {
-        let url = &server.servers[(first + at) % server.servers.len()];
+        let url = &server.servers[(question.first + at) % server.servers.len()];
         let asked = BootstrapServer {
             url: url.clone(),
             tls_server_name: server.tls_server_name.clone(),
             authorities: server.authorities.clone(),
         };
-        match context.host.ask_bootstrap(&asked, &proof, body).await {
+        let answer = context.host.ask_bootstrap(&asked, &proof, body).await;
+        let is_too_much =
+            |error: &PortError| error.condition == Condition::Malformed && question.has_keys;
+        if answer.is_ok() || answer.as_ref().is_err_and(is_too_much) {
+            note_accepted(context, url, version);
+        }
+        match answer {
             Ok(body) => return Ok(Some(body)),
-            Err(error) if error.condition == Condition::Malformed && has_keys => return Ok(None),
+            Err(error) if is_too_much(&error) => return Ok(None),
             Err(error) if is_of_all(error.condition) => return Err(refusal(context, error)),
             Err(error) => errors.push(error),
         }
     }
     Err(most_telling(errors))
+}
+
+/// Remembers which version of the token the servers accept, and says so when it is new.
+fn note_accepted<H: Host>(context: &Context<'_, H>, server: &str, version: TokenVersion) {
+    let before = context.know_mut(|knowledge| knowledge.token.replace(version));
+    if before != Some(version) {
+        context.emitter.emit(Event::TokenAccepted {
+            server: server.to_owned(),
+            version: version.number(),
+        });
+    }
 }
 
 /// Whether an answer is what every server would say.

@@ -5,15 +5,16 @@
     reason = "the authorities are files; the engine that is tested reads them through its ports"
 )]
 
-use crate::common::{run, strike};
+use crate::common::{Keep, run, strike};
 use crate::kops::{WRITES, conformance, node};
-use quake_engine::Request;
+use quake_engine::{Emitter, Request, boot, stop_signal};
+use quake_model::event::Event;
 use quake_model::fault::{Class, Code};
-use quake_model::ports::{Condition, Keys as _, Meter as _};
+use quake_model::ports::{Clock as _, Condition, Keys as _, Meter as _, Sink, TokenVersion};
 use quake_model::record::Record;
 use quake_testkit::{Script, SimHost};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -126,6 +127,60 @@ async fn what_heals_is_waited_for() {
         assert_eq!(run(&host, &request).await.0.fault, None, "{condition:?}");
         assert_eq!(host.port_calls_of("ask_bootstrap"), 8, "{condition:?}");
     }
+}
+
+/// The versions of the token that events say were accepted.
+fn accepted(kept: &Mutex<Vec<Event>>) -> Vec<u8> {
+    let kept = kept.lock().expect("nobody panicked");
+    let versions = kept.iter().filter_map(|event| match event {
+        Event::TokenAccepted { version, .. } => Some(*version),
+        _ => None,
+    });
+    versions.collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_version_of_the_token_that_the_server_takes_is_found_and_told_once() {
+    use TokenVersion::{V1, V2};
+    for (takes, chosen, proofs) in [
+        (vec![V1, V2], 2, 1),
+        (vec![V2], 2, 1),
+        // Version 2 is refused once.
+        (vec![V1], 1, 2),
+    ] {
+        let Some((host, request)) = worker() else {
+            return;
+        };
+        host.change_bootstrap(|controller| controller.takes.clone_from(&takes));
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let clock = Arc::clone(&host);
+        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
+        let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
+        let (_handle, stop) = stop_signal();
+        let fault = boot(host.as_ref(), &emitter, &request, stop).await.fault;
+        assert_eq!(fault, None, "{takes:?}");
+        assert_eq!(accepted(&kept), [chosen], "{takes:?}");
+        assert_eq!(host.port_calls_of("ask_bootstrap"), proofs, "{takes:?}");
+        assert!(warned_of(&emitter.record()).is_empty(), "{takes:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_no_version_is_told_both_once_and_then_one_a_round() {
+    let Some((host, request)) = dishonest(|controller| controller.takes.clear()) else {
+        return;
+    };
+    let fault = run(&host, &request).await.0.fault.expect("it is refused");
+    assert_eq!(fault.code, Code::ConfigControllerDenied, "{fault}");
+    let asked = host.port_calls_of("ask_bootstrap");
+    assert_eq!(
+        asked,
+        host.port_calls_of("prove_instance"),
+        "a proof for each"
+    );
+    assert!(asked > 2, "both versions have their turn again: {asked}");
+    let tried = fault.evidence_named("token-version");
+    assert!(matches!(tried, Some("1" | "2")), "{fault:?}");
 }
 
 #[tokio::test(start_paused = true)]

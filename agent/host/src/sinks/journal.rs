@@ -131,6 +131,7 @@ fn kind_of(event: &Event) -> Kind {
         Event::KernelKnown { .. } => ("kernel-known", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::InstanceKnown { .. } => ("instance-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
         Event::SpecKnown { .. } => ("spec-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
+        Event::TokenAccepted { .. } => ("token-accepted", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
         Event::NodeExpected { .. } => ("node-expected", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
         Event::PhaseStarted { .. } => ("phase-started", "20d1034267c74deba7e96618226d6d39", "6"),
         Event::PhasePlanned { .. } => ("phase-planned", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),

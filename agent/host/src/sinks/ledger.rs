@@ -105,6 +105,7 @@ fn is_important(event: &Event) -> bool {
         | Event::InstanceKnown { .. }
         | Event::SpecKnown { .. }
         | Event::NodeExpected { .. }
+        | Event::TokenAccepted { .. }
         | Event::PhaseStarted { .. }
         | Event::PhasePlanned { .. }
         | Event::StepStarted { .. }

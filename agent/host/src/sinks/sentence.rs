@@ -25,6 +25,9 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::KernelKnown { uptime_ms, .. } => {
             format!("the kernel has run for {}", seconds(*uptime_ms))
         }
+        Event::TokenAccepted { server, version } => {
+            format!("kops-controller at {server} accepted version {version} of the node's token")
+        }
         Event::InstanceKnown { instance } => {
             let (id, kind, zone) = (
                 &instance.instance_id,

@@ -15,6 +15,26 @@ pub struct BootstrapServer {
     pub authorities: String,
 }
 
+/// The form of a proof of which instance asks. Servers of kops 1.30 and newer take both forms, older
+/// ones only the first (`upup/pkg/fi/cloudup/awsup/aws_verifier.go`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TokenVersion {
+    /// `x-aws-sts`: the headers of a signed request to STS.
+    V1,
+    /// `x-aws-sts-v2`: the URL, method and headers of a presigned request to STS.
+    V2,
+}
+
+impl TokenVersion {
+    /// Its number.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+}
+
 /// kops-controller.
 pub trait Bootstrap {
     /// Makes a proof of which instance asks, bound to this body: the value of the header that a request with it carries. It is
@@ -27,6 +47,7 @@ pub trait Bootstrap {
     fn prove_instance(
         &self,
         body: &[u8],
+        version: TokenVersion,
     ) -> impl Future<Output = Result<Secret<String>, PortError>> + Send;
 
     /// Posts a request to `<url>/bootstrap` with a proof that was made for this body; the body of the answer.
@@ -42,7 +63,7 @@ pub trait Bootstrap {
     /// | `Unreachable` | no connection, no answer in time, or an answer that broke off |
     /// | `Unsafe` | the certificate is none of the authorities', or for another name |
     /// | `ClockSkew` | the certificate is not valid by the local clock, or a refusal shows that the clock is off |
-    /// | `Denied` | the server does not take this instance for a node of the cluster (403) |
+    /// | `Denied` | the server does not take this instance for a node of the cluster, or not this version of its proof (403) |
     /// | `Conflict` | a node of its name is ready (409) |
     /// | `Malformed` | a certificate is asked for that the server does not sign (400, `key name not enabled`) |
     /// | `Impossible` | the server cannot do anything with the request (every other 400), or the URL is none |

@@ -18,7 +18,7 @@ mod signals;
 mod sink;
 mod store;
 
-pub use bootstrap::{Bootstrap, BootstrapServer};
+pub use bootstrap::{Bootstrap, BootstrapServer, TokenVersion};
 pub use bucket::{BucketReader, ObjectBytes, ObjectPiece, OpenObject, Reading};
 pub use cloud::{Cloud, InstanceQuery, Metadata, Meter, VolumeQuery};
 pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};

@@ -9,6 +9,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use quake_model::fault::{Code, Fault};
+use quake_model::ports::TokenVersion;
 use quake_model::redact::Secret;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -19,6 +20,23 @@ pub const CERTAIN: &[&str] = &["kubelet", "kubelet-server"];
 
 /// Certificates that a kops-controller signs in a cluster with kube-proxy.
 pub const USUAL: &[&str] = &["kubelet", "kubelet-server", "kube-proxy"];
+
+/// The versions of the token that a round of questions tries, in their order; a later one only where
+/// the server refuses those before it.
+///
+/// A server that does not know a version answers as to an instance that it does not know: 403, and no
+/// reason. The first round therefore tries both. Each later one tries one, in turn: most refusals are
+/// of the instance, and each costs the server two calls to AWS.
+pub fn token_versions(accepted: Option<TokenVersion>, round: usize) -> Vec<TokenVersion> {
+    let order = match accepted {
+        Some(TokenVersion::V1) => [TokenVersion::V1, TokenVersion::V2],
+        Some(TokenVersion::V2) | None => [TokenVersion::V2, TokenVersion::V1],
+    };
+    match (accepted, round) {
+        (None, 0) => order.to_vec(),
+        (_, round) => vec![order[round % 2]],
+    }
+}
 
 /// What a node asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -165,6 +183,24 @@ mod tests {
         let key = "-----BEGIN RSA PUBLIC KEY-----\na2V5\n-----END RSA PUBLIC KEY-----\n";
         assert_eq!(body["certs"]["kubelet"], key);
         assert_eq!(request.body(), request.clone().body());
+    }
+
+    #[test]
+    fn each_version_of_the_token_has_its_turn_and_the_accepted_one_the_first() {
+        use TokenVersion::{V1, V2};
+        for (accepted, round, versions) in [
+            (None, 0, &[V2, V1][..]),
+            (None, 1, &[V1]),
+            (None, 2, &[V2]),
+            (Some(V2), 0, &[V2]),
+            (Some(V2), 1, &[V1]),
+            (Some(V1), 0, &[V1]),
+            (Some(V1), 1, &[V2]),
+            (Some(V1), 2, &[V1]),
+        ] {
+            let tried = token_versions(accepted, round);
+            assert_eq!(tried, versions, "{accepted:?}, round {round}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What every kops-controller must keep, as a worker may rely on it.
 
 use super::{Broken, hold, sound};
-use quake_model::ports::{Bootstrap, BootstrapServer, Condition, Keys};
+use quake_model::ports::{Bootstrap, BootstrapServer, Condition, Keys, TokenVersion};
 use quake_plan::kops::bootstrap::{BootstrapRequest, public_key, read_response};
 use std::collections::BTreeMap;
 
@@ -22,11 +22,18 @@ pub async fn bootstrap<H: Bootstrap + Keys>(
         ..BootstrapRequest::default()
     };
     let body = asking_for("kubelet").body();
-    let proof = sound("a proof is made", host.prove_instance(&body).await)?;
+    let proof = sound(
+        "a proof is made",
+        host.prove_instance(&body, TokenVersion::V2).await,
+    )?;
     let answer = sound(
         "it answers",
         host.ask_bootstrap(server, &proof, &body).await,
     )?;
+    let older = host.prove_instance(&body, TokenVersion::V1).await;
+    let older = sound("a proof of version 1 is made", older)?;
+    let answered = host.ask_bootstrap(server, &older, &body).await;
+    sound("it answers to version 1", answered)?;
     let answer = read_response("the contract", &answer).map_err(|fault| fault.to_string())?;
     hold("the configuration comes", answer.config.is_some(), true)?;
     let came: Vec<&str> = answer.certificates.keys().map(String::as_str).collect();
@@ -47,7 +54,10 @@ pub async fn bootstrap<H: Bootstrap + Keys>(
         ),
         ("no request at all", b"{".to_vec(), Condition::Impossible),
     ] {
-        let proof = sound("a proof is made", host.prove_instance(&body).await)?;
+        let proof = sound(
+            "a proof is made",
+            host.prove_instance(&body, TokenVersion::V2).await,
+        )?;
         hold(promise, asked(&proof, &body).await, Err(condition))?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use quake_keys::sign;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
-use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError};
+use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
 use quake_plan::dialect::kops::{Provider, read_nodeup_config};
@@ -38,13 +38,19 @@ pub struct Controller {
     pub signs_bare_names: bool,
     /// The certificate and the key of the authority of Cilium's own etcd, PEM, where there is one.
     pub cilium: Option<(String, Secret<String>)>,
+    /// The versions of the token that it takes.
+    pub takes: Vec<TokenVersion>,
     /// The public key that it puts into every certificate in the place of the one it is sent; `None` for an honest one.
     pub swapped_key: Option<Vec<u8>>,
 }
 
 impl Bootstrap for SimHost {
-    async fn prove_instance(&self, body: &[u8]) -> Result<Secret<String>, PortError> {
-        let proof = Secret::new(request_hash(body));
+    async fn prove_instance(
+        &self,
+        body: &[u8],
+        version: TokenVersion,
+    ) -> Result<Secret<String>, PortError> {
+        let proof = Secret::new(proof_of(body, version));
         self.call("prove_instance", |_| Ok(proof)).await
     }
 
@@ -65,7 +71,8 @@ impl Bootstrap for SimHost {
             let unreachable =
                 || PortError::new(Condition::Unreachable, "there is no kops-controller");
             let controller = world.controller.as_ref().ok_or_else(unreachable)?;
-            if *proof.expose() != request_hash(body) {
+            let mut takes = controller.takes.iter();
+            if !takes.any(|version| *proof.expose() == proof_of(body, *version)) {
                 return Err(PortError::new(Condition::Denied, "failed to verify token"));
             }
             let address = world.region.instance.private_ip.clone();
@@ -73,6 +80,11 @@ impl Bootstrap for SimHost {
         })
         .await
     }
+}
+
+/// The simulated proof: of this body, in this version.
+fn proof_of(body: &[u8], version: TokenVersion) -> String {
+    format!("{} {}", version.number(), request_hash(body))
 }
 
 impl Controller {
@@ -109,6 +121,7 @@ impl Controller {
             key,
             signs_bare_names: false,
             cilium: None,
+            takes: vec![TokenVersion::V1, TokenVersion::V2],
             swapped_key: None,
         })
     }
