@@ -88,6 +88,18 @@ impl Location {
         }
     }
 
+    /// The part of this location after `base`: empty for `base` itself, `None` outside of it.
+    pub fn below(&self, base: &Self) -> Option<&str> {
+        if self.scheme != base.scheme || self.bucket != base.bucket {
+            return None;
+        }
+        let rest = self.key.strip_prefix(&base.key)?;
+        match base.key.is_empty() || rest.is_empty() {
+            true => Some(rest),
+            false => rest.strip_prefix('/'),
+        }
+    }
+
     /// The place that contains this one; a store's root contains itself.
     #[must_use]
     pub fn parent(&self) -> Self {
@@ -187,6 +199,25 @@ mod tests {
                 text.parse::<Location>().map(|l| l.to_string()),
                 Ok(text.to_owned())
             );
+        }
+    }
+
+    #[test]
+    fn only_what_is_inside_a_location_is_below_it() {
+        let at = |text: &str| text.parse::<Location>().expect("a literal");
+        for (text, base, rest) in [
+            (
+                "s3://b/c.example/pki/ca",
+                "s3://b/c.example",
+                Some("pki/ca"),
+            ),
+            ("s3://b/c.example", "s3://b/c.example", Some("")),
+            ("s3://b/c.example", "s3://b", Some("c.example")),
+            ("s3://b/c.example.com", "s3://b/c.example", None),
+            ("s3://other/c.example/pki", "s3://b/c.example", None),
+            ("file:///b/c", "s3://b", None),
+        ] {
+            assert_eq!(at(text).below(&at(base)), rest, "{text} below {base}");
         }
     }
 

@@ -80,6 +80,18 @@ impl KeyBundle {
         &self.generations[&self.primary]
     }
 
+    /// The certificates of all generations to trust, PEM, the one in use first.
+    pub fn certificates(&self) -> String {
+        let others = self
+            .generations
+            .iter()
+            .filter(|(id, _)| **id != self.primary);
+        let others = others.map(|(_, keypair)| keypair);
+        let all = std::iter::once(self.primary()).chain(others);
+        all.map(|keypair| format!("{}\n", keypair.certificate.trim_end()))
+            .collect()
+    }
+
     /// The ids of all generations.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.generations.keys().map(String::as_str)

@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a boot that cannot be read names itself")]
 
 mod corpus;
+mod derived;
 mod expected;
 mod goldens;
 mod kubelet_tasks;

@@ -50,15 +50,40 @@ pub struct ConfigServer {
     pub authorities: String,
 }
 
+/// All roles, as an instance group may have them.
+pub const ROLES: [Role; 4] = [
+    Role::ControlPlane,
+    Role::ApiServer,
+    Role::Worker,
+    Role::Bastion,
+];
+
+/// The directory below `igconfig/` that holds the groups of a role.
+pub fn role_directory(role: Role) -> &'static str {
+    match role {
+        Role::ControlPlane => "control-plane",
+        Role::ApiServer => "apiserver",
+        Role::Worker => "node",
+        Role::Bastion => "bastion",
+    }
+}
+
+/// The role that kops writes as `text`.
+pub(super) fn role_of(text: &str) -> Option<Role> {
+    match text {
+        // The second is what kops wrote before 1.25.
+        "ControlPlane" | "Master" => Some(Role::ControlPlane),
+        "APIServer" => Some(Role::ApiServer),
+        "Node" => Some(Role::Worker),
+        "Bastion" => Some(Role::Bastion),
+        _ => None,
+    }
+}
+
 impl BootConfig {
     /// The word for the role in paths of the state store.
     pub fn role_word(&self) -> &'static str {
-        match self.role {
-            Role::ControlPlane => "control-plane",
-            Role::ApiServer => "apiserver",
-            Role::Worker => "node",
-            Role::Bastion => "bastion",
-        }
+        role_directory(self.role)
     }
 
     /// Where in the state store the nodeup configuration is, which for a node that asks kops-controller only the
@@ -182,18 +207,12 @@ impl Reader<'_> {
     fn role(&self) -> Result<Role, Fault> {
         const KEY: &str = "InstanceGroupRole";
         let node = self.root.get(KEY).ok_or_else(|| self.missing(KEY))?;
-        match node.text().unwrap_or_default() {
-            // The second is what kops wrote before 1.25.
-            "ControlPlane" | "Master" => Ok(Role::ControlPlane),
-            "APIServer" => Ok(Role::ApiServer),
-            "Node" => Ok(Role::Worker),
-            "Bastion" => Ok(Role::Bastion),
-            other => {
-                let summary = format!("{other:?} is not a role of an instance group");
-                let fault = node.fault(self.source, Code::ConfigUnknownRole, summary);
-                Err(fault.seen("path", KEY))
-            }
-        }
+        let text = node.text().unwrap_or_default();
+        role_of(text).ok_or_else(|| {
+            let summary = format!("{text:?} is not a role of an instance group");
+            let fault = node.fault(self.source, Code::ConfigUnknownRole, summary);
+            fault.seen("path", KEY)
+        })
     }
 
     fn origin(&self, role: Role) -> Result<Origin, Fault> {

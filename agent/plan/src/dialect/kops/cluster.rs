@@ -7,7 +7,7 @@ use crate::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError};
 use quake_model::spec::{EtcdCluster, EtcdProvider};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The object's name below the cluster's base in the state store.
 pub const CLUSTER_OBJECT: &str = "cluster-completed.spec";
@@ -17,10 +17,35 @@ pub const CLUSTER_OBJECT: &str = "cluster-completed.spec";
 pub struct Cluster {
     /// The cluster's name.
     pub name: String,
+    /// The cloud it runs on, where the document names one.
+    pub cloud: Option<String>,
+    /// The cluster's directory in its state store, where the document names one that is read.
+    pub base: Option<Location>,
     /// Its etcd clusters, in the order of the document. Where their manifests are, it does not say.
     pub etcd: Vec<EtcdCluster>,
     /// The zone of each subnet, by the subnet's name.
     pub subnets: BTreeMap<String, String>,
+}
+
+impl Cluster {
+    /// The zones of an instance group, from its stored document: those that it names, and those of its subnets.
+    ///
+    /// # Errors
+    ///
+    /// `config.yaml-syntax`.
+    pub fn zones_of(&self, source: &str, text: &str) -> Result<Vec<String>, Fault> {
+        let root = parse(source, text)?;
+        let texts = |key: &str| {
+            let spec = root.get("spec");
+            let items = spec.map_or(&[][..], |spec| spec.items_of(key)).iter();
+            items.filter_map(Yaml::text).collect::<Vec<_>>()
+        };
+        let named = texts("zones").into_iter().map(str::to_owned);
+        let subnets = texts("subnets").into_iter();
+        let zones = named.chain(subnets.filter_map(|subnet| self.subnets.get(subnet).cloned()));
+        let zones: BTreeSet<String> = zones.collect();
+        Ok(zones.into_iter().collect())
+    }
 }
 
 /// Reads `cluster-completed.spec`, of the API versions `v1alpha2` and `v1alpha3`.
@@ -53,11 +78,26 @@ pub fn read_cluster(source: &str, text: &str) -> Result<Cluster, Fault> {
     let etcd = spec.items_of("etcdClusters").iter();
     Ok(Cluster {
         name: name.to_owned(),
+        cloud: cloud(spec).map(str::to_owned),
+        base: base(spec),
         etcd: etcd
             .map(|entry| etcd_cluster(source, entry))
             .collect::<Result<_, _>>()?,
         subnets: subnets(spec),
     })
+}
+
+/// The cloud: a text in v1alpha2, the one key of a map in v1alpha3.
+fn cloud(spec: &Yaml) -> Option<&str> {
+    let node = spec.get("cloudProvider")?;
+    let only = || node.entries().first().map(|(key, _)| key.name.as_str());
+    node.text().or_else(only)
+}
+
+/// The cluster's directory: `configBase` in v1alpha2, `configStore.base` in v1alpha3.
+fn base(spec: &Yaml) -> Option<Location> {
+    let newer = || spec.get("configStore")?.text_of("base");
+    spec.text_of("configBase").or_else(newer)?.parse().ok()
 }
 
 fn etcd_cluster(source: &str, entry: &Yaml) -> Result<EtcdCluster, Fault> {
@@ -157,6 +197,9 @@ spec:
         assert_eq!(store.as_deref(), Some("s3://b/c.example/backups/etcd/main"));
         assert_eq!((cilium.name.as_str(), cilium.members.len()), ("cilium", 0));
         assert_eq!(cluster.subnets["left"], "us-east-1a");
+        let group = "kind: InstanceGroup\nspec: {role: Master, subnets: [left, gone]}\n";
+        let zones = cluster.zones_of("g", group);
+        assert_eq!(zones, Ok(vec!["us-east-1a".to_owned()]));
     }
 
     #[test]
@@ -166,6 +209,23 @@ spec:
             "  networking: {subnets: [{name: left, zone: us-east-1a}]}",
         );
         assert_eq!(read_cluster("x", &newer), read_cluster("x", CLUSTER));
+    }
+
+    #[test]
+    fn cloud_and_directory_are_read_from_either_api_version() {
+        let read = |more: &str| {
+            let text = format!("metadata: {{name: c}}\nspec:\n  a: b\n{more}");
+            let cluster = read_cluster("x", &text).expect("a good document");
+            (cluster.cloud, cluster.base.map(|base| base.to_string()))
+        };
+        let wanted = (Some("aws".to_owned()), Some("s3://b/c".to_owned()));
+        assert_eq!(
+            read("  cloudProvider: aws\n  configBase: s3://b/c\n"),
+            wanted
+        );
+        let newer = "  cloudProvider: {aws: {}}\n  configStore: {base: s3://b/c}\n";
+        assert_eq!(read(newer), wanted);
+        assert_eq!(read("  configBase: gs://b/c\n"), (None, None));
     }
 
     #[test]

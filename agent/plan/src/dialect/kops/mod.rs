@@ -4,15 +4,19 @@ mod asset;
 mod boot_config;
 mod cluster;
 mod config_hash;
+mod derive;
 mod lower;
 mod network;
 mod nodeup_config;
 mod recognise;
 mod section;
 
-pub use boot_config::{BootConfig, ConfigServer, Origin, is_boot_config, read_boot_config};
+pub use boot_config::{
+    BootConfig, ConfigServer, Origin, ROLES, is_boot_config, read_boot_config, role_directory,
+};
 pub use cluster::{CLUSTER_OBJECT, Cluster, read_cluster};
 pub use config_hash::{config_hash, verify_config_hash};
+pub use derive::{DerivedBootConfig, StoredGroup, derive_boot_config};
 pub use lower::lower;
 pub use network::{EgressProxy, Network, Provider};
 pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
