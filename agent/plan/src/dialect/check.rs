@@ -7,8 +7,8 @@ use quake_model::fault::{Code, Fault};
 
 /// Returns everything wrong with the file called `source`: errors and findings such as unknown keys.
 ///
-/// Recognised are `kube_env.yaml` of either dialect, `nodeupconfig.yaml`, the objects `Cluster` and `InstanceGroup`, `cluster_spec.yaml` and
-/// `ig_spec.yaml` as user data carries them, and user data itself in any of its wrappings. A file that is
+/// Recognised are `kube_env.yaml` of either dialect, `nodeupconfig.yaml`, the objects `Cluster` and `InstanceGroup` of either
+/// (`cluster.spec`, `cluster-completed.spec`, `instancegroup/<name>`), `cluster_spec.yaml` and `ig_spec.yaml` as user data carries them, and user data itself in any of its wrappings. A file that is
 /// none of these is one `config.wrong-type`.
 pub fn check(source: &str, bytes: &[u8]) -> Vec<Fault> {
     if is_user_data(bytes) {
@@ -59,7 +59,13 @@ fn check_user_data(source: &str, bytes: &[u8]) -> Vec<Fault> {
 }
 
 fn check_document(source: &str, root: &Yaml) -> Vec<Fault> {
-    let ours = kops::check(source, root).or_else(|| kube_env::check(source, root));
+    let is_object = root.text_of("kind").is_some();
+    let (newer, older) = (kops::check(source, root), kube_env::check(source, root));
+    let ours = match (newer, older) {
+        // kops 1.15 to 1.31 name the API version of either: it is of the dialect that knows more of it.
+        (Some(newer), Some(older)) if is_object && older.len() < newer.len() => Some(older),
+        (newer, older) => newer.or(older),
+    };
     ours.unwrap_or_else(|| {
         let found = root.text_of("kind").unwrap_or_default();
         let what = if found.is_empty() {
@@ -68,7 +74,7 @@ fn check_document(source: &str, root: &Yaml) -> Vec<Fault> {
             format!("a {found} is no document of a node")
         };
         let expected =
-            "kube_env.yaml, nodeupconfig.yaml, a Cluster or InstanceGroup, cluster_spec.yaml or ig_spec.yaml";
+            "kube_env.yaml, nodeupconfig.yaml, cluster-completed.spec, a Cluster or InstanceGroup, cluster_spec.yaml or ig_spec.yaml";
         let fault = root.fault(source, Code::ConfigWrongType, what);
         vec![fault.seen("expected", expected)]
     })

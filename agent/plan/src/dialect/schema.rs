@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_shape_that_a_key_names_is_defined() {
-        for schema in [kube_env::schema(), kops::schema()] {
+        for schema in [kube_env::schema(), kops::schema(), kops::object_schema()] {
             for (shape, fields) in &schema.shapes {
                 for field in fields {
                     if let Some(name) = shapes_in(&field.kind) {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn no_shape_has_a_key_twice() {
-        for schema in [kube_env::schema(), kops::schema()] {
+        for schema in [kube_env::schema(), kops::schema(), kops::object_schema()] {
             for (shape, fields) in &schema.shapes {
                 let keys: BTreeSet<_> = fields.iter().map(|field| &field.key).collect();
                 assert_eq!(keys.len(), fields.len(), "{shape}");

@@ -43,6 +43,22 @@ fn every_configuration_is_read_without_a_finding_on_either_processor() {
 }
 
 #[test]
+fn every_stored_cluster_is_checked_without_a_finding() {
+    let mut seen = 0;
+    for boot in boots() {
+        let cluster = boot.boot_config().cluster;
+        for bucket in crate::support::folders(&boot.store) {
+            let path = bucket.join(&cluster).join("cluster-completed.spec");
+            if let Ok(bytes) = fs::read(&path) {
+                assert_eq!(check(&boot.name, &bytes), [], "{}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    println!("{seen} stored clusters have no finding");
+}
+
+#[test]
 fn every_keypair_id_names_a_generation_of_its_keyset() {
     let mut resolved = 0;
     for boot in boots() {

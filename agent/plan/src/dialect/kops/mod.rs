@@ -8,6 +8,7 @@ mod derive;
 mod lower;
 mod network;
 mod nodeup_config;
+mod objects;
 mod recognise;
 mod section;
 
@@ -20,6 +21,8 @@ pub use derive::{DerivedBootConfig, StoredGroup, derive_boot_config};
 pub use lower::lower;
 pub use network::{EgressProxy, Network, Provider};
 pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
+#[cfg(test)]
+pub(in crate::dialect) use objects::schema as object_schema;
 pub(crate) use recognise::check;
 pub use section::Section;
 

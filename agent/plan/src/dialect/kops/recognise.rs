@@ -1,6 +1,6 @@
 //! Tells which document of this dialect a file is.
 
-use super::{boot_config, nodeup_config};
+use super::{boot_config, nodeup_config, objects};
 use crate::yaml::Yaml;
 use quake_model::fault::Fault;
 
@@ -12,5 +12,8 @@ pub(crate) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
     if NODEUP_MARKS.iter().filter(|mark| root.has(mark)).count() > 1 {
         return Some(nodeup_config::survey(source, root));
     }
-    boot_config::is_boot_config(root).then(|| boot_config::survey(source, root))
+    if boot_config::is_boot_config(root) {
+        return Some(boot_config::survey(source, root));
+    }
+    objects::survey(source, root)
 }
