@@ -3,6 +3,6 @@
 mod folder;
 mod store;
 
-pub use store::StateStore;
+pub use store::{Moved, StateStore};
 
 pub(crate) use folder::{MAX_OBJECT_BYTES, too_large};

@@ -11,9 +11,21 @@ use std::path::{Path, PathBuf};
 /// With a folder (a rehearsal, or a copy of a store taken along), every bucket is a folder in it:
 /// `s3://bucket/key` and `memfs://bucket/key` are `<folder>/bucket/key`, or `<folder>/key` for a copy of
 /// one bucket's contents. No request leaves the machine then.
+///
+/// A copy of a cluster's directory may lie elsewhere than its documents say: [`StateStore::moved`] reads it there.
 #[derive(Debug, Clone)]
 pub struct StateStore {
     buckets: Buckets,
+    moved: Option<Moved>,
+}
+
+/// A cluster's directory that lies elsewhere than its documents say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where the documents say it is.
+    pub from: Location,
+    /// Where it is.
+    pub to: Location,
 }
 
 /// Where buckets are.
@@ -36,6 +48,7 @@ impl StateStore {
     pub fn with_s3(s3: S3) -> Self {
         Self {
             buckets: Buckets::S3(s3),
+            moved: None,
         }
     }
 
@@ -43,7 +56,21 @@ impl StateStore {
     pub fn with_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             buckets: Buckets::Folder(folder.into()),
+            moved: None,
         }
+    }
+
+    /// The same store, in which a cluster's directory is read where it lies.
+    #[must_use]
+    pub fn moved(self, moved: Option<Moved>) -> Self {
+        Self { moved, ..self }
+    }
+
+    /// Where a location's object is, which is elsewhere in a cluster's directory that was moved.
+    fn actual(&self, location: &Location) -> Location {
+        let moved = self.moved.as_ref();
+        let found = moved.and_then(|moved| Some(moved.to.join(location.below(&moved.from)?)));
+        found.unwrap_or_else(|| location.clone())
     }
 
     fn place(&self, location: &Location) -> Result<Place<'_>, PortError> {
@@ -68,6 +95,7 @@ impl StateStore {
 
 impl Objects for StateStore {
     async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        let location = &self.actual(location);
         match self.place(location)? {
             Place::Bucket(s3) => s3.read_object(location).await,
             Place::Paths(paths) => read_file(location, &paths).await,
@@ -79,6 +107,7 @@ impl Objects for StateStore {
         location: &Location,
         tag: Option<&str>,
     ) -> Result<Option<TaggedObject>, PortError> {
+        let location = &self.actual(location);
         match self.place(location)? {
             Place::Bucket(s3) => s3.read_object_unless(location, tag).await,
             Place::Paths(paths) => {
@@ -94,6 +123,7 @@ impl Objects for StateStore {
     }
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
+        let location = &self.actual(location);
         match self.place(location)? {
             Place::Bucket(s3) => s3.list_objects(location).await,
             Place::Paths(paths) => list_directory(location, &paths).await,
@@ -101,9 +131,13 @@ impl Objects for StateStore {
     }
 
     async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
+        let object = Object {
+            location: self.actual(&object.location),
+            bytes: object.bytes.clone(),
+        };
         match self.place(&object.location)? {
-            Place::Bucket(s3) => s3.write_object(object, content_type).await,
-            Place::Paths(paths) => write_file(object, &paths).await,
+            Place::Bucket(s3) => s3.write_object(&object, content_type).await,
+            Place::Paths(paths) => write_file(&object, &paths).await,
         }
     }
 }
@@ -172,6 +206,28 @@ mod tests {
                 (Ok(b"named".to_vec()), Ok(b"bare".to_vec()))
             );
         }
+    }
+
+    #[tokio::test]
+    async fn a_moved_cluster_is_read_and_written_where_it_lies_and_others_where_they_are() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        write(folder.path(), "copy/pki/key", b"moved");
+        write(folder.path(), "bucket/other/key", b"not moved");
+        let to = Location::file(&folder.path().join("copy").to_string_lossy());
+        let from = location("s3://bucket/c.example");
+        let store = StateStore::with_folder(folder.path()).moved(Some(Moved { from, to }));
+        let pki = read(&store, "s3://bucket/c.example/pki/key").await;
+        assert_eq!(pki, Ok(b"moved".to_vec()));
+        let other = read(&store, "s3://bucket/other/key").await;
+        assert_eq!(other, Ok(b"not moved".to_vec()));
+        let names = store.list_objects(&location("s3://bucket/c.example")).await;
+        assert_eq!(names, Ok(vec!["pki".to_owned()]));
+        let object = Object {
+            location: location("s3://bucket/c.example/reports/a"),
+            bytes: b"told".to_vec(),
+        };
+        assert_eq!(store.write_object(&object, "text/plain").await, Ok(()));
+        assert!(folder.path().join("copy/reports/a").is_file());
     }
 
     #[tokio::test]
