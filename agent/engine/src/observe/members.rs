@@ -18,9 +18,9 @@ impl<H: Host> Context<'_, H> {
         {
             let members = match self.host.list_members(&asset.digest).await {
                 Ok(members) => members,
-                // A plan may come before the fetch.
+                // A plan may come before the fetch. What an archive holds is not known then, which is not nothing.
                 Err(error) if self.is_planning() && error.condition == Condition::Missing => {
-                    Vec::new()
+                    continue;
                 }
                 Err(error) => {
                     return Err(fault_of(Attempted::UseStore, error).seen("asset", &asset.name));
