@@ -255,7 +255,7 @@ pub(crate) struct BootArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RehearseArguments {
-    /// The state store: a folder, file:///path or s3://bucket/cluster [default: a bundled example]
+    /// The state store: a folder, file:///path or s3://bucket[/cluster] [default: a bundled example]
     #[arg(value_name = "STATE_STORE")]
     pub(crate) state_store: Option<String>,
     /// The instance group to boot a node of
@@ -267,7 +267,8 @@ pub(crate) struct RehearseArguments {
     /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
-    /// The authority that a simulated kops-controller signs with: a folder with kubernetes-ca/crt and kubernetes-ca/key
+    /// The CA that a simulated kops-controller signs with: a folder with kubernetes-ca/crt and kubernetes-ca/key
+    /// [default: that of the state store, else a stand-in]
     #[arg(long, value_name = "DIR")]
     pub(crate) ca_dir: Option<PathBuf>,
     /// Where assets come from
@@ -308,7 +309,7 @@ impl PlanArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArguments {
-    /// Files: kube_env.yaml, cluster.spec, instance groups, user data
+    /// Files: kube_env.yaml, nodeupconfig.yaml, cluster.spec, cluster-completed.spec, instance groups, user data
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// How results are printed

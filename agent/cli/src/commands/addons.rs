@@ -7,7 +7,7 @@ use crate::args::addons::{
 };
 use crate::args::{AssetMode, OutputFormat};
 use crate::exit;
-use crate::host::{NodeHost, Wiring};
+use crate::host::{NodeHost, StorePlace, Wiring};
 use crate::output;
 use crate::parts::Part;
 use crate::render::addons::{
@@ -71,7 +71,7 @@ fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
         assets: AssetMode::Cache,
         assets_dir: None,
         verify_assets: false,
-        objects_folder: None,
+        objects: StorePlace::default(),
         sim: None,
         simulated,
     });

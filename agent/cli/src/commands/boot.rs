@@ -3,7 +3,7 @@
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
 use crate::args::{BootArguments, RunArguments};
-use crate::host::{NodeHost, Wiring};
+use crate::host::{NodeHost, StorePlace, Wiring};
 use crate::parts::Part;
 use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_model::signal::Asked;
@@ -54,7 +54,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
         verify_assets: arguments.run.verify,
-        objects_folder: None,
+        objects: StorePlace::default(),
         sim,
         simulated,
     };

@@ -1,15 +1,13 @@
 //! `fleet`: how the nodes of a cluster booted, from the reports they left in its state store.
 
-use super::running::{fail, usage};
-use super::state_store::{self, Asked};
+use super::running::fail;
+use super::state_store::{self, Wanted};
 use crate::args::OutputFormat;
 use crate::args::fleet::FleetArguments;
 use crate::exit;
-use crate::host::Observer;
 use crate::output;
 use crate::render::fleet::{fleet_json, fleet_text};
 use quake_engine::read_reports;
-use quake_host::aws::Surroundings;
 use quake_host::clock::SystemClock;
 use quake_model::ports::Clock;
 use quake_model::time::Timestamp;
@@ -17,25 +15,19 @@ use quake_plan::fleet::{Question, Rows, fleet};
 
 /// Prints the boots; 0 when all of them became ready, 1 when one did not or there is none.
 pub(crate) async fn run(arguments: FleetArguments) -> u8 {
-    let found = state_store::find(Asked {
-        store: Some(&arguments.state_store),
-        instance_group: None,
+    let cluster = state_store::open(Wanted {
+        store: &arguments.state_store,
         cluster: arguments.cluster.as_deref(),
-        has_kube_env: false,
+        region: arguments.region.as_deref(),
     });
-    let found = match found {
-        Ok(found) => found,
+    let cluster = match cluster.await {
+        Ok(cluster) => cluster,
         Err(status) => return status,
     };
-    let Some(base) = found.config_base else {
-        let store = &arguments.state_store;
-        return usage(&format!("there is no cluster.spec in {store}"));
-    };
-    let region = arguments.region.clone();
-    let observer = Observer::wire(Surroundings::Elsewhere, region, found.folder);
+    let base = cluster.base.clone();
     let group = arguments.instance_group.as_deref();
     // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
-    let reports = match Box::pin(read_reports(&observer.objects, &base, group)).await {
+    let reports = match Box::pin(read_reports(cluster.objects(), &base, group)).await {
         Ok(reports) => reports,
         Err(fault) => return fail(&fault),
     };

@@ -48,19 +48,31 @@ pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
 ///
 /// Prints what is wrong and returns the exit status.
 pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Result<Run, u8> {
+    let takes_over_addons = boot::takes_over_addons(&arguments.run)?;
+    let named = running::configuration(&arguments.configuration)?;
+    // A boot configuration says which of several clusters it is of.
+    let of_kube_env = rehearse_kops::boot_config(&named).map(|boot| boot.cluster);
     let asked = Asked {
         store: arguments.state_store.as_deref(),
         instance_group: arguments.instance_group.as_deref(),
-        cluster: arguments.cluster.as_deref(),
-        has_kube_env: arguments.configuration.kube_env.is_some(),
+        cluster: arguments.cluster.as_deref().or(of_kube_env.as_deref()),
+        has_kube_env: named.kube_env.is_some(),
     };
-    let takes_over_addons = boot::takes_over_addons(&arguments.run)?;
-    let found = find(asked)?;
-    let configuration = configuration(&arguments, &found)?;
+    let found = find(asked).await?;
+    let mut configuration = configuration(named, &found);
     let root = match &arguments.run.root {
         Some(root) => absolute(root)?,
         None => scratch::root()?,
     };
+    let controller = rehearse_kops::Wanted {
+        cluster: found.cluster.as_ref(),
+        folder: found.place.folder.as_deref(),
+        group: asked.instance_group,
+        authority: arguments.ca_dir.as_deref(),
+        root: &root,
+        keep: keep(acting),
+    };
+    let controller = controller.complete(&mut configuration).await?;
     let group = group_of(&configuration, asked)?;
     let identity = arguments.identity.as_deref().map(read_identity);
     let identity = identity.transpose()?;
@@ -74,12 +86,9 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     if let Some(identity) = &identity {
         sim.change(|region| identity.surround(region));
     }
-    let controller = rehearse_kops::Wanted {
-        configuration: &configuration,
-        folder: found.folder.as_deref(),
-        authority: arguments.ca_dir.as_deref(),
-    };
-    controller.answer(&sim, &instance)?;
+    if let Some(controller) = controller {
+        controller.answer(&sim, &instance)?;
+    }
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);
@@ -90,7 +99,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
         verify_assets: arguments.run.verify,
-        objects_folder: found.folder.clone(),
+        objects: found.place.clone(),
         sim: Some(sim.clone()),
         simulated,
     };
@@ -174,9 +183,8 @@ fn request(
 }
 
 /// What the command line names wins over what the state store has.
-fn configuration(arguments: &RehearseArguments, found: &Found) -> Result<Configuration, u8> {
-    let named = running::configuration(&arguments.configuration)?;
-    Ok(Configuration {
+fn configuration(named: Configuration, found: &Found) -> Configuration {
+    Configuration {
         kube_env: named.kube_env.or_else(|| found.kube_env.clone()),
         inline_cluster: named
             .inline_cluster
@@ -186,7 +194,7 @@ fn configuration(arguments: &RehearseArguments, found: &Found) -> Result<Configu
             .or_else(|| found.inline_instance_group.clone()),
         kube_env_at: None,
         config_base: found.config_base.clone(),
-    })
+    }
 }
 
 fn absolute(root: &Path) -> Result<PathBuf, u8> {

@@ -1,34 +1,68 @@
-//! The kops-controller of a rehearsal: it gives the configuration that the state store has for the node's group, and signs
-//! with an authority of the operator's choice.
+//! The rehearsal of a node of kops 1.32 and newer: its boot configuration, derived from the state store where none is named,
+//! and the kops-controller that gives a worker its configuration and signs its certificates.
 
-use super::running;
+use super::running::{fail, usage};
+use super::scratch::Keep;
+use super::state_store::{
+    FoundGroup, StoredCluster, read_authority, read_optional, say_assumptions,
+};
 use crate::host::NodeHost;
+use crate::output;
 use quake_engine::Configuration;
+use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
-use quake_model::ports::Objects;
+use quake_model::ports::{Clock as _, Objects as _};
 use quake_model::redact::Secret;
 use quake_model::spec::{EtcdCluster, Role};
 use quake_plan::dialect::kops::{
     BootConfig, CLUSTER_OBJECT, Origin, is_boot_config, read_boot_config, read_cluster,
 };
+use quake_plan::dialect::kube_env::Document;
 use quake_plan::keyset::read_keyset;
+use quake_plan::pki::unsigned_authority;
 use quake_plan::yaml::parse;
 use quake_testkit::{Controller, SimHost};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 
-/// Who signs the one certificate that is not of the cluster's authority.
+/// Who signs the one certificate that is not of the cluster's CA.
 const CILIUM_AUTHORITY: &str = "etcd-clients-ca-cilium";
 
-/// What a kops-controller is made of.
+/// Where a rehearsal keeps its stand-in CA below the scratch root, so that the next one changes nothing.
+const STAND_IN: &str = "var/lib/quake-agent/rehearsal/stand-in-ca";
+
+/// What a rehearsal of such a node is made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    /// The node's documents.
-    pub(super) configuration: &'a Configuration,
+    /// The cluster in the state store.
+    pub(super) cluster: Option<&'a StoredCluster>,
     /// The folder that stands for every bucket.
     pub(super) folder: Option<&'a Path>,
-    /// The folder of the authority.
+    /// The instance group that is asked for.
+    pub(super) group: Option<&'a str>,
+    /// The folder of the CA that signs.
     pub(super) authority: Option<&'a Path>,
+    /// The scratch root.
+    pub(super) root: &'a Path,
+    /// Whether what is made is kept for the next rehearsal.
+    pub(super) keep: Keep,
+}
+
+/// The kops-controller that a worker asks.
+pub(super) struct Served {
+    nodeup_config: Document,
+    signer: Signer,
+    cilium: Option<(String, Secret<String>)>,
+}
+
+/// A CA that signs.
+#[derive(Debug, Clone)]
+struct Signer {
+    certificate: String,
+    key: Secret<String>,
+    /// What nodes are to trust, PEM.
+    trusted: String,
 }
 
 /// The boot configuration, where `kube_env.yaml` is one that can be read.
@@ -65,97 +99,224 @@ pub(super) async fn foresee_etcd(
 }
 
 impl Wanted<'_> {
-    /// Lets the simulated region answer as this node's kops-controller, if it asks one.
+    /// Derives the boot configuration where none is named; returns the kops-controller that the node asks, if it asks one.
     ///
     /// # Errors
     ///
     /// Prints what is missing and returns the exit status.
-    pub(super) fn answer(self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
-        if let Some(controller) = self.controller(instance)? {
-            sim.answer_bootstrap(controller);
+    pub(super) async fn complete(
+        self,
+        configuration: &mut Configuration,
+    ) -> Result<Option<Served>, u8> {
+        if configuration.kube_env.is_none()
+            && let Some(cluster) = self.cluster
+        {
+            return self.derive(cluster, configuration).await;
         }
-        Ok(())
+        let Some(boot) = boot_config(configuration) else {
+            return Ok(None);
+        };
+        let Origin::Server(server) = &boot.origin else {
+            return Ok(None);
+        };
+        let Some(cluster) = self.cluster else {
+            let message = match self.folder {
+                Some(folder) => format!("{} holds no cluster {}", folder.display(), boot.cluster),
+                None => "this node asks kops-controller: name its state store too".to_owned(),
+            };
+            return Err(usage(&message));
+        };
+        let nodeup_config = cluster.group(&boot.instance_group).await?.nodeup_config;
+        let is_trusted = |signer: &Signer| server.authorities.contains(signer.certificate.trim());
+        let signer = match self.given()? {
+            Some(signer) => Some(signer),
+            None => self.stored(cluster).await?.filter(is_trusted),
+        };
+        let Some(signer) = signer else {
+            let message =
+                "the state store has no key of the CA that this node trusts: name --ca-dir";
+            return Err(usage(message));
+        };
+        self.serve(cluster, nodeup_config, signer).await.map(Some)
     }
 
-    /// The kops-controller that this node asks; `None` for a node that asks none.
-    ///
-    /// # Errors
-    ///
-    /// Prints what is missing and returns the exit status.
-    fn controller(self, instance: &InstanceFacts) -> Result<Option<Controller>, u8> {
-        let Some(boot) = boot_config(self.configuration) else {
-            return Ok(None);
+    /// Derives the boot configuration of the group that is asked for.
+    async fn derive(
+        self,
+        cluster: &StoredCluster,
+        configuration: &mut Configuration,
+    ) -> Result<Option<Served>, u8> {
+        let Some(group) = self.group else {
+            let groups = cluster.groups().await?.join(", ");
+            return Err(usage(&format!(
+                "nothing says what to boot: name --instance-group, one of {groups}"
+            )));
         };
-        if !matches!(boot.origin, Origin::Server(_)) {
-            return Ok(None);
+        let group = cluster.group(group).await?;
+        let signer = match group.role {
+            Role::Worker => Some(self.signer(cluster).await?),
+            Role::ControlPlane | Role::ApiServer | Role::Bastion => None,
+        };
+        let trusted = signer.as_ref().map(|signer| signer.trusted.as_str());
+        let derived = cluster.derive(&group, trusted)?;
+        say_assumptions(&derived.assumptions);
+        configuration.kube_env = Some(Document {
+            source: format!("what {} has of {}", cluster.base, group.name),
+            text: derived.text,
+        });
+        let FoundGroup { nodeup_config, .. } = group;
+        match signer {
+            Some(signer) => self.serve(cluster, nodeup_config, signer).await.map(Some),
+            None => Ok(None),
         }
-        let (Some(folder), Some(authority)) = (self.folder, self.authority) else {
-            let message =
-                "this node asks kops-controller: name the folder of its state store, and --ca-dir";
-            return Err(running::usage(message));
+    }
+
+    /// The CA that signs for a worker whose boot configuration is derived, and so can trust any.
+    async fn signer(self, cluster: &StoredCluster) -> Result<Signer, u8> {
+        let stored = self.stored(cluster).await?;
+        if let Some(given) = self.given()? {
+            // With all of its generations, where the store knows it.
+            let known = stored.filter(|it| it.trusted.contains(given.certificate.trim()));
+            let trusted = known.map_or_else(|| given.trusted.clone(), |known| known.trusted);
+            return Ok(Signer { trusted, ..given });
+        }
+        if let Some(stored) = stored {
+            return Ok(stored);
+        }
+        output::error_line(
+            "assumed: a stand-in CA signs in this rehearsal: the state store has no private key of the cluster's CA",
+        );
+        self.stand_in()
+    }
+
+    /// The CA of `--ca-dir`.
+    fn given(self) -> Result<Option<Signer>, u8> {
+        let Some(folder) = self.authority else {
+            return Ok(None);
         };
-        let (path, text) = nodeup_config(folder, &boot)?;
-        let certificate = read(&authority.join("kubernetes-ca/crt"))?;
-        let key = Secret::new(read(&authority.join("kubernetes-ca/key"))?);
-        let source = path.display().to_string();
-        let made = Controller::of(&source, &text, instance, &certificate, key);
-        let made = made.map_err(|fault| running::usage(&fault.to_string()))?;
-        let cilium = match authority.join(CILIUM_AUTHORITY) {
-            given if given.is_dir() => {
-                let key = Secret::new(read(&given.join("key"))?);
-                Some((read(&given.join("crt"))?, key))
-            }
-            _ => stored_authority(&path)?,
-        };
-        Ok(Some(Controller {
-            cilium,
-            ..made.with_bare_names()
+        let certificate = read(&folder.join("kubernetes-ca/crt"))?;
+        Ok(Some(Signer {
+            trusted: certificate.clone(),
+            certificate,
+            key: Secret::new(read(&folder.join("kubernetes-ca/key"))?),
         }))
+    }
+
+    /// The cluster's CA; `None` where the store has no key of it.
+    async fn stored(self, cluster: &StoredCluster) -> Result<Option<Signer>, u8> {
+        let bundle = read_authority(cluster.objects(), &cluster.base).await;
+        let Some(bundle) = bundle.map_err(|fault| fail(&fault))? else {
+            return Ok(None);
+        };
+        let primary = bundle.primary();
+        Ok(primary.key.clone().map(|key| Signer {
+            certificate: primary.certificate.clone(),
+            key,
+            trusted: bundle.certificates(),
+        }))
+    }
+
+    /// A CA of this rehearsal alone: that of an earlier one into the same root, or a new one.
+    fn stand_in(self) -> Result<Signer, u8> {
+        let folder = self.root.join(STAND_IN);
+        let [certificate, key] = ["crt", "key"].map(|name| folder.join(name));
+        if certificate.is_file() && key.is_file() {
+            let certificate = read(&certificate)?;
+            return Ok(Signer {
+                trusted: certificate.clone(),
+                certificate,
+                key: Secret::new(read(&key)?),
+            });
+        }
+        let made = make_authority()?;
+        if self.keep == Keep::Yes {
+            let mut private = fs::DirBuilder::new();
+            let written = private
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)
+                .and_then(|()| fs::write(&certificate, &made.certificate))
+                .and_then(|()| fs::write(&key, made.key.expose()));
+            written.map_err(|error| {
+                usage(&format!("{} cannot be written: {error}", folder.display()))
+            })?;
+        }
+        Ok(made)
+    }
+
+    async fn serve(
+        self,
+        cluster: &StoredCluster,
+        nodeup_config: Document,
+        signer: Signer,
+    ) -> Result<Served, u8> {
+        let given = self.authority.map(|folder| folder.join(CILIUM_AUTHORITY));
+        let cilium = match given.filter(|folder| folder.is_dir()) {
+            Some(folder) => {
+                let key = Secret::new(read(&folder.join("key"))?);
+                Some((read(&folder.join("crt"))?, key))
+            }
+            None => stored_cilium(cluster).await?,
+        };
+        Ok(Served {
+            nodeup_config,
+            signer,
+            cilium,
+        })
     }
 }
 
-/// The authority of Cilium's own etcd, from the state store that this configuration is in; `None` where the cluster has none.
-fn stored_authority(nodeup_config: &Path) -> Result<Option<(String, Secret<String>)>, u8> {
-    // <base>/igconfig/<role>/<group>/nodeupconfig.yaml
-    let Some(base) = nodeup_config.ancestors().nth(4) else {
+impl Served {
+    /// Lets the simulated region answer as this node's kops-controller.
+    ///
+    /// # Errors
+    ///
+    /// Prints what is wrong and returns the exit status.
+    pub(super) fn answer(self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
+        let Document { source, text } = &self.nodeup_config;
+        let Signer {
+            certificate, key, ..
+        } = self.signer;
+        let made = Controller::of(source, text, instance, &certificate, key);
+        let made = made.map_err(|fault| usage(&fault.to_string()))?;
+        sim.answer_bootstrap(Controller {
+            cilium: self.cilium,
+            ..made.with_bare_names()
+        });
+        Ok(())
+    }
+}
+
+/// The CA of Cilium's own etcd, from the state store; `None` where the cluster has none.
+async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret<String>)>, u8> {
+    let place = cluster.base.join("pki/private").join(CILIUM_AUTHORITY);
+    let read = read_optional(cluster.objects(), &place.join("keyset.yaml")).await;
+    let Ok(Some(document)) = read else {
+        // Most clusters have none, and whoever may not read it cannot sign with it.
         return Ok(None);
     };
-    let keyset = base
-        .join("pki/private")
-        .join(CILIUM_AUTHORITY)
-        .join("keyset.yaml");
-    if !keyset.is_file() {
-        return Ok(None);
-    }
-    let source = keyset.display().to_string();
-    let pair = read_keyset(&source, &read(&keyset)?);
-    let pair = pair.map_err(|fault| running::usage(&fault.to_string()))?;
+    let pair = read_keyset(&document.source, &document.text);
+    let pair = pair.map_err(|fault| usage(&fault.to_string()))?;
     Ok(pair.key.map(|key| (pair.certificate, key)))
 }
 
-/// The configuration of the node's group: in the folder of the cluster, which is in that of a bucket.
-fn nodeup_config(folder: &Path, boot: &BootConfig) -> Result<(PathBuf, String), u8> {
-    let group = Path::new("igconfig")
-        .join(boot.role_word())
-        .join(&boot.instance_group)
-        .join("nodeupconfig.yaml");
-    let below = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut bases: Vec<PathBuf> = below.map(|entry| entry.path()).collect();
-    bases.push(folder.to_owned());
-    bases.sort();
-    let candidates = bases
-        .into_iter()
-        .flat_map(|base| [base.join(&boot.cluster).join(&group), base.join(&group)]);
-    let found = candidates.into_iter().find(|path| path.is_file());
-    let path = found.ok_or_else(|| {
-        let message = format!("{} holds no {}", folder.display(), group.display());
-        running::usage(&message)
-    })?;
-    let text = read(&path)?;
-    Ok((path, text))
+/// Makes a CA.
+fn make_authority() -> Result<Signer, u8> {
+    let failed = |what: &dyn std::fmt::Display| usage(&format!("no stand-in CA: {what}"));
+    let made = quake_host::keys::make_key().map_err(|error| failed(&error))?;
+    let waiting = unsigned_authority("kubernetes-ca", &made.public, SystemClock.now());
+    let waiting = waiting.map_err(|fault| failed(&fault))?;
+    let signature = quake_host::keys::sign(&made.key, waiting.kind, &waiting.message);
+    let signature = signature.map_err(|error| failed(&error))?;
+    let certificate = waiting.signed(&signature).map_err(|fault| failed(&fault))?;
+    Ok(Signer {
+        trusted: certificate.clone(),
+        certificate,
+        key: made.key,
+    })
 }
 
 fn read(path: &Path) -> Result<String, u8> {
     fs::read_to_string(path)
-        .map_err(|error| running::usage(&format!("{} cannot be read: {error}", path.display())))
+        .map_err(|error| usage(&format!("{} cannot be read: {error}", path.display())))
 }

@@ -7,7 +7,7 @@ mod mirror;
 mod observer;
 mod ports;
 
-pub(crate) use observer::Observer;
+pub(crate) use observer::{Observer, StorePlace};
 
 use crate::args::AssetMode;
 use crate::parts::Part;
@@ -60,8 +60,8 @@ pub(crate) struct Wiring {
     pub(crate) assets_dir: Option<PathBuf>,
     /// Whether the store's assets are read again instead of trusted.
     pub(crate) verify_assets: bool,
-    /// The folder that stands for every bucket, where there is one.
-    pub(crate) objects_folder: Option<PathBuf>,
+    /// Where objects are read, if not in the buckets that are named.
+    pub(crate) objects: StorePlace,
     /// The simulated region, where any part is simulated.
     pub(crate) sim: Option<Arc<SimHost>>,
     /// The parts that are simulated.
@@ -87,15 +87,11 @@ impl NodeHost {
             imds.clone(),
             calls.clone(),
         );
-        let s3 = S3::new(aws.clone());
         let buckets = Buckets {
-            reader: Some(Arc::new(s3.clone())),
-            folder: wiring.objects_folder.clone(),
+            reader: Some(Arc::new(S3::new(aws.clone()))),
+            folder: wiring.objects.folder.clone(),
         };
-        let objects = match wiring.objects_folder {
-            Some(folder) => StateStore::with_folder(folder),
-            None => StateStore::with_s3(s3),
-        };
+        let objects = wiring.objects.store(&aws);
         let source = match (wiring.assets, wiring.assets_dir) {
             (AssetMode::Stub, None) => AssetSource::Stub,
             (AssetMode::Cache, None) => AssetSource::Cache,
@@ -185,7 +181,10 @@ mod tests {
             assets: AssetMode::Fetch,
             assets_dir: Some(folder.to_owned()),
             verify_assets: false,
-            objects_folder: Some(folder.to_owned()),
+            objects: StorePlace {
+                folder: Some(folder.to_owned()),
+                moved: None,
+            },
             sim: None,
             simulated: BTreeSet::new(),
         })

@@ -3,8 +3,28 @@
 
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
 use quake_host::imds::{Imds, MetadataEndpoint};
-use quake_host::objects::StateStore;
+use quake_host::objects::{Moved, StateStore};
 use std::path::PathBuf;
+
+/// Where objects are read, if not in the buckets that are named.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StorePlace {
+    /// The folder that stands for every bucket.
+    pub(crate) folder: Option<PathBuf>,
+    /// The cluster's directory, where it lies elsewhere than its documents say.
+    pub(crate) moved: Option<Moved>,
+}
+
+impl StorePlace {
+    /// The store at this place; without a folder its buckets are those of S3.
+    pub(crate) fn store(self, aws: &Aws) -> StateStore {
+        let store = match self.folder {
+            Some(folder) => StateStore::with_folder(folder),
+            None => StateStore::with_s3(S3::new(aws.clone())),
+        };
+        store.moved(self.moved)
+    }
+}
 
 /// The services that know about a cluster.
 pub(crate) struct Observer {
@@ -17,21 +37,18 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Wires the services; nothing is contacted or read yet. A folder stands for every bucket.
+    /// Wires the services; nothing is contacted or read yet.
     pub(crate) fn wire(
         surroundings: Surroundings,
         region: Option<String>,
-        folder: Option<PathBuf>,
+        place: StorePlace,
     ) -> Self {
         let calls = Calls::new();
         let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let mut settings = AwsSettings::from_environment(surroundings);
         settings.region = region.or(settings.region);
         let aws = Aws::new(settings, imds.clone(), calls);
-        let objects = match folder {
-            Some(folder) => StateStore::with_folder(folder),
-            None => StateStore::with_s3(S3::new(aws.clone())),
-        };
+        let objects = place.store(&aws);
         Self {
             imds,
             ec2: Ec2::new(aws),

@@ -19,7 +19,7 @@ use std::path::Path;
 pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     let mut named = Vec::new();
     for group in &sources.instance_group {
-        named.extend(of_group(sources, group)?);
+        named.extend(of_group(sources, group).await?);
     }
     for file in &sources.kube_env {
         named.extend(read(&node_document(file)?)?.assets);
@@ -79,14 +79,15 @@ pub(super) fn images(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     Ok(images)
 }
 
-fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, u8> {
+async fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, u8> {
     let store = sources.state_store.as_deref();
     let found = find(Asked {
         store,
         instance_group: Some(group),
         cluster: sources.cluster.as_deref(),
         has_kube_env: false,
-    })?;
+    })
+    .await?;
     let shown = store.unwrap_or_default();
     let Some(document) = found.kube_env else {
         return Err(unpinned(shown, group));

@@ -1,19 +1,21 @@
 //! Where the facts come from: EC2 and the state store, a recording, or on a node its own configuration.
 
-use super::life::{read_life, read_members};
+use super::life::Stored;
 use crate::args::SourceArguments;
 use crate::commands::running::{document, fail, usage};
-use crate::commands::state_store::{self, Found};
-use crate::host::Observer;
+use crate::commands::state_store::{self, Generation, StoredCluster, Wanted};
+use crate::host::{Observer, StorePlace};
 use quake_host::aws::{Ec2, Surroundings};
 use quake_model::facts::{InstanceView, VolumeFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, VolumeQuery};
+use quake_plan::dialect::kops::{Origin, is_boot_config, read_boot_config};
 use quake_plan::dialect::kube_env::read_kube_env;
 use quake_plan::identity::{CLUSTER_TAG, ownership_tag};
 use quake_plan::storage::{Asked, Facts, Recorded, clusters_of, read_recorded};
 use quake_plan::user_data::find_documents;
+use quake_plan::yaml::parse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -31,7 +33,7 @@ pub(super) struct Seen {
 struct Place {
     observer: Observer,
     cluster: String,
-    base: Option<Location>,
+    stored: Option<Stored>,
     asked: Asked,
 }
 
@@ -51,7 +53,7 @@ pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
         None => {
             let names_one = arguments.cluster.is_some() || arguments.state_store.is_some();
             let place = match names_one {
-                true => named(arguments, asked)?,
+                true => named(arguments, asked).await?,
                 false => own(arguments, asked).await?,
             };
             live(place, volume).await.map_err(|fault| fail(&fault))?
@@ -98,39 +100,38 @@ fn remark(seen: &mut Seen) {
 }
 
 /// The cluster and the store on the command line, with an operator's credentials.
-fn named(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
-    let found = stored(arguments)?;
-    let base = found.config_base;
-    let Some(cluster) = arguments
-        .cluster
-        .clone()
-        .or_else(|| base.as_ref().map(last_part))
-    else {
+async fn named(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
+    let opened = opened(arguments).await?;
+    let name = opened.as_ref().map(|cluster| cluster.name.clone());
+    let Some(cluster) = arguments.cluster.clone().or(name) else {
         return Err(usage("name the cluster: --cluster NAME"));
     };
-    let observer = wire(Surroundings::Elsewhere, arguments, found.folder);
     Ok(Place {
-        observer,
+        observer: wire(Surroundings::Elsewhere, arguments),
         cluster,
-        base,
+        stored: opened.map(stored),
         asked,
     })
 }
 
-/// The store that the command line names; empty where it names none.
-fn stored(arguments: &SourceArguments) -> Result<Found, u8> {
+/// The cluster in the store that the command line names; `None` where it names none.
+async fn opened(arguments: &SourceArguments) -> Result<Option<StoredCluster>, u8> {
     let Some(store) = arguments.state_store.as_deref() else {
-        return Ok(Found::default());
+        return Ok(None);
     };
-    let found = state_store::find(state_store::Asked {
-        store: Some(store),
-        instance_group: None,
+    let wanted = Wanted {
+        store,
         cluster: arguments.cluster.as_deref(),
-        has_kube_env: false,
-    })?;
-    match found.config_base {
-        Some(_) => Ok(found),
-        None => Err(usage(&format!("there is no cluster.spec in {store}"))),
+        region: arguments.region.as_deref(),
+    };
+    state_store::open(wanted).await.map(Some)
+}
+
+fn stored(cluster: StoredCluster) -> Stored {
+    Stored {
+        objects: cluster.objects().clone(),
+        base: cluster.base,
+        generation: cluster.generation,
     }
 }
 
@@ -141,7 +142,7 @@ fn last_part(base: &Location) -> String {
 
 /// This node: its user data says where everything is, and the decision is its own.
 async fn own(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
-    let observer = wire(Surroundings::Node, arguments, None);
+    let observer = wire(Surroundings::Node, arguments);
     let failed = |error: PortError| {
         let code = match error.condition {
             Condition::Denied => Code::IdentityImdsDisabled,
@@ -154,39 +155,72 @@ async fn own(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
     let instance = observer.imds.read_instance().await.map_err(failed)?;
     let bytes = observer.imds.read_user_data().await.map_err(failed)?;
     let documents = find_documents(&bytes.unwrap_or_default()).map_err(|fault| fail(&fault))?;
-    let read = read_kube_env("user data", &documents.kube_env).map_err(|fault| fail(&fault))?;
-    let (kube_env, _) = read;
-    let cluster = kube_env.cluster.clone();
+    let node = own_store(&documents.kube_env).map_err(|fault| fail(&fault))?;
+    let stored = node.base.map(|base| Stored {
+        objects: observer.objects.clone(),
+        base,
+        generation: node.generation,
+    });
     Ok(Place {
         observer,
-        cluster: cluster.unwrap_or_else(|| last_part(&kube_env.config_base)),
-        base: Some(kube_env.config_base),
+        cluster: node.cluster,
+        stored,
         asked: Asked {
-            instance_group: asked.instance_group.or(Some(kube_env.instance_group)),
+            instance_group: asked.instance_group.or(Some(node.instance_group)),
             zone: asked.zone.or(Some(instance.zone)),
             instance_id: asked.instance_id.or(Some(instance.instance_id)),
         },
     })
 }
 
-fn wire(
-    surroundings: Surroundings,
-    arguments: &SourceArguments,
-    folder: Option<std::path::PathBuf>,
-) -> Observer {
-    Observer::wire(surroundings, arguments.region.clone(), folder)
+/// What a node's user data says of its cluster.
+struct OwnStore {
+    cluster: String,
+    instance_group: String,
+    generation: Generation,
+    base: Option<Location>,
+}
+
+fn own_store(kube_env: &str) -> Result<OwnStore, Fault> {
+    const SOURCE: &str = "user data";
+    if is_boot_config(&parse(SOURCE, kube_env)?) {
+        let (boot, _) = read_boot_config(SOURCE, kube_env)?;
+        return Ok(OwnStore {
+            cluster: boot.cluster,
+            instance_group: boot.instance_group,
+            generation: Generation::Current,
+            base: match boot.origin {
+                Origin::Store(base) => Some(base),
+                // Workers and bastions run no member of etcd, and may not read the state store.
+                Origin::Server(_) | Origin::Nowhere => None,
+            },
+        });
+    }
+    let (kube_env, _) = read_kube_env(SOURCE, kube_env)?;
+    let cluster = kube_env.cluster.clone();
+    Ok(OwnStore {
+        cluster: cluster.unwrap_or_else(|| last_part(&kube_env.config_base)),
+        instance_group: kube_env.instance_group,
+        generation: Generation::Legacy,
+        base: Some(kube_env.config_base),
+    })
+}
+
+fn wire(surroundings: Surroundings, arguments: &SourceArguments) -> Observer {
+    let place = StorePlace::default();
+    Observer::wire(surroundings, arguments.region.clone(), place)
 }
 
 async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
     let Place {
         observer,
         cluster,
-        base,
+        stored,
         asked,
     } = place;
     let mut facts = empty(cluster);
-    if let Some(base) = &base {
-        learn(&mut facts, &observer, base).await?;
+    if let Some(stored) = &stored {
+        learn(&mut facts, stored).await?;
     }
     facts.volumes = volumes(&observer.ec2, &facts.cluster, volume).await?;
     if facts.of_cluster().next().is_none() && facts.etcd.is_empty() {
@@ -216,11 +250,9 @@ fn empty(cluster: String) -> Facts {
 }
 
 /// Adds what the state store knows.
-async fn learn(facts: &mut Facts, observer: &Observer, base: &Location) -> Result<(), Fault> {
-    let (members, zones) = read_members(&observer.objects, base).await?;
-    facts.etcd = members.etcd;
-    facts.zones = zones;
-    facts.incarnation = read_life(&observer.objects, base).await?;
+async fn learn(facts: &mut Facts, stored: &Stored) -> Result<(), Fault> {
+    (facts.etcd, facts.zones) = stored.read_members().await?;
+    facts.incarnation = stored.read_life().await?;
     Ok(())
 }
 
@@ -292,13 +324,13 @@ async fn recorded(arguments: &SourceArguments, file: &Path, asked: Asked) -> Res
         recorded.volumes.extend(more.volumes);
         recorded.instances.extend(more.instances);
     }
-    let stored = stored(arguments)?;
-    let mut facts = empty(cluster_of(arguments, file, &recorded, &stored)?);
+    let opened = opened(arguments).await?;
+    let name = opened.as_ref().map(|cluster| cluster.name.clone());
+    let mut facts = empty(cluster_of(arguments, file, &recorded, name)?);
     facts.volumes = recorded.volumes;
     facts.instances = recorded.instances;
-    if let Some(base) = &stored.config_base {
-        let observer = wire(Surroundings::Elsewhere, arguments, stored.folder);
-        let learned = learn(&mut facts, &observer, base).await;
+    if let Some(cluster) = opened {
+        let learned = learn(&mut facts, &stored(cluster)).await;
         learned.map_err(|fault| fail(&fault))?;
     }
     Ok(Seen {
@@ -320,13 +352,12 @@ fn cluster_of(
     arguments: &SourceArguments,
     file: &Path,
     recorded: &Recorded,
-    stored: &Found,
+    stored: Option<String>,
 ) -> Result<String, u8> {
     let named = clusters_of(&recorded.volumes);
     let known: Vec<&str> = named.iter().map(String::as_str).collect();
     let file = file.display();
-    let base = stored.config_base.as_ref().map(last_part);
-    let asked = arguments.cluster.clone().or(base);
+    let asked = arguments.cluster.clone().or(stored);
     match (asked, known.as_slice()) {
         (_, []) => Err(usage(&format!(
             "no volume in {file} has an etcd tag and a tag of a cluster"
