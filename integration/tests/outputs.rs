@@ -88,7 +88,7 @@ const JSON: &[(&str, i32, bool)] = &[
         true,
     ),
     ("store gc --root ROOT --output json", 0, false),
-    ("seed verify --root EMPTY --output json", 0, false),
+    ("seed verify --root EMPTY --output json", 1, false),
     ("user-data explain GOOD --output json", 78, false),
     ("volumes list --recorded NONE --output json", 64, true),
     ("version --output yaml", 64, true),

@@ -2,7 +2,9 @@
 
 use super::OutputFormat;
 use super::examples;
-use clap::{Args, Subcommand, ValueEnum};
+use crate::commands::EMPTY_STORE;
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
@@ -43,9 +45,10 @@ pub(crate) enum Arch {
 
 /// Which assets.
 #[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new("of_nodes").args(["instance_group", "kube_env"]).multiple(true))]
 pub(crate) struct SeedSources {
-    /// The state store of the instance groups: a folder, file:///path or s3://bucket/cluster
-    #[arg(long, value_name = "STORE", requires = "instance_group")]
+    /// The state store of the instance groups: a folder, file:///path or s3://bucket[/cluster]
+    #[arg(long, value_name = "STORE", requires = "of_nodes")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store holds several
     #[arg(long, value_name = "NAME", requires = "state_store")]
@@ -53,7 +56,7 @@ pub(crate) struct SeedSources {
     /// An instance group whose nodes' assets are wanted; may be repeated
     #[arg(long, value_name = "NAME", requires = "state_store")]
     pub(crate) instance_group: Vec<String>,
-    /// A node's kube_env.yaml, or its user data; may be repeated
+    /// A node's kube_env.yaml, or its user data; since kops 1.32 with its state store; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) kube_env: Vec<PathBuf>,
     /// A list with one digest@url[,url] a line; may be repeated
@@ -71,8 +74,8 @@ pub(crate) struct SeedSources {
     /// Where the files of a release are instead of at their publishers: BASE/<host>/<path>
     #[arg(long, value_name = "BASE", requires = "kops_version")]
     pub(crate) mirror: Option<String>,
-    /// The architecture of the release's nodes [default: amd64]
-    #[arg(long, value_enum, value_name = "ARCH", requires = "kops_version")]
+    /// The architecture of the nodes of a release, or of kops 1.32 and newer [default: amd64]
+    #[arg(long, value_enum, value_name = "ARCH")]
     pub(crate) arch: Option<Arch>,
 }
 
@@ -87,12 +90,16 @@ pub(crate) struct RootArguments {
     pub(crate) output: OutputFormat,
 }
 
+fn rules() -> PossibleValuesParser {
+    let hygiene = quake_host::hygiene::rule_names();
+    PossibleValuesParser::new(hygiene.into_iter().chain([EMPTY_STORE]))
+}
+
 /// What an image may carry.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AllowArguments {
-    /// A rule of hygiene that is not applied, such as authorized-keys; may be repeated
-    #[arg(long, value_name = "RULE",
-          value_parser = clap::builder::PossibleValuesParser::new(quake_host::hygiene::rule_names()))]
+    /// A rule that is not applied, such as authorized-keys; may be repeated
+    #[arg(long, value_name = "RULE", value_parser = rules())]
     pub(crate) allow: Vec<String>,
 }
 

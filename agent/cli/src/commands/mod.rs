@@ -34,4 +34,4 @@ mod service;
 mod state_store;
 mod watch;
 
-pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered, node_document_in};
+pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered, EMPTY_STORE, node_document_in};

@@ -3,6 +3,7 @@
 mod build;
 mod bundle;
 mod fetching;
+mod newer;
 mod release;
 mod show;
 mod sources;
@@ -11,7 +12,7 @@ pub(super) mod verify;
 pub(crate) use fetching::Brought;
 pub(crate) use show::Covered;
 pub(crate) use sources::node_document_in;
-pub(crate) use verify::{Checked, CheckedAsset};
+pub(crate) use verify::{Checked, CheckedAsset, EMPTY_STORE};
 
 use super::running::{fail, usage};
 use crate::args::seed::{SeedArguments, SeedVerb};

@@ -1,14 +1,16 @@
 //! Which assets are wanted: those of instance groups, of nodes' own documents, of lists, or of a release.
 
-use super::release;
+use super::{newer, release};
 use crate::args::seed::SeedSources;
 use crate::commands::running::{document, fail, usage};
-use crate::commands::state_store::{Asked, find};
+use crate::commands::state_store::{Generation, Wanted, documents_in, open};
 use crate::output;
 use crate::render::fault_text;
 use quake_model::spec::{AssetKind, AssetSpec};
+use quake_plan::dialect::kops::is_boot_config;
 use quake_plan::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
 use quake_plan::user_data::find_documents;
+use quake_plan::yaml::parse;
 use std::path::Path;
 
 /// Gathers the assets, each once: what several sources name has the URLs of all of them.
@@ -22,7 +24,7 @@ pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> 
         named.extend(of_group(sources, group).await?);
     }
     for file in &sources.kube_env {
-        named.extend(read(&node_document(file)?)?.assets);
+        named.extend(of_document(sources, &node_document(file)?).await?);
     }
     for file in &sources.list {
         let list = document(file)?;
@@ -80,19 +82,35 @@ pub(super) fn images(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
 }
 
 async fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, u8> {
-    let store = sources.state_store.as_deref();
-    let found = find(Asked {
+    let store = sources.state_store.as_deref().unwrap_or_default();
+    let folder = Path::new(store.strip_prefix("file://").unwrap_or(store));
+    if folder.is_dir()
+        && let Some(document) = documents_in(folder, Some(group))?.kube_env
+    {
+        return of_named(sources, &document, group).await;
+    }
+    let wanted = Wanted {
         store,
-        instance_group: Some(group),
         cluster: sources.cluster.as_deref(),
-        has_kube_env: false,
-    })
-    .await?;
-    let shown = store.unwrap_or_default();
-    let Some(document) = found.kube_env else {
-        return Err(unpinned(shown, group));
+        region: None,
     };
-    let read = read(&document)?;
+    let cluster = open(wanted).await?;
+    match cluster.generation {
+        Generation::Current => newer::of_group(sources, &cluster, group).await,
+        Generation::Legacy => Err(unpinned(store, group)),
+    }
+}
+
+/// The assets of a document that should be of this group.
+async fn of_named(
+    sources: &SeedSources,
+    document: &Document,
+    group: &str,
+) -> Result<Vec<AssetSpec>, u8> {
+    if is_newer(document)? {
+        return newer::of_document(sources, document).await;
+    }
+    let read = read(document)?;
     if read.instance_group != group {
         let (source, other) = (&document.source, &read.instance_group);
         return Err(usage(&format!(
@@ -100,9 +118,22 @@ async fn of_group(sources: &SeedSources, group: &str) -> Result<Vec<AssetSpec>, 
         )));
     }
     match read.assets.is_empty() {
-        true => Err(unpinned(shown, group)),
+        true => Err(unpinned(&document.source, group)),
         false => Ok(read.assets),
     }
+}
+
+async fn of_document(sources: &SeedSources, document: &Document) -> Result<Vec<AssetSpec>, u8> {
+    match is_newer(document)? {
+        true => newer::of_document(sources, document).await,
+        false => Ok(read(document)?.assets),
+    }
+}
+
+/// Whether a node's document is the boot configuration of kops 1.32 and newer.
+fn is_newer(document: &Document) -> Result<bool, u8> {
+    let root = parse(&document.source, &document.text).map_err(|fault| fail(&fault))?;
+    Ok(is_boot_config(&root))
 }
 
 /// kops 1.8 to 1.15 put the pins of a group's assets into its user data and nowhere else.

@@ -12,6 +12,9 @@ use quake_host::hygiene::{Finding, look_image};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The rule that an image has a seed.
+pub(crate) const EMPTY_STORE: &str = "empty-store";
+
 /// What a check came to.
 #[derive(Debug)]
 pub(crate) struct Checked {
@@ -51,7 +54,11 @@ pub(super) async fn run(arguments: &VerifyArguments) -> Result<u8, u8> {
     // Opening the store clears some of them away, and whoever verifies wants to know.
     let leftovers = find_leftovers(&root.join(STORE));
     let store = open_store(root)?;
-    let checked = check(&store, root, &leftovers, &arguments.allow.allow).await?;
+    let allowed = &arguments.allow.allow;
+    let mut checked = check(&store, root, &leftovers, allowed).await?;
+    if checked.assets.is_empty() && !allowed.iter().any(|rule| rule == EMPTY_STORE) {
+        checked.findings.push(empty(root));
+    }
     match arguments.at.output {
         OutputFormat::Json => output::line(checked_json(&checked)),
         OutputFormat::Text => output::text(checked_text(&checked)),
@@ -59,6 +66,19 @@ pub(super) async fn run(arguments: &VerifyArguments) -> Result<u8, u8> {
     match checked.has_broken() || !checked.findings.is_empty() {
         true => Ok(exit::NO),
         false => Ok(exit::DONE),
+    }
+}
+
+/// An image without a seed passes only where that is meant.
+fn empty(root: &Path) -> Finding {
+    Finding {
+        rule: EMPTY_STORE,
+        path: root.join(STORE),
+        what: "there is nothing to verify: the store has no assets".to_owned(),
+        mend: format!(
+            "quake-agent seed build --root {}, or --allow {EMPTY_STORE} for an image without a seed",
+            root.display()
+        ),
     }
 }
 
