@@ -28,7 +28,7 @@ fn channel_of(case: &Path) -> PathBuf {
     folder.join("addons")
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder of ours");
     for entry in fs::read_dir(from)
         .expect("the data can be listed")

@@ -7,6 +7,7 @@ mod cases;
 mod lab;
 mod server;
 mod stand_in;
+mod stores;
 
 use lab::Lab;
 use quake_apisim::ApiServer;

@@ -17,7 +17,9 @@ const LIST: &str = "\
 Examples:
   quake-agent addons list # on a control plane: what its channels want, and what the cluster has
   quake-agent addons list --kubeconfig ~/.kube/config \\
-      --channel s3://state-store/c.example.com/addons/bootstrap-channel.yaml --output json";
+      --state-store s3://state-store --cluster c.example.com --output json
+  quake-agent addons list --kubeconfig ~/.kube/config \\
+      --channel s3://state-store/c.example.com/addons/bootstrap-channel.yaml";
 
 const PLAN: &str = "\
 Examples:
@@ -58,6 +60,12 @@ pub(crate) struct ClusterArguments {
     /// A channel: s3://bucket/key, file:///path or a file; may be repeated [default: on a node its own]
     #[arg(long = "channel", value_name = "CHANNEL", value_parser = channel)]
     pub(crate) channels: Vec<Location>,
+    /// The state store, whose cluster's own channel is taken: s3://bucket[/cluster], file:///path or a folder
+    #[arg(long, value_name = "STORE", conflicts_with = "channels")]
+    pub(crate) state_store: Option<String>,
+    /// The cluster, where the state store holds several
+    #[arg(long, value_name = "NAME", requires = "state_store")]
+    pub(crate) cluster: Option<String>,
     /// How results are printed
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,

@@ -2,6 +2,7 @@
 
 use super::left_behind::read_record_of_this_system;
 use super::running::{fail, usage};
+use super::state_store::{StoredCluster, Wanted, open};
 use crate::args::addons::{
     AddonsApplyArguments, AddonsArguments, AddonsPlanArguments, AddonsVerb, ClusterArguments,
 };
@@ -32,6 +33,9 @@ pub(crate) async fn run(arguments: AddonsArguments) -> u8 {
     done.unwrap_or_else(|status| status)
 }
 
+/// Where kops puts a cluster's own channel, below its directory.
+const BOOTSTRAP_CHANNEL: &str = "addons/bootstrap-channel.yaml";
+
 /// A cluster, and what this node's agent tells of its add-ons.
 struct Place {
     host: NodeHost,
@@ -45,21 +49,27 @@ struct Place {
 /// # Errors
 ///
 /// Prints what is missing and returns the exit status.
-fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
+async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     let record = read_record_of_this_system(Path::new("/"));
     let told = record.map(|record| record.addons).unwrap_or_default();
-    let is_own = arguments.channels.is_empty();
-    let channels = match is_own {
-        true => told
-            .channels
-            .iter()
-            .filter_map(|channel| channel.parse().ok())
-            .collect(),
-        false => arguments.channels.clone(),
+    let stored = match &arguments.state_store {
+        Some(store) => Some(stored(store, arguments.cluster.as_deref()).await?),
+        None => None,
+    };
+    let is_own = arguments.channels.is_empty() && stored.is_none();
+    let own = || {
+        let channels = told.channels.iter();
+        channels.filter_map(|channel| channel.parse().ok())
+    };
+    let channels = match &stored {
+        Some(cluster) => vec![cluster.base.join(BOOTSTRAP_CHANNEL)],
+        None if is_own => own().collect(),
+        None => arguments.channels.clone(),
     };
     if channels.is_empty() {
         return Err(usage(
-            "this node's agent knows of no channel; name one: --channel s3://BUCKET/CLUSTER/addons/bootstrap-channel.yaml",
+            "this node's agent knows of no channel; name its store, --state-store s3://BUCKET --cluster NAME, or a channel: \
+             --channel s3://BUCKET/CLUSTER/addons/bootstrap-channel.yaml",
         ));
     }
     let kubeconfig = std::path::absolute(&arguments.kubeconfig);
@@ -71,7 +81,7 @@ fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
         assets: AssetMode::Cache,
         assets_dir: None,
         verify_assets: false,
-        objects: StorePlace::default(),
+        objects: stored.map_or_else(StorePlace::default, |cluster| cluster.place),
         sim: None,
         simulated,
     });
@@ -87,6 +97,17 @@ fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     })
 }
 
+/// The cluster in a state store.
+async fn stored(store: &str, cluster: Option<&str>) -> Result<StoredCluster, u8> {
+    let wanted = Wanted {
+        store,
+        cluster,
+        region: None,
+    };
+    // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
+    Box::pin(open(wanted)).await
+}
+
 impl Place {
     async fn open(&self) -> Result<Inquiry<'_, NodeHost>, u8> {
         // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
@@ -96,7 +117,7 @@ impl Place {
 }
 
 async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
-    let place = place(arguments)?;
+    let place = place(arguments).await?;
     let inquiry = place.open().await?;
     let mut addons = inquiry.statuses();
     for status in &mut addons {
@@ -135,7 +156,7 @@ fn take_over(status: &mut AddonStatus, told: &AddonStatus) {
 }
 
 async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
-    let place = place(&arguments.cluster)?;
+    let place = place(&arguments.cluster).await?;
     let inquiry = place.open().await?;
     let mut planned = Vec::new();
     for addon in named(&inquiry, &arguments.names)? {
@@ -165,7 +186,7 @@ async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
 }
 
 async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
-    let place = place(&arguments.cluster)?;
+    let place = place(&arguments.cluster).await?;
     let inquiry = place.open().await?;
     // Whoever else applies them is told of and not waited for: both apply the same, by the same manager.
     let kept = Kept {
