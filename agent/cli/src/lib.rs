@@ -81,7 +81,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
         Command::Seed(arguments) => commands::seed::run(*arguments).await,
         Command::Store(arguments) => commands::store::run(arguments).await,
-        Command::UserData(arguments) => commands::user_data::run(*arguments),
+        Command::UserData(arguments) => commands::user_data::run(*arguments).await,
         Command::Install(arguments) => commands::install::run(&arguments).await,
         Command::Nodeup(arguments) => commands::nodeup::run(*arguments).await,
         Command::Completions(arguments) => commands::generate::complete(&arguments),

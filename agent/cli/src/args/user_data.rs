@@ -78,7 +78,7 @@ fn pinned_binary(text: &str) -> Result<PinnedBinary, String> {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RenderArguments {
-    /// The state store, as the instance reaches it: s3://bucket, s3://bucket/cluster or file:///path
+    /// The state store: s3://bucket[/cluster] or file:///path, as the instance reaches it; since kops 1.32 also a folder
     #[arg(long, value_name = "STORE", required_unless_present = "kube_env")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store is that of several
@@ -87,7 +87,7 @@ pub(crate) struct RenderArguments {
     /// The instance group of the instances
     #[arg(long, value_name = "NAME", required_unless_present = "kube_env")]
     pub(crate) instance_group: Option<String>,
-    /// A kube_env.yaml, or user data of kops 1.8 to 1.15, which pin the node's assets
+    /// A kube_env.yaml, or user data of kops, which of 1.8 to 1.15 pins the node's assets
     #[arg(long, value_name = "FILE")]
     pub(crate) kube_env: Option<PathBuf>,
     /// Where the agent's binary is: s3://bucket/key or a URL; {arch} stands for amd64 or arm64; repeated, they are tried in turn

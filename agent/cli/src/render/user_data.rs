@@ -41,7 +41,12 @@ pub(crate) fn explanation_text(said: &Explanation) -> String {
                 let _ = writeln!(text, "  cluster: {cluster}");
             }
             let _ = writeln!(text, "  instance group: {}", reads.instance_group);
-            let _ = writeln!(text, "  state store: {}", reads.config_base);
+            let _ = match reads.config_base.strip_prefix("asked of ") {
+                Some(server) => {
+                    writeln!(text, "  configuration: asked of kops-controller, {server}")
+                }
+                None => writeln!(text, "  state store: {}", reads.config_base),
+            };
             let _ = match reads.assets {
                 Some(assets) => writeln!(text, "  pinned assets: {assets}"),
                 None => writeln!(text, "  pinned assets: those of the node's configuration"),

@@ -1,14 +1,15 @@
 //! `user-data`: makes what an instance is launched with, and explains it.
 
 mod explain;
+mod kube_env;
 mod render;
 
 use crate::args::user_data::{UserDataArguments, UserDataVerb};
 
 /// Runs a subcommand; the exit status.
-pub(crate) fn run(arguments: UserDataArguments) -> u8 {
+pub(crate) async fn run(arguments: UserDataArguments) -> u8 {
     match arguments.verb {
-        UserDataVerb::Render(arguments) => match render::run(&arguments) {
+        UserDataVerb::Render(arguments) => match render::run(&arguments).await {
             Ok(status) | Err(status) => status,
         },
         UserDataVerb::Explain(arguments) => explain::run(&arguments),

@@ -1,16 +1,13 @@
 //! `user-data render`: the script that delivers the agent, with what the agent reads, in the form that is asked for.
 
+use super::kube_env::kube_env;
 use crate::args::user_data::RenderArguments;
-use crate::commands::node_document_in;
-use crate::commands::running::{document, fail, usage};
+use crate::commands::running::usage;
 use crate::exit;
 use crate::output;
-use crate::render::fault_text;
 use quake_host::imds::compress;
 use quake_model::digest::Digest;
 use quake_model::fault::Class;
-use quake_model::location::{Location, Scheme};
-use quake_plan::dialect::kube_env::read_kube_env;
 use quake_plan::user_data::render::{Delivery, render};
 use quake_plan::user_data::{LIMIT_BYTES, NEAR_LIMIT_BYTES};
 use std::io::{IsTerminal, Write};
@@ -20,8 +17,8 @@ use std::io::{IsTerminal, Write};
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(super) fn run(arguments: &RenderArguments) -> Result<u8, u8> {
-    let kube_env = kube_env(arguments)?;
+pub(super) async fn run(arguments: &RenderArguments) -> Result<u8, u8> {
+    let kube_env = kube_env(arguments).await?;
     let delivery = Delivery {
         urls: arguments.binary_url.clone(),
         amd64: digest_for(arguments, "amd64")?,
@@ -46,74 +43,6 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<u8, u8> {
     judge_size(bytes.len(), arguments.gzip)?;
     write(arguments, &bytes)?;
     Ok(exit::DONE)
-}
-
-/// What the agent is to read: the document that is given, or one that names where everything is.
-fn kube_env(arguments: &RenderArguments) -> Result<String, u8> {
-    let base = arguments
-        .state_store
-        .as_deref()
-        .map(|store| config_base(store, arguments.cluster.as_deref()))
-        .transpose()?;
-    let group = arguments.instance_group.as_deref();
-    let (source, text) = match (&arguments.kube_env, &base, group) {
-        (Some(file), _, _) => {
-            let found = node_document_in(document(file)?)?;
-            (found.source, found.text)
-        }
-        (None, Some(base), Some(group)) => ("the command line".to_owned(), made_up(base, group)),
-        (None, _, _) => {
-            return Err(usage(
-                "name --state-store and --instance-group, or --kube-env",
-            ));
-        }
-    };
-    let (read, findings) = read_kube_env(&source, &text).map_err(|fault| fail(&fault))?;
-    for finding in &findings {
-        output::error_text(fault_text("warning", finding));
-    }
-    if let Some(base) = base.filter(|base| *base != read.config_base) {
-        let other = &read.config_base;
-        return Err(usage(&format!(
-            "{source} reads {other}, and --state-store is {base}"
-        )));
-    }
-    if let Some(group) = group.filter(|group| *group != read.instance_group) {
-        let other = &read.instance_group;
-        return Err(usage(&format!(
-            "{source} is of the instance group {other}, not {group}"
-        )));
-    }
-    if read.assets.is_empty() {
-        output::error_line(
-            "warning: no assets are pinned, so the image must hold the programs of Kubernetes; kops 1.8 to 1.15 \
-             pins them in its own user data: --kube-env THAT",
-        );
-    }
-    Ok(text)
-}
-
-fn config_base(store: &str, cluster: Option<&str>) -> Result<Location, u8> {
-    let store = store.parse::<Location>();
-    let store = store.map_err(|error| usage(&format!("--state-store: {error}")))?;
-    let base = match cluster {
-        Some(cluster) if store.key().rsplit('/').next() != Some(cluster) => store.join(cluster),
-        Some(_) | None => store,
-    };
-    match base.scheme() {
-        Scheme::Memfs => Err(usage("no instance reaches memfs://")),
-        Scheme::S3 if base.key().is_empty() => Err(usage(&format!(
-            "{base} is the state store of several: name the --cluster"
-        ))),
-        Scheme::S3 | Scheme::File => Ok(base),
-    }
-}
-
-/// JSON strings are YAML strings, whatever the names hold.
-fn made_up(base: &Location, group: &str) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let (base, group) = (quoted(&base.to_string()), quoted(group));
-    format!("Assets: []\nConfigBase: {base}\nInstanceGroupName: {group}\n")
 }
 
 /// The digest of the binary for one architecture: the one named for it, else the one for each.
@@ -275,20 +204,6 @@ mod tests {
         ] {
             assert_eq!(render_to(&out, wrong), exit::USAGE, "{wrong:?}");
             assert!(!out.exists(), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn a_state_store_of_several_clusters_needs_the_name_of_one() {
-        assert!(config_base("s3://bucket", None).is_err());
-        assert!(config_base("memfs://b/c", Some("c")).is_err());
-        for (store, cluster) in [
-            ("s3://b/c", None),
-            ("s3://b", Some("c")),
-            ("s3://b/c", Some("c")),
-        ] {
-            let base = config_base(store, cluster).map(|base| base.to_string());
-            assert_eq!(base, Ok("s3://b/c".to_owned()));
         }
     }
 }
