@@ -267,6 +267,9 @@ pub(crate) struct RehearseArguments {
     /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
+    /// Its distribution: an os-release file [default: what --identity says, else Debian 12]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) os_release: Option<PathBuf>,
     /// The CA that a simulated kops-controller signs with: a folder with kubernetes-ca/crt and kubernetes-ca/key
     /// [default: that of the state store, else a stand-in]
     #[arg(long, value_name = "DIR")]
@@ -301,6 +304,7 @@ impl PlanArguments {
             || rehearse.instance_group.is_some()
             || rehearse.cluster.is_some()
             || rehearse.identity.is_some()
+            || rehearse.os_release.is_some()
             || rehearse.configuration.kube_env.is_some()
             || rehearse.run.assets_dir.is_some();
         !named && rehearse.run.root.is_none()

@@ -1,14 +1,16 @@
 //! The instance of a rehearsal, as a file tells it.
 
 use super::running;
-use quake_model::facts::{EniCapacity, InstanceFacts};
+use quake_host::linux::parse_os_release;
+use quake_model::facts::{EniCapacity, InstanceFacts, OsFacts};
 use quake_testkit::region::{Region, example_instance};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// An instance's facts as `--identity FILE` gives them: the names of EC2's identity document.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Identity {
     instance_id: String,
     #[serde(default)]
@@ -30,6 +32,11 @@ pub(super) struct Identity {
     eni_capacity: Option<EniCapacity>,
     #[serde(default)]
     packages: Vec<String>,
+    /// `ID-VERSION_ID` of its os-release, such as `ubuntu-24.04`.
+    distribution: Option<String>,
+    /// The environment of the agent, of which a rehearsal knows the region alone.
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
 }
 
 impl Identity {
@@ -51,6 +58,27 @@ impl Identity {
         }
     }
 
+    /// Whether the environment says nothing that a rehearsal would not follow.
+    fn check_environment(&self) -> Result<(), String> {
+        let region = self.instance().region;
+        for (name, value) in &self.environment {
+            match name.as_str() {
+                "AWS_REGION" if *value == region => {}
+                "AWS_REGION" => {
+                    return Err(format!(
+                        "environment.AWS_REGION is {value}, and the region is {region}"
+                    ));
+                }
+                other => {
+                    return Err(format!(
+                        "environment.{other} is not followed by a rehearsal, AWS_REGION alone is"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts what else is said of the machine into its simulated region.
     pub(super) fn surround(&self, region: &mut Region) {
         let values = [
@@ -70,6 +98,9 @@ impl Identity {
             region.types.insert(self.instance_type.clone(), capacity);
         }
         region.packages.extend(self.packages.iter().cloned());
+        if let Some(distribution) = &self.distribution {
+            region.os = os_named(distribution);
+        }
     }
 }
 
@@ -82,6 +113,75 @@ pub(super) fn read_identity(path: &Path) -> Result<Identity, u8> {
     let shown = path.display();
     let bytes = std::fs::read(path)
         .map_err(|error| running::usage(&format!("{shown} cannot be read: {error}")))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| running::usage(&format!("{shown} is not an instance's facts: {error}")))
+    let wrong =
+        |what: String| running::usage(&format!("{shown} is not an instance's facts: {what}"));
+    let read: Identity =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    read.check_environment().map_err(wrong)?;
+    Ok(read)
+}
+
+/// Reads the operating system of another machine from its os-release.
+///
+/// # Errors
+///
+/// Prints why it cannot be read and returns the exit status.
+pub(super) fn read_os(path: &Path) -> Result<OsFacts, u8> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| running::usage(&format!("{} cannot be read: {error}", path.display())))?;
+    Ok(parse_os_release(&text))
+}
+
+/// The operating system that is called `ID-VERSION_ID`.
+fn os_named(distribution: &str) -> OsFacts {
+    let (id, version) = distribution.split_once('-').unwrap_or((distribution, ""));
+    let id = match id {
+        // The name that people use for it.
+        "amazonlinux" => "amzn",
+        id => id,
+    };
+    OsFacts {
+        id: id.to_owned(),
+        version: version.to_owned(),
+        like: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTS: &str = r#""instanceId": "i-1", "availabilityZone": "us-test-1a""#;
+
+    fn read(more: &str) -> Result<Identity, String> {
+        let text = format!("{{{FACTS}{more}}}");
+        let read: Identity = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        read.check_environment().map(|()| read)
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_known_ones() {
+        let error = read(r#", "distro": "debian-12""#).expect_err("it is unknown");
+        assert!(
+            error.contains("`distro`") && error.contains("`distribution`"),
+            "{error}"
+        );
+        let error = read(r#", "environment": {"S3_ENDPOINT": "x"}"#).expect_err("not followed");
+        assert!(error.contains("S3_ENDPOINT"), "{error}");
+        let error = read(r#", "environment": {"AWS_REGION": "eu-west-1"}"#);
+        assert!(error.is_err_and(|error| error.contains("us-test-1")));
+        assert!(read(r#", "environment": {"AWS_REGION": "us-test-1"}"#).is_ok());
+    }
+
+    #[test]
+    fn a_distribution_is_named_by_its_id_and_version() {
+        for (name, id, version) in [
+            ("ubuntu-24.04", "ubuntu", "24.04"),
+            ("amazonlinux-2023", "amzn", "2023"),
+            ("flatcar", "flatcar", ""),
+        ] {
+            let os = os_named(name);
+            assert_eq!((os.id.as_str(), os.version.as_str()), (id, version));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
 use super::boot;
-use super::identity::read_identity;
+use super::identity::{read_identity, read_os};
 use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
@@ -85,6 +85,9 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     scratch::same_instance(&root, &sim.region(), &instance)?;
     if let Some(identity) = &identity {
         sim.change(|region| identity.surround(region));
+    }
+    if let Some(os) = arguments.os_release.as_deref().map(read_os).transpose()? {
+        sim.change(|region| region.os = os);
     }
     if let Some(controller) = controller {
         controller.answer(&sim, &instance)?;

@@ -34,6 +34,7 @@ mod volumes;
 pub use disks::LinuxDisks;
 pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
+pub use os_release::parse_os_release;
 pub use tree::OwnerPolicy;
 pub(crate) use tree::{Tree, kind_bits, names_in, permission_bits};
 

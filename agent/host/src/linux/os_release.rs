@@ -4,7 +4,7 @@ use quake_model::facts::OsFacts;
 
 /// Reads the text of an `os-release` file. A key that is absent reads as empty; of a key given twice, the
 /// last value holds, as in a shell.
-pub(super) fn parse_os_release(text: &str) -> OsFacts {
+pub fn parse_os_release(text: &str) -> OsFacts {
     let mut facts = OsFacts {
         id: String::new(),
         version: String::new(),
