@@ -14,8 +14,9 @@ Examples:
   quake-agent rehearse # a bundled example cluster
   quake-agent rehearse ./state-store --instance-group nodes --root /tmp/node --exit-when-ready
   quake-agent rehearse s3://state-store/c.example.com --instance-group nodes --output json --exit-when-ready
+  quake-agent rehearse ./state-store --instance-group nodes --os-release ./os-release --root /tmp/node
   quake-agent rehearse ./state-store --kube-env kube_env.yaml --identity identity.json \\
-      --ca-dir ./ca --root /tmp/node --exit-when-ready # kops 1.32 and newer; a worker's kops-controller is simulated";
+      --ca-dir ./ca --root /tmp/node --exit-when-ready # with the boot configuration of real user data";
 
 pub(crate) const PLAN: &str = "\
 Examples:
@@ -26,6 +27,7 @@ Examples:
 pub(crate) const CHECK: &str = "\
 Examples:
   quake-agent check cluster.spec instancegroup/nodes
+  quake-agent check cluster-completed.spec igconfig/node/nodes/nodeupconfig.yaml # kops 1.32 and newer
   quake-agent check --output json kube_env.yaml";
 
 pub(crate) const EXPLAIN: &str = "\

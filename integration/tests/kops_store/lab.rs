@@ -1,0 +1,176 @@
+//! Copies of state stores that kops' own tests make.
+
+use quake_integration::agent::{self, Ended};
+use quake_integration::skip::conformance;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Clusters of different minors, layouts and networks.
+pub(crate) const CLUSTERS: [&str; 6] = [
+    "minimal-1.32",
+    "minimal-1.34",
+    "minimal-1.35",
+    "ha",
+    "privatecalico",
+    "minimal-dns-none",
+];
+
+/// What a copy of a state store is a copy of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shape {
+    /// A folder of buckets.
+    Buckets,
+    /// One bucket.
+    Bucket,
+    /// The cluster's directory alone, under another name.
+    Cluster,
+}
+
+pub(crate) const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Bucket, Shape::Cluster];
+
+/// A copy of a cluster's state store.
+pub(crate) struct Copied {
+    folder: TempDir,
+    case: PathBuf,
+    /// The store, as it is named on the command line.
+    pub(crate) store: String,
+    /// The cluster's directory.
+    pub(crate) base: PathBuf,
+    /// The cluster's name.
+    pub(crate) cluster: String,
+}
+
+impl Copied {
+    /// A copy of this shape; `None`, with the reason printed, where the data is not here.
+    pub(crate) fn of(case: &str, shape: Shape) -> Option<Self> {
+        let case = conformance("kops/cases")?.join(case);
+        let original = bases(&case.join("statestore")).remove(0);
+        let parts: Vec<_> = original.iter().rev().take(2).collect();
+        let (cluster, bucket) = (parts[0].to_owned(), parts[1].to_owned());
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let at = folder.path();
+        let (store, base) = match shape {
+            Shape::Buckets => (at.join("copy"), at.join("copy").join(bucket).join(&cluster)),
+            Shape::Bucket => (at.join("copy"), at.join("copy").join(&cluster)),
+            Shape::Cluster => (at.join("renamed"), at.join("renamed")),
+        };
+        copy(&original, &base);
+        Some(Self {
+            store: plain(&store),
+            base,
+            cluster: cluster.to_string_lossy().into_owned(),
+            case,
+            folder,
+        })
+    }
+
+    /// The instance groups, with the names of their roles' directories.
+    pub(crate) fn groups(&self) -> Vec<(String, String)> {
+        let mut groups = Vec::new();
+        for role in names(&self.base.join("igconfig")) {
+            let found = names(&self.base.join("igconfig").join(&role));
+            groups.extend(found.into_iter().map(|group| (role.clone(), group)));
+        }
+        groups
+    }
+
+    /// A path beside the store.
+    pub(crate) fn at(&self, name: &str) -> String {
+        plain(&self.folder.path().join(name))
+    }
+
+    /// The `kube_env.yaml` of a recorded boot.
+    pub(crate) fn kube_env(&self, group: &str) -> String {
+        plain(&self.case.join("boot").join(group).join("kube_env.yaml"))
+    }
+
+    /// The cluster's volumes, as the AWS CLI describes them.
+    pub(crate) fn volumes(&self) -> String {
+        let text = fs::read(self.case.join("volumes.json")).expect("the file is there");
+        let known: Value = serde_json::from_slice(&text).expect("it is JSON");
+        let known = known.as_array().expect("a list").iter().enumerate();
+        let volumes = known.map(|(number, volume)| {
+            let tags = volume["tags"].as_object().into_iter().flatten();
+            let tags = tags.map(|(key, value)| json!({ "Key": key, "Value": value }));
+            json!({
+                "VolumeId": format!("vol-{number:017x}"),
+                "AvailabilityZone": volume["availability_zone"],
+                "Size": 20,
+                "State": "available",
+                "Encrypted": true,
+                "CreateTime": "2026-11-02T00:00:00Z",
+                "Attachments": [],
+                "Tags": tags.collect::<Vec<_>>(),
+            })
+        });
+        let described = json!({ "Volumes": volumes.collect::<Vec<_>>() });
+        let file = self.at("volumes.json");
+        fs::write(&file, described.to_string()).expect("a folder of ours");
+        file
+    }
+}
+
+/// The name of the first member of etcd, as the tags of the volumes in this file have it, and its volume of `main`.
+pub(crate) fn first_member(volumes: &str) -> (String, String) {
+    let text = fs::read(volumes).expect("it was written");
+    let known: Value = serde_json::from_slice(&text).expect("it is JSON");
+    let volumes = known["Volumes"].as_array().expect("a list").iter();
+    let mut members = volumes.filter_map(|volume| {
+        let tags = volume["Tags"].as_array()?.iter();
+        let mut main = tags.filter(|tag| tag["Key"] == "k8s.io/etcd/main");
+        let (member, _) = main.next()?["Value"].as_str()?.split_once('/')?;
+        Some((member.to_owned(), volume["VolumeId"].as_str()?.to_owned()))
+    });
+    members.next().expect("etcd has a member")
+}
+
+/// Runs the agent; it must end so.
+pub(crate) fn run(words: &[&str], status: i32) -> Ended {
+    let ended = agent::run(words);
+    assert_eq!(ended.status, status, "{words:?}\n{}", ended.text());
+    ended
+}
+
+/// The directories of clusters in a folder of buckets, sorted.
+fn bases(store: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for bucket in names(store) {
+        let clusters = names(&store.join(&bucket));
+        found.extend(clusters.iter().map(|name| store.join(&bucket).join(name)));
+    }
+    found.retain(|base| base.join("cluster-completed.spec").is_file());
+    found
+}
+
+/// The names of the directories in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = folders
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder of ours");
+    let entries = fs::read_dir(from).expect("the data can be listed");
+    for entry in entries.flatten() {
+        let (path, into) = (entry.path(), to.join(entry.file_name()));
+        match path.is_dir() {
+            true => copy(&path, &into),
+            false => {
+                let bytes = fs::read(&path).expect("the data can be read");
+                fs::write(into, bytes).expect("a folder of ours");
+            }
+        }
+    }
+}
+
+pub(crate) fn plain(path: &Path) -> String {
+    path.to_str().expect("a plain path").to_owned()
+}
