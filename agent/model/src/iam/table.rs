@@ -51,7 +51,7 @@ pub const GRANTS: &[Grant] = &[
         sid: "QuakeReadConfiguration",
         actions: &["s3:GetObject"],
         callers: &[Operator],
-        reach: Reach::Objects(&["cluster.spec", "pki/issued/ca/*"]),
+        reach: Reach::Objects(&["cluster-completed.spec", "cluster.spec", "pki/issued/ca/*"]),
         why: "volumes explain: which members the cluster has, and when it was made",
     },
     Grant {
@@ -190,8 +190,10 @@ pub const SIGNAL_GRANTS: &[Grant] = &[
 ];
 
 /// Rows of [`GRANTS`] about what a node reads of the state store as older kops laid it out. To a node of kops 1.32 or newer
-/// [`NEWER_GRANTS`] has its own of these, and to one that asks kops-controller none: it reads no store.
-pub const OLDER_STORE: [&str; 3] = [
+/// [`NEWER_GRANTS`] has its own of these, and to one that asks kops-controller none: it reads no store. Nor does such a node
+/// write tags on volumes, which the role that kops gives it does not allow.
+pub const OLDER_STORE: [&str; 4] = [
+    "QuakeMarkVolume",
     "QuakeReadConfiguration",
     "QuakeReadCredentials",
     "QuakeListStateStore",
@@ -205,6 +207,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
         actions: &["s3:GetObject"],
         callers: &[ControlPlane],
         reach: Reach::Objects(&[
+            "cluster-completed.spec",
             "igconfig/apiserver/*",
             "igconfig/control-plane/*",
             "manifests/channels/*",
@@ -237,6 +240,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
         callers: &[ControlPlane],
         reach: Reach::Names(&[
             "backups/etcd/*",
+            "cluster-completed.spec",
             "igconfig/*",
             "manifests/*",
             "pki/private/*",
