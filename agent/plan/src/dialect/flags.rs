@@ -73,11 +73,20 @@ fn scalar(value: &Yaml, kind: &Kind) -> String {
     match kind {
         Kind::Boolean => value.boolean().unwrap_or_default().to_string(),
         Kind::Duration => duration::normalise(text).unwrap_or_default(),
-        Kind::Quantity => quantity::decimal(text).unwrap_or_else(|| text.to_owned()),
+        Kind::Quantity => quantity_text(value, text).unwrap_or_else(|| text.to_owned()),
         Kind::Float => text
             .parse::<f64>()
             .map_or_else(|_| text.to_owned(), |number| number.to_string()),
         _ => text.to_owned(),
+    }
+}
+
+/// A quantity as nodeup prints it. YAML's own numbers have lost their trailing zeros by then.
+fn quantity_text(value: &Yaml, text: &str) -> Option<String> {
+    let is_number = matches!(value.value, Value::Scalar { quoted: false, .. });
+    match is_number && text.parse::<f64>().is_ok() {
+        true => quantity::decimal(text),
+        false => quantity::flag_text(text),
     }
 }
 
@@ -190,13 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn a_quantity_becomes_a_plain_number() {
-        let section = parse("x", "auditWebhookBatchThrottleQps: 3140m").expect("a literal");
-        let flags = flags_of(kops::schema(), &section, "KubeAPIServerConfig");
-        assert_eq!(
-            flags,
-            [Flag::new("audit-webhook-batch-throttle-qps", "3.14")]
-        );
+    fn a_quantity_becomes_the_number_that_nodeup_prints() {
+        for (text, wanted) in [
+            ("3140m", "3.140"),
+            ("\"3.10\"", "3.10"),
+            ("3.10", "3.1"),
+            ("42", "42"),
+        ] {
+            let section = format!("auditWebhookBatchThrottleQps: {text}");
+            let section = parse("x", &section).expect("a literal");
+            let flags = flags_of(kops::schema(), &section, "KubeAPIServerConfig");
+            let name = "audit-webhook-batch-throttle-qps";
+            assert_eq!(flags, [Flag::new(name, wanted)], "{text}");
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Section {
         self.text(key)?.parse().ok()
     }
 
-    /// The quantity at `key` as a plain decimal number.
+    /// The quantity at `key` as a plain decimal number, without trailing zeros.
     pub fn decimal(&self, key: &str) -> Option<String> {
         quantity::decimal(self.text(key)?)
     }
