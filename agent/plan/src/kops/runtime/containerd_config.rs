@@ -41,32 +41,35 @@ struct Layout {
     sandbox: &'static [&'static str],
 }
 
-/// The version of the file for a containerd of this version.
+/// The layout for the containerd that the spec names.
 ///
-/// 1.x reads version 2 at most, 2.0 split the plugin in two, and 2.1 and 2.2 refuse version 4; 2.3 reads drop-ins of no
-/// newer version than the file's. A distribution's own containerd is not what the spec names: version 3, as nodeup has it.
+/// 1.x reads version 2 at most, 2.0 split the plugin in two, and 2.1 and 2.2 refuse version 4; 2.3 reads
+/// drop-ins of no newer version than the file's. Every containerd reads version 2, so a spec that names no
+/// containerd gets it (`useContainerdConfigV3`, `nodeup/pkg/model/containerd.go`, kops v1.36.2). A
+/// distribution may bring another containerd than the spec names; kops names 1.7 where Kubernetes is older
+/// than 1.32, and such an image brings one that reads version 2, but perhaps not 4.
 fn layout(context: &Context<'_>) -> Layout {
-    let version = context.config.containerd.text("version");
-    let version = version
-        .and_then(numbers)
-        .filter(|_| !context.distribution.brings_containerd());
-    if version.is_some_and(|version| version < (2, 0)) {
-        return Layout {
-            version: 2,
+    let named = context.config.containerd.text("version");
+    let named = named.filter(|named| !named.is_empty());
+    let version = match named.map(numbers) {
+        None => 2,
+        Some(Some(version)) if version < (2, 0) => 2,
+        Some(Some(version)) if version >= (2, 3) && !context.distribution.brings_containerd() => 4,
+        Some(_) => 3,
+    };
+    match version {
+        2 => Layout {
+            version,
             images: "io.containerd.grpc.v1.cri",
             runtime: "io.containerd.grpc.v1.cri",
             sandbox: &["sandbox_image"],
-        };
-    }
-    Layout {
-        version: if version.is_some_and(|version| version >= (2, 3)) {
-            4
-        } else {
-            3
         },
-        images: "io.containerd.cri.v1.images",
-        runtime: "io.containerd.cri.v1.runtime",
-        sandbox: &["pinned_images", "sandbox"],
+        _ => Layout {
+            version,
+            images: "io.containerd.cri.v1.images",
+            runtime: "io.containerd.cri.v1.runtime",
+            sandbox: &["pinned_images", "sandbox"],
+        },
     }
 }
 
@@ -244,25 +247,28 @@ mod tests {
 
     #[test]
     fn the_version_of_the_file_is_one_that_containerd_reads() {
-        for (version, wanted) in [
-            ("1.7.32", 2),
-            ("2.0.0-rc.1", 3),
-            ("2.1.6", 3),
-            ("2.2.4", 3),
-            ("2.3.4", 4),
-            ("3.0", 4),
-            ("latest", 3),
+        // What the spec names, the file's version where kops installs containerd, and where Flatcar brings it.
+        for (keys, installed, brought) in [
+            ("version: 1.6.20", 2, 2),
+            ("version: 1.7.32", 2, 2),
+            ("version: v1.7.0", 2, 2),
+            ("version: 2.0.0-rc.1", 3, 3),
+            ("version: 2.1.6", 3, 3),
+            ("version: 2.2.4", 3, 3),
+            ("version: 2.3.4", 4, 3),
+            ("version: 3.0", 4, 3),
+            ("version: latest", 3, 3),
+            ("version: \"\"", 2, 2),
+            ("", 2, 2),
         ] {
-            let found = config(&format!("version: {version}"));
-            assert_eq!(found["version"], wanted, "{version}");
+            let mut sample = Sample::worker(&format!("containerdConfig: {{{keys}}}\n"));
+            assert_eq!(read(&sample)["version"], installed, "{keys}");
+            sample.distribution = Distribution {
+                project: Project::Flatcar,
+                version: (0, 0),
+            };
+            assert_eq!(read(&sample)["version"], brought, "{keys} on Flatcar");
         }
-        assert_eq!(config("")["version"], 3);
-        let mut sample = Sample::worker("containerdConfig: {version: 2.3.4}\n");
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
-        assert_eq!(read(&sample)["version"], 3, "the image brings another");
     }
 
     #[test]
@@ -280,7 +286,7 @@ mod tests {
     #[test]
     fn additions_are_laid_over_the_configuration_and_keep_their_types() {
         let found = config(
-            "configAdditions: {'plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.x.n': 5, a.b: \"true\", a.c: \"5\"}",
+            "version: 2.2.4, configAdditions: {'plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.x.n': 5, a.b: \"true\", a.c: \"5\"}",
         );
         let runtimes = &found["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["runtimes"];
         assert_eq!(runtimes["x"]["n"], 5);
@@ -317,6 +323,7 @@ mod tests {
 
     #[test]
     fn gpus_and_sandboxes_are_runtimes_of_their_own_where_they_are_asked_for_and_there() {
+        let named = "containerdConfig: {version: 2.2.4}\n";
         let names = |sample: &Sample| {
             let found = read(sample);
             let runtimes =
@@ -326,11 +333,11 @@ mod tests {
                 .map(|all| all.keys().cloned().collect::<Vec<_>>());
             names.unwrap_or_default()
         };
-        let mut sample = Sample::worker("NvidiaGPU: {enabled: true}\n");
+        let mut sample = Sample::worker(&format!("{named}NvidiaGPU: {{enabled: true}}\n"));
         assert_eq!(names(&sample), ["runc"], "there is no GPU");
         sample.machine.has_nvidia_gpu = true;
         assert_eq!(names(&sample), ["nvidia", "runc"]);
-        let sample = Sample::worker("GVisor: {enabled: true}\n");
+        let sample = Sample::worker(&format!("{named}GVisor: {{enabled: true}}\n"));
         assert_eq!(names(&sample), ["runc", "runsc"]);
         let shim = sample.file(build, "/etc/containerd/runsc.toml");
         assert_eq!(shim, "[runsc_config]\nplatform = \"systrap\"\n");
