@@ -17,8 +17,17 @@ const REGISTRIES: &[&str] = &[
     "*.dkr.ecr.us-iso-east-1.c2s.ic.gov",
 ];
 
+/// Whether kubelet asks a program for these passwords. Before Kubernetes 1.27 kops ships none: kubelet
+/// asks ECR by itself (`UseExternalKubeletCredentialProvider`, `pkg/apis/kops/model`, kops v1.31.0).
+pub(super) fn is_used(context: &Context<'_>) -> bool {
+    context.config.kubernetes.at_least(1, 27)
+}
+
 /// The program and when kubelet calls it.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !is_used(context) {
+        return Ok(Vec::new());
+    }
     let asset = format!("{NAME}-linux-{}", processor(&context.instance.architecture));
     let path = format!("{}/{NAME}", context.distribution.kubelet_programs());
     let program = context.place(&asset, &path)?;
@@ -61,6 +70,7 @@ providers:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kops::kubelet::{ENVIRONMENT, kubelet_environment};
     use crate::kops::sample::Sample;
     use serde_json::Value;
 
@@ -87,6 +97,19 @@ mod tests {
     fn the_program_is_called_by_the_name_that_kubelet_looks_for() {
         let items = sample("").items(build);
         assert_eq!(items[0].subject(), format!("/usr/local/bin/{NAME}"));
+    }
+
+    #[test]
+    fn kubelet_older_than_1_27_has_no_program_to_call() {
+        for (minor, is_used) in [(25, false), (26, false), (27, true), (36, true)] {
+            let mut node = sample("");
+            node.config.kubernetes.minor = minor;
+            let items = node.items(build);
+            assert_eq!(!items.is_empty(), is_used, "1.{minor}");
+            let arguments = node.file(kubelet_environment::build, ENVIRONMENT);
+            let is_named = arguments.contains("--image-credential-provider");
+            assert_eq!(is_named, is_used, "1.{minor}");
+        }
     }
 
     #[test]

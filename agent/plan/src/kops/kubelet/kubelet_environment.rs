@@ -1,6 +1,6 @@
 //! kubelet's command line. What its configuration file knows is there instead.
 
-use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT};
+use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT, credential_provider};
 use crate::files::flags::{FlagSet, environment_value};
 use crate::kops::Context;
 use quake_model::fault::Fault;
@@ -36,12 +36,14 @@ fn words(context: &Context<'_>) -> Vec<String> {
     if context.is_ipv6_only() {
         words.push("--node-ip=::".to_owned());
     }
-    let programs = context.distribution.kubelet_programs();
-    words.extend([
-        format!("--config={CONFIG}"),
-        format!("--image-credential-provider-config={CREDENTIAL_PROVIDERS}"),
-        format!("--image-credential-provider-bin-dir={programs}"),
-    ]);
+    words.push(format!("--config={CONFIG}"));
+    if credential_provider::is_used(context) {
+        let programs = context.distribution.kubelet_programs();
+        words.extend([
+            format!("--image-credential-provider-config={CREDENTIAL_PROVIDERS}"),
+            format!("--image-credential-provider-bin-dir={programs}"),
+        ]);
+    }
     words
 }
 
