@@ -4,6 +4,13 @@
 //! is always a duration that was measured, and of few boots the 95th is the longest. A boot counts as a whole only when it
 //! became ready, and a phase only when it was done: how long something failed says when it gave up, not how long it takes.
 
+mod console;
+mod consoles;
+
+pub use consoles::{
+    Chosen, ConsoleFleet, Heard, Quiet, Wanted, choose_instances, fleet_of_consoles,
+};
+
 use quake_model::boot::BootState;
 use quake_model::boot_report::{BootReport, SCHEMA};
 use quake_model::fault::Code;
@@ -143,11 +150,15 @@ pub fn fleet(found: &[Found], question: Question) -> Fleet {
             }),
         }
     }
+    put_together(boots, unread, question.rows)
+}
+
+fn put_together(mut boots: Vec<BootReport>, mut unread: Vec<Unread>, rows: Rows) -> Fleet {
     unread.sort_by(|a, b| a.location.cmp(&b.location));
     boots.sort_by(|a, b| (b.ended, &a.instance.id).cmp(&(a.ended, &b.instance.id)));
     let ended = |state: BootState| boots.iter().filter(|boot| boot.result == state).count();
     let (ready, failed) = (ended(BootState::Ready), ended(BootState::Failed));
-    let has_row = |boot: &&BootReport| match question.rows {
+    let has_row = |boot: &&BootReport| match rows {
         Rows::All => true,
         Rows::NotReady => boot.result != BootState::Ready,
     };
