@@ -11,6 +11,7 @@ pub(crate) enum Attempted {
     DescribeInstances,
     DescribeVolumes,
     AttachVolume,
+    ReadConsole,
     ReadConfiguration,
     ReadCredential,
     WriteReport,
@@ -82,6 +83,10 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::KeepVolume | Attempted::TagVolume => match condition {
             Condition::Denied => Code::StorageTagDenied,
             _ => Code::StorageCloudUnreachable,
+        },
+        Attempted::ReadConsole => match condition {
+            Condition::Denied => Code::BootConsoleDenied,
+            _ => Code::BootConsoleUnread,
         },
         Attempted::ReadConfiguration => configuration(condition),
         Attempted::ReadCredential => credential(condition),

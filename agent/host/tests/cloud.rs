@@ -35,4 +35,5 @@ async fn the_real_cloud_keeps_the_contract() {
     let ec2 = Ec2::new(aws);
     let kept = contract::cloud(&ec2, &volume, &ours, &other).await;
     assert_eq!(kept, Ok(()));
+    assert_eq!(contract::consoles(&ec2, &ours).await, Ok(()));
 }

@@ -11,6 +11,7 @@
 //! - `ec2:CreateTags` and `ec2:DeleteTags` know `aws:TagKeys` and, for a volume, `aws:ResourceTag/<key>`.
 //!   `ForAllValues` also holds when a request names no keys, and a `DeleteTags` without keys removes every tag;
 //!   hence `Null`, as the guide advises.
+//! - `ec2:GetConsoleOutput` is judged by the instance and knows `aws:ResourceTag/<key>`.
 //! - `ec2:DescribeInstanceTypes` and `autoscaling:DescribeLifecycleHooks` know no resources; `ec2:AssignIpv6Addresses` is
 //!   judged by the network interface.
 //! - `route53:ListHostedZones` knows no resources; what is done with a zone is judged by the zone, `route53:GetChange` by the

@@ -6,6 +6,7 @@
 mod bootstrap;
 mod cluster;
 mod cluster_watch;
+mod consoles;
 mod dns;
 mod other_clusters;
 mod provision;
@@ -14,6 +15,7 @@ mod volumes;
 
 pub use bootstrap::bootstrap;
 pub use cluster::cluster;
+pub use consoles::consoles;
 pub use dns::{EmptyZone, dns};
 pub use other_clusters::{cluster_that_forgets, old_cluster, troubled_cluster};
 pub use provision::{Provisioned, provision};

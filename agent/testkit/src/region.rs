@@ -49,6 +49,12 @@ pub struct Region {
     /// Packages of the distribution that are installed.
     #[serde(default)]
     pub packages: BTreeSet<String>,
+    /// The consoles of instances, in base64; an instance without one has no output yet.
+    #[serde(default)]
+    pub consoles: BTreeMap<String, String>,
+    /// Instances that are not on Nitro, which have no latest console output.
+    #[serde(default)]
+    pub without_nitro: BTreeSet<String>,
     /// Values of the metadata service below `meta-data/`, beside the instance's facts.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
@@ -117,6 +123,8 @@ impl Region {
             images: BTreeSet::new(),
             pulled: BTreeSet::new(),
             packages: BTreeSet::new(),
+            consoles: BTreeMap::new(),
+            without_nitro: BTreeSet::new(),
             metadata: BTreeMap::new(),
             types: BTreeMap::new(),
             os: OsFacts {

@@ -93,6 +93,16 @@ async fn the_simulated_cloud_keeps_the_contract() {
 }
 
 #[tokio::test]
+async fn the_simulated_consoles_keep_the_contract() {
+    let host = host();
+    assert_eq!(contract::consoles(&host, ME).await, Ok(()));
+    host.change(|region| {
+        region.without_nitro.insert(ME.to_owned());
+    });
+    assert_eq!(contract::consoles(&host, ME).await, Ok(()));
+}
+
+#[tokio::test]
 async fn the_simulated_disks_keep_the_contract() {
     let host = host_with_volume();
     let attached = host.attach_volume("vol-0a", ME, "/dev/xvdba").await;

@@ -14,6 +14,7 @@ mod common;
 mod dns;
 mod drift;
 mod fleet;
+mod fleet_consoles;
 mod gate;
 mod images;
 mod kops;

@@ -1,5 +1,6 @@
 //! The EC2 API, as far as a node needs it.
 
+mod console;
 mod dry_run;
 
 pub use dry_run::DryRun;

@@ -368,6 +368,10 @@ pub enum Code {
     BootSinkFailed,
     /// `boot.interrupted`
     BootInterrupted,
+    /// `boot.console-denied`
+    BootConsoleDenied,
+    /// `boot.console-unread`
+    BootConsoleUnread,
     /// `boot.report-denied`
     BootReportDenied,
     /// `boot.report-failed`
@@ -562,6 +566,8 @@ impl Code {
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
+        Self::BootConsoleDenied,
+        Self::BootConsoleUnread,
         Self::BootReportDenied,
         Self::BootReportFailed,
         Self::BootReportUnplaced,
@@ -1615,6 +1621,18 @@ impl Code {
                 class: Class::NotYet,
                 why: "the agent was told to stop; what was done stays done",
                 remedy: "start the agent again: systemctl start quake-agent",
+            },
+            Self::BootConsoleDenied => Entry {
+                code: "boot.console-denied",
+                class: Class::Denied,
+                why: "the operator may not read the console of an instance, so `quake-agent fleet --from-console` does not know how it booted",
+                remedy: "allow ec2:GetConsoleOutput on the cluster's instances for the operator: quake-agent iam policy --role operator prints the statement",
+            },
+            Self::BootConsoleUnread => Entry {
+                code: "boot.console-unread",
+                class: Class::Transient,
+                why: "EC2 did not show the console of an instance, so `quake-agent fleet --from-console` does not know how it booted",
+                remedy: "run the command again; where EC2 answers RequestLimitExceeded, with a smaller --limit or for one --instance-group",
             },
             Self::BootReportDenied => Entry {
                 code: "boot.report-denied",

@@ -57,6 +57,8 @@ impl Code {
                 Self::ReadyNodeForeign
                     | Self::ReadyNodeIdentityDenied
                     | Self::ReadyNodeIdentityMissing
+                    | Self::BootConsoleDenied
+                    | Self::BootConsoleUnread
                     | Self::BootSinkFailed
                     | Self::BootReportDenied
                     | Self::BootReportFailed

@@ -128,6 +128,13 @@ pub const GRANTS: &[Grant] = &[
         why: "fleet: how the nodes of the cluster booted",
     },
     Grant {
+        sid: "QuakeReadConsoles",
+        actions: &["ec2:GetConsoleOutput"],
+        callers: &[Operator],
+        reach: Reach::Cluster(&["instance"]),
+        why: "fleet --from-console: how nodes booted that may not write a report",
+    },
+    Grant {
         sid: "QuakeListStateStore",
         actions: &["s3:ListBucket"],
         callers: &[Worker],

@@ -1,5 +1,7 @@
 //! Metadata and EC2, simulated.
 
+mod consoles;
+
 use super::SimHost;
 use quake_model::facts::{
     Attachment, AttachmentState, EniCapacity, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
