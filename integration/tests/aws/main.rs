@@ -3,6 +3,7 @@
 
 mod assets;
 mod boots;
+mod consoles;
 mod dns;
 mod lab;
 mod members;

@@ -9,23 +9,35 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   quake-agent fleet --state-store s3://state-store --cluster c.example.com
   quake-agent fleet --state-store s3://state-store/c.example.com --since 24h --failed
-  quake-agent fleet --state-store ./copy-of-the-store --instance-group nodes --output json";
+  quake-agent fleet --state-store ./copy-of-the-store --instance-group nodes --output json
+  quake-agent fleet --from-console --cluster c.example.com --since 1h";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FleetArguments {
     /// The state store: s3://bucket[/cluster], file:///path or a folder
-    #[arg(long, value_name = "STORE")]
-    pub(crate) state_store: String,
-    /// The cluster, where the state store holds several
+    #[arg(long, value_name = "STORE", required_unless_present = "from_console")]
+    pub(crate) state_store: Option<String>,
+    /// The cluster, where the state store holds several; with --from-console always
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
+    /// Read EC2 console output, where nodes may not write reports; one call for each instance
+    #[arg(long, requires = "cluster")]
+    pub(crate) from_console: bool,
+    /// With --from-console: read at most this many instances, the newest first
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 500,
+        requires = "from_console"
+    )]
+    pub(crate) limit: usize,
     /// The region to ask first; a bucket elsewhere is found [default: AWS_REGION, or the profile's]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// Only the boots of this instance group
     #[arg(long, value_name = "NAME")]
     pub(crate) instance_group: Option<String>,
-    /// Only boots that ended in this time, such as 90m or 24h
+    /// Only boots that ended in this time, such as 90m or 24h; with --from-console, only instances launched in it
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) since: Option<Duration>,
     /// Rows only of boots that did not become ready

@@ -34,6 +34,8 @@ pub(crate) struct Observer {
     pub(crate) ec2: Ec2,
     /// The state store.
     pub(crate) objects: StateStore,
+    /// Counts the requests of all of them.
+    pub(crate) calls: Calls,
 }
 
 impl Observer {
@@ -47,12 +49,13 @@ impl Observer {
         let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let mut settings = AwsSettings::from_environment(surroundings);
         settings.region = region.or(settings.region);
-        let aws = Aws::new(settings, imds.clone(), calls);
+        let aws = Aws::new(settings, imds.clone(), calls.clone());
         let objects = place.store(&aws);
         Self {
             imds,
             ec2: Ec2::new(aws),
             objects,
+            calls,
         }
     }
 }

@@ -10,6 +10,12 @@ use std::fmt::Write;
 /// How many instances of one failure are named; the rows have all of them.
 const NAMED: usize = 8;
 
+/// What is said of no reports. kops gives the roles of its nodes no right to write to the state store.
+const NOTHING: &str = "no boot is reported
+  kops 1.32 and newer: workers are given no place for reports, and kops' roles may write none into the store
+  their consoles say how they booted: quake-agent fleet --from-console --cluster NAME
+";
+
 /// The whole answer as one object.
 pub(crate) fn fleet_json(fleet: &Fleet, config_base: &Location) -> Value {
     let mut value = json!({
@@ -35,6 +41,13 @@ pub(crate) fn fleet_text(fleet: &Fleet) -> String {
         text.push('\n');
     }
     text.push_str(&counts(fleet));
+    text.push_str(&details_text(fleet));
+    text
+}
+
+/// Failures, durations, and what could not be read.
+pub(super) fn details_text(fleet: &Fleet) -> String {
+    let mut text = String::new();
     if !fleet.failures.is_empty() {
         text.push_str("\nFailures\n");
         fleet
@@ -54,10 +67,6 @@ pub(crate) fn fleet_text(fleet: &Fleet) -> String {
 
 fn row(boot: &BootReport) -> [String; 7] {
     let result = serde_json::to_value(boot.result).unwrap_or_default();
-    let fault = boot.fault.as_ref().map(|fault| match &fault.phase {
-        Some(phase) => format!("{} in {phase}", fault.code),
-        None => fault.code.clone(),
-    });
     [
         boot.instance.id.clone(),
         boot.instance_group.clone(),
@@ -65,13 +74,22 @@ fn row(boot: &BootReport) -> [String; 7] {
         result.as_str().unwrap_or_default().to_owned(),
         seconds(boot.took_ms),
         boot.agent.version.clone(),
-        fault.unwrap_or_default(),
+        fault_of(boot),
     ]
+}
+
+/// What a boot failed of, and where; empty of a ready one.
+pub(super) fn fault_of(boot: &BootReport) -> String {
+    let fault = boot.fault.as_ref().map(|fault| match &fault.phase {
+        Some(phase) => format!("{} in {phase}", fault.code),
+        None => fault.code.clone(),
+    });
+    fault.unwrap_or_default()
 }
 
 fn counts(fleet: &Fleet) -> String {
     if fleet.boots == 0 {
-        return "no boot is reported\n".to_owned();
+        return NOTHING.to_owned();
     }
     let mut text = format!("{} boots: {} ready", fleet.boots, fleet.ready);
     for (count, what) in [
@@ -134,7 +152,7 @@ fn durations_text(durations: &[Durations]) -> String {
     format!("\n{}", table(header, rows))
 }
 
-fn seconds(millis: u64) -> String {
+pub(super) fn seconds(millis: u64) -> String {
     format!("{}.{}s", millis / 1000, millis % 1000 / 100)
 }
 
@@ -193,7 +211,9 @@ mod tests {
     #[test]
     fn nothing_reported_is_said() {
         let nothing = fleet(&[], Question::default());
-        assert_eq!(fleet_text(&nothing), "no boot is reported\n");
+        let text = fleet_text(&nothing);
+        assert!(text.starts_with("no boot is reported\n"), "{text}");
+        assert!(text.contains("fleet --from-console --cluster"), "{text}");
     }
 
     #[test]

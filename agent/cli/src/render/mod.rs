@@ -7,6 +7,7 @@ pub(crate) mod diagnose;
 mod drift;
 mod fault;
 pub(crate) mod fleet;
+pub(crate) mod fleet_consoles;
 mod live;
 mod node;
 mod plan;
