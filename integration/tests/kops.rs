@@ -153,6 +153,33 @@ fn judge(compared: &[Compared]) {
     assert!(equal * 100 >= total * EQUAL, "{equal} of {total}");
 }
 
+/// Karpenter launches these with kops' own script as user data, and takes the taint away once it knows the node.
+#[test]
+fn a_node_of_karpenter_registers_with_the_taint_that_karpenter_removes() {
+    let Some(corpus) = conformance("kops") else {
+        return;
+    };
+    let case = corpus.join("cases/karpenter");
+    let below = "statestore/clusters.example.com/minimal.example.com/igconfig/node";
+    for group in [
+        "karpenter-nodes-default",
+        "karpenter-nodes-single-machinetype",
+    ] {
+        let script = case.join(below).join(group).join("nodeupscript.sh");
+        let said = agent::run(&["user-data", "explain", plain(&script)]);
+        assert_eq!(said.status, 0, "{}", said.text());
+        let named = format!("instance group: {group}");
+        assert!(said.stdout.contains(&named), "{}", said.text());
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let ended = rehearse(&corpus, &case.join("boot").join(group), root.path());
+        assert_eq!(ended.status, 0, "{}", ended.text());
+        let config = root.path().join("var/lib/kubelet/kubelet.conf");
+        let config = std::fs::read_to_string(config).expect("kubelet has a configuration");
+        let taint = "registerWithTaints:\n- effect: NoExecute\n  key: karpenter.sh/unregistered\n";
+        assert!(config.contains(taint), "{config}");
+    }
+}
+
 #[test]
 fn a_bastion_is_ready_with_nothing_done_and_says_so() {
     let Some(corpus) = conformance("kops") else {
