@@ -5,6 +5,7 @@ use quake_host::linux::parse_os_release;
 use quake_model::facts::{EniCapacity, InstanceFacts, OsFacts};
 use quake_testkit::region::{Region, example_instance};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -37,6 +38,21 @@ pub(super) struct Identity {
     /// The environment of the agent, of which a rehearsal knows the region alone.
     #[serde(default)]
     environment: BTreeMap<String, String>,
+    // What else EC2's own document has: it says nothing that a rehearsal depends on.
+    #[serde(default, rename = "version")]
+    _version: IgnoredAny,
+    #[serde(default, rename = "pendingTime")]
+    _pending_time: IgnoredAny,
+    #[serde(default, rename = "kernelId")]
+    _kernel_id: IgnoredAny,
+    #[serde(default, rename = "ramdiskId")]
+    _ramdisk_id: IgnoredAny,
+    #[serde(default, rename = "billingProducts")]
+    _billing_products: IgnoredAny,
+    #[serde(default, rename = "marketplaceProductCodes")]
+    _marketplace_product_codes: IgnoredAny,
+    #[serde(default, rename = "devpayProductCodes")]
+    _devpay_product_codes: IgnoredAny,
 }
 
 impl Identity {
@@ -171,6 +187,13 @@ mod tests {
         let error = read(r#", "environment": {"AWS_REGION": "eu-west-1"}"#);
         assert!(error.is_err_and(|error| error.contains("us-test-1")));
         assert!(read(r#", "environment": {"AWS_REGION": "us-test-1"}"#).is_ok());
+    }
+
+    #[test]
+    fn the_document_of_ec2_itself_is_read_whole() {
+        let more = r#", "version": "2017-09-30", "pendingTime": "2026-01-01T00:00:00Z", "kernelId": null, "ramdiskId": null,
+            "billingProducts": ["bp-1"], "marketplaceProductCodes": null, "devpayProductCodes": null"#;
+        assert!(read(more).is_ok());
     }
 
     #[test]
