@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod diagnose;
 pub(crate) mod explain;
 pub(crate) mod fleet;
+mod foreseen;
 pub(crate) mod generate;
 pub(crate) mod iam;
 mod identity;

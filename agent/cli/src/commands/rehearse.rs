@@ -1,7 +1,8 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
 use super::boot;
-use super::identity::{read_identity, read_os};
+use super::foreseen::Foreseen;
+use super::identity::{Identity, read_identity, read_os};
 use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
@@ -11,18 +12,12 @@ use crate::host::{NodeHost, Wiring};
 use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
-use quake_host::clock::SystemClock;
-use quake_model::dns::{ZoneFacts, ZoneKind, ZoneReference};
-use quake_model::facts::InstanceFacts;
-use quake_model::fault::Fault;
-use quake_model::ports::{Clock, Objects};
 use quake_model::signal;
-use quake_model::spec::{EtcdCluster, EtcdMember, NamesPlace, NodeSpec};
-use quake_plan::dialect::kube_env::{self, Document, Sources};
-use quake_plan::storage;
-use quake_testkit::region::{EtcdSlot, Region, example_instance};
+use quake_plan::dialect::kube_env;
+use quake_testkit::region::example_instance;
 use quake_testkit::{SimHost, example};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A rehearsal's role is not new, so a refusal is given little grace.
@@ -83,44 +78,54 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     let cluster = cluster_of(&configuration);
     let sim = scratch::region(&root, instance.clone(), &cluster, keep(acting))?;
     scratch::same_instance(&root, &sim.region(), &instance)?;
-    if let Some(identity) = &identity {
-        sim.change(|region| identity.surround(region));
-    }
-    if let Some(os) = arguments.os_release.as_deref().map(read_os).transpose()? {
-        sim.change(|region| region.os = os);
-    }
+    surround(&sim, identity.as_ref(), arguments.os_release.as_deref())?;
     if let Some(controller) = controller {
         controller.answer(&sim, &instance)?;
     }
+    let host = wire(&arguments, &found, &root, &sim);
+    let node = Foreseen {
+        configuration: &configuration,
+        instance: &instance,
+        cluster: &cluster,
+        group: &group,
+    };
+    node.surround(&host, &sim).await;
+    let mut run = run_of(&arguments, acting, configuration, host, root);
+    run.request.takes_over_addons = takes_over_addons;
+    Ok(run)
+}
+
+/// Puts into the region what is said of the machine beside its identity.
+fn surround(
+    sim: &SimHost,
+    identity: Option<&Identity>,
+    os_release: Option<&Path>,
+) -> Result<(), u8> {
+    if let Some(identity) = identity {
+        sim.change(|region| identity.surround(region));
+    }
+    if let Some(os) = os_release.map(read_os).transpose()? {
+        sim.change(|region| region.os = os);
+    }
+    Ok(())
+}
+
+/// Wires the simulated machine and the real state store.
+fn wire(arguments: &RehearseArguments, found: &Found, root: &Path, sim: &Arc<SimHost>) -> NodeHost {
     let mut simulated = parts::of_a_rehearsal();
     if found.is_example {
         simulated.insert(Part::Objects);
-        put_example(&sim);
+        put_example(sim);
     }
-    let wiring = Wiring {
-        root: root.clone(),
+    NodeHost::wire(Wiring {
+        root: root.to_owned(),
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
         verify_assets: arguments.run.verify,
         objects: found.place.clone(),
-        sim: Some(sim.clone()),
+        sim: Some(Arc::clone(sim)),
         simulated,
-    };
-    let host = NodeHost::wire(wiring);
-    // What cannot be lowered yet is for the boot itself to report, with its phase and its record.
-    if let Ok(spec) = foresee(&host, &configuration, &instance).await {
-        sim.change(|region| {
-            if storage::has_slots(&spec) {
-                add_volumes(region, &cluster, &group, &spec.etcd);
-            }
-            add_zone(region, &spec);
-        });
-    }
-    let etcd = rehearse_kops::foresee_etcd(&host, &configuration).await;
-    sim.change(|region| add_volumes(region, &cluster, &group, &etcd));
-    let mut run = run_of(&arguments, acting, configuration, host, root);
-    run.request.takes_over_addons = takes_over_addons;
-    Ok(run)
+    })
 }
 
 fn run_of(
@@ -273,110 +278,6 @@ fn zone_of(group: &str) -> String {
     }
 }
 
-/// Lowers the configuration ahead of the boot, to know which volumes its region must have.
-async fn foresee(
-    host: &NodeHost,
-    configuration: &Configuration,
-    instance: &InstanceFacts,
-) -> Result<NodeSpec, Option<Fault>> {
-    let kube_env = configuration.kube_env.clone().ok_or(None)?;
-    let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
-    let base = configuration
-        .config_base
-        .clone()
-        .unwrap_or_else(|| read.config_base.clone());
-    let group = base.join("instancegroup").join(&read.instance_group);
-    let sources = Sources {
-        kube_env,
-        cluster: read_document(host, &base.join("cluster.spec")).await,
-        instance_group: read_document(host, &group).await,
-        inline_cluster: configuration.inline_cluster.clone(),
-        inline_instance_group: configuration.inline_instance_group.clone(),
-    };
-    Ok(kube_env::lower(&sources, instance)?.spec)
-}
-
-async fn read_document(
-    host: &NodeHost,
-    location: &quake_model::location::Location,
-) -> Option<Document> {
-    let object = host.read_object(location).await.ok()?;
-    let text = String::from_utf8(object.bytes).ok()?;
-    Some(Document {
-        source: location.to_string(),
-        text,
-    })
-}
-
-/// Adds the blank volumes that kops would have made for the members of etcd that this node's group runs.
-fn add_volumes(region: &mut Region, cluster: &str, group: &str, etcd: &[EtcdCluster]) {
-    for etcd in etcd {
-        let key = format!("k8s.io/etcd/{}", etcd.name);
-        let mut volumes = region.volumes.iter();
-        if volumes.any(|volume| volume.tags.contains_key(&key)) {
-            continue;
-        }
-        let own = |member: &&EtcdMember| member.instance_group.as_deref() == Some(group);
-        let mut ours: Vec<EtcdMember> = etcd.members.iter().filter(own).cloned().collect();
-        if ours.is_empty() {
-            // kops names members by the last letter of their zone.
-            let zone = &region.instance.zone;
-            let letter = zone[zone.len().saturating_sub(1)..].to_owned();
-            ours.push(etcd.members.first().cloned().unwrap_or(EtcdMember {
-                name: letter,
-                instance_group: None,
-                encrypted: false,
-            }));
-        }
-        let named = match etcd.members.is_empty() {
-            true => ours.iter(),
-            false => etcd.members.iter(),
-        };
-        let members: Vec<&str> = named.map(|member| member.name.as_str()).collect();
-        for member in &ours {
-            let volume_id = volume_id(cluster, &etcd.name, &member.name);
-            let slot = EtcdSlot {
-                volume_id: &volume_id,
-                etcd: &etcd.name,
-                member: &member.name,
-                members: &members,
-                // Later than any CA that the store may hold, as a volume of the cluster is.
-                created: SystemClock.now(),
-                encrypted: member.encrypted,
-            };
-            region.add_etcd_volume(cluster, &slot);
-        }
-    }
-}
-
-/// Adds the hosted zone that the cluster names, if it names one: without records, whatever is in the real one.
-fn add_zone(region: &mut Region, spec: &NodeSpec) {
-    let place = spec.names.as_ref().map(|names| &names.place);
-    let Some(NamesPlace::Zone { zone, visible }) = place else {
-        return;
-    };
-    let (id, name) = match zone {
-        ZoneReference::Id(id) => (id.clone(), spec.cluster.clone()),
-        ZoneReference::Name(name) => ("ZREHEARSAL".to_owned(), name.clone()),
-    };
-    if region.names.zones.iter().all(|known| known.id != id) {
-        region.names.add_zone(ZoneFacts {
-            id,
-            name,
-            kind: visible.unwrap_or(ZoneKind::Public),
-            vpcs: Vec::new(),
-        });
-    }
-}
-
-/// A volume id that is the same on every run of the same rehearsal.
-fn volume_id(cluster: &str, etcd: &str, member: &str) -> String {
-    use sha2::Digest;
-    let digest = sha2::Sha256::digest(format!("{cluster}/{etcd}/{member}"));
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("vol-{}", &hex[..17])
-}
-
 /// A socket's path is limited to 107 bytes; a deep scratch root goes without.
 fn socket_below(root: &Path) -> Option<PathBuf> {
     let socket = root.join("run/quake-agent/quake-agent.sock");
@@ -397,11 +298,5 @@ mod tests {
         ] {
             assert_eq!(zone_of(group), zone);
         }
-    }
-
-    #[test]
-    fn simulated_volumes_keep_their_ids_from_run_to_run() {
-        assert_eq!(volume_id("c", "main", "a"), volume_id("c", "main", "a"));
-        assert_ne!(volume_id("c", "main", "a"), volume_id("c", "events", "a"));
     }
 }

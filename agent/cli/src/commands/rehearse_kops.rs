@@ -6,17 +6,14 @@ use super::scratch::Keep;
 use super::state_store::{
     FoundGroup, StoredCluster, read_authority, read_optional, say_assumptions,
 };
-use crate::host::NodeHost;
 use crate::output;
 use quake_engine::Configuration;
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
-use quake_model::ports::{Clock as _, Objects as _};
+use quake_model::ports::Clock as _;
 use quake_model::redact::Secret;
-use quake_model::spec::{EtcdCluster, Role};
-use quake_plan::dialect::kops::{
-    BootConfig, CLUSTER_OBJECT, Origin, is_boot_config, read_boot_config, read_cluster,
-};
+use quake_model::spec::Role;
+use quake_plan::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
 use quake_plan::dialect::kube_env::Document;
 use quake_plan::keyset::read_keyset;
 use quake_plan::pki::unsigned_authority;
@@ -74,28 +71,6 @@ pub(super) fn boot_config(configuration: &Configuration) -> Option<BootConfig> {
     }
     let (boot, _) = read_boot_config(&document.source, &document.text).ok()?;
     Some(boot)
-}
-
-/// The etcd clusters of a control plane of kops 1.32 and newer, to know which volumes its region must have; none where the
-/// boot itself will say what is wrong.
-pub(super) async fn foresee_etcd(
-    host: &NodeHost,
-    configuration: &Configuration,
-) -> Vec<EtcdCluster> {
-    let Some(boot) = boot_config(configuration).filter(|boot| boot.role == Role::ControlPlane)
-    else {
-        return Vec::new();
-    };
-    let Origin::Store(base) = &boot.origin else {
-        return Vec::new();
-    };
-    let location = base.join(CLUSTER_OBJECT);
-    let Ok(object) = host.read_object(&location).await else {
-        return Vec::new();
-    };
-    let text = String::from_utf8_lossy(&object.bytes);
-    let cluster = read_cluster(&location.to_string(), &text);
-    cluster.map_or_else(|_| Vec::new(), |cluster| cluster.etcd)
 }
 
 impl Wanted<'_> {
