@@ -85,6 +85,54 @@ pub struct ExpectedMember {
     pub members: Vec<String>,
     /// The instance groups that run them, in the same order; empty where the spec does not say.
     pub groups: Vec<String>,
+    /// The names under which the members reach each other, in the same order; empty where nobody knows them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// The ports on which the members reach each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peer_ports: Vec<u16>,
+    /// The static pod that runs the member, and is held back until its volume is mounted; `None` where no pod is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod: Option<ExpectedPod>,
+    /// How the member is asked; `None` where only its health is, without a certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ExpectedClient>,
+}
+
+/// A static pod that is expected once its volume is mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedPod {
+    /// Its name, without the node's.
+    pub name: String,
+    /// Its manifest.
+    pub manifest: String,
+}
+
+/// How a member of etcd is asked. The files are the node's own; what is in them is not here.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExpectedClient {
+    /// The port on which members answer clients.
+    pub port: u16,
+    /// The path of the client's certificate.
+    pub certificate: String,
+    /// The path of its key.
+    pub key: String,
+    /// The path of the CA that signs the members' certificates.
+    pub ca: String,
+}
+
+impl ExpectedClient {
+    /// The URL of the member on this node.
+    pub fn url(&self) -> String {
+        self.url_at("127.0.0.1")
+    }
+
+    /// The URL of the member on another host.
+    pub fn url_at(&self, host: &str) -> String {
+        format!("https://{host}:{}", self.port)
+    }
 }
 
 /// A pinned file that is expected.

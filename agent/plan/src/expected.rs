@@ -174,6 +174,9 @@ fn members(spec: &NodeSpec) -> Vec<ExpectedMember> {
                 .iter()
                 .map(|member| member.instance_group.clone().unwrap_or_default())
                 .collect(),
+            hosts: files::member_names(spec, cluster),
+            peer_ports: files::peer_port(cluster).into_iter().collect(),
+            ..ExpectedMember::default()
         })
         .collect()
 }

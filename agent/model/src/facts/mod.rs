@@ -17,9 +17,10 @@ pub use storage::{
     MountFacts, NewFilesystem, Over, VolumeFacts, VolumeState,
 };
 pub use survey::{
-    ClockFacts, DeviceSeen, EntryFacts, Listener, MetadataSeen, NameSeen, NodeCondition,
-    NodeObject, PermissionSeen, Permitted, PodFound, PodSeen, PodsSeen, ProbeSeen, ReachSeen,
-    Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA, Seen, Source, SpaceFacts, Survey, TaintSeen,
-    TlsSeen, Unseen, UserDataSeen, WantedFile, WantedPart,
+    ClockFacts, DeviceSeen, EntryFacts, Listener, MemberSeen, MemberStatus, Membership,
+    MetadataSeen, NameSeen, NodeCondition, NodeObject, PermissionSeen, Permitted, PodFound,
+    PodSeen, PodsSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA,
+    Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, Unseen, UserDataSeen, WantedFile,
+    WantedPart,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};

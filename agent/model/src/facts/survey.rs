@@ -4,6 +4,7 @@
 //! as they were, all else in one JSON document beside them. A judgement cannot tell the two apart.
 
 mod cluster;
+mod etcd;
 mod machine;
 mod seen;
 mod source;
@@ -12,6 +13,7 @@ mod surroundings;
 pub use cluster::{
     NodeCondition, NodeObject, PodFound, PodSeen, PodsSeen, ProbeSeen, RuntimeSeen, TaintSeen,
 };
+pub use etcd::{MemberSeen, MemberStatus, Membership};
 pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
 pub use seen::{Seen, Unseen};
 pub use source::Source;
@@ -126,6 +128,8 @@ pub struct Survey {
     pub backups: Seen<BTreeMap<String, Option<Timestamp>>>,
     /// Components that were asked for their health.
     pub probes: Seen<Vec<ProbeSeen>>,
+    /// Members of etcd that were asked with the node's own certificate.
+    pub etcd: Seen<Vec<MemberSeen>>,
     /// The container runtime.
     pub runtime: Seen<RuntimeSeen>,
     /// The node as the API server shows it; `None` when it does not know it.

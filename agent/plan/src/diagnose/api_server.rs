@@ -3,7 +3,7 @@
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use super::{stage, static_pods};
-use quake_model::facts::{ProbeFacts, Unseen};
+use quake_model::facts::{ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -21,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         "certificates.present",
         "certificates.dates",
         "staticpods.manifests",
+        "etcd.pods",
         "etcd.alive",
         "staticpods.running",
         "etcd.data",
@@ -45,8 +46,8 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("the node is no control plane");
     }
     stage::done(node, Phase::Services)?;
-    let probes = node.survey().probes.get()?;
-    let Some(probe) = probes.iter().find(|probe| probe.component == COMPONENT) else {
+    node.survey().probes.get()?;
+    let Some(probe) = probe(node) else {
         return Err(Unseen::NotTaken("its health was not asked".to_owned()));
     };
     let url = &probe.url;
@@ -93,8 +94,14 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
+/// What the API server answered; `None` where it was not asked.
+pub(super) fn probe<'a>(node: &Node<'a>) -> Option<&'a ProbeSeen> {
+    let mut probes = node.survey().probes.ok()?.iter();
+    probes.find(|probe| probe.component == COMPONENT)
+}
+
 /// The names of the checks that failed, of an answer in the API server's own form: `[-]etcd failed: reason withheld`.
-fn failing(body: &str) -> Vec<&str> {
+pub(super) fn failing(body: &str) -> Vec<&str> {
     body.lines()
         .filter_map(|line| line.strip_prefix("[-]")?.split(' ').next())
         .collect()

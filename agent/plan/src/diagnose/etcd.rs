@@ -1,11 +1,23 @@
-//! Checks of etcd on a control plane: its data by what stands there, its health, and its backups.
+//! Checks of etcd on a control plane: its data by what stands there, its pods, what its members answer, and its backups.
+
+mod alarms;
+mod alive;
+mod asked;
+mod membership;
+mod peers;
+mod pods;
+mod running;
+
+pub(super) use pods::is_held_back;
+pub(super) use running::RUNNING;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
+use crate::storage::{MOUNTS, Slot};
 use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -32,33 +44,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Stands apart, for what runs etcd comes after its data in the table.
-pub(super) const ALIVE: &[Check] = &[Check {
-    id: "etcd.alive",
-    title: "the members of etcd on this node answer",
-    severity: Severity::Critical,
-    tags: &["etcd", "probes", "control-plane"],
-    sources: &[Source::Probes, Source::Files],
-    because: &[
-        "volumes.mounted",
-        "volumes.space",
-        "etcd.data",
-        "runtime.alive",
-        "kubelet.alive",
-        "staticpods.manifests",
-        "host.disk-errors",
-        "host.disk-latency",
-        "host.oom",
-        "host.disk-space",
-        "net.ports",
-        "certificates.dates",
-        "certificates.authority",
-    ],
-    why: "the API server is up as long as a quorum of etcd's members is",
-    remedy: "read the log of the etcd pod: /var/log/etcd.log, or crictl logs; a member without its quorum waits for its peers",
-    judge: alive,
-}];
-
 /// The quota of a member that was given none (etcd, `--quota-backend-bytes`): 2 GB, by which etcd means GiB.
 const QUOTA: u64 = 2 << 30;
 /// Above this size etcd warns at its start.
@@ -70,7 +55,8 @@ fn data(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let members = members(node);
     let expected = node.expected()?.etcd.len();
-    if members.len() < expected {
+    let volumes: BTreeSet<&str> = members.keys().filter_map(|path| volume_of(path)).collect();
+    if volumes.len() < expected {
         return match node.has_done(Phase::Ready) {
             false => Verdict::skip("etcd has not started here yet"),
             true if !node
@@ -116,8 +102,14 @@ fn members<'a>(node: &Node<'a>) -> BTreeMap<&'a str, &'a EntryFacts> {
         .collect()
 }
 
+/// The id of the volume that a path is on.
+fn volume_of(path: &str) -> Option<&str> {
+    let rest = MOUNTS.iter().find_map(|before| path.strip_prefix(before))?;
+    rest.split('/').next()
+}
+
 fn is_member(path: &str) -> bool {
-    let Some(rest) = path.strip_prefix("/mnt/master-") else {
+    let Some(rest) = MOUNTS.iter().find_map(|before| path.strip_prefix(before)) else {
         return false;
     };
     match rest.split('/').skip(1).collect::<Vec<_>>().as_slice() {
@@ -131,7 +123,7 @@ fn lacking(expected: usize, members: &BTreeMap<&str, &EntryFacts>) -> Result<Ver
     let there: Vec<&str> = members.keys().copied().collect();
     Finding::new(
         format!("{} of {expected} members of etcd have data on their volumes", members.len()),
-        "look where etcd writes (crictl inspect, or docker inspect: its mounts) and what is on the volume: ls -R /mnt/master-*; restore a backup where the data is gone",
+        "look where etcd writes (crictl inspect, or docker inspect: its mounts) and what is on the volume: ls -R /mnt/master-* (/mnt/disks/master-*); restore a backup where the data is gone",
     )
     .seen("found", if there.is_empty() { "none".to_owned() } else { there.join(", ") })
     .fail()
@@ -150,9 +142,12 @@ fn wrong_with(node: &Node<'_>, path: &str, entry: &EntryFacts) -> Option<Result<
             return Some(finding.fail());
         }
     }
+    if let Some(finding) = stateless(node, path) {
+        return Some(finding.fail());
+    }
     let database = format!("{path}/snap/db");
     let size = entries.get(&database).map_or(0, |it| it.size);
-    let quota = quota(node);
+    let quota = quota(node, path);
     if size >= quota.min(MOST) {
         return Some(full(&database, size, quota));
     }
@@ -166,8 +161,34 @@ fn wrong_with(node: &Node<'_>, path: &str, entry: &EntryFacts) -> Option<Result<
     })
 }
 
+/// What etcd-manager knows of its member is in a file beside the data; without it the data are never started.
+fn stateless(node: &Node<'_>, path: &str) -> Option<Finding> {
+    let expected = node.expected().ok()?;
+    let (mount, _) = path.split_once("/data/")?;
+    let state = format!("{mount}/state");
+    let is_needed = expected.etcd.iter().any(|member| member.pod.is_some());
+    (is_needed && !node.survey().entries.contains_key(&state)).then(|| {
+        Finding::new(
+            format!("{path} is there, and {state} is not: etcd-manager does not start it"),
+            format!("look into /var/log/etcd.log; restore a backup (etcd-manager-ctl restore-backup), or put {mount}/state back from a snapshot of the volume"),
+        )
+    })
+}
+
+/// The manifest of the pod whose member has its data at a path, by the tags of the volume.
+fn manifest_of<'a>(node: &Node<'a>, path: &str) -> Option<&'a str> {
+    let id = volume_of(path)?;
+    let mut volumes = node.survey().volumes.ok()?.iter();
+    let volume = volumes.find(|volume| volume.volume_id == id)?;
+    let slot = Slot::of_tags(&volume.tags)?;
+    let mut members = node.expected().ok()?.etcd.iter();
+    let member = members.find(|member| member.cluster == slot.etcd)?;
+    Some(member.pod.as_ref()?.manifest.as_str())
+}
+
 /// The quota that the manifests give, or etcd's own.
-fn quota(node: &Node<'_>) -> u64 {
+fn quota(node: &Node<'_>, path: &str) -> u64 {
+    let own = manifest_of(node, path);
     let given = |text: &str| {
         ["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"]
             .iter()
@@ -179,8 +200,10 @@ fn quota(node: &Node<'_>) -> u64 {
             })
     };
     let texts = node.survey().texts.iter();
-    let mut manifests =
-        texts.filter(|(path, _)| path.starts_with("/etc/kubernetes/manifests/etcd"));
+    let mut manifests = texts.filter(|(path, _)| match own {
+        Some(own) => path.as_str() == own,
+        None => path.starts_with("/etc/kubernetes/manifests/etcd"),
+    });
     let found = manifests.find_map(|(_, text)| given(text.ok()?));
     found.filter(|quota| *quota > 0).unwrap_or(QUOTA)
 }
@@ -198,35 +221,6 @@ fn full(database: &str, size: u64, quota: u64) -> Result<Verdict, Unseen> {
     match size >= quota {
         true => finding.fail(),
         false => finding.warn(),
-    }
-}
-
-fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    if let Some(skip) = without_members(node)? {
-        return Ok(skip);
-    }
-    if !node
-        .expected()?
-        .probes
-        .iter()
-        .any(|it| it.starts_with("etcd"))
-    {
-        return Verdict::skip(
-            "its members ask for certificates; the API server is not healthy without them",
-        );
-    }
-    if !node.has_done(Phase::Services) {
-        return Verdict::skip("the boot has not come so far as to start kubelet");
-    }
-    let seen = node.survey().probes.get()?.iter();
-    let probes: Vec<&ProbeSeen> = seen.filter(|it| it.component.starts_with("etcd")).collect();
-    if let Some(ill) = probes.iter().find(|it| !it.answer.is_healthy()) {
-        return silent(ill);
-    }
-    let names: Vec<&str> = probes.iter().map(|it| it.component.as_str()).collect();
-    match names.is_empty() {
-        true => Err(Unseen::NotTaken("no member was asked".to_owned())),
-        false => Verdict::ok(names.join(", ")),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::{Verdict, find};
 use quake_model::boot::{BootId, BootState};
-use quake_model::expected::{Expected, ExpectedAsset, ExpectedMember};
+use quake_model::expected::{Expected, ExpectedAsset, ExpectedClient, ExpectedMember, ExpectedPod};
 use quake_model::facts::{
     EntryFacts, EntryKind, InstanceFacts, MetadataSeen, Owner, Seen, Survey, UnitFacts, Unseen,
 };
@@ -36,10 +36,43 @@ pub(super) fn control_plane() -> Survey {
         cluster: cluster.to_owned(),
         members: vec!["a".to_owned()],
         groups: vec!["masters".to_owned()],
+        ..ExpectedMember::default()
     };
     let expected = record.expected.get_or_insert_default();
     expected.etcd = vec![member("main"), member("events")];
     survey.record = Some(record);
+    survey
+}
+
+/// The same with etcd-manager's pods, and with two peers that this node's member `a` has in each etcd cluster.
+pub(super) fn control_plane_of_three() -> Survey {
+    let mut survey = control_plane();
+    let spots = [
+        ("main", "etcd", 4001, 2380),
+        ("events", "etcd-events", 4002, 2381),
+    ];
+    let members = spots.map(|(cluster, name, port, peers)| ExpectedMember {
+        cluster: cluster.to_owned(),
+        members: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        groups: ["masters", "masters-b", "masters-c"]
+            .map(str::to_owned)
+            .to_vec(),
+        hosts: ["a", "b", "c"]
+            .map(|member| format!("{name}-{member}.internal.{CLUSTER}"))
+            .to_vec(),
+        peer_ports: vec![peers, peers + 1616],
+        pod: Some(ExpectedPod {
+            name: format!("etcd-manager-{cluster}"),
+            manifest: format!("/etc/kubernetes/manifests/etcd-{cluster}-a.manifest"),
+        }),
+        client: Some(ExpectedClient {
+            port,
+            certificate: "/srv/kubernetes/kube-apiserver/etcd-client.crt".to_owned(),
+            key: "/srv/kubernetes/kube-apiserver/etcd-client.key".to_owned(),
+            ca: "/srv/kubernetes/kube-apiserver/etcd-ca.crt".to_owned(),
+        }),
+    });
+    expected_of(&mut survey).etcd = members.to_vec();
     survey
 }
 

@@ -41,7 +41,7 @@ const AREAS: &[&[Check]] = &[
     images::CHECKS,
     kubelet::CHECKS,
     static_pods::CHECKS,
-    etcd::ALIVE,
+    etcd::RUNNING,
     static_pods::RUNNING,
     api_server::CHECKS,
     membership::REGISTRATION,

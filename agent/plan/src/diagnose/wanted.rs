@@ -212,6 +212,13 @@ pub const WANTED: &[WantedFile] = &[
     entry("/mnt/*/data/*/member/snap/*"),
     entry("/mnt/*/data/*/*"),
     entry("/mnt/*/data/*/*/member/*"),
+    // The same where the root is read-only: etcd-manager mounts below another folder there.
+    entry("/mnt/disks/*/state"),
+    text("/mnt/disks/*/.quake-agent/volume.json"),
+    entry("/mnt/disks/*/data/*"),
+    entry("/mnt/disks/*/data/*/*"),
+    entry("/mnt/disks/*/data/*/member/*"),
+    entry("/mnt/disks/*/data/*/member/snap/*"),
     // The agent itself.
     entry("/usr/local/bin/quake-agent"),
     entry("/usr/bin/quake-agent"),

@@ -136,6 +136,12 @@ pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String
     })
 }
 
+/// The port on which the members of an etcd cluster reach each other, where the agent writes their pods.
+pub(crate) fn peer_port(cluster: &EtcdCluster) -> Option<u16> {
+    let shape = Shape::of(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
+    shape.map(|shape| shape.peer_port)
+}
+
 /// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
 /// own, and protokube even removed them from the zone.
 pub(crate) fn own_member_names(spec: &NodeSpec, known: &Known) -> Vec<String> {

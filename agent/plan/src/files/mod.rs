@@ -23,7 +23,7 @@ pub(crate) mod yaml_text;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
-pub(crate) use etcd::{member_names, own_member_names, own_members};
+pub(crate) use etcd::{member_names, own_member_names, own_members, peer_port};
 pub(crate) use flags::{FlagSet, shell_word};
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;

@@ -5,79 +5,11 @@
 
 use super::Context;
 use super::control_plane::etcd_manifest_path;
+use super::manager_flags::ManagerFlags;
 use crate::dialect::kops::read_cluster;
-use crate::storage::{CONTROL_PLANE_TAGS, member_tag};
-use crate::yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::{EtcdCluster, EtcdProvider};
-
-/// The flags of one pod of etcd-manager that say which volume it takes and where its backups are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct ManagerFlags {
-    /// `--volume-provider`.
-    provider: Option<String>,
-    /// `--volume-name-tag`: the tag whose value names the member.
-    name_tag: Option<String>,
-    /// `--volume-tag`, each a key or `key=value`.
-    tags: Vec<String>,
-    /// `--backup-store`.
-    backup_store: Option<String>,
-}
-
-impl ManagerFlags {
-    /// Reads the flags from the words of the pod's containers. Older manifests have one shell line.
-    fn read(source: &str, bytes: &[u8]) -> Result<Self, Fault> {
-        let pod = yaml::parse_bytes(source, bytes)?;
-        let containers = pod.get("spec").map(|spec| spec.items_of("containers"));
-        let mut flags = Self::default();
-        for container in containers.unwrap_or_default() {
-            let words = ["command", "args"].map(|key| container.items_of(key));
-            let words = words.into_iter().flatten().filter_map(yaml::Yaml::text);
-            for (name, value) in words
-                .flat_map(str::split_whitespace)
-                .filter_map(|word| word.strip_prefix("--")?.split_once('='))
-            {
-                let value = value.to_owned();
-                match name {
-                    "volume-provider" => flags.provider = Some(value),
-                    "volume-name-tag" => flags.name_tag = Some(value),
-                    "volume-tag" => flags.tags.push(value),
-                    "backup-store" => flags.backup_store = Some(value),
-                    _ => {}
-                }
-            }
-        }
-        Ok(flags)
-    }
-
-    /// The etcd cluster whose volumes these flags take; `None` for a pod that takes none of EC2.
-    fn etcd(&self) -> Option<&str> {
-        let is_ec2 = self.provider.as_deref() == Some("aws");
-        let name = self
-            .name_tag
-            .as_deref()?
-            .strip_prefix(member_tag("").as_str())?;
-        is_ec2.then_some(name)
-    }
-
-    /// A tag that these flags ask of a volume and kops does not put on the volumes of `etcd`; `None` where all agree.
-    fn unexpected_tag(&self, etcd: &str, cluster: &str) -> Option<&str> {
-        let own = member_tag(etcd);
-        let owned = format!("kubernetes.io/cluster/{cluster}=owned");
-        let named = format!("{}={cluster}", crate::identity::CLUSTER_TAG);
-        let is_expected = |tag: &&String| {
-            let of_role = CONTROL_PLANE_TAGS
-                .iter()
-                .any(|key| **tag == format!("{key}=1"));
-            **tag == own || **tag == owned || **tag == named || of_role
-        };
-        self.tags
-            .iter()
-            .find(|tag| !is_expected(tag))
-            .map(String::as_str)
-    }
-}
 
 /// The etcd clusters that this node runs members of; none on other nodes, and none while an instance of a warm pool is
 /// prepared. A store without the cluster's object leaves the members to the volumes' tags.

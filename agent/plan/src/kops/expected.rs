@@ -1,6 +1,6 @@
 //! What differs in what a node of this dialect is expected to have, drawn from its items.
 
-use super::steps;
+use super::{expected_etcd, steps};
 use quake_model::expected::Expected;
 use quake_model::item::Item;
 use quake_model::spec::{NodeSpec, Role};
@@ -21,6 +21,7 @@ pub(crate) fn expect(expected: &mut Expected, spec: &NodeSpec) {
         return;
     }
     expected.static_pods = steps::static_pods(spec);
+    expected_etcd::complete(&mut expected.etcd, spec);
     if let Some(server) = api_server(spec) {
         expected.api_servers = vec![server.to_owned()];
         if server == OWN {

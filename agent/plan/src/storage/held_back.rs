@@ -8,7 +8,7 @@ use quake_model::facts::{MountFacts, VolumeFacts};
 use quake_model::spec::EtcdCluster;
 
 /// Where protokube and etcd-manager mount a volume of etcd; its id follows.
-const MOUNTS: [&str; 2] = ["/mnt/disks/master-", "/mnt/master-"];
+pub const MOUNTS: [&str; 2] = ["/mnt/disks/master-", "/mnt/master-"];
 
 /// The manifests of `etcd` that may not be in kubelet's directory now: those whose volume is not mounted.
 ///
@@ -36,10 +36,15 @@ pub fn withheld_manifests<'a>(
 }
 
 /// The id of the etcd volume that is mounted there.
-fn mounted_volume(mount: &MountFacts) -> Option<&str> {
+pub fn mounted_volume(mount: &MountFacts) -> Option<&str> {
+    volume_at(&mount.target)
+}
+
+/// The id of the etcd volume whose mount point a path is.
+pub fn volume_at(path: &str) -> Option<&str> {
     MOUNTS
         .iter()
-        .find_map(|before| mount.target.strip_prefix(before))
+        .find_map(|before| path.strip_prefix(before))
         .filter(|id| !id.contains('/'))
 }
 

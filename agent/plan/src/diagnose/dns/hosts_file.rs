@@ -71,16 +71,17 @@ fn without_localhost() -> Finding {
     )
 }
 
-/// A mark as kops, protokube and etcd-manager set: `# Begin host entries managed by …`, and the same with `End`.
+/// A mark as kops, protokube and etcd-manager set: `# Begin host entries managed by … - do not edit`, and `# End …`, which
+/// ends with the name (etcd-manager, `pkg/dns/hosts`).
 fn mark(line: &str) -> Option<(bool, &str)> {
     let text = line.strip_prefix('#')?.trim();
-    let begin = text
-        .strip_prefix("Begin host entries managed by ")
-        .map(|who| (true, who));
-    begin.or_else(|| {
-        text.strip_prefix("End host entries managed by ")
-            .map(|who| (false, who))
-    })
+    let begin = text.strip_prefix("Begin host entries managed by ");
+    let end = || text.strip_prefix("End host entries managed by ");
+    let (begins, who) = match begin {
+        Some(who) => (true, who),
+        None => (false, end()?),
+    };
+    Some((begins, who.trim_end_matches(" - do not edit")))
 }
 
 /// A mark that does not end, or that stands twice.

@@ -221,7 +221,7 @@ const HOSTS: &str = "/etc/hosts";
 fn the_hosts_file_has_localhost_and_whole_marks() {
     let local = "127.0.0.1 localhost\n";
     let part = "# Begin host entries managed by etcd-manager[etcd] - do not edit\n10.0.1.9 etcd-a.internal.k8s.example.com\n";
-    let end = "# End host entries managed by etcd-manager[etcd] - do not edit\n";
+    let end = "# End host entries managed by etcd-manager[etcd]\n";
     let cases = [
         (local.to_owned(), Status::Ok, "1 names"),
         (format!("{local}{part}{end}"), Status::Ok, "2 names"),

@@ -110,6 +110,12 @@ fn places(node: &Node<'_>) -> Vec<Place> {
     }
     if node.is_control_plane() {
         places.extend(CONTROL_PLANE.iter().map(copy));
+        let members = expected.map_or(&[][..], |expected| &expected.etcd).iter();
+        let ports = members.flat_map(|member| {
+            let client = member.client.as_ref().map(|client| client.port);
+            member.peer_ports.iter().copied().chain(client)
+        });
+        places.extend(ports.map(|port| place(port, "etcd", ETCD)));
         let probes = expected.map_or(&[][..], |expected| &expected.probes);
         let probe = probes
             .iter()

@@ -2,6 +2,7 @@
 
 use super::manifest::{DIRECTORY, Manifest, manifests};
 use crate::diagnose::check::{Finding, Verdict};
+use crate::diagnose::etcd::is_held_back;
 use crate::diagnose::kubelet;
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
@@ -99,7 +100,8 @@ fn missing(node: &Node<'_>, pods: &[String], manifests: &[Manifest<'_>]) -> Opti
             .iter()
             .any(|manifest| manifest.pod().is_some_and(|(_, name)| name == pod.as_str()))
     };
-    let pod = pods.iter().find(|pod| !is_there(pod))?;
+    let mut absent = pods.iter().filter(|pod| !is_there(pod));
+    let pod = absent.find(|pod| !is_held_back(node, pod))?;
     let is_hidden = |name: &&str| name.starts_with('.') && name.contains(pod.as_str());
     let hidden = node
         .list(DIRECTORY)

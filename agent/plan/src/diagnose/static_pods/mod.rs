@@ -7,7 +7,7 @@ mod running;
 mod tests;
 
 pub(super) use manifest::images;
-pub(super) use running::containers_of;
+pub(super) use running::{containers_of, trouble_of};
 
 use super::check::{Check, Severity, Source};
 
@@ -38,6 +38,7 @@ pub(super) const RUNNING: &[Check] = &[Check {
         "certificates.dates",
         "certificates.present",
         "staticpods.manifests",
+        "etcd.pods",
         "etcd.alive",
         "host.oom",
         "net.ports",

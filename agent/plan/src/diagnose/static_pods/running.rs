@@ -1,6 +1,7 @@
 //! `staticpods.running`: the containers of the expected pods.
 
 use crate::diagnose::check::{Finding, Verdict};
+use crate::diagnose::etcd::is_held_back;
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
 use quake_model::facts::{PodSeen, Unseen};
@@ -17,16 +18,16 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     stage::done(node, Phase::Services)?;
     let mut restless = None;
-    for component in &expected.static_pods {
-        let containers = containers_of(node, component)?;
-        let Some(latest) = containers.last() else {
-            return unstarted(node, component);
-        };
-        let Some(up) = containers.iter().find(|container| is_up(container)) else {
-            return down(component, latest).fail();
-        };
-        if up.restarts >= MANY {
-            restless = Some((component, *up));
+    // Why a pod of etcd is kept back is a question of its volume.
+    let pods = expected.static_pods.iter();
+    let wanted: Vec<&String> = pods.filter(|pod| !is_held_back(node, pod)).collect();
+    for component in wanted {
+        if let Some(verdict) = trouble_of(node, component)? {
+            return Ok(verdict);
+        }
+        let mut containers = containers_of(node, component)?.into_iter();
+        if let Some(up) = containers.find(|one| is_up(one) && one.restarts >= MANY) {
+            restless = Some((component, up));
         }
     }
     let Some((component, up)) = restless else {
@@ -37,6 +38,23 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         format!("crictl logs --previous of its container, or: less /var/log/{component}.log"),
     )
     .warn()
+}
+
+/// What keeps a component from running; `None` where it runs.
+///
+/// # Errors
+///
+/// As [`containers_of`].
+pub(in crate::diagnose) fn trouble_of(
+    node: &Node<'_>,
+    component: &str,
+) -> Result<Option<Verdict>, Unseen> {
+    let containers = containers_of(node, component)?;
+    match containers.last() {
+        None => unstarted(node, component).map(Some),
+        Some(_) if containers.iter().any(|container| is_up(container)) => Ok(None),
+        Some(latest) => down(component, latest).fail().map(Some),
+    }
 }
 
 /// The containers of a component as the runtime shows them.

@@ -2,13 +2,12 @@
 
 use super::super::check::Verdict;
 use super::super::node::Node;
-use crate::storage::{Facts, Incarnation, JOURNAL, Journal, UID, Viewpoint, World, incarnation};
+use crate::storage::{
+    Facts, Incarnation, JOURNAL, Journal, UID, Viewpoint, World, incarnation, mounted_volume,
+};
 use quake_model::facts::{InstanceFacts, Unseen, VolumeFacts};
 use quake_model::spec::EtcdMember;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Below this folder the volumes are mounted, each under its id.
-pub(super) const MOUNTS: &str = "/mnt/master-";
 
 /// Why a check of volumes does not concern this node, if it does not.
 pub(super) fn concerns(node: &Node<'_>) -> Result<Option<Verdict>, Unseen> {
@@ -93,8 +92,6 @@ fn life(node: &Node<'_>, volumes: &[VolumeFacts], own: &str) -> Result<Incarnati
 /// The volumes that are mounted here, by where they are.
 fn mounted_ids(node: &Node<'_>) -> BTreeSet<String> {
     let mounts = node.mounts().unwrap_or_default();
-    let ids = mounts
-        .iter()
-        .filter_map(|it| it.facts.target.strip_prefix(MOUNTS));
+    let ids = mounts.iter().filter_map(|it| mounted_volume(&it.facts));
     ids.map(str::to_owned).collect()
 }

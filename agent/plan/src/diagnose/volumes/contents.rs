@@ -2,10 +2,10 @@
 
 use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
-use super::chosen::{MOUNTS, concerns, world_of};
+use super::chosen::{concerns, world_of};
 use super::device;
 use crate::storage::{
-    Action, GateDecision, GateFacts, Inside, InsideContext, Marker, Slot, World, consents,
+    Action, GateDecision, GateFacts, Inside, InsideContext, MOUNTS, Marker, Slot, World, consents,
     decide_gate, expects_data, identity, inside, is_adopted, select_volumes, surface,
 };
 use quake_model::facts::{DeviceContents, InsideFacts, Unseen, VolumeFacts};
@@ -82,8 +82,8 @@ fn refused(
 
 /// What the marker of a mounted volume says. One that cannot be read here was read by the boot that mounted it.
 fn found_inside(node: &Node<'_>, world: &World, slot: &Slot, volume_id: &str) -> Inside {
-    let path = format!("{MOUNTS}{volume_id}/.quake-agent/volume.json");
-    let text = node.text(&path).ok().flatten();
+    let paths = MOUNTS.map(|before| format!("{before}{volume_id}/.quake-agent/volume.json"));
+    let text = paths.iter().find_map(|path| node.text(path).ok()?);
     let Some(text) = text.filter(|text| Marker::read(text).is_some()) else {
         return Inside::Match;
     };

@@ -2,8 +2,9 @@
 
 use super::super::check::{Finding, Verdict};
 use super::super::node::{Mount, Node};
-use super::chosen::{MOUNTS, concerns};
+use super::chosen::concerns;
 use super::device;
+use crate::storage::{mounted_volume, volume_at};
 use quake_model::facts::{SpaceFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -20,7 +21,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mut seen: Vec<&Mount> = Vec::new();
     for mount in mounts
         .iter()
-        .filter(|it| it.facts.target.starts_with(MOUNTS))
+        .filter(|it| mounted_volume(&it.facts).is_some())
     {
         // The last mount on a path is the one that is seen.
         seen.retain(|it| it.facts.target != mount.facts.target);
@@ -58,7 +59,7 @@ fn gone(expected: usize, seen: &[&Mount]) -> Result<Verdict, Unseen> {
 
 fn wrong_with(node: &Node<'_>, mount: &Mount) -> Option<Finding> {
     let (target, source) = (&mount.facts.target, &mount.facts.source);
-    let volume_id = target.strip_prefix(MOUNTS)?;
+    let volume_id = mounted_volume(&mount.facts)?;
     let devices = node.survey().devices.ok();
     let device =
         devices.and_then(|all| all.iter().find(|it| it.device.number == mount.facts.number));
@@ -100,7 +101,7 @@ pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let room =
         |it: &SpaceFacts| share(it.bytes_free, it.bytes).min(share(it.inodes_free, it.inodes));
     let spaces = node.survey().spaces.get()?.iter();
-    let ours = spaces.filter(|it| it.path.starts_with(MOUNTS));
+    let ours = spaces.filter(|it| volume_at(&it.path).is_some());
     let Some(least) = ours.min_by(|a, b| room(a).total_cmp(&room(b))) else {
         return Err(Unseen::NotTaken(
             "no volume of etcd was looked at".to_owned(),
@@ -111,7 +112,7 @@ pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if left >= SCARCE {
         return Verdict::ok(format!("{percent:.0} % of {path} is free"));
     }
-    let volume_id = path.strip_prefix(MOUNTS).unwrap_or(path);
+    let volume_id = volume_at(path).unwrap_or(path);
     let finding = Finding::new(
         format!("{path} is almost full: {percent:.1} % is free"),
         format!("aws ec2 modify-volume --volume-id {volume_id} --size <GiB>, then: systemctl restart quake-agent.service grows the filesystem; or look for what is not etcd's: du -xsh {path}/*"),
