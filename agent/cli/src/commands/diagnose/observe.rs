@@ -11,17 +11,19 @@ use quake_assets::digest_files;
 use quake_host::clock::SystemClock;
 use quake_host::survey::{
     CloudLook, Local, limited, limited_blocking, look_at_devices, look_at_journals,
-    look_at_network, look_at_probes, look_at_runtime, look_at_units, name_servers, read_captured,
-    read_clock, read_files, read_kernel_log, read_listeners, read_names, read_reach, read_spaces,
+    look_at_members, look_at_network, look_at_probes, look_at_runtime, look_at_units, name_servers,
+    read_captured, read_clock, read_files, read_kernel_log, read_listeners, read_names, read_reach,
+    read_spaces,
 };
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::expected::Expected;
 use quake_model::facts::{
-    InstanceView, PermissionSeen, SURVEY_SCHEMA, Seen, Source, Survey, VolumeFacts,
+    InstanceView, PermissionSeen, SURVEY_SCHEMA, Seen, Source, SpaceFacts, Survey, VolumeFacts,
 };
 use quake_model::ports::{Clock, PortError};
 use quake_model::record::Record;
 use quake_plan::diagnose::{Check, WANTED};
+use quake_plan::storage::volume_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -138,6 +140,7 @@ impl Looks {
         survey.listeners = machine.listeners;
         survey.digests = machine.digests;
         survey.probes = machine.probes;
+        survey.etcd = machine.etcd;
         survey.runtime = machine.runtime;
         survey.metadata = outside.metadata;
         survey.names = outside.names;
@@ -160,7 +163,7 @@ impl Looks {
         let named = |unit: &&'static str| if *unit == UNIT { of_agent } else { *unit }.to_owned();
         let journals: Vec<String> = JOURNALS.iter().map(named).collect();
         let (spaces, units, journals, network, devices) = tokio::join!(
-            self.look(Source::Spaces, self.spaces()),
+            self.look(Source::Spaces, self.spaces(mounted_volumes(survey))),
             self.look(
                 Source::Units,
                 limited(self.limit, look_at_units(&local, &units))
@@ -194,7 +197,10 @@ impl Looks {
         let expected = record.and_then(|record| record.expected.as_ref());
         let runtime = expected.map_or("", |expected| expected.runtime.as_str());
         let probes = expected.map_or(&[][..], |expected| &expected.probes);
-        let (clock, log, listeners, digests, probes, runtime) = tokio::join!(
+        let members = expected.map_or(&[][..], |expected| &expected.etcd);
+        // A peer that is silent must not hide the member of this node.
+        let each = self.limit * 3 / 4;
+        let (clock, log, listeners, digests, probes, etcd, runtime) = tokio::join!(
             self.look(Source::Clock, limited(self.limit, read_clock())),
             self.look(
                 Source::KernelLog,
@@ -206,6 +212,13 @@ impl Looks {
             ),
             self.look(Source::Digests, self.digests(expected)),
             self.look(Source::Probes, limited(self.limit, look_at_probes(probes))),
+            self.look(
+                Source::Probes,
+                Box::pin(limited(
+                    self.limit,
+                    look_at_members(members, !self.offline, each)
+                ))
+            ),
             self.look(Source::Runtime, async {
                 match runtime {
                     "" => Seen::NotTaken("no boot came as far as to know the runtime".to_owned()),
@@ -218,6 +231,7 @@ impl Looks {
         survey.listeners = listeners;
         survey.digests = digests;
         survey.probes = probes;
+        survey.etcd = etcd;
         survey.runtime = runtime;
     }
 
@@ -321,9 +335,26 @@ impl Looks {
         }
     }
 
-    async fn spaces(&self) -> Seen<Vec<quake_model::facts::SpaceFacts>> {
-        limited_blocking(self.limit, || read_spaces(Path::new("/"), SPACES)).await
+    /// Of the filesystems of any node, and of etcd's volumes.
+    async fn spaces(&self, volumes: Vec<String>) -> Seen<Vec<SpaceFacts>> {
+        limited_blocking(self.limit, move || {
+            let volumes = volumes.iter().map(String::as_str);
+            let paths: Vec<&str> = SPACES.iter().copied().chain(volumes).collect();
+            read_spaces(Path::new("/"), &paths)
+        })
+        .await
     }
+}
+
+/// Where etcd's volumes are mounted.
+fn mounted_volumes(survey: &Survey) -> Vec<String> {
+    let table = survey.texts.get("/proc/self/mountinfo").and_then(Seen::ok);
+    let targets = table.into_iter().flat_map(|text| text.lines());
+    targets
+        .filter_map(|line| line.split(' ').nth(4))
+        .filter(|target| volume_at(target).is_some())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A survey in which nothing could be read.

@@ -12,6 +12,9 @@ use std::path::PathBuf;
 /// The cluster's authority on a node, which signs the API server's certificate.
 const AUTHORITY: &str = "/srv/kubernetes/ca.crt";
 
+/// What ports of etcd's members are connected to for. etcd-manager itself sees to their names.
+const ETCD_PEER: &str = "etcd-peer";
+
 /// The way out of the machine, where it is not straight to AWS.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WayOut {
@@ -71,6 +74,13 @@ pub(super) fn targets(record: &Record, expected: &Expected, way: &WayOut) -> Vec
         }
     }
     targets.retain(|target| way.is_straight(target));
+    // Members of etcd reach each other straight, whatever proxy the agent uses.
+    for member in expected.etcd.iter().filter(|it| it.hosts.len() > 1) {
+        for host in &member.hosts {
+            let ports = member.peer_ports.iter();
+            targets.extend(ports.map(|port| target(ETCD_PEER, host, *port, Speaks::Plain)));
+        }
+    }
     targets
 }
 
@@ -86,7 +96,8 @@ pub(super) fn names(record: &Record, expected: &Expected, way: &WayOut) -> Vec<(
     names.extend(published.map(|name| (name.clone(), PUBLISHED.to_owned())));
     for target in of_targets {
         let is_address = target.host.parse::<std::net::IpAddr>().is_ok();
-        if !is_address && !names.iter().any(|(name, _)| *name == target.host) {
+        let is_needed = !is_address && target.purpose != ETCD_PEER;
+        if is_needed && !names.iter().any(|(name, _)| *name == target.host) {
             names.push((target.host, target.purpose));
         }
     }
@@ -135,7 +146,7 @@ fn target(purpose: &str, host: &str, port: u16, speaks: Speaks) -> Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::expected::ExpectedAsset;
+    use quake_model::expected::{ExpectedAsset, ExpectedMember};
     use quake_model::facts::InstanceFacts;
 
     #[test]
@@ -168,6 +179,32 @@ mod tests {
         );
         let names = names(&record, &expected, &way);
         assert_eq!(names.len(), 3, "{names:?}");
+    }
+
+    #[test]
+    fn the_ports_of_etcds_peers_are_tried_and_their_names_are_its_own_business() {
+        let member = |hosts: &[&str]| ExpectedMember {
+            hosts: hosts.iter().map(ToString::to_string).collect(),
+            peer_ports: vec![2380, 3996],
+            ..ExpectedMember::default()
+        };
+        let expected = Expected {
+            etcd: vec![member(&["etcd-a.x", "etcd-b.x"]), member(&["alone.x"])],
+            ..Expected::default()
+        };
+        let (record, way) = (Record::default(), WayOut::default());
+        let found: Vec<String> = targets(&record, &expected, &way)
+            .iter()
+            .map(|it| format!("{} {}:{}", it.purpose, it.host, it.port))
+            .collect();
+        let wanted = [
+            "etcd-a.x:2380",
+            "etcd-a.x:3996",
+            "etcd-b.x:2380",
+            "etcd-b.x:3996",
+        ];
+        assert_eq!(found, wanted.map(|place| format!("etcd-peer {place}")));
+        assert_eq!(names(&record, &expected, &way), Vec::new());
     }
 
     #[test]
