@@ -131,6 +131,26 @@ fn a_healthy_node_gives_no_alarm() {
     }
 }
 
+/// A check that is skipped gives no alarm either.
+#[test]
+fn every_check_of_etcd_and_of_its_volumes_is_made_where_etcd_manager_runs_it() {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let root = folder(&scratch, "of-three");
+    write_base("kops-control-plane-of-three", &root).expect("its layers are sound");
+    let root = root.to_str().expect("a plain path");
+    let only = ["--only", "etcd,volumes", "--output", "json"];
+    let ended = agent::run(&[&["diagnose", "--root", root], &only[..]].concat());
+    let report: Value = serde_json::from_str(&ended.stdout).expect("it is JSON");
+    let checks = report["checks"].as_array().cloned().unwrap_or_default();
+    let skipped: Vec<String> = checks
+        .iter()
+        .filter(|check| check["status"] != "ok")
+        .map(|check| format!("{} {}: {}", check["id"], check["status"], check["note"]))
+        .collect();
+    assert!(skipped.is_empty(), "{skipped:#?}");
+    assert_eq!((checks.len(), ended.status), (14, 0), "{}", ended.stderr);
+}
+
 /// A name, and what spoils a report.
 type Spoiled = (&'static str, fn(&mut Value));
 
