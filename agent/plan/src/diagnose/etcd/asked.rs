@@ -72,11 +72,11 @@ fn by_address<'a>(node: &Node<'a>, member: &'a ExpectedMember) -> Option<&'a str
     text.lines().find_map(of_line)
 }
 
-/// How an operator asks the member: `etcdctl`, which is in the pod's container.
+/// How an operator asks the member: in the container of its pod, where the node's root is `/rootfs`.
 pub(super) fn etcdctl(client: &ExpectedClient) -> String {
     let (ca, certificate, key) = (&client.ca, &client.certificate, &client.key);
     format!(
-        "etcdctl --endpoints={} --cacert={ca} --cert={certificate} --key={key}",
+        "/opt/etcd-v<version>/etcdctl --endpoints={} --cacert=/rootfs{ca} --cert=/rootfs{certificate} --key=/rootfs{key}",
         client.url()
     )
 }
