@@ -66,11 +66,7 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
             Condition::Missing => Code::IdentityRoleMissing,
             _ => metadata(condition),
         },
-        Attempted::DescribeInstances => match condition {
-            Condition::Denied => Code::IdentityDescribeDenied,
-            Condition::Missing => Code::IdentityInstanceUnknown,
-            _ => Code::StorageCloudUnreachable,
-        },
+        Attempted::DescribeInstances | Attempted::ReadConsole => instances(attempted, condition),
         Attempted::DescribeVolumes => match condition {
             Condition::Denied => Code::StorageDescribeDenied,
             _ => Code::StorageCloudUnreachable,
@@ -83,10 +79,6 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         Attempted::KeepVolume | Attempted::TagVolume => match condition {
             Condition::Denied => Code::StorageTagDenied,
             _ => Code::StorageCloudUnreachable,
-        },
-        Attempted::ReadConsole => match condition {
-            Condition::Denied => Code::BootConsoleDenied,
-            _ => Code::BootConsoleUnread,
         },
         Attempted::ReadConfiguration => configuration(condition),
         Attempted::ReadCredential => credential(condition),
@@ -119,6 +111,17 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         | Attempted::Mount
         | Attempted::UseUnit
         | Attempted::StartUnit => machine(attempted, condition),
+    }
+}
+
+/// What EC2 said when it was asked about instances or their consoles.
+fn instances(attempted: Attempted, condition: Condition) -> Code {
+    match (attempted, condition) {
+        (Attempted::ReadConsole, Condition::Denied) => Code::BootConsoleDenied,
+        (Attempted::ReadConsole, _) => Code::BootConsoleUnread,
+        (_, Condition::Denied) => Code::IdentityDescribeDenied,
+        (_, Condition::Missing) => Code::IdentityInstanceUnknown,
+        _ => Code::StorageCloudUnreachable,
     }
 }
 

@@ -21,7 +21,7 @@ use quake_plan::dialect::kops::{
 use quake_plan::dialect::kube_env::Document;
 use quake_plan::distribution::Distribution;
 use quake_plan::expected::expected;
-use quake_plan::keyset::{KeyBundle, fallback_name, read_secret};
+use quake_plan::keyset::{KeyBundle, fallback_name, read_authorities, read_secret};
 use quake_plan::kops::{Node, Objects, WantedObject, processor, wanted_objects};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -151,7 +151,10 @@ impl<H: Host> Context<'_, H> {
             WantedObject::Keyset { name, location } => {
                 let (location, bytes) = self.read_keyset_object(&name, location).await?;
                 let text = text_of(&location, bytes)?;
-                let keyset = KeyBundle::read(&location.to_string(), &text)?;
+                let source = location.to_string();
+                let keyset = KeyBundle::read(&source, &text)?;
+                let all = read_authorities(&source, &text)?;
+                self.learn(|known| drop(known.authorities.insert(name.clone(), all)));
                 Ok(Read::Keyset(name, keyset))
             }
             WantedObject::Secret {

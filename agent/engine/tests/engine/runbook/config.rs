@@ -62,7 +62,7 @@ const OF_THE_LAUNCH: [Trial; 9] = [
     ),
     (
         Code::ConfigAssetMalformed,
-        |host| launch_changed(host, &format!("{PIN}https:"), &format!("{PIN}gopher:")),
+        |host| launch_changed(host, &format!("{PIN}https://"), &format!("{PIN}https:")),
         LAUNCHED,
     ),
     (
