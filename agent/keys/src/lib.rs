@@ -43,6 +43,15 @@ pub fn public_key(key: &Secret<String>) -> Result<Vec<u8>, PortError> {
     Key::read(key.expose())?.public()
 }
 
+/// The same, PEM.
+///
+/// # Errors
+///
+/// As [`public_key`].
+pub fn public_key_pem(key: &Secret<String>) -> Result<String, PortError> {
+    Ok(pem("PUBLIC KEY", &public_key(key)?))
+}
+
 /// Signs a message with a private key.
 ///
 /// # Errors

@@ -1,5 +1,10 @@
-//! A small cluster of our own writing: one control plane and its workers. `rehearse` boots it when it is
-//! given no state store, and tests boot it everywhere.
+//! A small cluster of our own writing, as kops legacy makes one: one control plane and its workers. `rehearse --legacy-example`
+//! boots it, and tests boot it everywhere. That of today's kops is in [`kops`].
+
+mod authorities;
+pub mod kops;
+
+pub use authorities::Authorities;
 
 /// The cluster's name.
 pub const CLUSTER: &str = "demo.quake.example";

@@ -90,7 +90,7 @@ const ROWS: &[Row] = &[
             "quake-engine",
             "quake-keys",
         ],
-        theirs: Theirs::Only(&["serde", "serde_json", "sha1", "sha2", "tokio"]),
+        theirs: Theirs::Only(&["base64", "serde", "serde_json", "sha1", "sha2", "tokio"]),
         purity: Purity::Pure,
     },
     Row {

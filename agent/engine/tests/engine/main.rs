@@ -19,6 +19,7 @@ mod gate;
 mod images;
 mod kops;
 mod kops_controller;
+mod kops_example;
 mod kops_items;
 mod kops_machine;
 mod kops_mounter;
