@@ -101,10 +101,30 @@ fn every_recorded_boot_becomes_ready_twice_the_same_and_then_writes_nothing() {
 }
 
 #[test]
-fn the_bundled_example_becomes_ready_in_both_roles() {
+fn the_legacy_example_becomes_ready_in_both_roles() {
     for group in ["control-plane", "workers"] {
-        let found = findings(group, &["--instance-group", group]);
+        let found = findings(group, &["--legacy-example", "--instance-group", group]);
         assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn the_bundled_example_is_ready_without_a_warning_in_both_roles_and_then_changes_nothing() {
+    for group in ["control-plane", "workers"] {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let first = rehearse(&["--instance-group", group], root.path());
+        assert_eq!(first.status, 0, "{}", first.text());
+        assert_eq!(first.summary()["result"], "ready", "{group}");
+        let warns = first.stdout.contains(r#""event":"warning""#);
+        assert!(!warns, "{group}: {}", first.text());
+        let tree = Tree::of_node(root.path()).expect("the tree can be read");
+        let again = rehearse(&["--instance-group", group], root.path()).summary();
+        assert_eq!(
+            (&again["result"], &again["writes"]),
+            (&"ready".into(), &0.into())
+        );
+        let after = Tree::of_node(root.path()).expect("the tree can be read");
+        assert_eq!(tree.differences(&after), Vec::<String>::new(), "{group}");
     }
 }
 
@@ -173,7 +193,7 @@ fn a_plan_changes_nothing() {
 #[test]
 fn a_plan_as_json_has_a_diff_of_each_file_and_no_secret() {
     let root = tempfile::tempdir().unwrap();
-    let ended = plan(root.path(), &["--output", "json"]);
+    let ended = plan(root.path(), &["--legacy-example", "--output", "json"]);
     let plan = ended.summary();
     let steps = plan["steps"].as_array().cloned().unwrap_or_default();
     let diffs = steps.iter().filter(|step| step["diff"].is_string());
@@ -259,7 +279,7 @@ fn what_the_node_is_can_be_sourced_by_a_shell_and_a_second_boot_leaves_it_alone(
     let told = String::from_utf8_lossy(&sourced.stdout).into_owned();
     assert!(sourced.status.success(), "{sourced:?}");
     let words: Vec<&str> = told.split('|').collect();
-    assert_eq!(words[0], "demo.quake.example");
+    assert_eq!(words[0], "demo.example.com");
     assert!(["control-plane", "worker"].contains(&words[1]), "{told}");
     assert!(words[2].starts_with("https://"), "{told}");
     assert_eq!(rehearse(&[], root.path()).summary()["writes"], 0);

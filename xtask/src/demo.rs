@@ -1,13 +1,13 @@
-//! `demo`: rehearses the bundled example cluster on this machine, control plane then worker.
+//! `demo`: rehearses a bundled example cluster on this machine, control plane then worker.
 
 use crate::error::TaskError;
 use crate::program::{cargo, run, spell};
-use crate::task::Ending;
+use crate::task::{Ending, Example};
 use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The example's instance groups, in the order they boot.
+/// The instance groups of both examples, in the order they boot.
 const CONTROL_PLANE: &str = "control-plane";
 const WORKERS: &str = "workers";
 
@@ -18,7 +18,11 @@ const WORKERS: &str = "workers";
 /// # Errors
 ///
 /// Fails when the agent cannot be built, or a boot does not end ready.
-pub(crate) fn run_example(workspace: &Workspace, ending: Ending) -> Result<(), TaskError> {
+pub(crate) fn run_example(
+    workspace: &Workspace,
+    example: Example,
+    ending: Ending,
+) -> Result<(), TaskError> {
     run(cargo()
         .args(["build", "--package", "quake-agent"])
         .current_dir(&workspace.root))?;
@@ -29,7 +33,7 @@ pub(crate) fn run_example(workspace: &Workspace, ending: Ending) -> Result<(), T
     }
 
     println!("\n== the control plane's first node");
-    rehearse(&agent, CONTROL_PLANE, &roots, Ending::Leave)?;
+    rehearse(&agent, (example, CONTROL_PLANE), &roots, Ending::Leave)?;
     println!("\n== a worker");
     if ending == Ending::Stay {
         println!(
@@ -37,18 +41,26 @@ pub(crate) fn run_example(workspace: &Workspace, ending: Ending) -> Result<(), T
         );
         println!("Ctrl-C ends it.");
     }
-    rehearse(&agent, WORKERS, &roots, ending)?;
+    rehearse(&agent, (example, WORKERS), &roots, ending)?;
     println!("\nWhat was written is below {}", roots.display());
     Ok(())
 }
 
-fn rehearse(agent: &Path, group: &str, roots: &Path, ending: Ending) -> Result<(), TaskError> {
+fn rehearse(
+    agent: &Path,
+    (example, group): (Example, &str),
+    roots: &Path,
+    ending: Ending,
+) -> Result<(), TaskError> {
     let root: PathBuf = roots.join(group);
     std::fs::create_dir_all(&root).map_err(TaskError::path(&root))?;
     let mut command = Command::new(agent);
     command
         .args(["rehearse", "--instance-group", group, "--root"])
         .arg(root);
+    if example == Example::Legacy {
+        command.arg("--legacy-example");
+    }
     if ending == Ending::Leave {
         command.arg("--exit-when-ready");
     }

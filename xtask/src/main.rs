@@ -52,7 +52,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
         Task::Integration { tier, case } => {
             return suite::integrate(&workspace, *tier, case.as_deref());
         }
-        Task::Demo(ending) => demo::run_example(&workspace, *ending)?,
+        Task::Demo(example, ending) => demo::run_example(&workspace, *example, *ending)?,
         Task::Dist { target } => dist::build(&workspace, target)?,
         Task::Bench { agent, words } => bench::measure(&workspace, agent.as_deref(), words)?,
     }

@@ -11,7 +11,9 @@ usage: cargo xtask <task>
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
   integration [TIER] [CASE]
                       drive the built agent: the tiers namespace, machine and fleet, or one of them, or one case of it
-  demo [--once]       rehearse the bundled example cluster; --once does not stay up at the end
+  demo [--legacy] [--once]
+                      rehearse the bundled example cluster as kops 1.36 makes it, or the one of kops 1.8 to 1.15;
+                      --once does not stay up at the end
   dist [--target T]   build the static binary, checksums and SBOM into dist/
   bench [--agent PATH] [SCENARIO...]
                       measure the built agent beside other ways and write bench/REPORT.md; bench/README.md
@@ -63,6 +65,15 @@ impl Tier {
     }
 }
 
+/// Which of the bundled clusters the demo boots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Example {
+    /// As kops 1.36 makes it.
+    Current,
+    /// As kops 1.8 to 1.15 made it.
+    Legacy,
+}
+
 /// What the demo does once the nodes are ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -84,7 +95,7 @@ pub(crate) enum Task {
         tier: Option<Tier>,
         case: Option<String>,
     },
-    Demo(Ending),
+    Demo(Example, Ending),
     Dist {
         target: String,
     },
@@ -129,8 +140,12 @@ impl Task {
             ["integration", tier, case] if Tier::of(tier).is_some() && !case.starts_with('-') => {
                 Ok(Self::integration(Tier::of(tier), Some(case)))
             }
-            ["demo"] => Ok(Self::Demo(Ending::Stay)),
-            ["demo", "--once"] => Ok(Self::Demo(Ending::Leave)),
+            ["demo"] => Ok(Self::Demo(Example::Current, Ending::Stay)),
+            ["demo", "--once"] => Ok(Self::Demo(Example::Current, Ending::Leave)),
+            ["demo", "--legacy"] => Ok(Self::Demo(Example::Legacy, Ending::Stay)),
+            ["demo", "--legacy", "--once"] | ["demo", "--once", "--legacy"] => {
+                Ok(Self::Demo(Example::Legacy, Ending::Leave))
+            }
             ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
             ["dist", "--target", target] => Ok(Self::dist(target)),
             ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
@@ -180,8 +195,18 @@ mod tests {
     #[test]
     fn a_task_without_options_has_its_defaults() {
         assert_eq!(parse("test"), Ok(Task::Test(Extent::Full)));
-        assert_eq!(parse("demo"), Ok(Task::Demo(Ending::Stay)));
+        assert_eq!(
+            parse("demo"),
+            Ok(Task::Demo(Example::Current, Ending::Stay))
+        );
         assert_eq!(parse("dist"), Ok(Task::dist(DEFAULT_TARGET)));
+    }
+
+    #[test]
+    fn the_demo_takes_its_options_in_any_order() {
+        let legacy = Ok(Task::Demo(Example::Legacy, Ending::Leave));
+        assert_eq!(parse("demo --legacy --once"), legacy);
+        assert_eq!(parse("demo --once --legacy"), legacy);
     }
 
     #[test]

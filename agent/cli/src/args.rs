@@ -264,6 +264,9 @@ pub(crate) struct RehearseArguments {
     /// The cluster, where the state store holds several
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
+    /// Boot the bundled example of kops 1.8 to 1.15 instead of the one of kops 1.36
+    #[arg(long, conflicts_with = "state_store")]
+    pub(crate) legacy_example: bool,
     /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
@@ -303,6 +306,7 @@ impl PlanArguments {
         let named = rehearse.state_store.is_some()
             || rehearse.instance_group.is_some()
             || rehearse.cluster.is_some()
+            || rehearse.legacy_example
             || rehearse.identity.is_some()
             || rehearse.os_release.is_some()
             || rehearse.configuration.kube_env.is_some()

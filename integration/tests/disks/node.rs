@@ -337,7 +337,7 @@ fn rehearsed() -> &'static Value {
     REHEARSED.get_or_init(|| {
         let root = tempfile::tempdir().expect("a temporary directory");
         let plain = root.path().to_str().expect("it has a plain name");
-        let mut arguments = vec!["rehearse", "--instance-group", "control-plane"];
+        let mut arguments = vec!["rehearse", "--legacy-example"];
         arguments.extend(["--root", plain, "--exit-when-ready", "--listen", "off"]);
         let ended = agent::run(&arguments);
         assert_eq!(ended.status, 0, "{}", ended.text());

@@ -11,7 +11,8 @@ Examples:
 
 pub(crate) const REHEARSE: &str = "\
 Examples:
-  quake-agent rehearse # a bundled example cluster
+  quake-agent rehearse # a bundled example cluster as kops 1.36 makes it
+  quake-agent rehearse --legacy-example --instance-group workers # one of kops 1.8 to 1.15
   quake-agent rehearse ./state-store --instance-group nodes --root /tmp/node --exit-when-ready
   quake-agent rehearse s3://state-store/c.example.com --instance-group nodes --output json --exit-when-ready
   quake-agent rehearse ./state-store --instance-group nodes --os-release ./os-release --root /tmp/node

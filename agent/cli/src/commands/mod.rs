@@ -4,6 +4,7 @@ pub(crate) mod addons;
 pub(crate) mod boot;
 pub(crate) mod check;
 pub(crate) mod diagnose;
+mod example;
 pub(crate) mod explain;
 pub(crate) mod fleet;
 mod foreseen;

@@ -1,12 +1,13 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
 use super::boot;
+use super::example;
 use super::foreseen::Foreseen;
 use super::identity::{Identity, read_identity, read_os};
 use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
-use super::state_store::{Asked, Found, find};
+use super::state_store::{Asked, Found};
 use crate::args::RehearseArguments;
 use crate::host::{NodeHost, Wiring};
 use crate::output;
@@ -14,8 +15,8 @@ use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_model::signal;
 use quake_plan::dialect::kube_env;
+use quake_testkit::SimHost;
 use quake_testkit::region::example_instance;
-use quake_testkit::{SimHost, example};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,12 +54,13 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         cluster: arguments.cluster.as_deref().or(of_kube_env.as_deref()),
         has_kube_env: named.kube_env.is_some(),
     };
-    let found = find(asked).await?;
-    let mut configuration = configuration(named, &found);
+    let found = example::find(asked, arguments.legacy_example).await?;
     let root = match &arguments.run.root {
         Some(root) => absolute(root)?,
         None => scratch::root()?,
     };
+    let found = example::with_keys(found, &root, keep(acting))?;
+    let mut configuration = configuration(named, &found);
     let controller = rehearse_kops::Wanted {
         cluster: found.cluster.as_ref(),
         folder: found.place.folder.as_deref(),
@@ -67,7 +69,10 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         root: &root,
         keep: keep(acting),
     };
-    let controller = controller.complete(&mut configuration).await?;
+    let controller = match &found.example {
+        Some(_) => None,
+        None => controller.complete(&mut configuration).await?,
+    };
     let group = group_of(&configuration, asked)?;
     let identity = arguments.identity.as_deref().map(read_identity);
     let identity = identity.transpose()?;
@@ -81,6 +86,9 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     surround(&sim, identity.as_ref(), arguments.os_release.as_deref())?;
     if let Some(controller) = controller {
         controller.answer(&sim, &instance)?;
+    }
+    if let Some(example) = &found.example {
+        example.surround(&sim, &instance)?;
     }
     let host = wire(&arguments, &found, &root, &sim);
     let node = Foreseen {
@@ -113,9 +121,8 @@ fn surround(
 /// Wires the simulated machine and the real state store.
 fn wire(arguments: &RehearseArguments, found: &Found, root: &Path, sim: &Arc<SimHost>) -> NodeHost {
     let mut simulated = parts::of_a_rehearsal();
-    if found.is_example {
+    if found.example.is_some() {
         simulated.insert(Part::Objects);
-        put_example(sim);
     }
     NodeHost::wire(Wiring {
         root: root.to_owned(),
@@ -148,13 +155,6 @@ fn run_of(
         signals: signal::Asked::default(),
         output: run.output,
         is_machine: false,
-    }
-}
-
-/// The objects of the bundled example.
-fn put_example(sim: &SimHost) {
-    for (location, text) in example::objects() {
-        sim.put_object(&location, text);
     }
 }
 

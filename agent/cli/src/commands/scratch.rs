@@ -6,7 +6,10 @@ use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock;
 use quake_testkit::region::Region;
 use quake_testkit::{SimHost, Timing};
+use serde::Serialize;
+use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -98,11 +101,22 @@ pub(crate) fn same_instance(
     )))
 }
 
-fn write(path: &Path, region: &Region) -> std::io::Result<()> {
+/// Keeps a value below the scratch root, for whoever runs the rehearsal.
+///
+/// # Errors
+///
+/// The error of the folder or the file that cannot be written.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(path);
     std::fs::create_dir_all(parent)?;
     let temporary = path.with_extension("json.tmp");
-    let mut file = std::fs::File::create(&temporary)?;
-    file.write_all(&serde_json::to_vec(region)?)?;
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(&serde_json::to_vec(value)?)?;
     std::fs::rename(&temporary, path)
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{EPOCH, request, run};
 use crate::kops::{WRITES, warnings};
-use quake_engine::{Configuration, Request};
+use quake_engine::{Acting, Configuration, Request};
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::example::Authorities;
 use quake_testkit::example::kops::{CLUSTER, Cluster, INSTANCE_GROUPS, mirrors};
@@ -94,4 +94,20 @@ async fn the_examples_worker_has_all_it_needs_from_kops_controller() {
     assert_eq!(verdict.fault, None);
     assert_eq!(host.port_calls_of("ask_bootstrap"), 1);
     assert_eq!(host.port_calls_of("read_object"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_the_example_before_its_first_boot_says_what_would_change_and_changes_nothing() {
+    for group in INSTANCE_GROUPS {
+        let (host, request) = node(group);
+        let tree = host.tree();
+        let request = Request {
+            acting: Acting::Plan,
+            ..request
+        };
+        let (verdict, record) = run(&host, &request).await;
+        assert_eq!(verdict.fault, None, "{group}");
+        assert_eq!(record.writes(), 0, "{group}");
+        assert!(host.tree() == tree, "{group}");
+    }
 }

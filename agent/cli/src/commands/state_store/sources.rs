@@ -1,11 +1,11 @@
 //! Finds out what `rehearse <state store>` names: a folder of documents, a state store, or nothing.
 
 use super::cluster::{Generation, StoredCluster, Wanted, open, open_if_any};
+use crate::commands::example::Example;
 use crate::commands::running::{document, usage};
 use crate::host::StorePlace;
 use quake_model::location::Location;
 use quake_plan::dialect::kube_env::Document;
-use quake_testkit::example;
 use std::path::{Path, PathBuf};
 
 /// What is rehearsed, and where its objects are.
@@ -23,8 +23,8 @@ pub(crate) struct Found {
     pub(crate) config_base: Option<Location>,
     /// The cluster of kops 1.32 and newer, where the store has one.
     pub(crate) cluster: Option<StoredCluster>,
-    /// Whether the objects are those of the bundled example.
-    pub(crate) is_example: bool,
+    /// The bundled example, where the objects are those of one.
+    pub(crate) example: Option<Example>,
 }
 
 /// What is asked for.
@@ -44,11 +44,7 @@ pub(crate) struct Asked<'a> {
 /// Prints what is wrong and returns the exit status.
 pub(crate) async fn find(asked: Asked<'_>) -> Result<Found, u8> {
     let Some(store) = asked.store else {
-        return if asked.has_kube_env {
-            Ok(Found::default())
-        } else {
-            bundled(asked)
-        };
+        return Ok(Found::default());
     };
     let folder = folder_named(store)?;
     let mut found = match &folder {
@@ -78,25 +74,6 @@ pub(crate) async fn find(asked: Asked<'_>) -> Result<Found, u8> {
         None => {}
     }
     Ok(found)
-}
-
-fn bundled(asked: Asked<'_>) -> Result<Found, u8> {
-    let group = asked.instance_group.unwrap_or("control-plane");
-    let groups = example::INSTANCE_GROUPS.join(", ");
-    let text = example::kube_env(group).ok_or_else(|| {
-        usage(&format!(
-            "the bundled example has no instance group {group:?}; it has: {groups}"
-        ))
-    })?;
-    let kube_env = Document {
-        source: format!("example/{group}/kube_env.yaml"),
-        text: text.to_owned(),
-    };
-    Ok(Found {
-        kube_env: Some(kube_env),
-        is_example: true,
-        ..Found::default()
-    })
 }
 
 /// The folder that is named; `None` for a bucket.

@@ -1,0 +1,148 @@
+//! The bundled examples: a cluster of today's kops, and one of kops legacy.
+
+use super::running::usage;
+use super::scratch::{self, Keep};
+use super::state_store::{self, Asked, Found};
+use quake_host::clock::SystemClock;
+use quake_model::facts::InstanceFacts;
+use quake_model::ports::Clock;
+use quake_plan::dialect::kube_env::Document;
+use quake_testkit::example::{self, Authorities, kops};
+use quake_testkit::{Controller, SimHost};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Where the keys of the example's cluster are kept below the scratch root, so that a second run is of the same cluster.
+const AUTHORITIES: &str = "var/lib/quake-agent/rehearsal/authorities.json";
+
+/// The group of a node that nobody chose.
+const FIRST_GROUP: &str = "control-plane";
+
+/// A bundled example.
+#[derive(Debug)]
+pub(crate) enum Example {
+    /// As kops 1.8 to 1.15 makes clusters.
+    Legacy,
+    /// As kops 1.36 does.
+    Kops {
+        /// The node's instance group.
+        group: String,
+        /// The cluster, once it has keys.
+        cluster: Option<kops::Cluster>,
+    },
+}
+
+/// What is rehearsed: a bundled example where neither a state store nor a `kube_env.yaml` is named.
+///
+/// # Errors
+///
+/// Prints what is wrong with the store, or that the example has no such instance group, and returns the exit status.
+pub(crate) async fn find(asked: Asked<'_>, is_legacy: bool) -> Result<Found, u8> {
+    if asked.store.is_some() || asked.has_kube_env {
+        return state_store::find(asked).await;
+    }
+    let group = asked.instance_group.unwrap_or(FIRST_GROUP);
+    let groups = match is_legacy {
+        true => example::INSTANCE_GROUPS,
+        false => kops::INSTANCE_GROUPS,
+    };
+    if !groups.contains(&group) {
+        return Err(usage(&format!(
+            "the bundled example has no instance group {group:?}; it has: {}",
+            groups.join(", ")
+        )));
+    }
+    let example = match is_legacy {
+        true => Example::Legacy,
+        false => Example::Kops {
+            group: group.to_owned(),
+            cluster: None,
+        },
+    };
+    let kube_env = is_legacy.then(|| example::kube_env(group));
+    Ok(Found {
+        kube_env: kube_env
+            .flatten()
+            .map(|text| document(group, text.to_owned())),
+        example: Some(example),
+        ..Found::default()
+    })
+}
+
+/// Gives today's example the keys of this root, and so its user data. Everything else stays as it is.
+///
+/// # Errors
+///
+/// Prints why keys cannot be read or made and returns the exit status.
+pub(crate) fn with_keys(found: Found, root: &Path, keep: Keep) -> Result<Found, u8> {
+    let Some(Example::Kops { group, .. }) = found.example else {
+        return Ok(found);
+    };
+    let cluster = kops::Cluster::new(authorities(&root.join(AUTHORITIES), keep)?);
+    let kube_env = cluster.kube_env(&group);
+    Ok(Found {
+        kube_env: kube_env.map(|text| document(&group, text)),
+        example: Some(Example::Kops {
+            group,
+            cluster: Some(cluster),
+        }),
+        ..found
+    })
+}
+
+impl Example {
+    /// Puts the example's objects into the region, and its kops-controller where it has one.
+    ///
+    /// # Errors
+    ///
+    /// Prints what is wrong with the example, a bug, and returns the exit status.
+    pub(crate) fn surround(&self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
+        match self {
+            Self::Legacy => {
+                for (location, text) in example::objects() {
+                    sim.put_object(&location, text);
+                }
+            }
+            Self::Kops { cluster, .. } => {
+                if let Some(cluster) = cluster {
+                    for (location, text) in cluster.objects() {
+                        sim.put_object(&location, text);
+                    }
+                    sim.answer_bootstrap(controller(cluster, instance)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn controller(cluster: &kops::Cluster, instance: &InstanceFacts) -> Result<Controller, u8> {
+    let made = cluster.controller(instance);
+    made.map_err(|fault| usage(&fault.to_string()))
+}
+
+fn document(group: &str, text: String) -> Document {
+    Document {
+        source: format!("example/{group}/kube_env.yaml"),
+        text,
+    }
+}
+
+fn authorities(path: &Path, keep: Keep) -> Result<Authorities, u8> {
+    let shown = path.display();
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            let read = serde_json::from_slice(&bytes);
+            return read.map_err(|error| usage(&format!("{shown} holds no keys: {error}")));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(usage(&format!("{shown} cannot be read: {error}"))),
+    }
+    let made = Authorities::make(SystemClock.now());
+    let made = made.map_err(|error| usage(&format!("no keys can be made: {error}")))?;
+    if keep == Keep::Yes {
+        scratch::write(path, &made)
+            .map_err(|error| usage(&format!("{shown} cannot be written: {error}")))?;
+    }
+    Ok(made)
+}
