@@ -124,6 +124,7 @@ impl Amount {
 }
 
 /// What a suffix multiplies by.
+#[derive(Clone, Copy)]
 enum Factor {
     /// Two to this power.
     Binary(u32),

@@ -14,7 +14,7 @@ pub(super) fn complete(members: &mut [ExpectedMember], spec: &NodeSpec) {
         let Some(path) = cluster.and_then(|cluster| cluster.manifest.as_deref()) else {
             continue;
         };
-        if let Some(flags) = file_at(spec, path).and_then(|file| flags_of(file)) {
+        if let Some(flags) = file_at(spec, path).and_then(flags_of) {
             complete_one(member, spec, path, flags);
         }
     }

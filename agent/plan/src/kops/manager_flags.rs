@@ -83,7 +83,7 @@ impl ManagerFlags {
     pub(super) fn unexpected_tag(&self, etcd: &str, cluster: &str) -> Option<&str> {
         let own = member_tag(etcd);
         let owned = format!("kubernetes.io/cluster/{cluster}=owned");
-        let named = format!("{}={cluster}", CLUSTER_TAG);
+        let named = format!("{CLUSTER_TAG}={cluster}");
         let is_expected = |tag: &&String| {
             let of_role = CONTROL_PLANE_TAGS
                 .iter()
