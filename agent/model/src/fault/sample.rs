@@ -44,6 +44,7 @@ config.controller-denied: https://kops-controller.internal.c.example.com:3988/bo
 config.controller-rejected: https://kops-controller.internal.c.example.com:3988/bootstrap answered 400: failed to issue "kubelet": request's keypair ID "698…" for kubernetes-ca didn't match server's "702…"
 config.node-exists: https://kops-controller.internal.c.example.com:3988/bootstrap answered 409: node already registered
 config.item-conflict: /etc/containerd/config.toml is wanted differently by containerd_config and file_assets
+config.etcd-disagrees: etcd-manager of main looks for volumes with the tag team=blue
 config.instance-type-denied: ec2:DescribeInstanceTypes for m5.large answered 403: UnauthorizedOperation
 config.instance-type-unknown: ec2:DescribeInstanceTypes for m5.large was not answered
 network.module-missing: the kernel module br_netfilter was not loaded

@@ -170,7 +170,12 @@ pub const GRANTS: &[Grant] = &[
         sid: "QuakeListStateStore",
         actions: &["s3:ListBucket"],
         callers: &[Operator],
-        reach: Reach::Names(&["boot-reports/*", "cluster.spec", "pki/issued/ca/*"]),
+        reach: Reach::Names(&[
+            "boot-reports/*",
+            "cluster-completed.spec",
+            "cluster.spec",
+            "pki/issued/ca/*",
+        ]),
         why: "fleet: which nodes left a report; volumes explain: the newest serial of the authority; and to tell an absent object from a refusal",
     },
 ];
