@@ -58,13 +58,8 @@ impl<H: Host> Context<'_, H> {
         let waiting = match &chosen {
             Err(fault) if is_watched(fault) => {
                 let cluster = self.know(Knowledge::spec)?.cluster.clone();
-                let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
-                let tagged = volumes.into_iter().filter(|volume| {
-                    volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&cluster)
-                        && storage::is_of_etcd(&volume.tags)
-                });
                 let is_open = self.know(|knowledge| knowledge.storage.has_open_intent);
-                let looked = sorted(tagged.collect());
+                let looked = self.cheaply_shown(&cluster);
                 Some(Waiting::for_fault(fault.clone(), looked, is_open))
             }
             _ => None,

@@ -58,7 +58,8 @@ impl<H: Host> Context<'_, H> {
             held.clone()
         });
         let deadline = held.since + HELD_DEADLINE;
-        let before = sorted(self.know(|knowledge| knowledge.storage.volumes.clone()));
+        let cluster = self.know(Knowledge::spec)?.cluster.clone();
+        let before = self.cheaply_shown(&cluster);
         for _ in 0..=CHEAP_LOOKS {
             let looks = self.know_mut(|knowledge| knowledge.storage.count_look());
             let pause = CONFLICT.pause(looks, self.draw());
@@ -75,29 +76,14 @@ impl<H: Host> Context<'_, H> {
                 fault: fault.clone(),
             });
             self.pause(pause).await?;
-            if self.has_changed(&before).await {
+            // An answer that does not come counts as no change.
+            let looked = self.look_cheaply(&cluster).await;
+            if looked.is_ok_and(|found| sorted(found) != before) {
                 break;
             }
         }
         self.begin_another_round();
         Ok(())
-    }
-
-    /// Whether one cheap look shows other volumes than those of the last whole pass; an answer that does not come counts as
-    /// no change.
-    async fn has_changed(&self, before: &[quake_model::facts::VolumeFacts]) -> bool {
-        let Ok(spec) = self.know(Knowledge::spec) else {
-            return false;
-        };
-        let Ok(found) = self.look_cheaply(&spec.cluster).await else {
-            return false;
-        };
-        let named = |volume: &&quake_model::facts::VolumeFacts| {
-            volume.tags.get(quake_plan::identity::CLUSTER_TAG) == Some(&spec.cluster)
-                && storage::is_of_etcd(&volume.tags)
-        };
-        let before: Vec<_> = before.iter().filter(named).cloned().collect();
-        sorted(found) != before
     }
 
     /// The phase's deadline and the boot's budget of calls count anew for each round: they bound one round, and the pauses

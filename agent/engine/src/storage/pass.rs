@@ -98,6 +98,16 @@ impl<H: Host> Context<'_, H> {
         Ok(found)
     }
 
+    /// Of the last whole pass, what [`look_cheaply`](Self::look_cheaply) would have shown: to see whether anything changed.
+    pub(crate) fn cheaply_shown(&self, cluster: &str) -> Vec<VolumeFacts> {
+        let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
+        let tagged = volumes.into_iter().filter(|volume| {
+            let named = volume.tags.get(quake_plan::identity::CLUSTER_TAG);
+            named.is_some_and(|name| name == cluster) && is_of_etcd(&volume.tags)
+        });
+        sorted(tagged.collect())
+    }
+
     pub(crate) async fn describe_volumes(
         &self,
         query: &VolumeQuery,
