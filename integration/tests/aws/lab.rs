@@ -131,6 +131,7 @@ impl Lab {
         let (root, identity) = (plain(&elsewhere), plain(&identity));
         let ended = agent::run(&[
             "rehearse",
+            "--legacy-example",
             "--exit-when-ready",
             "--instance-group",
             group,
