@@ -6,7 +6,7 @@ use crate::machine::program;
 use crate::skip::SetUpError;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
@@ -74,6 +74,23 @@ impl Moto {
         let made = self.send("PUT", &format!("/{bucket}"), &headers, b"")?;
         accepted(&made)?;
         accepted(&self.send("PUT", &format!("/{bucket}/{key}"), &headers, bytes)?)
+    }
+
+    /// Puts every file below a folder, each under its path in that folder behind `key`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`], or that of reading a file.
+    pub fn put_folder(&self, bucket: &str, key: &str, folder: &Path) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let key = format!("{key}/{}", entry.file_name().to_string_lossy());
+            match entry.file_type()?.is_dir() {
+                true => self.put_folder(bucket, &key, &entry.path())?,
+                false => self.put_object(bucket, &key, &std::fs::read(entry.path())?)?,
+            }
+        }
+        Ok(())
     }
 
     /// Calls an action of EC2 with its parameters; the answer's XML.

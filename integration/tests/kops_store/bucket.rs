@@ -5,7 +5,6 @@ use quake_integration::agent::{self, Ended};
 use quake_integration::moto::Moto;
 use quake_integration::skip::{SetUpError, unless_missing};
 use std::fs;
-use std::path::Path;
 
 const BUCKET: &str = "clusters";
 
@@ -37,8 +36,14 @@ impl Aws {
         let moto = Moto::start()?;
         for copied in &clusters {
             for name in NEEDED {
-                let key = format!("{}/{name}", copied.cluster);
-                put(&moto, &key, &copied.base.join(name))?;
+                let (key, path) = (format!("{}/{name}", copied.cluster), copied.base.join(name));
+                let put = match path.is_dir() {
+                    true => moto.put_folder(BUCKET, &key, &path),
+                    false => {
+                        fs::read(&path).and_then(|bytes| moto.put_object(BUCKET, &key, &bytes))
+                    }
+                };
+                put.map_err(|error| format!("{key}: {error}"))?;
             }
         }
         Ok(Self { moto, clusters })
@@ -55,20 +60,6 @@ impl Aws {
         assert_eq!(ended.status, status, "{words:?}\n{}", ended.text());
         ended
     }
-}
-
-fn put(moto: &Moto, key: &str, path: &Path) -> Result<(), SetUpError> {
-    if path.is_dir() {
-        for entry in fs::read_dir(path).map_err(|error| error.to_string())? {
-            let entry = entry.map_err(|error| error.to_string())?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            put(moto, &format!("{key}/{name}"), &entry.path())?;
-        }
-        return Ok(());
-    }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
-    let put = moto.put_object(BUCKET, key, &bytes);
-    put.map_err(|error| SetUpError::Failed(error.to_string()))
 }
 
 #[test]
