@@ -9,6 +9,7 @@ pub mod broken_nodes;
 pub mod comparer;
 pub mod controller;
 pub mod ec2;
+pub mod etcd_manager;
 pub mod health;
 pub mod http;
 pub mod imds;

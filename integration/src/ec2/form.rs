@@ -42,6 +42,11 @@ fn values_of(item: &Element, filter: &str) -> Vec<String> {
         return tag_of(item, key).into_iter().collect();
     }
     match filter {
+        "tag-key" => {
+            let tags = item.set("tagSet").iter();
+            tags.map(|tag| tag.text_of("key").to_owned()).collect()
+        }
+        "availability-zone" => vec![item.text_of("availabilityZone").to_owned()],
         "volume-id" => vec![item.text_of("volumeId").to_owned()],
         "instance-id" => vec![item.text_of("instanceId").to_owned()],
         "attachment.instance-id" => item
@@ -102,6 +107,11 @@ mod tests {
         assert_eq!(form.get("Action"), "DescribeVolumes");
         assert!(form.admits(&volume("a/a,b")) && form.admits(&volume("b")));
         assert!(!form.admits(&volume("c")));
+        let by_key = |key: &str| {
+            let body = format!("Filter.1.Name=tag-key&Filter.1.Value.1={key}");
+            Form::read(body.as_bytes()).admits(&volume("a"))
+        };
+        assert!(by_key("k8s.io%2Fetcd%2Fmain") && !by_key("k8s.io%2Fetcd%2Fevents"));
         assert!(!Form::read(b"Filter.1.Name=color&Filter.1.Value.1=red").admits(&volume("a/a,b")));
     }
 }

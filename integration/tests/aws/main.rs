@@ -5,6 +5,7 @@ mod assets;
 mod boots;
 mod consoles;
 mod dns;
+mod kops_volumes;
 mod lab;
 mod members;
 mod refusals;

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What is not real: disks show what EC2 shows attached, and the rest does not matter here.
-const SIMULATED: &str = "disks,kernel,units,probes";
+pub(crate) const SIMULATED: &str = "disks,kernel,units,probes";
 
 /// The most calls to EC2 that a boot may make.
 pub(crate) const BUDGET: u64 = 400;
 
 /// The zone of everything.
-const ZONE: &str = "us-east-1a";
+pub(crate) const ZONE: &str = "us-east-1a";
 
 /// An instance group and the members that it runs.
 pub(crate) type Group = (&'static str, &'static [&'static str]);
