@@ -9,6 +9,7 @@ use super::layer::Layer;
 use super::metadata::{Facts, ZONE};
 use super::qemu::Emulated;
 use super::vpc::{AWS, MIRROR, Vpc};
+use crate::etcd_manager;
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
 use crate::node::archive;
 use crate::skip::conformance;
@@ -63,13 +64,26 @@ impl Golden {
     ///
     /// When it cannot be read or published.
     pub fn publish(vpc: &Arc<Vpc>, case: &str) -> Option<Self> {
+        Self::publish_saying(vpc, case, |spec| spec)
+    }
+
+    /// The same with another completed spec of the cluster.
+    ///
+    /// # Panics
+    ///
+    /// As [`Golden::publish`].
+    pub fn publish_saying(
+        vpc: &Arc<Vpc>,
+        case: &str,
+        spec: impl Fn(String) -> String,
+    ) -> Option<Self> {
         let golden = Self {
             vpc: Arc::clone(vpc),
             corpus: conformance("kops")?,
             case: case.to_owned(),
         };
         golden
-            .put_store()
+            .put_store(spec)
             .expect("the state store can be published");
         Some(golden)
     }
@@ -78,7 +92,7 @@ impl Golden {
         self.corpus.join("cases").join(&self.case)
     }
 
-    fn put_store(&self) -> Result<(), String> {
+    fn put_store(&self, spec: impl Fn(String) -> String) -> Result<(), String> {
         let store = self.folder().join("statestore");
         for path in super::base::sorted(&store) {
             let name = path
@@ -89,6 +103,9 @@ impl Golden {
             let mut bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
             if name.ends_with("/nodeupconfig.yaml") {
                 bytes = self.with_stand_ins(&text(bytes)?)?.into_bytes();
+            }
+            if name.ends_with("/cluster-completed.spec") {
+                bytes = spec(text(bytes)?).into_bytes();
             }
             let put = self.vpc.ec2().moto().put_object(bucket, key, &bytes);
             put.map_err(|error| format!("{name}: {error}"))?;
@@ -208,22 +225,9 @@ impl Golden {
         self.vpc.launch(&tags, user_data.as_bytes())
     }
 
-    /// Makes a free volume as kops makes it for the only member of an etcd cluster; its id.
-    pub fn add_volume(&self, cluster: &str, etcd: &str) -> String {
-        let owned = format!("kubernetes.io/cluster/{cluster}");
-        let (name, tag) = (
-            format!("a.etcd-{etcd}.{cluster}"),
-            format!("k8s.io/etcd/{etcd}"),
-        );
-        let tags = [
-            ("Name", name.as_str()),
-            ("KubernetesCluster", cluster),
-            (owned.as_str(), "owned"),
-            ("k8s.io/role/master", "1"),
-            ("k8s.io/role/control-plane", "1"),
-            (tag.as_str(), "a/a"),
-        ];
-        self.vpc.ec2().create_volume_as(ZONE, "true", &tags)
+    /// Makes a free volume as kops makes it for one of these members of an etcd cluster; its id.
+    pub fn add_volume(&self, cluster: &str, member: (&str, &str, &[&str])) -> String {
+        etcd_manager::add_volume(self.vpc.ec2(), ZONE, cluster, member)
     }
 
     /// Boots this instance, whose cloud-init runs user data; it returns once kops' unit is installed.

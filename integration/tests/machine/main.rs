@@ -7,6 +7,7 @@ mod control_plane_volumes;
 mod describe_volumes_denied;
 mod diagnosed;
 mod disk_full;
+mod etcd_manager_takes_nothing;
 mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;

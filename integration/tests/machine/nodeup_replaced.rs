@@ -27,7 +27,7 @@ fn nodeup_replaced() {
     let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
         return;
     };
-    let volumes = ["main", "events"].map(|etcd| golden.add_volume(CLUSTER, etcd));
+    let volumes = ["main", "events"].map(|etcd| golden.add_volume(CLUSTER, (etcd, "a", &["a"])));
     let facts = golden.launch(&lab, CLUSTER, GROUP);
     let endpoint = format!("[Service]\nEnvironment=AWS_ENDPOINT_URL_EC2={AWS}\n");
     let layer = lab.bare().file(ENDPOINT, 0o644, endpoint);
@@ -186,9 +186,9 @@ fn boots_again_without_a_change(machine: &Emulated) {
     assert_eq!(machine.changed_steps(), Vec::<String>::new());
     assert_eq!(settled(machine), before, "nothing is written");
     assert_eq!(started(machine), running, "nothing is restarted");
-    let planned = machine.output(
-        "set -a; . /etc/sysconfig/kops-configuration; /opt/kops/bin/nodeup --conf /opt/kops/conf/kube_env.yaml --dryrun 2>&1",
-    );
+    let planned = machine.output(&format!(
+        "set -a; . /etc/sysconfig/kops-configuration; AWS_ENDPOINT_URL_EC2={AWS}; /opt/kops/bin/nodeup --conf /opt/kops/conf/kube_env.yaml --dryrun 2>&1",
+    ));
     assert_eq!(
         settled(machine),
         before,
