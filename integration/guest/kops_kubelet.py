@@ -127,6 +127,21 @@ def begin(manifest, node):
             os.symlink(log, link)
 
 
+def watch(node):
+    """As kubelet does: what is put among the manifests later is begun, too."""
+    begun = set()
+    while True:
+        for manifest in sorted(glob.glob(f"{MANIFESTS}/*.manifest")):
+            try:
+                version = (manifest, os.stat(manifest).st_mtime_ns)
+                if version not in begun:
+                    begin(manifest, node)
+                    begun.add(version)
+            except OSError as error:
+                print(f"{manifest} is gone or cannot be begun: {error}", file=sys.stderr, flush=True)
+        time.sleep(1)
+
+
 def client(user, cluster):
     """Who a kubeconfig says to be, and whom to believe."""
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
@@ -165,8 +180,7 @@ def main():
     for name, port, keys in PODS:
         if os.path.exists(f"{MANIFESTS}/{name}.manifest"):
             serve(port, keys)
-    for manifest in sorted(glob.glob(f"{MANIFESTS}/*.manifest")):
-        begin(manifest, node)
+    threading.Thread(target=watch, args=(node,)).start()
     if not os.path.exists(NETWORK):
         with open(NETWORK, "w", encoding="utf-8") as file:
             file.write('{"cniVersion": "1.0.0", "name": "stand-in", "plugins": [{"type": "bridge"}]}\n')
