@@ -352,6 +352,7 @@ impl Record {
                 // A phase may do more than it planned at its start, such as a head start for the runtime.
                 entry.steps = entry.steps.max(entry.steps_done);
                 entry.unmet.remove(step);
+                entry.unmet.remove(phase.name());
                 self.steps.push(StepRecord {
                     phase: *phase,
                     step: step.clone(),
@@ -382,6 +383,11 @@ impl Record {
                     deadline: Timestamp(envelope.at.0 + deadline_in_ms),
                     fault: fault.clone(),
                 };
+                // A phase observes or acts: as a whole it waits under its own name, and then none of its steps does.
+                match step == phase.name() {
+                    true => entry.unmet.clear(),
+                    false => drop(entry.unmet.remove(phase.name())),
+                }
                 entry.unmet.insert(step.clone(), unmet);
             }
             _ => {}

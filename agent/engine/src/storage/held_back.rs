@@ -29,9 +29,6 @@ const CHEAP_LOOKS: u32 = 7;
 /// How often a manifest that changes under the agent's hands is removed again.
 const REMOVALS: usize = 3;
 
-/// The step that is waited for.
-const STEP: &str = "storage:etcd";
-
 impl<H: Host> Context<'_, H> {
     /// Waits after a fault of the storage phase until another round is worth its calls. Before that, the manifests of
     /// etcd-manager whose volumes are not mounted are taken out of kubelet's directory.
@@ -69,7 +66,7 @@ impl<H: Host> Context<'_, H> {
             }
             self.emitter.emit(Event::Waiting {
                 phase: Phase::Storage,
-                step: STEP.to_owned(),
+                step: Phase::Storage.name().to_owned(),
                 attempt: looks,
                 retry_in_ms: millis(pause),
                 deadline_in_ms: millis(deadline - now),

@@ -77,6 +77,30 @@ fn a_wait_is_unmet_until_its_step_is_done() {
 }
 
 #[test]
+fn a_phase_waits_as_a_whole_or_for_its_steps() {
+    let mut record = Record::default();
+    record.fold(&envelope(1, started()));
+    let phase = Phase::Storage;
+    let waits = |step: &str| Event::Waiting {
+        phase,
+        step: step.to_owned(),
+        attempt: 1,
+        retry_in_ms: 5,
+        deadline_in_ms: 50,
+        fault: Fault::new(Code::StorageVolumeMissing, "no volume"),
+    };
+    let unmet = |record: &Record| -> Vec<String> {
+        record.phases[&phase].unmet.keys().cloned().collect()
+    };
+    record.fold(&envelope(2, waits("storage:attach/a")));
+    record.fold(&envelope(3, waits("storage")));
+    assert_eq!(unmet(&record), ["storage"]);
+    record.fold(&envelope(4, waits("storage:attach/a")));
+    record.fold(&envelope(5, waits("storage:attach/b")));
+    assert_eq!(unmet(&record), ["storage:attach/a", "storage:attach/b"]);
+}
+
+#[test]
 fn the_kernels_clock_is_told_as_of_the_boots_first_event() {
     let mut record = Record::default();
     record.fold(&envelope(1, started()));

@@ -277,9 +277,9 @@ fn a_pod_without_its_manifest_is_held_back_or_lost() {
     let summary = "main/a is claimed by vol-0a, vol-0b; nothing was attached";
     let storage = record_of(&mut held).phases.get_mut(&Phase::Storage);
     storage.expect("the scene has it").unmet.insert(
-        "storage:etcd".to_owned(),
+        "storage".to_owned(),
         Unmet {
-            step: "storage:etcd".to_owned(),
+            step: "storage".to_owned(),
             attempt: 3,
             since: TAKEN,
             next_at: TAKEN,
