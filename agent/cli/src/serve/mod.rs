@@ -1,7 +1,9 @@
 //! Readiness over HTTP, on loopback and a unix socket. Read-only; nothing secret is ever in a record.
 
 mod addon_metrics;
+mod connections;
 mod exposition;
+mod guard;
 mod health;
 mod metrics;
 mod readiness;
@@ -12,6 +14,8 @@ pub(crate) use routes::routes;
 
 use crate::args::Listen;
 use crate::sinks::Published;
+use axum::Router;
+use axum::middleware::from_fn;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::net::{TcpListener, UnixListener};
@@ -60,11 +64,9 @@ pub(crate) async fn serve(published: &Published, listen: Listen, socket: Option<
         match TcpListener::bind(address).await {
             Ok(listener) => {
                 served.address = listener.local_addr().ok();
-                let app = routes(published.clone());
-                served.tasks.push(tokio::spawn(async move {
-                    // It ends only with the process.
-                    let _ = axum::serve(listener, app).await;
-                }));
+                let app = guarded(routes(published.clone()), Some(guard::names()));
+                let serving = connections::serve(listener, app);
+                served.tasks.push(tokio::spawn(serving));
             }
             Err(error) => served
                 .problems
@@ -75,10 +77,10 @@ pub(crate) async fn serve(published: &Published, listen: Listen, socket: Option<
         match bind_socket(socket) {
             Ok(listener) => {
                 served.socket = Some(socket.to_owned());
-                let app = routes(published.clone());
-                served.tasks.push(tokio::spawn(async move {
-                    let _ = axum::serve(listener, app).await;
-                }));
+                // Who may open the socket's file needs no name.
+                let app = guarded(routes(published.clone()), None);
+                let serving = connections::serve(listener, app);
+                served.tasks.push(tokio::spawn(serving));
             }
             Err(error) => {
                 served.problems.push(format!(
@@ -89,6 +91,13 @@ pub(crate) async fn serve(published: &Published, listen: Listen, socket: Option<
         }
     }
     served
+}
+
+/// The routes behind the guard.
+fn guarded(app: Router, names: Option<guard::Names>) -> Router {
+    app.layer(from_fn(move |request, next| {
+        guard::guarded(names.clone(), request, next)
+    }))
 }
 
 fn bind_socket(path: &Path) -> std::io::Result<UnixListener> {

@@ -94,8 +94,7 @@ fn answer_of(health: Health) -> Response {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let unsniffed = [(header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    (status, unsniffed, health.text).into_response()
+    (status, health.text).into_response()
 }
 
 async fn one_condition(State(published): State<Published>, Path(name): Path<String>) -> Response {

@@ -1,0 +1,3 @@
+//! Who can reach the agent without being trusted, and what they try: each case ends in the state that is stated for it.
+
+mod endpoint;
