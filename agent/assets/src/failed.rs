@@ -92,7 +92,7 @@ pub(super) fn same_digest(failed: &[FailedMirror]) -> Option<usize> {
 /// Lower wins. What only a person can heal comes last.
 fn rank(condition: Condition) -> u8 {
     match condition {
-        Condition::NoSpace | Condition::Io | Condition::Occupied => 0,
+        Condition::Exhausted | Condition::NoSpace | Condition::Io | Condition::Occupied => 0,
         Condition::Unsafe => 1,
         Condition::Unreachable
         | Condition::Throttled

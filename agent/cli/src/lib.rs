@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod exit;
 mod host;
+mod limits;
 mod output;
 mod parts;
 mod render;
@@ -16,7 +17,11 @@ mod sinks;
 
 use args::{Arguments, Command};
 use clap::Parser;
+use quake_model::fault::{Code, Fault};
 use std::ffi::OsString;
+
+/// The threads that have to start for anything to be done: the runtime's, one for work that blocks, and one to spare.
+const THREADS: usize = 3;
 
 /// Parses arguments, runs the command, and returns the process's exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -44,22 +49,31 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     start_tracing(&arguments.command);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
+    limits::raise_descriptors();
+    let runtime = limits::threads_start(THREADS).and_then(|()| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_keep_alive(limits::THREADS_LAST)
+            .enable_all()
+            .build()
+    });
     match runtime {
         Ok(runtime) => {
+            // Work that blocks waits for a free thread where no further one can be started, so there has to be one.
+            drop(runtime.spawn_blocking(|| ()));
             let status = runtime.block_on(dispatch(arguments.command));
             // A blocked reader thread must not hold up the end of the process.
             runtime.shutdown_background();
             status
         }
         Err(error) => {
-            output::error_line(format_args!(
-                "error: the runtime could not be started: {error}"
-            ));
-            exit::BUG
+            let fault = Fault::new(
+                Code::BootResourcesExhausted,
+                "the threads of the agent could not be started",
+            )
+            .caused_by(error.to_string());
+            output::error_text(render::fault_text("error", &fault));
+            fault.class().exit_status()
         }
     }
 }

@@ -48,7 +48,10 @@ impl Emitter {
         let mut state = self.lock();
         let takes = match state.record.state {
             BootState::Ready => {
-                event.is_of_ready_node() || event.is_told_outside() || event.is_of_addons()
+                // What the host lacks may be lacking at any time.
+                let is_of_host = matches!(&event, Event::Warning { fault } if fault.code == Code::BootResourcesExhausted);
+                let is_of_node = event.is_of_ready_node() || event.is_of_addons();
+                is_of_node || is_of_host || event.is_told_outside()
             }
             BootState::Failed | BootState::Stopped => event.is_told_outside(),
             _ => {

@@ -60,6 +60,9 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
     if condition == Condition::ClockSkew {
         return Code::IdentityClockSkew;
     }
+    if condition == Condition::Exhausted {
+        return Code::BootResourcesExhausted;
+    }
     match attempted {
         Attempted::ReadMetadata => metadata(condition),
         Attempted::ReadRole => match condition {

@@ -102,6 +102,10 @@ async fn tell<H: Host>(
     fault: Fault,
 ) {
     let (phase, step) = (watch.phase, watch.step.clone());
+    // What the host has nothing left to look at is as it was.
+    if look == Look::Unclear && fault.code == Code::BootResourcesExhausted {
+        return warn_once(context.emitter, fault);
+    }
     let lost = is_lost(look, known.was_unclear);
     known.was_unclear = look == Look::Unclear;
     match known.lost {
@@ -125,6 +129,14 @@ async fn tell<H: Host>(
     context
         .emitter
         .emit(Event::ConditionLost { phase, step, fault });
+}
+
+/// Warns of this fault unless the boot did so before.
+fn warn_once(emitter: &Emitter, fault: Fault) {
+    let warned = emitter.record().warnings;
+    if warned.iter().all(|known| known.code != fault.code) {
+        emitter.emit(Event::Warning { fault });
+    }
 }
 
 /// Looks once; the fault says what is wrong unless it holds.

@@ -5,8 +5,9 @@ use quake_engine::Request;
 use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
+use quake_model::ports::Condition;
 use quake_model::record::Record;
-use quake_testkit::{SimHost, Timing};
+use quake_testkit::{Script, ScriptedFault, SimHost, Timing, When};
 use std::sync::Arc;
 
 const CNI: &str = "/etc/cni/net.d/10-quake-agent.conflist";
@@ -39,6 +40,27 @@ async fn a_node_that_stays_as_it_is_has_nothing_to_tell() {
     for group in ["workers", "control-plane"] {
         let (record, told) = told(group, &[]).await;
         assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_without_descriptors_is_a_warning_and_nothing_of_the_node_is_lost() {
+    for group in ["workers", "control-plane"] {
+        let exhausted = |host: &SimHost| {
+            let looks = ["look_unit", "list_mounts", "list_directory", "read_journal"];
+            let fails = |operation: &str| ScriptedFault {
+                operation: operation.to_owned(),
+                calls: 1..=u64::MAX,
+                condition: Condition::Exhausted,
+                when: When::Before,
+            };
+            host.replace_script(Script::of(looks.map(fails).into()));
+        };
+        let (record, told) = told(group, &[&exhausted]).await;
+        assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
+        let warned = record.warnings.iter().map(|fault| fault.code);
+        let warned = warned.filter(|code| *code == Code::BootResourcesExhausted);
+        assert_eq!(warned.count(), 1, "{group}");
     }
 }
 

@@ -368,6 +368,8 @@ pub enum Code {
     BootSinkFailed,
     /// `boot.interrupted`
     BootInterrupted,
+    /// `boot.resources-exhausted`
+    BootResourcesExhausted,
     /// `boot.console-denied`
     BootConsoleDenied,
     /// `boot.console-unread`
@@ -566,6 +568,7 @@ impl Code {
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
+        Self::BootResourcesExhausted,
         Self::BootConsoleDenied,
         Self::BootConsoleUnread,
         Self::BootReportDenied,
@@ -1621,6 +1624,12 @@ impl Code {
                 class: Class::NotYet,
                 why: "the agent was told to stop; what was done stays done",
                 remedy: "start the agent again: systemctl start quake-agent",
+            },
+            Self::BootResourcesExhausted => Entry {
+                code: "boot.resources-exhausted",
+                class: Class::Transient,
+                why: "the host has no file descriptor, thread or memory left for the agent; this says nothing about the node, so the agent keeps its last verdict and tries again",
+                remedy: "find what uses them up: cat /proc/sys/fs/file-nr; systemctl status quake-agent (Tasks, Memory); free -m; ps -eLf | wc -l; end that program, or raise LimitNOFILE, TasksMax or the memory",
             },
             Self::BootConsoleDenied => Entry {
                 code: "boot.console-denied",

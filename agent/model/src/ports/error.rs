@@ -29,6 +29,8 @@ pub enum Condition {
     DigestMismatch,
     /// The filesystem is full.
     NoSpace,
+    /// The host has no descriptor, thread or memory left for the attempt, which says nothing of what it was about.
+    Exhausted,
     /// Something of another kind is in the way.
     Occupied,
     /// The effect started and did not come about in its time.
@@ -70,11 +72,15 @@ impl PortError {
         }
     }
 
-    /// Adds the chain of `error` and its sources as causes.
+    /// Adds the chain of `error` and its sources as causes. Where one of them says that the host has nothing left for the
+    /// attempt, that is its condition.
     #[must_use]
     pub fn because(mut self, error: &(dyn std::error::Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
+            if is_exhaustion(error) {
+                self.condition = Condition::Exhausted;
+            }
             let text = scrub(&error.to_string());
             if !text.is_empty() && self.causes.last() != Some(&text) {
                 self.causes.push(text);
@@ -111,6 +117,24 @@ impl PortError {
     }
 }
 
+/// ENOMEM, ENFILE and EMFILE: the same numbers on every architecture of Linux (asm-generic/errno-base.h).
+const EXHAUSTION: [i32; 3] = [12, 23, 24];
+
+/// EAGAIN: no further thread or process may be started; the same number as of a read that would block.
+const AGAIN: i32 = 11;
+
+fn is_exhaustion(error: &(dyn std::error::Error + 'static)) -> bool {
+    let Some(error) = error.downcast_ref::<std::io::Error>() else {
+        return false;
+    };
+    // An error of a library inside one of the operating system is no source of it.
+    match (error.raw_os_error(), error.get_ref()) {
+        (Some(number), _) => EXHAUSTION.contains(&number) || number == AGAIN,
+        (None, Some(inner)) => is_exhaustion(inner),
+        (None, None) => false,
+    }
+}
+
 /// The summary alone; causes are walked by whoever prints the chain.
 impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,3 +143,25 @@ impl fmt::Display for PortError {
 }
 
 impl std::error::Error for PortError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Error;
+
+    #[test]
+    fn what_the_host_lacks_is_no_property_of_what_was_attempted() {
+        let attempt = || PortError::new(Condition::Missing, "a file cannot be opened");
+        for number in [11, 12, 23, 24] {
+            let error = attempt().because(&Error::from_raw_os_error(number));
+            assert_eq!(error.condition, Condition::Exhausted, "{number}");
+            // Behind an error of a library.
+            let error = attempt().because(&Error::other(Error::from_raw_os_error(number)));
+            assert_eq!(error.condition, Condition::Exhausted, "{number}");
+        }
+        for number in [2, 5, 13, 28] {
+            let error = attempt().because(&Error::from_raw_os_error(number));
+            assert_eq!(error.condition, Condition::Missing, "{number}");
+        }
+    }
+}

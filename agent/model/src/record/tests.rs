@@ -89,9 +89,8 @@ fn a_phase_waits_as_a_whole_or_for_its_steps() {
         deadline_in_ms: 50,
         fault: Fault::new(Code::StorageVolumeMissing, "no volume"),
     };
-    let unmet = |record: &Record| -> Vec<String> {
-        record.phases[&phase].unmet.keys().cloned().collect()
-    };
+    let unmet =
+        |record: &Record| -> Vec<String> { record.phases[&phase].unmet.keys().cloned().collect() };
     record.fold(&envelope(2, waits("storage:attach/a")));
     record.fold(&envelope(3, waits("storage")));
     assert_eq!(unmet(&record), ["storage"]);

@@ -36,6 +36,7 @@ fn code_of(condition: Condition) -> Code {
         Condition::Denied | Condition::Unsafe => Code::AddonsApiDenied,
         Condition::Throttled | Condition::Limit => Code::AddonsThrottled,
         Condition::ClockSkew => Code::IdentityClockSkew,
+        Condition::Exhausted => Code::BootResourcesExhausted,
         Condition::Conflict => Code::AddonsObjectConflict,
         Condition::Malformed
         | Condition::Impossible
@@ -52,6 +53,7 @@ fn code_of(condition: Condition) -> Code {
 pub fn fault_of_read(location: &Location, error: PortError) -> Fault {
     let code = match error.condition {
         Condition::ClockSkew => Code::IdentityClockSkew,
+        Condition::Exhausted => Code::BootResourcesExhausted,
         _ => Code::AddonsChannelUnreadable,
     };
     error.into_fault(code).seen("source", location)

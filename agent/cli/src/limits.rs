@@ -1,0 +1,74 @@
+//! What the operating system gives this process: descriptors and threads, taken before anything needs them.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::time::Duration;
+
+/// The most descriptors that are asked for; whoever may have more has no use for them.
+const DESCRIPTORS: u64 = 65_536;
+
+/// How long a thread that has nothing to do is kept: as long as the process lives.
+pub(crate) const THREADS_LAST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// Raises the limit of open descriptors as far as this process may by itself. What a shell or a unit sets is often 1024.
+pub(crate) fn raise_descriptors() {
+    let now = getrlimit(Resource::Nofile);
+    let possible = now.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+    if now.current.is_some_and(|current| current < possible) {
+        let wanted = Rlimit {
+            current: Some(possible),
+            maximum: now.maximum,
+        };
+        // Where it is refused, the old limit is what there is.
+        let _ = setrlimit(Resource::Nofile, wanted);
+    }
+}
+
+/// Whether the threads of the runtime can be started now: it takes their absence for a broken program, and ends it.
+///
+/// # Errors
+///
+/// What the operating system said.
+pub(crate) fn threads_start(count: usize) -> std::io::Result<()> {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let mut threads = Vec::new();
+    let mut started = Ok(());
+    for _ in 0..count {
+        let held = std::sync::Arc::clone(&held);
+        let waits = move || {
+            // Until the sender is gone.
+            let _ = held.lock().map(|held| held.recv());
+        };
+        match std::thread::Builder::new().spawn(waits) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => started = Err(error),
+        }
+    }
+    drop(hold);
+    for thread in threads {
+        // It has ended, well or not.
+        let _ = thread.join();
+    }
+    started
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_what_may_be_had() {
+        raise_descriptors();
+        let now = getrlimit(Resource::Nofile);
+        let possible = now.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
+        assert!(
+            now.current.is_none_or(|current| current >= possible),
+            "{now:?}"
+        );
+    }
+
+    #[test]
+    fn threads_can_be_started_here() {
+        assert!(threads_start(3).is_ok());
+    }
+}
