@@ -2,7 +2,7 @@
 //! deciding again on the same facts with the tags applied.
 
 use super::expectation::consent;
-use super::tags::{ADOPT, BLANK_OK, IGNORE, PIN, Slot, is_of_cluster, slot_of};
+use super::tags::{ADOPT, BLANK_OK, IGNORE, PIN, Slot, is_of_cluster, operators, slot_of};
 use super::view::Facts;
 use quake_model::facts::{VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
@@ -220,10 +220,9 @@ fn unpin_others(
     let lives = |volume: &&VolumeFacts| {
         !matches!(volume.state, VolumeState::Deleting | VolumeState::Deleted)
     };
-    let pinned = facts
-        .of_cluster()
-        .filter(lives)
-        .filter(|volume| volume.volume_id != volume_id && volume.tags.get(PIN) == Some(&value));
+    let pinned = facts.of_cluster().filter(lives).filter(|volume| {
+        volume.volume_id != volume_id && operators(&volume.tags, PIN) == Some(value.as_str())
+    });
     let mut pinned: Vec<String> = pinned.map(|volume| volume.volume_id.clone()).collect();
     pinned.sort();
     pinned.dedup();

@@ -226,6 +226,6 @@ fn stand_for(world: &World, volume: &VolumeFacts, slot: &Slot, ignored: bool) ->
 
 /// Whether an operator took the volume into this life of the cluster.
 pub fn is_adopted(volume: &VolumeFacts, incarnation: &Incarnation) -> bool {
-    let uid = volume.tags.get(tags::ADOPT);
+    let uid = tags::operators(&volume.tags, tags::ADOPT);
     uid.is_some_and(|uid| incarnation.uids.contains(uid))
 }

@@ -1,6 +1,6 @@
 //! Whether an empty volume would be an accident: is data expected where it goes?
 
-use super::tags::{BLANK_OK, FORMATTED, Slot, UID, instant, is_of_cluster, slot_of};
+use super::tags::{BLANK_OK, FORMATTED, Slot, UID, instant, is_of_cluster, operators, slot_of};
 use super::world::Incarnation;
 use quake_model::facts::VolumeFacts;
 use quake_model::time::Timestamp;
@@ -99,7 +99,7 @@ pub fn newest_backup_at(names: &[String]) -> Option<Timestamp> {
 
 /// Whether an operator consented, by tag and within the hour, to an empty filesystem in this slot.
 pub fn consents(tags: &BTreeMap<String, String>, slot: &Slot, now: Timestamp) -> bool {
-    let consent = tags.get(BLANK_OK).and_then(|value| value.rsplit_once('@'));
+    let consent = operators(tags, BLANK_OK).and_then(|value| value.rsplit_once('@'));
     consent.is_some_and(|(named, at)| {
         let fresh = instant(at).is_some_and(|at| now.0.abs_diff(at.0) <= CONSENT_MS);
         named == slot.to_string() && fresh

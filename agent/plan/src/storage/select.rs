@@ -168,8 +168,10 @@ impl Choice<'_> {
         (None, slots, None)
     }
 
-    /// The slots of one member: taken one after the other, and none newly if one of them is refused.
+    /// The slots of one member: taken one after the other, and none newly if one of them is refused. A member that runs here
+    /// and is another group's by the spec goes on with what it has, and gets nothing more.
     fn bundle(&self, name: &str) -> Chosen {
+        let is_own = self.names().contains(name);
         let of_member = self.slots.iter().filter(|(slot, _)| slot.member == name);
         let mut slots: Vec<(Slot, SlotDecision)> = of_member
             .map(|(slot, decision)| (slot.clone(), decision.clone()))
@@ -178,7 +180,9 @@ impl Choice<'_> {
         let mut in_turn = true;
         for (_, decision) in &mut slots {
             let is_ours = decision.action == Action::Adopt;
-            if decision.action == Action::Attach && blocked {
+            if decision.action == Action::Attach && !is_own {
+                *decision = decision.instead(Action::Refuse, Rule::NoMemberForGroup);
+            } else if decision.action == Action::Attach && blocked {
                 *decision = decision.instead(Action::Wait, Rule::BundleBlocked);
             } else if decision.action == Action::Attach && !in_turn {
                 *decision = decision.instead(Action::Wait, Rule::OrderedBehindMain);

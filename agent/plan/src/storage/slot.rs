@@ -3,7 +3,7 @@
 use super::classify::{Standing, Verdict};
 use super::decision::{Detail, SlotDecision};
 use super::rule::{Action, Rule};
-use super::tags::{PIN, Slot};
+use super::tags::{self, PIN, Slot};
 use super::world::World;
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 
@@ -29,16 +29,21 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
         .map(|verdict| verdict.volume)
         .collect();
     let value = slot.to_string();
-    let is_pinned = |volume: &&&VolumeFacts| volume.tags.get(PIN) == Some(&value);
+    let is_pinned =
+        |volume: &&&VolumeFacts| tags::operators(&volume.tags, PIN) == Some(value.as_str());
     let pinned: Vec<&VolumeFacts> = candidates.iter().filter(is_pinned).copied().collect();
     match pinned.as_slice() {
         [] => {}
         [only] => return decide_single(world, only),
         several => return refuse_several(Rule::MultiplePins, several),
     }
-    let conflicts = verdicts
-        .iter()
-        .filter(|verdict| verdict.standing == Standing::Conflict && may_mean(&verdict.slot));
+    let is_here_alone =
+        matches!(candidates.as_slice(), [only] if is_attached_here_alone(world, only));
+    let conflicts = verdicts.iter().filter(|verdict| {
+        verdict.standing == Standing::Conflict
+            && may_mean(&verdict.slot)
+            && !(is_here_alone && is_of_others(world, verdict, slot))
+    });
     if let Some(refused) = refuse_conflicts(conflicts.collect()) {
         return refused;
     }
@@ -50,14 +55,26 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     }
 }
 
+/// Whether a volume that names no slot is elsewhere, and its tags can mean others alone. It is no reason to refuse what is
+/// attached here already: nothing is attached then, and the gate still asks for a proof of the data.
+fn is_of_others(world: &World, verdict: &Verdict<'_>, slot: &Slot) -> bool {
+    let members: Vec<&Slot> = world.members.iter().map(|member| &member.slot).collect();
+    verdict.slot.is_none()
+        && !verdict.volume.is_held_by(&world.me.instance_id)
+        && !tags::could_mean(&verdict.volume.tags, slot, &members)
+}
+
 /// Whether etcd runs on it here: attached to this instance alone, and its marker read from the device.
 fn is_running(world: &World, volume: &VolumeFacts) -> bool {
+    world.verified.contains(&volume.volume_id) && is_attached_here_alone(world, volume)
+}
+
+fn is_attached_here_alone(world: &World, volume: &VolumeFacts) -> bool {
     let ours = |attachment: &Attachment| {
         attachment.instance_id == world.me.instance_id
             && attachment.state == AttachmentState::Attached
     };
-    world.verified.contains(&volume.volume_id)
-        && matches!(volume.attachments.as_slice(), [only] if ours(only))
+    matches!(volume.attachments.as_slice(), [only] if ours(only))
 }
 
 /// A member that runs goes on, whatever else has its tags.

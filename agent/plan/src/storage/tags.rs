@@ -159,6 +159,26 @@ pub(super) fn slot_of(tags: &BTreeMap<String, String>) -> Result<Option<Slot>, B
     }
 }
 
+/// Whether etcd tags that name no slot could have been meant for this one: one of them is of its etcd cluster, and does not
+/// begin with another member's name. Letters' case and blanks are what people get wrong.
+pub(super) fn could_mean(tags: &BTreeMap<String, String>, slot: &Slot, members: &[&Slot]) -> bool {
+    let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
+    etcd_tags(tags)
+        .filter(|(etcd, _)| same(etcd, &slot.etcd))
+        .any(|(_, value)| {
+            let named = value.split('/').next().unwrap_or_default();
+            let is_other =
+                |other: &&&Slot| other.member != slot.member && same(&other.member, named);
+            !members.iter().any(|other| is_other(&other))
+        })
+}
+
+/// The value of an operator's tag, which people type: blanks around it mean nothing. Tags of kops are compared as they are, as
+/// kops and etcd-manager do.
+pub(super) fn operators<'a>(tags: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
+    tags.get(key).map(|value| value.trim())
+}
+
 /// Reads an RFC 3339 instant; `None` for any other text, and for one before 1970.
 pub fn instant(text: &str) -> Option<Timestamp> {
     let read: jiff::Timestamp = text.parse().ok()?;
@@ -205,6 +225,32 @@ mod tests {
         assert_eq!((tag.member.as_str(), tag.members.len()), ("b", 3));
         for malformed in ["", "a", "/a", "a/", "a/b", "a/a,,b", "a/a, b", "a/b/a"] {
             assert_eq!(read_member_tag(malformed), None, "{malformed}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_cannot_be_read_may_mean_every_slot_but_another_members() {
+        let slot = Slot::new("main", "a");
+        let others = ["b", "c"].map(|member| Slot::new("main", member));
+        let members: Vec<&Slot> = others.iter().chain([&slot]).collect();
+        for (etcd, value, could) in [
+            ("main", "", true),
+            ("main", "a", true),
+            ("main", " A /a,b,c", true),
+            ("main", "a/b,c", true),
+            ("main", "d", true),
+            ("Main", "a", true),
+            ("main", "b", false),
+            ("main", " B/b,,c", false),
+            ("events", "a", false),
+            ("events", "", false),
+        ] {
+            let tags = BTreeMap::from([(member_tag(etcd), value.to_owned())]);
+            assert_eq!(
+                could_mean(&tags, &slot, &members),
+                could,
+                "{etcd}={value:?}"
+            );
         }
     }
 
