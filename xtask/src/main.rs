@@ -54,6 +54,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
         }
         Task::Demo(example, ending) => demo::run_example(&workspace, *example, *ending)?,
         Task::Dist { target } => dist::build(&workspace, target)?,
+        Task::Reproduce => dist::reproduce(&workspace, task::DEFAULT_TARGET)?,
         Task::Bench { agent, words } => bench::measure(&workspace, agent.as_deref(), words)?,
     }
     Ok(ExitCode::SUCCESS)

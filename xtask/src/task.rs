@@ -15,6 +15,7 @@ usage: cargo xtask <task>
                       rehearse the bundled example cluster as kops 1.36 makes it, or the one of kops 1.8 to 1.15;
                       --once does not stay up at the end
   dist [--target T]   build the static binary, checksums and SBOM into dist/
+  dist --reproduce    build it from two clean checkouts in different directories and compare the bytes
   bench [--agent PATH] [SCENARIO...]
                       measure the built agent beside other ways and write bench/REPORT.md; bench/README.md
                       has the scenarios and the options";
@@ -99,6 +100,8 @@ pub(crate) enum Task {
     Dist {
         target: String,
     },
+    /// The same from two checkouts, whose bytes are compared.
+    Reproduce,
     /// The agent where one is built already, and what the harness is told.
     Bench {
         agent: Option<PathBuf>,
@@ -148,6 +151,7 @@ impl Task {
             }
             ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
             ["dist", "--target", target] => Ok(Self::dist(target)),
+            ["dist", "--reproduce"] => Ok(Self::Reproduce),
             ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
             ["bench", words @ ..] => Ok(Self::bench(None, words)),
             [
@@ -200,6 +204,7 @@ mod tests {
             Ok(Task::Demo(Example::Current, Ending::Stay))
         );
         assert_eq!(parse("dist"), Ok(Task::dist(DEFAULT_TARGET)));
+        assert_eq!(parse("dist --reproduce"), Ok(Task::Reproduce));
     }
 
     #[test]

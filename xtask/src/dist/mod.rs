@@ -3,7 +3,10 @@
 mod elf;
 mod manual;
 mod nodeup;
+mod reproduce;
 mod sbom;
+
+pub(crate) use reproduce::reproduce;
 
 use crate::error::TaskError;
 use crate::program::{capture, cargo, find_program, run};
@@ -26,7 +29,7 @@ const PACKAGE: &str = "quake-agent";
 /// Fails when the target is not installed, or the build fails.
 pub(crate) fn compile_for(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
     require_target(target)?;
-    compile(workspace, target)
+    compile(&workspace.root, &workspace.target, target)
 }
 
 /// Builds for one target and leaves everything to publish in `dist/`.
@@ -66,6 +69,12 @@ pub(crate) fn build(workspace: &Workspace, target: &str) -> Result<(), TaskError
     Ok(())
 }
 
+/// Builds a checkout into a target directory of its own; the binary's path.
+fn compile_checkout(checkout: &Path, target: &str) -> Result<PathBuf, TaskError> {
+    require_target(target)?;
+    compile(checkout, &checkout.join("target"), target)
+}
+
 fn require_target(target: &str) -> Result<(), TaskError> {
     // Without rustup the toolchain is somebody's own, and cargo will say what it lacks.
     if find_program("rustup").is_none() {
@@ -88,21 +97,46 @@ const PACKED_RELOCATIONS: &str = "link-arg=-Wl,-z,pack-relative-relocs";
 /// Leaves out the tables that unwinding needs, and the index of them.
 const NO_UNWIND_TABLES: &str = "link-arg=-Wl,--no-eh-frame-hdr";
 
-/// Compiles with the C library linked in. With an explicit target, build scripts and procedural macros
+/// Leaves out the tables that unwinding needs, by this script; relative, so that no checkout's place has a say in the result.
+const LINKER_SCRIPT: &str = "link-arg=-Wl,-T,xtask/src/dist/discard-unwind-tables.ld";
+
+/// Compiles a checkout with the C library linked in. With an explicit target, build scripts and procedural macros
 /// keep the host's own flags, without which they could not be loaded.
-fn compile(workspace: &Workspace, target: &str) -> Result<PathBuf, TaskError> {
-    let script = workspace.path("xtask/src/dist/discard-unwind-tables.ld");
+fn compile(checkout: &Path, target_dir: &Path, target: &str) -> Result<PathBuf, TaskError> {
+    let names = renamed(checkout, target_dir);
+    let of_rust = names
+        .iter()
+        .map(|(from, to)| format!(" --remap-path-prefix={}={to}", from.display()));
+    let rust_flags = "-C target-feature=+crt-static".to_owned() + &of_rust.collect::<String>();
+    let of_c = names
+        .iter()
+        .map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
+    let c_flags: Vec<String> = of_c.collect();
     run(cargo()
         .args(["rustc", "--locked", "--profile", "dist"])
         .args(["--package", PACKAGE, "--bin", PACKAGE, "--target", target])
+        .arg("--target-dir")
+        .arg(target_dir)
         .args(["--", "-C", PACKED_RELOCATIONS, "-C", NO_UNWIND_TABLES])
-        .args(["-C", &format!("link-arg=-Wl,-T,{}", script.display())])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .args(["-C", LINKER_SCRIPT])
+        .env("RUSTFLAGS", rust_flags)
+        .env("TARGET_CFLAGS", c_flags.join(" "))
         // The kernel's randomness is ready before any program runs; measuring the processor's own instead costs 30 ms
         // at the first connection.
         .env("AWS_LC_SYS_NO_JITTER_ENTROPY", "1")
-        .current_dir(&workspace.root))?;
-    Ok(workspace.target.join(target).join("dist").join(PACKAGE))
+        .current_dir(checkout))?;
+    Ok(target_dir.join(target).join("dist").join(PACKAGE))
+}
+
+/// Directories of this machine, and what the binary says instead of them. Of several that match the last one counts.
+fn renamed(checkout: &Path, target_dir: &Path) -> Vec<(PathBuf, &'static str)> {
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from);
+    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    vec![
+        (checkout.to_owned(), "/quake-agent"),
+        (target_dir.to_owned(), "/target"),
+        (cargo_home.unwrap_or_else(|| home.join(".cargo")), "/cargo"),
+    ]
 }
 
 fn prove_static(path: &Path, bytes: &[u8]) -> Result<(), TaskError> {
