@@ -109,6 +109,25 @@ impl HttpFailure {
         refused_certificate(cause).map(ToString::to_string)
     }
 
+    /// What to do about a certificate that was refused; `None` where the failure is another.
+    pub fn remedy(&self) -> Option<&'static str> {
+        let why = refused_certificate(self.cause.as_deref()?)?;
+        Some(match why {
+            _ if self.is_of_dates() => {
+                "compare the local time with the right one (date -u; chronyc tracking) and step the clock: chronyc makestep; if it is right, the server's certificate has expired or is not valid yet, and its owner must renew it"
+            }
+            CertificateError::UnknownIssuer => {
+                "this host does not trust the CA of that server, which may be a proxy that inspects TLS: put the CA's certificate into a PEM file and name the file in AWS_CA_BUNDLE (on a node in /etc/default/quake-agent), or install it: update-ca-certificates"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the server shows a certificate of another name: check the URL, DNS and the proxy; openssl s_client -connect <host>:443 </dev/null | openssl x509 -noout -subject -ext subjectAltName"
+            }
+            _ => {
+                "look at the server's certificate and have its owner replace it: openssl s_client -connect <host>:443 </dev/null | openssl x509 -noout -text"
+            }
+        })
+    }
+
     /// A certificate that is over, as a handshake reports it.
     #[cfg(any(test, feature = "testing"))]
     pub fn outdated() -> Self {
@@ -227,13 +246,37 @@ pub fn describe_failure(url: &str, failure: &HttpFailure) -> PortError {
         Kind::TooLong => "answered more than it should",
         Kind::Request | Kind::Head => "did not answer",
     };
-    let error = PortError::new(Condition::Unreachable, format!("{place} {what}"));
-    error.because(failure.source().unwrap_or(failure))
+    let error = PortError::new(Condition::Unreachable, format!("{place} {what}"))
+        .because(failure.source().unwrap_or(failure));
+    match failure.remedy() {
+        Some(remedy) => error.remedied_by(remedy),
+        None => error,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_certificate_is_told_with_what_helps() {
+        use rustls::CertificateError::{BadSignature, NotValidForName, NotValidYet, UnknownIssuer};
+        for (why, helps) in [
+            (UnknownIssuer, "AWS_CA_BUNDLE"),
+            (NotValidYet, "chronyc makestep"),
+            (NotValidForName, "subjectAltName"),
+            (BadSignature, "openssl x509"),
+        ] {
+            let error = rustls::Error::InvalidCertificate(why);
+            let failure = HttpFailure::of(Kind::Connect, Some(io::Error::other(error).into()));
+            let error = describe_failure("https://mirror.example/x", &failure);
+            let remedy = error.remedy.unwrap_or_default();
+            assert!(remedy.contains(helps), "{remedy}");
+        }
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let failure = HttpFailure::of(Kind::Connect, Some(refused.into()));
+        assert_eq!(describe_failure("https://m/x", &failure).remedy, None);
+    }
 
     #[test]
     fn a_shown_url_carries_no_credential() {

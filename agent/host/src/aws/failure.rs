@@ -116,7 +116,14 @@ where
     let summary = format!("{} for {} {what}", attempt.action, attempt.subject);
     let described = match inside::<HttpFailure>(error) {
         Some(failure) if failure.is_of_dates() => outdated(&summary),
-        _ => PortError::new(Condition::Unreachable, summary),
+        Some(failure) => {
+            let error = PortError::new(Condition::Unreachable, summary);
+            match failure.remedy() {
+                Some(remedy) => error.remedied_by(remedy),
+                None => error,
+            }
+        }
+        None => PortError::new(Condition::Unreachable, summary),
     };
     error
         .source()
