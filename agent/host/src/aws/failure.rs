@@ -93,6 +93,8 @@ fn without_credentials(attempt: &Attempt, cause: &PortError) -> PortError {
     // A role that is not there yet is not an object that is not there.
     let condition = match cause.condition {
         Condition::Missing => Condition::Denied,
+        // Nor are credentials that cannot be read an object that cannot be.
+        Condition::Malformed => Condition::Unreachable,
         condition => condition,
     };
     let mut error = PortError::new(condition, summary).because(cause);

@@ -128,6 +128,8 @@ impl Refusal {
             404 => Condition::Missing,
             409 => Condition::Conflict,
             429 | 503 => Condition::Throttled,
+            // Of a proxy that asks who we are, and of one that gave up waiting: AWS itself did not answer.
+            407 | 408 => Condition::Unreachable,
             400..=499 => Condition::Malformed,
             _ => Condition::Unreachable,
         }
@@ -212,6 +214,7 @@ mod tests {
             (400, Condition::Malformed),
             (403, Condition::Denied),
             (404, Condition::Missing),
+            (407, Condition::Unreachable),
             (429, Condition::Throttled),
             (500, Condition::Unreachable),
             (503, Condition::Throttled),

@@ -48,10 +48,29 @@ pub(super) fn parse_document(text: &str) -> Result<Document, PortError> {
         ("region", &document.region),
         ("accountId", &document.account_id),
     ];
-    match needed.iter().find(|(_, value)| value.is_empty()) {
-        Some((field, _)) => Err(malformed(&format!("has an empty {field}"))),
+    if let Some((field, _)) = needed.iter().find(|(_, value)| value.is_empty()) {
+        return Err(malformed(&format!("has an empty {field}")));
+    }
+    let names = [
+        ("instanceType", &document.instance_type),
+        ("imageId", &document.image_id),
+        ("architecture", &document.architecture),
+    ];
+    match needed
+        .iter()
+        .chain(&names)
+        .find(|(_, value)| !is_name(value))
+    {
+        Some((field, _)) => Err(malformed(&format!("has a {field} that is no name"))),
         None => Ok(document),
     }
+}
+
+/// Whether a text can be an id, a zone or a type. They become parts of paths and of the names of hosts to which requests go
+/// that are signed.
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.len() <= 64 && !text.contains("..") && text.chars().all(allowed)
 }
 
 /// The instance's facts from the document, the host name and the hardware address.
@@ -74,6 +93,10 @@ pub(super) fn assemble(
     if !is_hostname(hostname) {
         return Err(not("a host name"));
     }
+    let private_ip = document.private_ip.unwrap_or_default();
+    if !private_ip.is_empty() && private_ip.parse::<std::net::IpAddr>().is_err() {
+        return Err(not("an address"));
+    }
     let mac = mac.trim();
     if !is_mac(mac) {
         return Err(not("a hardware address"));
@@ -85,7 +108,7 @@ pub(super) fn assemble(
         region: document.region,
         account_id: document.account_id,
         image_id: document.image_id,
-        private_ip: document.private_ip.unwrap_or_default(),
+        private_ip,
         local_hostname: hostname.to_owned(),
         mac: mac.to_ascii_lowercase(),
         architecture: document.architecture,
@@ -151,6 +174,27 @@ mod tests {
             let error = assemble(document, hostname, mac).expect_err("one of them is a page");
             assert_eq!(error.condition, Condition::Malformed);
         }
+    }
+
+    #[test]
+    fn an_id_that_is_a_path_and_a_region_that_is_a_host_are_malformed() {
+        for (was, is) in [
+            ("i-1", "../../etc/cron.d/x"),
+            ("us-west-2\"", "evil.example/\""),
+            ("us-west-2a", "us-west-2a\\n"),
+            ("m5.large", "m5 large"),
+            ("ami-1", ".."),
+        ] {
+            let error = parse_document(&DOCUMENT_TEXT.replace(was, is));
+            let error = error.expect_err(is);
+            assert!(error.summary.contains("that is no name"), "{error}");
+        }
+        let text = DOCUMENT_TEXT.replace("\"privateIp\":null", "\"privateIp\":\"10.0.0.1/x\"");
+        let error = assemble(&text, "ip-1", "0a:00:00:00:00:01");
+        assert_eq!(
+            error.map_err(|error| error.condition),
+            Err(Condition::Malformed)
+        );
     }
 
     #[test]
