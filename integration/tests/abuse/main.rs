@@ -1,4 +1,5 @@
 //! Who can reach the agent without being trusted, and what they try: each case ends in the state that is stated for it.
 
 mod endpoint;
+mod region;
 mod threads;
