@@ -18,9 +18,6 @@ const PORTION_BYTES: usize = 64 << 10;
 /// How many portions may wait for the worker; with two, an arrival holds a quarter of a mebibyte.
 const PORTIONS_WAITING: usize = 2;
 
-/// The largest asset that is taken in.
-pub(super) const MAX_ASSET_BYTES: u64 = 4 << 30;
-
 /// Bytes that all arrived, in a place that nobody can see yet.
 #[derive(Debug)]
 pub(super) struct Arrived {
@@ -78,14 +75,9 @@ impl Arrival {
     ///
     /// # Errors
     ///
-    /// `DigestMismatch` beyond the limit, for nothing pinned is that large; `Io` once the worker has ended, which
-    /// [`Arrival::finish`] knows the reason of.
+    /// `Io` once the worker has ended, which [`Arrival::finish`] knows the reason of.
     pub(super) async fn take(&mut self, mut bytes: &[u8]) -> Result<(), PortError> {
         self.received += bytes.len() as u64;
-        if self.received > MAX_ASSET_BYTES {
-            let summary = format!("more than {MAX_ASSET_BYTES} bytes came, as of no asset");
-            return Err(PortError::new(Condition::DigestMismatch, summary));
-        }
         while !bytes.is_empty() {
             let room = PORTION_BYTES - self.portion.len();
             let (now, later) = bytes.split_at(room.min(bytes.len()));

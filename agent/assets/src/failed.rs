@@ -92,7 +92,7 @@ pub(super) fn same_digest(failed: &[FailedMirror]) -> Option<usize> {
 /// Lower wins. What only a person can heal comes last.
 fn rank(condition: Condition) -> u8 {
     match condition {
-        Condition::Exhausted | Condition::NoSpace | Condition::Io | Condition::Occupied => 0,
+        Condition::Exhausted | Condition::Io | Condition::Occupied => 0,
         Condition::Unsafe => 1,
         Condition::Unreachable
         | Condition::Throttled
@@ -100,8 +100,10 @@ fn rank(condition: Condition) -> u8 {
         | Condition::ClockSkew
         | Condition::Conflict
         | Condition::NotReady => 2,
-        Condition::Denied | Condition::Limit | Condition::Impossible => 3,
-        Condition::DigestMismatch | Condition::Malformed => 4,
-        Condition::Missing | Condition::Unknown => 5,
+        // A length that one mirror claims: another one may have a shorter file.
+        Condition::NoSpace => 3,
+        Condition::Denied | Condition::Limit => 4,
+        Condition::DigestMismatch | Condition::Malformed | Condition::Impossible => 5,
+        Condition::Missing | Condition::Unknown => 6,
     }
 }

@@ -52,7 +52,7 @@ fn check_space(folder: &Path, needed: u64, free: u64) -> Result<(), PortError> {
 
 /// Bytes that an ordinary process may still write on the filesystem of `path` or of its nearest
 /// ancestor that exists.
-fn free_bytes(path: &Path) -> Option<u64> {
+pub(super) fn free_bytes(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|ancestor| ancestor.exists())?;
     let figures = statvfs(existing).ok()?;
     Some(figures.blocks_available() * figures.fragment_size())

@@ -4,10 +4,11 @@
 use super::arrival::{Arrival, Arrived, Tally};
 use super::buckets::object_of;
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
-use super::failure::{check_room, on_blocking_thread};
+use super::failure::on_blocking_thread;
 use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
-use super::transport::{Breakers, Course, Flow, Halt, Known, Mirror, Pool, Servers};
+use super::room::{MOST_BYTES, Room};
+use super::transport::{Breakers, Claims, Course, Flow, Halt, Known, Mirror, Pool, Servers};
 use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
 use quake_model::spec::AssetSpec;
@@ -27,6 +28,8 @@ const ALONE: usize = 5;
 pub(super) struct Shared {
     pub(super) pool: Arc<Pool>,
     pub(super) breakers: Breakers,
+    /// More bytes than this no asset has.
+    pub(super) most_bytes: u64,
     /// Arrivals that were cut off, for the next try.
     suspended: Mutex<BTreeMap<String, (Arrival, Known)>>,
 }
@@ -37,6 +40,7 @@ impl Shared {
         Self {
             pool: Pool::new(requests),
             breakers: Breakers::default(),
+            most_bytes: MOST_BYTES,
             suspended: Mutex::default(),
         }
     }
@@ -65,14 +69,21 @@ pub(super) struct Fetch<'a> {
     pub(super) report: ReportBytes<'a>,
     /// The last failure of each mirror.
     failed: BTreeMap<usize, FailedMirror>,
+    /// How long each mirror says that the file is.
+    claims: Claims,
 }
 
 /// What a course came to.
 enum Ended {
-    Kept { bytes: u64, from: Vec<usize> },
+    Kept {
+        bytes: u64,
+        from: Vec<usize>,
+    },
     Wrong(Tally, Known),
     Failed,
     Anew,
+    /// This mirror sent more than the file can have.
+    TooMany(usize),
 }
 
 impl<'a> Fetch<'a> {
@@ -91,6 +102,7 @@ impl<'a> Fetch<'a> {
             keeper,
             report,
             failed: BTreeMap::new(),
+            claims: Claims::default(),
         }
     }
 
@@ -111,7 +123,11 @@ impl<'a> Fetch<'a> {
             match self.follow(course).await? {
                 Ended::Kept { bytes, from } => return Ok(self.fetched(bytes, &from)),
                 Ended::Failed => break,
-                Ended::Anew if may_begin_anew => may_begin_anew = false,
+                Ended::TooMany(number) => left.retain(|mirror| mirror.number != number),
+                Ended::Anew if may_begin_anew => {
+                    may_begin_anew = false;
+                    left.sort_by_key(|mirror| self.failed.contains_key(&mirror.number));
+                }
                 Ended::Anew => {
                     for mirror in &left {
                         self.note(mirror.number, changing());
@@ -126,6 +142,7 @@ impl<'a> Fetch<'a> {
                     // Whose fault it is, nobody can tell.
                     (givers, _) => {
                         for &giver in givers {
+                            self.claims.forget(giver);
                             self.note(giver, mismatch(self.asset, &tally));
                         }
                         break;
@@ -151,6 +168,7 @@ impl<'a> Fetch<'a> {
         }
         let mut wrong: BTreeMap<(usize, String), usize> = BTreeMap::new();
         for _ in 0..ALONE {
+            self.claims.sort(&mut doubtful);
             for mirror in doubtful.clone() {
                 let number = mirror.number;
                 let course = Course {
@@ -168,7 +186,9 @@ impl<'a> Fetch<'a> {
                         }
                         self.note_wrong(number, &tally);
                     }
-                    Ended::Failed => doubtful.retain(|it| it.number != number),
+                    Ended::Failed | Ended::TooMany(_) => {
+                        doubtful.retain(|it| it.number != number);
+                    }
                     Ended::Anew => {}
                 }
             }
@@ -192,17 +212,18 @@ impl<'a> Fetch<'a> {
             Some(resumed) => resumed,
             None => {
                 let arrival = self.begin(course.is_whole).await?;
-                let known = Known::after(arrival.received);
+                let known = Known::after(arrival.received, self.claims.clone());
                 (arrival, known)
             }
         };
-        let folder = self.keeper.layout.folder().to_owned();
-        let fits = move |total: u64| check_room(&folder, total);
+        let folder = self.keeper.layout.folder();
+        let room = Room::of(folder, self.shared.most_bytes, arrival.received);
         let network = (self.servers, &self.shared.pool, &self.shared.breakers);
-        let mut flow = Flow::new(network, course, known, self.report, &fits);
+        let mut flow = Flow::new(network, course, known, self.report, room);
         let moved = flow.run(&mut arrival).await;
         let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
         drop(flow);
+        self.claims = known.claims.clone();
         for (number, error) in failed {
             self.note(number, error);
         }
@@ -221,9 +242,10 @@ impl<'a> Fetch<'a> {
                 arrival.finish().await?.content.discard();
                 Ok(Ended::Anew)
             }
-            Err(Halt::Limit(error)) => {
+            Err(Halt::TooMany(number, error)) => {
                 arrival.finish().await?.content.discard();
-                Err(error)
+                self.note(number, error);
+                Ok(Ended::TooMany(number))
             }
             Err(Halt::Here) => {
                 let reason = arrival.finish().await;
@@ -273,6 +295,7 @@ impl<'a> Fetch<'a> {
     }
 
     fn note_wrong(&mut self, number: usize, tally: &Tally) {
+        self.claims.forget(number);
         let failed = FailedMirror::mismatch(self.asset, self.url(number), tally);
         self.failed.insert(number, failed);
     }

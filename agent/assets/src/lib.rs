@@ -36,6 +36,7 @@ mod looks;
 mod manifest;
 mod place;
 pub mod readahead;
+mod room;
 mod sets;
 mod settings;
 mod source;

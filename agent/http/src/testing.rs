@@ -34,6 +34,7 @@ pub struct Reply {
     headers: Vec<String>,
     body: Vec<u8>,
     declared: Option<usize>,
+    is_chunked: bool,
     hangs: bool,
 }
 
@@ -50,6 +51,7 @@ impl Reply {
             headers: Vec::new(),
             body: body.to_vec(),
             declared: None,
+            is_chunked: false,
             hangs: false,
         }
     }
@@ -63,6 +65,12 @@ impl Reply {
     /// Declares a length that the body does not have; the connection closes after the body.
     pub fn declaring(mut self, length: usize) -> Self {
         self.declared = Some(length);
+        self
+    }
+
+    /// Declares no length: the body is in the chunked coding already.
+    pub fn chunked(mut self) -> Self {
+        self.is_chunked = true;
         self
     }
 
@@ -100,9 +108,13 @@ impl Reply {
 
     fn head(&self) -> String {
         let length = self.declared.unwrap_or(self.body.len());
+        let length = match self.is_chunked {
+            true => "transfer-encoding: chunked".to_owned(),
+            false => format!("content-length: {length}"),
+        };
         let extra = self.headers.concat();
         format!(
-            "HTTP/1.1 {} x\r\ncontent-length: {length}\r\nconnection: close\r\n{extra}\r\n",
+            "HTTP/1.1 {} x\r\n{length}\r\nconnection: close\r\n{extra}\r\n",
             self.status
         )
     }

@@ -1,5 +1,6 @@
 //! The store against local mirrors.
 
+mod claims;
 mod keeping;
 mod mirrors;
 mod offline;

@@ -1,5 +1,6 @@
 //! How the bytes of an asset are to be had, what is known of it, and why they may not come.
 
+use super::claims::Claims;
 use quake_model::ports::PortError;
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub(crate) struct Course {
 pub(crate) struct Known {
     /// How many bytes it has.
     pub(super) total: Option<u64>,
+    /// How many bytes each mirror says that it has.
+    pub(crate) claims: Claims,
     /// What tells it, on each mirror, from a later one of the same name.
     pub(super) validators: BTreeMap<usize, String>,
     /// The mirrors whose bytes are in what came so far.
@@ -36,9 +39,10 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Nothing, but `received` bytes that an earlier try left.
-    pub(crate) fn after(received: u64) -> Self {
+    /// Nothing, but `received` bytes that an earlier try left, and what mirrors said before.
+    pub(crate) fn after(received: u64, claims: Claims) -> Self {
         Self {
+            claims,
             answers: u32::from(received > 0),
             ..Self::default()
         }
@@ -54,6 +58,6 @@ pub(crate) enum Halt {
     Anew,
     /// This machine does not take the bytes: the arrival knows why.
     Here,
-    /// More bytes came than any asset has, or more than fit here.
-    Limit(PortError),
+    /// This mirror sends more bytes than the file can have; its bytes are in what came so far.
+    TooMany(usize, PortError),
 }

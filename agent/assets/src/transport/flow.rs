@@ -5,10 +5,12 @@
 
 use super::breaker::Breakers;
 use super::course::{Course, Halt, Known, Mirror};
+use super::learn::Learned;
 use super::piece::{PIECE_BYTES, Piece};
 use super::pool::Pool;
 use super::request::{Answer, Servers, ask};
 use crate::arrival::Arrival;
+use crate::room::{Room, too_many};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_http::shown;
@@ -39,8 +41,10 @@ pub(crate) struct Flow<'a> {
     pub(crate) course: Course,
     pub(crate) known: Known,
     pub(crate) report: ReportBytes<'a>,
-    /// Says whether a file of this length fits.
-    pub(crate) fits: &'a (dyn Fn(u64) -> Result<(), PortError> + Send + Sync),
+    /// How long the file may be.
+    pub(crate) room: Room,
+    /// The same, as far as the mirrors are believed.
+    pub(super) limit: u64,
     ahead: VecDeque<Piece>,
     /// Every failure, with the number of its mirror.
     pub(crate) failed: Vec<(usize, PortError)>,
@@ -53,7 +57,7 @@ impl<'a> Flow<'a> {
         course: Course,
         known: Known,
         report: ReportBytes<'a>,
-        fits: &'a (dyn Fn(u64) -> Result<(), PortError> + Send + Sync),
+        room: Room,
     ) -> Self {
         Self {
             servers,
@@ -62,7 +66,8 @@ impl<'a> Flow<'a> {
             course,
             known,
             report,
-            fits,
+            limit: room.limit(),
+            room,
             ahead: VecDeque::new(),
             failed: Vec::new(),
         }
@@ -106,7 +111,7 @@ impl<'a> Flow<'a> {
         match fetched {
             Ok(Ok(bytes)) => {
                 self.gave(number);
-                self.hand_over(arrival, &bytes).await?;
+                self.hand_over(number, arrival, &bytes).await?;
                 self.fetch_ahead(arrival.received);
                 return Ok(());
             }
@@ -125,7 +130,9 @@ impl<'a> Flow<'a> {
         let permit = Arc::clone(self.pool).acquire(left).await;
         let wanted = self.wanted(arrival.received);
         let (mirror, mut answer) = self.open(&wanted).await?;
-        self.learn(&mirror, &answer, arrival.received)?;
+        if self.learn(&mirror, &answer, arrival.received)? == Learned::Aside {
+            return Ok(());
+        }
         self.gave(mirror.number);
         let mut skip = match answer.is_piece {
             true => 0,
@@ -133,7 +140,8 @@ impl<'a> Flow<'a> {
         };
         let until = match answer.is_piece {
             true => wanted.until.into_iter().chain(self.known.total).min(),
-            false => None,
+            // What a server sends beyond the file's length is none of it.
+            false => self.known.total,
         };
         if answer.is_piece {
             let end = until.unwrap_or(arrival.received);
@@ -198,7 +206,7 @@ impl<'a> Flow<'a> {
                 let most = usize::try_from(until - arrival.received).unwrap_or(usize::MAX);
                 bytes.truncate(most);
             }
-            self.hand_over(arrival, &bytes).await?;
+            self.hand_over(number, arrival, &bytes).await?;
             if began.elapsed() >= SLOW_AFTER {
                 let rate = (arrival.received - at) / SLOW_AFTER.as_secs();
                 if rate < SLOW_BYTES && *skip == 0 && self.patience_with(number).is_some() {
@@ -210,13 +218,18 @@ impl<'a> Flow<'a> {
         }
     }
 
-    async fn hand_over(&mut self, arrival: &mut Arrival, bytes: &[u8]) -> Result<(), Halt> {
-        if let Err(error) = arrival.take(bytes).await {
-            return Err(match error.condition {
-                Condition::DigestMismatch => Halt::Limit(error),
-                _ => Halt::Here,
-            });
+    async fn hand_over(
+        &mut self,
+        number: usize,
+        arrival: &mut Arrival,
+        bytes: &[u8],
+    ) -> Result<(), Halt> {
+        if arrival.received + bytes.len() as u64 > self.limit {
+            let mirror = self.course.mirrors.iter().find(|it| it.number == number);
+            let url = mirror.map_or("", |mirror| mirror.url.as_str());
+            return Err(Halt::TooMany(number, too_many(url, self.limit)));
         }
+        arrival.take(bytes).await.map_err(|_| Halt::Here)?;
         (self.report)(arrival.received, self.known.total);
         Ok(())
     }
@@ -264,30 +277,6 @@ impl<'a> Flow<'a> {
                 Err(_) => asked.extend(waiting.next().map(&ask_it)),
             }
         }
-    }
-
-    /// Compares an answer with what is known of the file, and remembers what it adds.
-    fn learn(&mut self, mirror: &Mirror, answer: &Answer, received: u64) -> Result<(), Halt> {
-        let other_length = |total| answer.total.is_some_and(|length| length != total);
-        if self.known.total.is_some_and(other_length) {
-            // Whose length is right, the digest will tell: each mirror is then asked alone.
-            return Err(Halt::Anew);
-        }
-        let earlier = self.known.validators.get(&mirror.number);
-        let is_other = earlier.is_some() && answer.validator.as_ref() != earlier;
-        if received > 0 && is_other {
-            return Err(Halt::Anew);
-        }
-        if self.known.total.is_none() {
-            if let Some(total) = answer.total {
-                (self.fits)(total).map_err(Halt::Limit)?;
-            }
-            self.known.total = answer.total;
-        }
-        if let Some(validator) = answer.validator.clone() {
-            self.known.validators.insert(mirror.number, validator);
-        }
-        Ok(())
     }
 
     fn wanted(&self, received: u64) -> ObjectPiece {
@@ -356,7 +345,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Notes a failure, and lets the other mirrors go first.
-    fn fail(&mut self, number: usize, error: PortError) {
+    pub(super) fn fail(&mut self, number: usize, error: PortError) {
         self.failed.push((number, error));
         if let Some(host) = self.host_of(number) {
             self.breakers.note(&host, false, Instant::now());

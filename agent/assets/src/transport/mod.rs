@@ -7,17 +7,22 @@
 //! | [`breaker`] | which hosts failed lately |
 //! | [`request`] | one request for a piece of a file, and what its answer means |
 //! | [`piece`] | a piece that is fetched ahead of its turn |
+//! | [`claims`] | how long the mirrors say that a file is, and whose word is taken |
 //! | [`course`] | which mirrors are asked, in which order, and what is known of the file |
+//! | [`learn`] | what an answer says of the file, and whether that is believed |
 //! | [`flow`] | the bytes of one asset, in order |
 
 mod breaker;
+mod claims;
 mod course;
 mod flow;
+mod learn;
 mod piece;
 mod pool;
 mod request;
 
 pub(crate) use breaker::Breakers;
+pub(crate) use claims::Claims;
 pub(crate) use course::{Course, Halt, Known, Mirror};
 pub(crate) use flow::Flow;
 pub(crate) use pool::Pool;

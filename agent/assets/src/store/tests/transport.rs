@@ -314,19 +314,3 @@ async fn two_agents_at_once_on_one_store_both_end_well() {
         assert_eq!(store.prove(&key(&unpacked)).await, Ok(Standing::Proven));
     }
 }
-
-#[tokio::test]
-async fn a_store_without_room_says_so_before_it_takes_a_byte() {
-    let server = Server::start(|_| {
-        Reply::bytes(206, b"x")
-            .with("content-range", "bytes 0-1048575/3000000000000000")
-            .declaring(1 << 20)
-    })
-    .await;
-    let scene = Scene::new();
-    let asset = plain(b"program", vec![server.url("/kubelet")]);
-    let error = fetch(&scene.store(AssetSource::Fetch), &asset)
-        .await
-        .expect_err("no disk has so much");
-    assert_eq!(error.condition, Condition::NoSpace);
-}
