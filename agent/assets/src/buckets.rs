@@ -137,7 +137,7 @@ mod tests {
         };
         let store = store(&root, buckets);
         let asset = kubelet(&object);
-        let fetched = store.fetch_asset(&asset, &|_, _| {}).await;
+        let fetched = store.fetch_asset(&asset, &|_| {}).await;
         let fetched = fetched.expect("it is whole in the end");
         assert_eq!(fetched.bytes, 3_000_000);
         assert_eq!(fetched.url, "s3://assets/linux/kubelet");
@@ -155,7 +155,7 @@ mod tests {
     async fn a_store_that_reads_no_buckets_says_so() {
         let root = tempfile::tempdir().expect("a scratch folder");
         let store = store(&root, Buckets::default());
-        let error = store.fetch_asset(&kubelet(b""), &|_, _| {}).await;
+        let error = store.fetch_asset(&kubelet(b""), &|_| {}).await;
         let error = error.expect_err("nobody reads buckets");
         assert_eq!(error.condition, Condition::Missing);
         assert!(error.summary.contains("reads no buckets"), "{error}");

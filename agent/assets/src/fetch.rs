@@ -119,6 +119,7 @@ impl<'a> Fetch<'a> {
             let course = Course {
                 mirrors: left.clone(),
                 is_whole: false,
+                has_alternative: false,
             };
             match self.follow(course).await? {
                 Ended::Kept { bytes, from } => return Ok(self.fetched(bytes, &from)),
@@ -174,6 +175,7 @@ impl<'a> Fetch<'a> {
                 let course = Course {
                     mirrors: vec![mirror],
                     is_whole: true,
+                    has_alternative: doubtful.len() > 1,
                 };
                 match self.follow(course).await? {
                     Ended::Kept { bytes, from } => return Ok(self.fetched(bytes, &from)),

@@ -46,6 +46,7 @@ mod store;
 mod stub;
 mod transport;
 mod unpack;
+mod upkeep;
 
 pub use buckets::Buckets;
 pub use bundle::{Bundled, Loaded, write_bundle};

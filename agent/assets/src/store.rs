@@ -2,7 +2,6 @@
 
 use super::arrival::take_in;
 use super::buckets::Buckets;
-use super::collect::{Collect, Collection, collect};
 use super::entries::{Entries, Entry, Key, Standing};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_room, on_blocking_thread};
@@ -13,7 +12,7 @@ use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::place;
-use super::sets::{Earlier, SetName, Sets};
+use super::sets::{SetName, Sets};
 use super::settings::AssetSettings;
 use super::source::AssetSource;
 use super::staging::{Staging, remove_stale};
@@ -22,7 +21,7 @@ use super::unpack::Member;
 use quake_http::{HttpSettings, shown};
 use quake_model::digest::Digest;
 use quake_model::facts::Placed;
-use quake_model::ports::{AssetFetched, Assets, Condition, PortError, ReportBytes};
+use quake_model::ports::{Arriving, AssetFetched, Assets, Condition, PortError, ReportBytes};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::step::Place;
 use std::collections::BTreeSet;
@@ -39,8 +38,8 @@ const REQUESTS: usize = 6;
 #[derive(Debug)]
 pub struct AssetStore {
     root: PathBuf,
-    layout: Layout,
-    entries: Arc<Entries>,
+    pub(super) layout: Layout,
+    pub(super) entries: Arc<Entries>,
     source: AssetSource,
     verify: bool,
     http: HttpSettings,
@@ -85,6 +84,15 @@ impl AssetStore {
             entries: Arc::clone(&self.entries),
             staging: Arc::clone(opened.await?),
         })
+    }
+
+    /// Takes the lock under which files are brought into the store, and holds it for as long as the store is open.
+    ///
+    /// # Errors
+    ///
+    /// `NotReady` while another process holds it alone; `NoSpace` or `Io`.
+    pub async fn hold(&self) -> Result<(), PortError> {
+        self.keeper().await.map(|_| ())
     }
 
     async fn servers(&self) -> Result<&Servers, PortError> {
@@ -152,7 +160,11 @@ impl AssetStore {
             };
             match taken {
                 Ok(bytes) => {
-                    report(bytes, Some(bytes));
+                    report(Arriving {
+                        done: bytes,
+                        total: Some(bytes),
+                        slow: None,
+                    });
                     return Ok(AssetFetched {
                         url: shown(url),
                         bytes,
@@ -206,7 +218,7 @@ impl AssetStore {
         on_blocking_thread(move || entries.list()).await
     }
 
-    /// Every asset of which something is in the store, be it half of it, by digest.
+    /// Every asset that is in the store, be it broken, by digest.
     ///
     /// # Errors
     ///
@@ -234,44 +246,6 @@ impl AssetStore {
     pub async fn prove(&self, key: &Key) -> Result<Standing, PortError> {
         let (entries, key) = (Arc::clone(&self.entries), key.clone());
         on_blocking_thread(move || entries.prove(&key)).await
-    }
-
-    /// Removes an asset of the store. Files that were placed stay: they are links of their own.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when its thread ended early.
-    pub async fn remove(&self, key: &Key) -> Result<(), PortError> {
-        let (entries, key) = (Arc::clone(&self.entries), key.clone());
-        on_blocking_thread(move || {
-            entries.remove(&key);
-            Ok(())
-        })
-        .await
-    }
-
-    /// Notes what a seed brings, so that no collection takes it.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
-    pub async fn record_seed(
-        &self,
-        wanted: BTreeSet<Key>,
-        earlier: Earlier,
-    ) -> Result<(), PortError> {
-        let layout = self.layout.clone();
-        on_blocking_thread(move || Sets::new(&layout).seed(&wanted, earlier)).await
-    }
-
-    /// Finds, and removes where that is asked for, what no set wants and what interrupted fetches left.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the store cannot be read, `Malformed` when a set cannot: nothing is removed then.
-    pub async fn collect(&self, act: Collect) -> Result<Collection, PortError> {
-        let (layout, entries) = (self.layout.clone(), Arc::clone(&self.entries));
-        on_blocking_thread(move || collect(&layout, &entries, act)).await
     }
 
     /// Where the bytes of a plain asset are, if it is there.

@@ -226,6 +226,8 @@ fn asset(condition: Condition) -> Code {
         Condition::Denied => Code::AssetsForbidden,
         Condition::Unsafe | Condition::Malformed => Code::AssetsArchiveUnsafe,
         Condition::NoSpace => Code::AssetsNoSpace,
+        Condition::Impossible => Code::AssetsSizeImplausible,
+        Condition::NotReady => Code::AssetsStoreLocked,
         Condition::Io | Condition::Occupied => Code::AssetsStoreFailed,
         _ => Code::AssetsUnreachable,
     }

@@ -1,11 +1,12 @@
 //! The loops that sleep: a boot's, and one for questions that are no boot.
 
 use crate::context::{Context, lock};
+use crate::meaning::asset_fault;
 use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, Jitter, WATCH};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::Meter;
+use quake_model::ports::{Meter, PortError};
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -178,6 +179,27 @@ where
         _ => None,
     };
     tried(seed, longest, comes, attempt).await
+}
+
+/// How long a lock of the asset store is waited for without a boot around it. A guess: what holds one for long hangs.
+const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Does something with the asset store, again and again while another process holds a lock of it.
+///
+/// # Errors
+///
+/// Returns the last fault.
+pub async fn when_unlocked<T, F, R>(mut attempt: F) -> Result<T, Fault>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<T, PortError>>,
+{
+    let comes = |class| (class == Class::NotYet).then_some(ARRIVAL);
+    tried("store-lock", LOCK_PATIENCE, comes, || {
+        let coming = attempt();
+        async move { coming.await.map_err(asset_fault) }
+    })
+    .await
 }
 
 async fn tried<T, F, R>(

@@ -269,7 +269,7 @@ pub async fn assets<H: Assets + Files>(
         sound("a look", host.has_asset(asset).await)?,
         false,
     )?;
-    let fetched = sound("a fetch", host.fetch_asset(asset, &|_, _| {}).await)?;
+    let fetched = sound("a fetch", host.fetch_asset(asset, &|_| {}).await)?;
     hold(
         "the fetch says where from",
         asset.urls.contains(&fetched.url),
@@ -281,7 +281,7 @@ pub async fn assets<H: Assets + Files>(
         true,
     )?;
 
-    let refused = host.fetch_asset(forged, &|_, _| {}).await.map(|_| ());
+    let refused = host.fetch_asset(forged, &|_| {}).await.map(|_| ());
     let condition = refused.map_err(|error| error.condition);
     hold(
         "other bytes than pinned are refused",

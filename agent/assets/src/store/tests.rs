@@ -1,5 +1,6 @@
 //! The store against local mirrors.
 
+mod cancelled;
 mod claims;
 mod keeping;
 mod mirrors;
@@ -12,6 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use quake_http::testing::{Reply, Seen, Server, closed_port};
 use quake_model::digest::Algorithm;
+use quake_model::ports::Arriving;
 use std::io::Write;
 use std::time::Duration;
 
@@ -103,7 +105,7 @@ fn key(asset: &AssetSpec) -> Key {
 }
 
 async fn fetch(store: &AssetStore, asset: &AssetSpec) -> Result<AssetFetched, PortError> {
-    store.fetch_asset(asset, &|_, _| {}).await
+    store.fetch_asset(asset, &|_| {}).await
 }
 
 fn place_at(path: &str, asset: &AssetSpec, member: Option<&str>) -> Place {

@@ -21,6 +21,8 @@ pub(crate) struct Course {
     pub(crate) mirrors: Vec<Mirror>,
     /// As one answer, and not in pieces.
     pub(crate) is_whole: bool,
+    /// Whether other mirrors are asked in courses of their own, so that a slow one is given up.
+    pub(crate) has_alternative: bool,
 }
 
 /// What is known of the file.

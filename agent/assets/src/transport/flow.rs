@@ -6,6 +6,7 @@
 use super::breaker::Breakers;
 use super::course::{Course, Halt, Known, Mirror};
 use super::learn::Learned;
+use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
 use super::piece::{PIECE_BYTES, Piece};
 use super::pool::Pool;
 use super::request::{Answer, Servers, ask};
@@ -14,21 +15,14 @@ use crate::room::{Room, too_many};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_http::shown;
-use quake_model::ports::{Condition, ObjectPiece, PortError, ReportBytes};
+use quake_model::ports::{Arriving, Condition, ObjectPiece, PortError, ReportBytes};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::time::timeout;
 
 /// How much is asked for at once while no permit is to spare.
 const STREAM_BYTES: u64 = 8 << 20;
-
-/// How long a mirror may take to answer, or be silent in the middle, before another is asked as well. A guess: tens of
-/// times what a healthy one takes.
-const SLOW_AFTER: Duration = Duration::from_secs(3);
-
-/// A mirror that gives fewer bytes than this a second, for as long as [`SLOW_AFTER`], is left for another.
-const SLOW_BYTES: u64 = 64 << 10;
 
 /// How many failures are too many, beside one for each mebibyte that came.
 const FAILURES: u64 = 16;
@@ -104,19 +98,18 @@ impl<'a> Flow<'a> {
             return Ok(());
         };
         let number = piece.mirror;
-        let fetched = match self.patience_with(number) {
-            Some(patience) => timeout(patience, piece.bytes()).await,
-            None => Ok(piece.bytes().await),
-        };
-        match fetched {
-            Ok(Ok(bytes)) => {
+        match self
+            .patiently(number, arrival.received, piece.bytes())
+            .await
+        {
+            Some(Ok(bytes)) => {
                 self.gave(number);
                 self.hand_over(number, arrival, &bytes).await?;
                 self.fetch_ahead(arrival.received);
                 return Ok(());
             }
-            Ok(Err(error)) => self.fail(number, error),
-            Err(_) => self.fail(number, silent()),
+            Some(Err(error)) => self.fail(number, error),
+            None => self.fail(number, silent()),
         }
         Ok(())
     }
@@ -189,15 +182,12 @@ impl<'a> Flow<'a> {
             if until.is_some_and(|until| arrival.received >= until) {
                 return Ok(None);
             }
-            let chunk = match self.patience_with(number) {
-                Some(patience) => timeout(patience, answer.chunk()).await,
-                None => Ok(answer.chunk().await),
-            };
-            let mut bytes = match chunk {
-                Ok(Ok(Some(bytes))) => bytes,
-                Ok(Ok(None)) => return Ok(None),
-                Ok(Err(error)) => return Ok(Some(error)),
-                Err(_) => return Ok(Some(silent())),
+            let chunk = self.patiently(number, arrival.received, answer.chunk());
+            let mut bytes = match chunk.await {
+                Some(Ok(Some(bytes))) => bytes,
+                Some(Ok(None)) => return Ok(None),
+                Some(Err(error)) => return Ok(Some(error)),
+                None => return Ok(Some(silent())),
             };
             let skipped = (*skip).min(bytes.len() as u64);
             *skip -= skipped;
@@ -208,10 +198,12 @@ impl<'a> Flow<'a> {
             }
             self.hand_over(number, arrival, &bytes).await?;
             if began.elapsed() >= SLOW_AFTER {
-                let rate = (arrival.received - at) / SLOW_AFTER.as_secs();
-                if rate < SLOW_BYTES && *skip == 0 && self.patience_with(number).is_some() {
-                    let summary = format!("it gave {rate} bytes a second");
-                    return Ok(Some(PortError::new(Condition::Unreachable, summary)));
+                let rate = (arrival.received - at) / began.elapsed().as_secs().max(1);
+                if rate < SLOW_BYTES && *skip == 0 {
+                    if self.has_other(number) {
+                        return Ok(Some(slow(rate)));
+                    }
+                    self.tell_slow(number, arrival.received, rate);
                 }
                 (began, at) = (Instant::now(), arrival.received);
             }
@@ -230,7 +222,11 @@ impl<'a> Flow<'a> {
             return Err(Halt::TooMany(number, too_many(url, self.limit)));
         }
         arrival.take(bytes).await.map_err(|_| Halt::Here)?;
-        (self.report)(arrival.received, self.known.total);
+        (self.report)(Arriving {
+            done: arrival.received,
+            total: self.known.total,
+            slow: None,
+        });
         Ok(())
     }
 
@@ -249,18 +245,16 @@ impl<'a> Flow<'a> {
             }
         };
         let mut asked = FuturesUnordered::new();
+        let mut latest = 0;
         loop {
             if asked.is_empty() {
                 let Some(next) = waiting.next() else {
                     return Err(Halt::Mirrors);
                 };
+                latest = next.number;
                 asked.push(ask_it(next));
             }
-            let answered = match waiting.len() {
-                0 => Ok(asked.next().await),
-                _ => timeout(SLOW_AFTER, asked.next()).await,
-            };
-            match answered {
+            match timeout(SLOW_AFTER, asked.next()).await {
                 Ok(Some((mirror, Ok(answer)))) => return Ok((mirror, answer)),
                 Ok(Some((_, Err(error)))) if error.condition == Condition::Conflict => {
                     return Err(Halt::Anew);
@@ -274,7 +268,17 @@ impl<'a> Flow<'a> {
                     }
                 }
                 Ok(None) => {}
-                Err(_) => asked.extend(waiting.next().map(&ask_it)),
+                Err(_) => match waiting.next() {
+                    Some(next) => {
+                        latest = next.number;
+                        asked.push(ask_it(next));
+                    }
+                    None if self.course.has_alternative => {
+                        self.fail(latest, silent());
+                        return Err(Halt::Mirrors);
+                    }
+                    None => self.tell_slow(latest, wanted.from, 0),
+                },
             }
         }
     }
@@ -325,15 +329,6 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// How long to wait for this mirror; `None` where there is no other to turn to. The one that is waited for need not
-    /// be the first: a piece fetched ahead may be of one that has failed since.
-    fn patience_with(&self, number: usize) -> Option<Duration> {
-        let now = Instant::now();
-        let mut others = self.course.mirrors.iter().filter(|it| it.number != number);
-        let has_other = others.any(|mirror| !self.breakers.is_open(&mirror.host, now));
-        has_other.then_some(SLOW_AFTER)
-    }
-
     fn gave(&mut self, number: usize) {
         self.known.answers += 1;
         if !self.known.givers.contains(&number) {
@@ -346,9 +341,13 @@ impl<'a> Flow<'a> {
 
     /// Notes a failure, and lets the other mirrors go first.
     pub(super) fn fail(&mut self, number: usize, error: PortError) {
+        let is_slow = error.condition == Condition::TimedOut;
         self.failed.push((number, error));
         if let Some(host) = self.host_of(number) {
             self.breakers.note(&host, false, Instant::now());
+        }
+        if is_slow && self.course.has_alternative {
+            self.course.mirrors.clear();
         }
         let mirrors = &mut self.course.mirrors;
         if let Some(at) = mirrors.iter().position(|it| it.number == number) {
@@ -362,9 +361,4 @@ impl<'a> Flow<'a> {
         let mirror = mirrors.find(|mirror| mirror.number == number);
         mirror.map(|mirror| mirror.host.clone())
     }
-}
-
-fn silent() -> PortError {
-    let summary = format!("it gave nothing for {} s", SLOW_AFTER.as_secs());
-    PortError::new(Condition::Unreachable, summary)
 }

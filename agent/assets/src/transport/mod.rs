@@ -6,6 +6,7 @@
 //! | [`pool`] | how many requests run at once, and whose turn is next |
 //! | [`breaker`] | which hosts failed lately |
 //! | [`request`] | one request for a piece of a file, and what its answer means |
+//! | [`patience`] | how long a mirror is waited for |
 //! | [`piece`] | a piece that is fetched ahead of its turn |
 //! | [`claims`] | how long the mirrors say that a file is, and whose word is taken |
 //! | [`course`] | which mirrors are asked, in which order, and what is known of the file |
@@ -17,6 +18,7 @@ mod claims;
 mod course;
 mod flow;
 mod learn;
+mod patience;
 mod piece;
 mod pool;
 mod request;

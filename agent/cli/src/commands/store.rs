@@ -1,6 +1,6 @@
 //! `store`: what is in the store of assets, whether it is what it was, and what nothing wants any more.
 
-use super::running::usage;
+use super::running::{fail, usage};
 use super::seed::verify::check_store;
 use super::seed::{open_store, store_failed};
 use crate::args::OutputFormat;
@@ -13,6 +13,7 @@ use crate::render::store::{
     Listed, collected_json, collected_text, listed_json, listed_text, proven_json, proven_text,
 };
 use quake_assets::{AssetStore, Collect, Key, SetName, find_leftovers};
+use quake_engine::when_unlocked;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs one of the verbs; the exit status.
@@ -99,7 +100,8 @@ async fn collect(arguments: &GcArguments) -> Result<u8, u8> {
         true => Collect::Remove,
         false => Collect::Show,
     };
-    let mut collection = store.collect(act).await.map_err(store_failed)?;
+    let collected = when_unlocked(|| store.collect(act)).await;
+    let mut collection = collected.map_err(|fault| fail(&fault))?;
     collection.leftovers = found;
     match arguments.at.output {
         OutputFormat::Json => output::line(collected_json(&collection, arguments.yes)),

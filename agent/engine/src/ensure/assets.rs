@@ -1,6 +1,7 @@
 //! Holds assets in the store and their files in place.
 
 use crate::context::{Context, PlannedStep};
+use crate::ensure::fetch_watch::Watch;
 use crate::meaning::{Attempted, fault_of};
 use crate::owned::placed_differs;
 use crate::retry::millis;
@@ -8,35 +9,49 @@ use quake_model::event::Event;
 use quake_model::facts::Placed;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::phase::Phase;
+use quake_model::ports::{Arriving, Host};
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Action, Place, Step};
 use quake_model::transfer::Fetched;
-use std::sync::Mutex;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// How long one asset may take, tries and mirrors included. A guess: 200 MB at 1 MB/s and some retries.
 pub(crate) const FETCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-/// Progress is an event at most this often, so that a fast link does not flood the readers.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// How long the note of this boot's assets waits for a collection that runs. A guess: a collection reads names and
+/// removes files, which takes seconds.
+const RECORD_DEADLINE: Duration = Duration::from_secs(2 * 60);
 
-/// Notes which assets this boot names. A store that cannot take the note may still have all of them, so this stops
-/// nothing.
-pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) {
+/// Notes which assets this boot names. A store that cannot take the note may still have all of them, so that is a
+/// warning. A store that is locked may lose them at this moment: that is waited for.
+///
+/// # Errors
+///
+/// Returns `assets.store-locked` when the lock was not free before the deadline.
+pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) -> Result<(), Fault> {
     if context.is_planning() {
-        return;
+        return Ok(());
     }
     let asset = |step: &Step| match &step.action {
         Action::FetchAsset(asset) => Some(asset.clone()),
         _ => None,
     };
     let assets: Vec<AssetSpec> = steps.iter().filter_map(asset).collect();
-    if let Err(error) = context.host.record_assets(&assets).await {
-        let fault = fault_of(Attempted::UseStore, error);
+    let wait = context.wait(Phase::Assets, "assets:record", RECORD_DEADLINE);
+    let attempt = || async {
+        let recorded = context.host.record_assets(&assets).await;
+        let Err(fault) = recorded.map_err(|error| fault_of(Attempted::UseStore, error)) else {
+            return Ok(());
+        };
+        if fault.code == Code::AssetsStoreLocked {
+            return Err(fault);
+        }
         context.emitter.emit(Event::Warning { fault });
-    }
+        Ok(())
+    };
+    context.retry(&wait, attempt).await
 }
 
 pub(crate) async fn fetched<H: Host>(
@@ -55,25 +70,17 @@ pub(crate) async fn fetched<H: Host>(
     context.announce(step);
     let began = Instant::now();
     let wait = context.wait(step.phase, &step.id, longest);
-    let reported = Mutex::new(None);
-    let report = |done: u64, total: Option<u64>| {
-        let now = Instant::now();
-        let mut last = crate::context::lock(&reported);
-        if last.is_none_or(|last: Instant| now.duration_since(last) >= PROGRESS_INTERVAL) {
-            *last = Some(now);
-            context.emitter.emit(Event::Progress {
-                step: step.id.clone(),
-                done,
-                total,
-            });
-        }
-    };
+    let watch = Watch::new(context, step, asset, wait.clone());
+    let report = |arriving: Arriving<'_>| watch.see(arriving);
     let attempt = || async {
-        // A fetch leaves nothing behind when it is dropped, so a stop need not wait for the last byte.
+        watch.begin();
+        let fetch = timeout_at(wait.deadline, context.host.fetch_asset(asset, &report));
+        // A fetch leaves nothing behind when it is dropped, so a stop and a deadline need not wait for the last byte.
         tokio::select! {
-            fetched = context.host.fetch_asset(asset, &report) => {
-                fetched.map_err(|error| fault_of(Attempted::FetchAsset, error).seen("asset", &asset.name))
-            }
+            fetched = fetch => match fetched {
+                Ok(fetched) => fetched.map_err(|error| fault_of(Attempted::FetchAsset, error).seen("asset", &asset.name)),
+                Err(_) => Err(watch.late()),
+            },
             fault = context.stopped() => Err(fault),
         }
     };

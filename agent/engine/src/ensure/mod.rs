@@ -7,6 +7,7 @@ pub(crate) mod certificates;
 pub(crate) mod controller;
 pub(crate) mod devices;
 pub(crate) mod dns;
+pub(crate) mod fetch_watch;
 pub(crate) mod files;
 pub(crate) mod images;
 pub(crate) mod lifecycle;

@@ -33,7 +33,7 @@ impl<H: Host> Context<'_, H> {
                 self.observe_images().await;
                 let known = self.know(Knowledge::known)?;
                 let mut planned = quake_plan::assets::plan(&spec, &known);
-                ensure::assets::record(self, &planned).await;
+                ensure::assets::record(self, &planned).await?;
                 planned.extend(steps::assets(&spec));
                 planned
             }

@@ -56,7 +56,7 @@ impl<H: Host> Context<'_, H> {
             Phase::Assets => {
                 self.observe_images().await;
                 let steps = self.plan_from_known(assets::plan)?;
-                ensure::assets::record(self, &steps).await;
+                ensure::assets::record(self, &steps).await?;
                 Ok(steps)
             }
             Phase::Credentials => self.observe_credentials().await.map(|()| Vec::new()),

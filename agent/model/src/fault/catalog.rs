@@ -250,10 +250,16 @@ pub enum Code {
     AssetsArchiveUnsafe,
     /// `assets.member-missing`
     AssetsMemberMissing,
+    /// `assets.size-implausible`
+    AssetsSizeImplausible,
+    /// `assets.too-slow`
+    AssetsTooSlow,
     /// `assets.no-space`
     AssetsNoSpace,
     /// `assets.store-failed`
     AssetsStoreFailed,
+    /// `assets.store-locked`
+    AssetsStoreLocked,
     /// `assets.bundle-damaged`
     AssetsBundleDamaged,
     /// `assets.release-unknown`
@@ -509,8 +515,11 @@ impl Code {
         Self::AssetsUnreachable,
         Self::AssetsArchiveUnsafe,
         Self::AssetsMemberMissing,
+        Self::AssetsSizeImplausible,
+        Self::AssetsTooSlow,
         Self::AssetsNoSpace,
         Self::AssetsStoreFailed,
+        Self::AssetsStoreLocked,
         Self::AssetsBundleDamaged,
         Self::AssetsReleaseUnknown,
         Self::AssetsPackagesLocked,
@@ -1271,6 +1280,18 @@ impl Code {
                 why: "the archive does not hold a file the node needs",
                 remedy: "pin an archive that holds the file named: curl -sL <url> | tar -tzf - lists them; a store that lost it: quake-agent store verify --remove",
             },
+            Self::AssetsSizeImplausible => Entry {
+                code: "assets.size-implausible",
+                class: Class::Invalid,
+                why: "the mirror claims or sends more bytes than any asset has; taking them would fill the disk of the node",
+                remedy: "curl -sIL URL shows the length that the mirror claims; mend the mirror or the proxy, or name another mirror; for one node: quake-agent seed load BUNDLE",
+            },
+            Self::AssetsTooSlow => Entry {
+                code: "assets.too-slow",
+                class: Class::Transient,
+                why: "the mirror gives fewer bytes than a node needs to start in time, and there is no other mirror",
+                remedy: "measure it from the node: curl -so /dev/null -w '%{speed_download}' URL; mend the mirror or the link, or name another mirror; for one node: quake-agent seed load BUNDLE",
+            },
             Self::AssetsNoSpace => Entry {
                 code: "assets.no-space",
                 class: Class::Denied,
@@ -1282,6 +1303,12 @@ impl Code {
                 class: Class::Denied,
                 why: "the asset store could not be written or read",
                 remedy: "findmnt -T /var/lib/quake-agent shows whether it is read-only, dmesg | tail why; quake-agent store verify shows what is broken",
+            },
+            Self::AssetsStoreLocked => Entry {
+                code: "assets.store-locked",
+                class: Class::NotYet,
+                why: "another process holds a lock of the asset store, so its files cannot be changed safely",
+                remedy: "wait for that process, which the evidence names; one that hangs: kill <process id>, and the next try goes on",
             },
             Self::AssetsBundleDamaged => Entry {
                 code: "assets.bundle-damaged",

@@ -118,8 +118,11 @@ assets.forbidden: https://mirror.example.com/kubelet answered 403
 assets.unreachable: kubelet could not be fetched: https://mirror.example.com/kubelet: nobody listens there
 assets.archive-unsafe: cni-plugins.tgz has the entry ../../etc/passwd
 assets.member-missing: cni-plugins.tgz has no file named bridge
+assets.size-implausible: https://mirror.example.com/kubelet claims 3000000000000000 bytes, and no asset has more than 4294967296
+assets.too-slow: kubelet comes at 12 bytes a second from https://mirror.example.com/kubelet
 assets.no-space: the store has no room for kubelet: 112 MB are wanted, 40 MB are free
 assets.store-failed: kubelet is not in the store after its fetch
+assets.store-locked: /var/lib/quake-agent/store/staging.lock is locked by backup (process 812)
 assets.bundle-damaged: bundle.tar ends in the middle of kubelet
 assets.release-unknown: kops 1.9.0 does not support Kubernetes 1.15.0
 assets.packages-locked: the package manager's lock is held by unattended-upgr (process 812)

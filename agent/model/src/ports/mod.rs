@@ -33,7 +33,9 @@ pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};
 pub use provision::Provision;
 pub use signals::Signals;
 pub use sink::{Sink, SinkError};
-pub use store::{AssetFetched, Assets, Clock, Object, Objects, ReportBytes, TaggedObject};
+pub use store::{
+    Arriving, AssetFetched, Assets, Clock, Object, Objects, ReportBytes, SlowMirror, TaggedObject,
+};
 
 /// Everything a boot needs of its surroundings.
 pub trait Host:

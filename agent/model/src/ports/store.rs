@@ -75,8 +75,28 @@ pub trait Objects {
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 
-/// Called with the bytes received so far and the bytes in all, where known.
-pub type ReportBytes<'a> = &'a (dyn Fn(u64, Option<u64>) + Send + Sync);
+/// How far a fetch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arriving<'a> {
+    /// Bytes received so far.
+    pub done: u64,
+    /// Bytes in all, where known.
+    pub total: Option<u64>,
+    /// The mirror that holds the fetch up, where there is no other one to ask.
+    pub slow: Option<SlowMirror<'a>>,
+}
+
+/// A mirror that gives too few bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowMirror<'a> {
+    /// Its URL, without user and query.
+    pub url: &'a str,
+    /// What it gives.
+    pub bytes_per_second: u64,
+}
+
+/// Called as bytes arrive, and while too few do.
+pub type ReportBytes<'a> = &'a (dyn Fn(Arriving<'_>) + Send + Sync);
 
 /// What a fetch did.
 #[derive(Debug, Clone, PartialEq, Eq)]

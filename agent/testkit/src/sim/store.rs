@@ -6,7 +6,8 @@ use quake_model::digest::{Algorithm, Digest};
 use quake_model::facts::{EntryKind, Owner, Placed};
 use quake_model::location::Location;
 use quake_model::ports::{
-    AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes, TaggedObject,
+    Arriving, AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes,
+    TaggedObject,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::Place;
@@ -163,7 +164,11 @@ impl Assets for SimHost {
                 Ok(fetched)
             })
             .await?;
-        report(size, Some(size));
+        report(Arriving {
+            done: size,
+            total: Some(size),
+            slow: None,
+        });
         Ok(fetched)
     }
 

@@ -1,5 +1,6 @@
 //! Mirrors that claim a length which is not the file's.
 
+use super::transport::piece;
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,8 +70,8 @@ async fn an_honest_mirror_without_a_length_is_used_where_another_one_claims_too_
 
 #[tokio::test]
 async fn an_only_mirror_that_claims_too_much_is_named_with_its_claim() {
-    let asked = std::sync::Arc::new(AtomicUsize::new(0));
-    let count = std::sync::Arc::clone(&asked);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
     let server = Server::start(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
         claiming("3000000000000000")
@@ -128,4 +129,28 @@ async fn a_claim_beside_a_file_that_began_elsewhere_is_the_second_mirrors_failur
         .filter(|line| line.contains("good"))
         .count();
     assert_eq!(asked, 2, "{:?}", server.lines());
+}
+
+#[tokio::test]
+async fn a_mirror_that_is_asked_alone_and_stalls_is_left_for_the_next_one() {
+    let bytes = vec![b'p'; 2 << 20];
+    let (served, asked) = (bytes.clone(), AtomicUsize::new(0));
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        // Its first bytes are wrong, so that nobody can tell whose fault the digest is.
+        "/wrong" if asked.fetch_add(1, Ordering::Relaxed) == 0 => {
+            Reply::bytes(200, b"wrong").declaring(served.len())
+        }
+        "/wrong" => Reply::bytes(200, b"wrong")
+            .declaring(served.len())
+            .hanging(),
+        _ => piece(seen, &served, "\"1\""),
+    })
+    .await;
+    let scene = Scene::new();
+    let store = scene.store(AssetSource::Fetch);
+    let asset = plain(&bytes, vec![server.url("/wrong"), server.url("/good")]);
+    let limit = Duration::from_secs(30);
+    let fetched = tokio::time::timeout(limit, fetch(&store, &asset)).await;
+    let fetched = fetched.expect("in time").expect("the second is good");
+    assert_eq!(fetched.url, server.url("/good"));
 }

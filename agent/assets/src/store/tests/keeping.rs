@@ -12,7 +12,10 @@ async fn a_fetched_file_is_in_the_store_under_its_digest() {
     );
     let store = scene.store(AssetSource::Fetch);
     let seen = std::sync::Mutex::new(Vec::new());
-    let report = |done, total| seen.lock().expect("ours").push((done, total));
+    let report = |arriving: Arriving<'_>| {
+        let mut seen = seen.lock().expect("ours");
+        seen.push((arriving.done, arriving.total));
+    };
     let fetched = store
         .fetch_asset(&asset, &report)
         .await

@@ -170,8 +170,8 @@ fn an_interrupted_fetch_leaves_nothing() {
         let asset = plain(b"program", vec![server.url("/kubelet")]);
         let store = scene.store(AssetSource::Fetch);
         let arrived = tokio::sync::Notify::new();
-        let report = |done, _| {
-            if done > 1 << 19 {
+        let report = |arriving: Arriving<'_>| {
+            if arriving.done > 1 << 19 {
                 arrived.notify_one();
             }
         };

@@ -30,7 +30,7 @@ fn range_of(seen: &Seen) -> Option<(usize, Option<usize>)> {
 }
 
 /// Answers as a server that sends pieces does.
-fn piece(seen: &Seen, bytes: &[u8], tag: &str) -> Reply {
+pub(super) fn piece(seen: &Seen, bytes: &[u8], tag: &str) -> Reply {
     let is_other = seen.header("if-range").is_some_and(|given| given != tag);
     let reply = match range_of(seen) {
         Some((from, until)) if from < bytes.len() && !is_other => {

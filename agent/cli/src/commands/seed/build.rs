@@ -5,14 +5,16 @@ use super::sources::{gather_some, images};
 use super::{open_store, store_failed, verify};
 use crate::args::OutputFormat;
 use crate::args::seed::BuildArguments;
-use crate::commands::running::usage;
+use crate::commands::running::{fail, usage};
 use crate::exit;
 use crate::output;
 use crate::render::fault_text;
 use crate::render::seed::{built_json, built_text, checked_text};
-use quake_assets::{AssetStore, Earlier, find_leftovers, readahead};
+use quake_assets::{AssetStore, Earlier, Key, find_leftovers, readahead};
+use quake_engine::when_unlocked;
 use quake_model::spec::{AssetSpec, ImageSpec};
 use quake_model::step::Need;
+use std::collections::BTreeSet;
 
 /// Builds; the exit status.
 ///
@@ -31,8 +33,9 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
     };
     // Noted first, so that no collection takes what is being brought.
     let keys = assets.iter().map(|it| (it.digest.clone(), it.kind));
-    let noted = store.record_seed(keys.collect(), earlier).await;
-    noted.map_err(store_failed)?;
+    let keys: BTreeSet<Key> = keys.collect();
+    let noted = when_unlocked(|| store.record_seed(keys.clone(), earlier)).await;
+    noted.map_err(|fault| fail(&fault))?;
     let brought = bring(&store, &assets).await;
     list_images(&store, &images(&arguments.sources)?, &brought).await?;
     if arguments.record {
@@ -84,7 +87,8 @@ async fn list_images(
                 archive: archive.clone(),
                 need: Need::Optional,
             };
-            store.seed_image(&image).await.map_err(store_failed)?;
+            let listed = when_unlocked(|| store.seed_image(&image)).await;
+            listed.map_err(|fault| fail(&fault))?;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::exit;
 use crate::output;
 use crate::render::seed::{bundled_json, bundled_text, loaded_json, loaded_text, name_of};
 use quake_assets::{AssetStore, Bundled, write_bundle};
-use quake_engine::asset_fault;
+use quake_engine::{asset_fault, when_unlocked};
 use quake_http::shown;
 use quake_model::fault::Code;
 use quake_model::ports::{Assets, Condition, PortError};
@@ -68,7 +68,11 @@ async fn kept_whole(store: &AssetStore) -> Result<Vec<AssetSpec>, u8> {
             kind: AssetKind::of_name(&name),
             name,
             digest: entry.digest,
-            urls: vec![entry.manifest.url],
+            // A file that lost its manifest has no known source.
+            urls: Some(entry.manifest.url)
+                .into_iter()
+                .filter(|it| !it.is_empty())
+                .collect(),
         });
     }
     match wanted.is_empty() {
@@ -128,6 +132,9 @@ pub(super) async fn load(arguments: &LoadArguments) -> Result<u8, u8> {
     std::fs::create_dir_all(root)
         .map_err(|error| usage(&format!("{} cannot be made: {error}", root.display())))?;
     let store = open_store(root)?;
+    // A bundle may come by a pipe, which cannot be read twice: what it needs is waited for first.
+    let held = when_unlocked(|| store.hold()).await;
+    held.map_err(|fault| fail(&fault))?;
     let mut loaded = Vec::new();
     let ended = if arguments.bundle == Path::new("-") {
         store.load_bundle(std::io::stdin(), &mut loaded).await

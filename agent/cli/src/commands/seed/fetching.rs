@@ -2,7 +2,7 @@
 
 use crate::output;
 use quake_assets::AssetStore;
-use quake_engine::asset_fault;
+use quake_engine::{asset_fault, when_unlocked};
 use quake_http::shown;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Assets;
@@ -50,18 +50,15 @@ pub(super) async fn bring(
 }
 
 async fn bring_one(store: &AssetStore, asset: &AssetSpec) -> Brought {
-    let failed = |error| {
-        let fault = asset_fault(error).seen("asset", &asset.name);
-        Brought::Failed(Box::new(fault))
-    };
+    let failed = |fault: Fault| Brought::Failed(Box::new(fault.seen("asset", &asset.name)));
     match store.has_asset(asset).await {
         Ok(true) => return Brought::Held,
         Ok(false) => {}
-        Err(error) => return failed(error),
+        Err(error) => return failed(asset_fault(error)),
     }
-    match store.fetch_asset(asset, &|_, _| {}).await {
+    match when_unlocked(|| store.fetch_asset(asset, &|_| {})).await {
         Ok(fetched) => Brought::Fetched(shown(&fetched.url)),
-        Err(error) => failed(error),
+        Err(fault) => failed(fault),
     }
 }
 

@@ -157,6 +157,11 @@ async fn an_asset_that_is_not_what_was_pinned_is_fetched_once_it_is() {
                 NOTHING,
             ),
             (
+                Code::AssetsSizeImplausible,
+                |host| strikes(host, "fetch_asset", ALWAYS, Condition::Impossible),
+                NOTHING,
+            ),
+            (
                 Code::AssetsStoreFailed,
                 |host| strikes(host, "has_asset", ALWAYS, Condition::Io),
                 NOTHING,
@@ -174,6 +179,16 @@ async fn what_does_not_answer_for_a_while_is_asked_again() {
             (
                 Code::AssetsUnreachable,
                 |host| strikes(host, "fetch_asset", 1..=5, Condition::Unreachable),
+                NOTHING,
+            ),
+            (
+                Code::AssetsStoreLocked,
+                |host| strikes(host, "record_assets", 1..=3, Condition::NotReady),
+                NOTHING,
+            ),
+            (
+                Code::AssetsStoreLocked,
+                |host| strikes(host, "fetch_asset", 1..=3, Condition::NotReady),
                 NOTHING,
             ),
             (
