@@ -1,10 +1,10 @@
 //! Finds and removes what nothing wants: assets in no set, and what interrupted fetches left.
 
 use super::entries::{Entries, Key};
-use super::failure::store_failure;
 use super::layout::{Layout, archive_files};
+use super::lock::{Hold, Lock, is_free};
 use super::sets::{SetName, Sets};
-use super::staging::{open_lock, remove};
+use super::staging::{remove, stale};
 use quake_model::ports::PortError;
 use quake_model::spec::AssetKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,8 @@ pub enum Collect {
 ///
 /// # Errors
 ///
-/// `Io` when the store cannot be read, `Malformed` when a set cannot: nothing is removed then.
+/// `Io` when the store cannot be read, `Malformed` when a set cannot, `NotReady` while another process changes a set:
+/// nothing is removed then.
 pub(crate) fn collect(
     layout: &Layout,
     entries: &Entries,
@@ -91,7 +92,7 @@ pub(crate) fn collect(
         for unwanted in &collection.unwanted {
             entries.remove(&unwanted.key);
         }
-        remove_leftovers(layout, &collection.leftovers)?;
+        remove_leftovers(layout, &collection.leftovers);
     }
     drop(locked);
     Ok(collection)
@@ -104,7 +105,7 @@ pub fn find_leftovers(folder: &Path) -> Vec<Leftover> {
 
 fn leftovers(layout: &Layout) -> Vec<Leftover> {
     let mut found: Vec<PathBuf> = Vec::new();
-    let staged = names_in(&layout.staging());
+    let staged = stale(layout);
     if !staged.is_empty() && is_free(&layout.staging_lock()) {
         found.extend(staged);
     }
@@ -118,17 +119,19 @@ fn leftovers(layout: &Layout) -> Vec<Leftover> {
     weighed.collect()
 }
 
-fn remove_leftovers(layout: &Layout, leftovers: &[Leftover]) -> Result<(), PortError> {
+fn remove_leftovers(layout: &Layout, leftovers: &[Leftover]) {
     if leftovers.is_empty() {
-        return Ok(());
+        return;
     }
-    let path = layout.staging_lock();
-    let lock = open_lock(&path).map_err(|error| store_failure(&path, "locked", &error))?;
-    let is_ours = lock.try_lock().is_ok();
+    // If someone began to stage since the look, which of them is alive is not ours to tell.
+    let lock = Lock::take(&layout.staging_lock(), Hold::Alone).ok();
+    let staged = match &lock {
+        Some(_) => stale(layout),
+        None => Vec::new(),
+    };
     for leftover in leftovers {
-        if leftover.path.starts_with(layout.staging()) {
-            // Someone began to stage since the look: which of them is alive is not ours to tell.
-            if is_ours {
+        if !leftover.path.starts_with(layout.partials()) {
+            if staged.contains(&leftover.path) {
                 remove(&leftover.path);
             }
         } else if let Ok(file) = File::open(&leftover.path)
@@ -136,15 +139,6 @@ fn remove_leftovers(layout: &Layout, leftovers: &[Leftover]) -> Result<(), PortE
         {
             remove(&leftover.path);
         }
-    }
-    Ok(())
-}
-
-/// Whether nobody holds a lock on the file at `path`.
-fn is_free(path: &Path) -> bool {
-    match File::open(path) {
-        Ok(file) => file.try_lock().is_ok(),
-        Err(_) => true,
     }
 }
 

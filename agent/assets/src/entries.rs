@@ -4,9 +4,10 @@ use super::failure::store_failure;
 use super::hasher::digest_of;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
-use super::staging::remove;
+use super::names::Named;
+use super::staging::{remove, remove_whole};
 use super::stamp::{Inode, Stamp, kernel_boot};
-use quake_model::digest::{Algorithm, Digest};
+use quake_model::digest::Digest;
 use quake_model::ports::PortError;
 use quake_model::spec::AssetKind;
 use std::collections::BTreeSet;
@@ -254,33 +255,13 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Every asset of which something is in the store, be it half of it, in their order.
+    /// Every asset that is in the store, be it broken, in their order. A manifest or a stamp without its asset is none.
     ///
     /// # Errors
     ///
     /// `Io` when the store cannot be read.
     pub(crate) fn keys(&self) -> Result<BTreeSet<Key>, PortError> {
-        let mut keys = BTreeSet::new();
-        for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512] {
-            let folder = self.layout.folder().join(algorithm.name());
-            let listed = match std::fs::read_dir(&folder) {
-                Ok(listed) => listed,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(store_failure(&folder, "read", &error)),
-            };
-            for name in listed.flatten().map(|entry| entry.file_name()) {
-                let name = name.to_string_lossy();
-                let (hex, rest) = name.split_once('.').unwrap_or((&name, ""));
-                let kind = match rest {
-                    "d" | "d.stamp" => AssetKind::Archive,
-                    _ => AssetKind::Plain,
-                };
-                if let Ok(digest) = Digest::new(algorithm, hex) {
-                    keys.insert((digest, kind));
-                }
-            }
-        }
-        Ok(keys)
+        Named::read(&self.layout).map(|named| named.keys)
     }
 
     /// Removes an asset.
@@ -293,17 +274,20 @@ impl Entries {
                 remove(&self.layout.file(digest));
                 remove(&self.layout.file_manifest(digest));
             }
-            AssetKind::Archive => remove(&self.layout.archive(digest)),
+            AssetKind::Archive => remove_whole(&self.layout, &self.layout.archive(digest)),
         }
         self.lock().remove(key);
     }
 
-    /// The manifest of an asset.
+    /// The manifest of an asset. A file can lose its own; what it says follows from the file, all but its source.
     pub(crate) fn manifest(&self, (digest, kind): &Key) -> Option<Manifest> {
-        Manifest::read(&match kind {
-            AssetKind::Plain => self.layout.file_manifest(digest),
-            AssetKind::Archive => archive_manifest(&self.layout.archive(digest)),
-        })
+        match kind {
+            AssetKind::Plain => {
+                let read = Manifest::read(&self.layout.file_manifest(digest));
+                read.or_else(|| Manifest::of_file(digest, &self.layout.file(digest)))
+            }
+            AssetKind::Archive => Manifest::read(&archive_manifest(&self.layout.archive(digest))),
+        }
     }
 
     /// The files of an asset; `None` when it is not there.

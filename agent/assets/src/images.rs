@@ -8,6 +8,7 @@ mod archive;
 
 use super::failure::{on_blocking_thread, store_failure};
 use super::layout::Layout;
+use super::lock::{Hold, Lock};
 use super::store::AssetStore;
 use super::unpack::compression::{Compression, decoder};
 use quake_http::shown;
@@ -19,12 +20,16 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The list, below the store's folder.
 const LIST: &str = "images.json";
 
 /// Whose lock says that someone changes the list.
 const LOCK: &str = "images.lock";
+
+/// The changes of this process, one at a time.
+static CHANGES: Mutex<()> = Mutex::new(());
 
 /// How much of an archive is read at once.
 const BUFFER_BYTES: usize = 128 << 10;
@@ -235,13 +240,9 @@ fn add(folder: &Path, image: &ListedImage) -> Result<(), PortError> {
 fn change(folder: &Path, change: impl FnOnce(&mut Vec<ListedImage>)) -> Result<(), PortError> {
     let failed = |path: &Path, error: &std::io::Error| store_failure(path, "written", error);
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    let lock_path = folder.join(LOCK);
-    let lock = File::options()
-        .create(true)
-        .append(true)
-        .open(&lock_path)
-        .and_then(|lock| lock.lock().map(|()| lock));
-    let _lock = lock.map_err(|error| failed(&lock_path, &error))?;
+    // Two changes of this process wait for each other; one of another process is tried again.
+    let _turn = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lock = Lock::take(&folder.join(LOCK), Hold::Alone)?;
     let mut listed = read(folder)?;
     let before = listed.clone();
     change(&mut listed);

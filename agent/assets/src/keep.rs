@@ -45,15 +45,16 @@ impl Keeper {
             Content::File(landed) => {
                 landed.set_mode(FILE_MODE)?;
                 self.make_family(&asset.digest)?;
-                landed.keep(&self.layout.file(&asset.digest))?;
                 let member = Member {
                     path: String::new(),
                     size,
                     mode: FILE_MODE,
                     check: String::new(),
                 };
+                // The manifest first: an agent that is killed between the two leaves no file without one.
                 let manifest = self.write_manifest(asset, url, size, vec![member])?;
                 manifest.keep(&self.layout.file_manifest(&asset.digest))?;
+                landed.keep(&self.layout.file(&asset.digest))?;
             }
             Content::Folder(folder, unpacked) => {
                 let members = unpacked?;

@@ -13,7 +13,7 @@
 //! <store>/readahead.json            what boots from this store touch, for later ones to read ahead
 //! <store>/record                    asks the next boot for it
 //! <store>/staging/…                 what is on its way; empty unless an agent is fetching
-//! <store>/staging.lock              held, shared, by every agent that stages something
+//! <store>/staging.lock              held, shared, by every agent that stages something; mode 0600
 //! ```
 //! The archive itself is not kept. docs/assets.md tells the story of one asset.
 
@@ -27,13 +27,16 @@ mod failed;
 mod failure;
 mod fetch;
 mod hasher;
+mod holders;
 mod images;
 mod incoming;
 mod keep;
 mod landing;
 mod layout;
+mod lock;
 mod looks;
 mod manifest;
+mod names;
 mod place;
 pub mod readahead;
 mod room;

@@ -1,7 +1,10 @@
 //! The manifest of an asset: what it is and which files it came to. It is written once, with the asset.
 
 use crate::unpack::Member;
+use quake_model::digest::Digest;
 use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// What was kept of one asset.
@@ -9,7 +12,7 @@ use std::path::Path;
 pub struct Manifest {
     /// The digest that was verified, or for a stub the one it stands in for.
     pub asset: String,
-    /// Where the bytes came from, without user and query.
+    /// Where the bytes came from, without user and query; empty when that is not known any more.
     pub url: String,
     /// How many bytes came.
     pub size: u64,
@@ -22,6 +25,23 @@ impl Manifest {
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let bytes = std::fs::read(path).ok()?;
         serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The manifest of the plain asset at `path` whose own is lost; `None` when there is no such file.
+    pub(crate) fn of_file(digest: &Digest, path: &Path) -> Option<Self> {
+        let found = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+        let member = Member {
+            path: String::new(),
+            size: found.len(),
+            mode: found.mode() & 0o7777,
+            check: String::new(),
+        };
+        Some(Self {
+            asset: digest.to_string(),
+            url: String::new(),
+            size: found.len(),
+            files: vec![member],
+        })
     }
 
     /// The path of the file with this base name. Of several, the one in the fewest folders, then the

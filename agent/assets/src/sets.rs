@@ -11,6 +11,7 @@
 use super::entries::Key;
 use super::failure::store_failure;
 use super::layout::Layout;
+use super::lock::{Hold, Lock};
 use quake_model::digest::Digest;
 use quake_model::ports::{Condition, PortError};
 use quake_model::spec::AssetKind;
@@ -66,7 +67,7 @@ pub(crate) struct Sets<'a> {
 /// Nobody else changes a set, or collects, while this lives.
 #[derive(Debug)]
 pub(crate) struct Locked {
-    _lock: File,
+    _lock: Lock,
 }
 
 impl<'a> Sets<'a> {
@@ -98,7 +99,7 @@ impl<'a> Sets<'a> {
     ///
     /// # Errors
     ///
-    /// `NoSpace` or `Io`.
+    /// `NotReady` while another process holds the lock; `NoSpace` or `Io`.
     pub(crate) fn record(&self, wanted: &BTreeSet<Key>) -> Result<(), PortError> {
         let is_noted = || matches!(self.read(SetName::Current), Ok(Some(set)) if set == *wanted);
         if is_noted() {
@@ -121,7 +122,7 @@ impl<'a> Sets<'a> {
     ///
     /// # Errors
     ///
-    /// `NoSpace` or `Io`.
+    /// `NotReady` while another process holds the lock; `NoSpace` or `Io`.
     pub(crate) fn seed(&self, wanted: &BTreeSet<Key>, earlier: Earlier) -> Result<(), PortError> {
         let locked = self.lock()?;
         let before = self.read(SetName::Seed).ok().flatten();
@@ -136,19 +137,16 @@ impl<'a> Sets<'a> {
         Ok(())
     }
 
-    /// Waits for the lock.
+    /// Takes the lock.
     ///
     /// # Errors
     ///
-    /// `NoSpace` or `Io`.
+    /// `NotReady` while another process holds it; `NoSpace` or `Io`.
     pub(crate) fn lock(&self) -> Result<Locked, PortError> {
         let path = self.layout.sets().join("lock");
         let made = std::fs::create_dir_all(self.layout.sets());
         made.map_err(|error| store_failure(&path, "made", &error))?;
-        let mut options = File::options();
-        let opened = options.create(true).truncate(false).write(true).open(&path);
-        let locked = opened.and_then(|lock| lock.lock().map(|()| lock));
-        let lock = locked.map_err(|error| store_failure(&path, "locked", &error))?;
+        let lock = Lock::take(&path, Hold::Alone)?;
         Ok(Locked { _lock: lock })
     }
 
@@ -242,7 +240,11 @@ mod tests {
                 let layout = &layout;
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        Sets::new(layout).record(wanted).expect("ours");
+                        // One that finds the lock held tries again, as the engine does.
+                        while let Err(error) = Sets::new(layout).record(wanted) {
+                            assert_eq!(error.condition, Condition::NotReady, "{error}");
+                            std::thread::yield_now();
+                        }
                     }
                 });
             }

@@ -3,6 +3,8 @@
 
 use super::failure::store_failure;
 use super::layout::Layout;
+use super::lock::{Hold, Lock};
+use super::names::Named;
 use quake_model::ports::PortError;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::ErrorKind;
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Staging {
     folder: PathBuf,
     next: AtomicU64,
-    _lock: File,
+    _lock: Lock,
 }
 
 /// A file or folder in the staging folder; removed when dropped, unless it was kept.
@@ -31,17 +33,15 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// `NoSpace` or `Io`.
+    /// `NotReady` while another process holds the lock alone; `NoSpace` or `Io`.
     pub(super) fn open(layout: &Layout) -> Result<Arc<Self>, PortError> {
         let folder = layout.staging();
-        let made = std::fs::create_dir_all(&folder);
-        made.map_err(|error| store_failure(&folder, "made", &error))?;
-        let path = layout.staging_lock();
-        let lock = open_lock(&path).and_then(|lock| lock.lock_shared().map(|()| lock));
+        make_closed(&folder)?;
+        let lock = Lock::share(&layout.staging_lock())?;
         Ok(Arc::new(Self {
             folder,
             next: AtomicU64::new(0),
-            _lock: lock.map_err(|error| store_failure(&path, "locked", &error))?,
+            _lock: lock,
         }))
     }
 
@@ -144,40 +144,56 @@ impl Drop for Staged {
     }
 }
 
-/// Removes what agents that are gone left in the staging folder, unless one is staging now.
+/// Removes what agents that are gone left in the staging folder and beside the assets, unless one is staging now.
 pub(super) fn remove_stale(layout: &Layout) {
-    let folder = layout.staging();
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        return;
-    };
-    let stale: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    if stale.is_empty() {
+    if stale(layout).is_empty() {
         return;
     }
-    let Ok(lock) = open_lock(&layout.staging_lock()) else {
-        return;
-    };
     // Whoever stages holds the lock shared; failing to take it alone means that the files are alive.
-    if lock.try_lock().is_err() {
+    let Ok(lock) = Lock::take(&layout.staging_lock(), Hold::Alone) else {
         return;
-    }
-    for path in stale {
+    };
+    // Looked for once more: what was alive before the lock may be an asset by now.
+    for path in stale(layout) {
         tracing::debug!(path = %path.display(), "removing what an interrupted fetch left");
         remove(&path);
     }
+    drop(lock);
 }
 
-/// Opens the file whose lock says that someone stages.
+/// What is on its way into the store, or was when its agent was killed.
+pub(super) fn stale(layout: &Layout) -> Vec<PathBuf> {
+    let staged = std::fs::read_dir(layout.staging()).into_iter().flatten();
+    let mut stale: Vec<PathBuf> = staged.flatten().map(|entry| entry.path()).collect();
+    // A store that cannot be read is reported where it is used.
+    stale.extend(Named::read(layout).unwrap_or_default().orphans);
+    stale
+}
+
+/// Makes a folder that only its owner can enter, and its parents.
 ///
 /// # Errors
 ///
-/// Those of the filesystem.
-pub(super) fn open_lock(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
+/// `NoSpace` or `Io`.
+fn make_closed(folder: &Path) -> Result<(), PortError> {
+    let made = std::fs::create_dir_all(folder).and_then(|()| {
+        let found = folder.metadata()?;
+        match found.permissions().mode() & 0o077 {
+            0 => Ok(()),
+            _ => std::fs::set_permissions(folder, Permissions::from_mode(0o700)),
+        }
+    });
+    made.map_err(|error| store_failure(folder, "made", &error))
+}
+
+/// Takes the folder at `path` out of sight at once, and then removes it: half of it is never seen under its name.
+pub(super) fn remove_whole(layout: &Layout, path: &Path) {
+    let staging = layout.staging();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let aside = staging.join(format!("removed-{}-{name}", std::process::id()));
+    remove(&aside);
+    let moved = make_closed(&staging).is_ok() && std::fs::rename(path, &aside).is_ok();
+    remove(if moved { &aside } else { path });
 }
 
 /// Removes a file or a folder. A failure leaves it to the next agent: nothing can be done about it here.
