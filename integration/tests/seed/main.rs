@@ -3,6 +3,7 @@
 
 mod containers;
 mod images;
+mod kills;
 mod private;
 mod scene;
 
