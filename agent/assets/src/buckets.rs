@@ -104,7 +104,7 @@ mod tests {
     fn store(root: &tempfile::TempDir, buckets: Buckets) -> AssetStore {
         AssetStore::open(AssetSettings {
             root: root.path().to_owned(),
-            store: PathBuf::from("store"),
+            store: root.path().join("store"),
             source: AssetSource::Fetch,
             verify: false,
             http: HttpSettings::default(),

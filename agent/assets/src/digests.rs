@@ -4,6 +4,7 @@ use super::failure::store_failure;
 use super::hasher::digest_of;
 use quake_model::digest::Algorithm;
 use quake_model::ports::PortError;
+use quake_tree::{Last, locate};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -25,7 +26,7 @@ pub fn digest_files(
     let mut digests = BTreeMap::new();
     let mut left = MOST_BYTES;
     for (path, algorithm) in files {
-        let file = root.join(path.trim_start_matches('/'));
+        let file = locate(root, path, Last::Kept)?;
         let failed = |error: &std::io::Error| store_failure(&file, "read", error);
         let found = match file.symlink_metadata() {
             Ok(found) => found,

@@ -19,6 +19,7 @@ use super::layout::{Layout, archive_files};
 use super::store::AssetStore;
 use quake_model::ports::PortError;
 use quake_model::spec::AssetKind;
+use quake_tree::{Last, locate};
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
@@ -50,7 +51,7 @@ impl Touched {
     fn below(&self, root: &Path) -> Option<PathBuf> {
         let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         let stays = self.path.components().all(is_normal);
-        stays.then(|| root.join(&self.path))
+        stays.then(|| locate(root, &self.path, Last::Kept).ok())?
     }
 }
 

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 pub struct AssetSettings {
     /// What `/` means: the root itself on a node, a scratch folder in a rehearsal.
     pub root: PathBuf,
-    /// The store's folder below the root, such as `/var/lib/quake-agent/assets`.
+    /// The store's folder as it is on this machine. Whoever opens a store below a root finds it there first
+    /// ([`quake_tree::locate`]).
     pub store: PathBuf,
     /// How assets that are not in the store are had.
     pub source: AssetSource,

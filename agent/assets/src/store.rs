@@ -24,6 +24,7 @@ use quake_model::facts::Placed;
 use quake_model::ports::{Arriving, AssetFetched, Assets, Condition, PortError, ReportBytes};
 use quake_model::spec::{AssetKind, AssetSpec};
 use quake_model::step::Place;
+use quake_tree::{Last, locate};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl AssetStore {
     /// Opens a store. Nothing is written, except that what an interrupted fetch left is removed, unless
     /// another agent is fetching at the moment.
     pub fn open(settings: AssetSettings) -> Self {
-        let mut folder = below(&settings.root, &settings.store);
+        let mut folder = settings.store;
         let is_stub = settings.source == AssetSource::Stub;
         if is_stub {
             folder.as_mut_os_string().push("-stub");
@@ -331,13 +332,17 @@ impl Assets for AssetStore {
 
     async fn look_placed(&self, place: &Place) -> Result<Placed, PortError> {
         let source = self.stored_path(place)?;
-        let (target, mode) = (below(&self.root, Path::new(&place.path)), place.mode);
-        on_blocking_thread(move || place::look(&source, &target, mode)).await
+        let (root, place) = (self.root.clone(), place.clone());
+        on_blocking_thread(move || {
+            let target = locate(&root, &place.path, Last::Kept)?;
+            place::look(&source, &target, place.mode)
+        })
+        .await
     }
 
     async fn place(&self, place: &Place) -> Result<(), PortError> {
         let source = self.stored_path(place)?;
-        let (target, mode) = (below(&self.root, Path::new(&place.path)), place.mode);
+        let (root, path, mode) = (self.root.clone(), place.path.clone(), place.mode);
         let entries = Arc::clone(&self.entries);
         let kind = match place.member {
             Some(_) => AssetKind::Archive,
@@ -345,15 +350,11 @@ impl Assets for AssetStore {
         };
         let key = (place.asset.clone(), kind);
         on_blocking_thread(move || {
+            let target = locate(&root, &path, Last::Kept)?;
             entries.linking(&key, &source, || place::put(&source, &target, mode))
         })
         .await
     }
-}
-
-/// An absolute path as it is below `root`.
-fn below(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 fn no_archive(asset: &Digest) -> PortError {

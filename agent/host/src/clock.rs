@@ -2,6 +2,7 @@
 
 use quake_model::ports::Clock;
 use quake_model::time::Timestamp;
+use quake_tree::{Last, locate};
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -34,8 +35,8 @@ pub struct KernelClock {
 ///
 /// When a file cannot be read, or is not what proc(5) says.
 pub fn kernel_clock(root: &Path) -> io::Result<KernelClock> {
-    let boot = std::fs::read_to_string(root.join("proc/sys/kernel/random/boot_id"))?;
-    let uptime = std::fs::read_to_string(root.join("proc/uptime"))?;
+    let boot = read_below(root, "proc/sys/kernel/random/boot_id")?;
+    let uptime = read_below(root, "proc/uptime")?;
     let seconds = uptime.split_whitespace().next().unwrap_or_default();
     let seconds: f64 = seconds.parse().map_err(io::Error::other)?;
     Ok(KernelClock {
@@ -50,7 +51,7 @@ pub fn kernel_clock(root: &Path) -> io::Result<KernelClock> {
 ///
 /// As [`kernel_clock`].
 pub fn kernel_start(root: &Path) -> io::Result<Timestamp> {
-    let text = std::fs::read_to_string(root.join("proc/stat"))?;
+    let text = read_below(root, "proc/stat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("btime "));
     let seconds: u64 = line
         .unwrap_or_default()
@@ -58,6 +59,11 @@ pub fn kernel_start(root: &Path) -> io::Result<Timestamp> {
         .parse()
         .map_err(io::Error::other)?;
     Ok(Timestamp(seconds * 1000))
+}
+
+fn read_below(root: &Path, path: &str) -> io::Result<String> {
+    let path = locate(root, path, Last::Followed).map_err(io::Error::other)?;
+    std::fs::read_to_string(path)
 }
 
 #[cfg(test)]

@@ -75,6 +75,12 @@ const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
+        package: "quake-tree",
+        ours: &["quake-model"],
+        theirs: Theirs::Only(&["nix"]),
+        purity: Purity::Pure,
+    },
+    Row {
         package: "quake-apisim",
         ours: &["quake-model"],
         theirs: Theirs::Only(&["serde_json"]),
@@ -120,7 +126,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-assets",
-        ours: &["quake-http", "quake-model"],
+        ours: &["quake-http", "quake-model", "quake-tree"],
         theirs: Theirs::Only(&[
             "blake3",
             "bytes",
@@ -144,7 +150,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-host",
-        ours: &["quake-http", "quake-keys", "quake-model"],
+        ours: &["quake-http", "quake-keys", "quake-model", "quake-tree"],
         theirs: Theirs::Only(&[
             "aws-config",
             "aws-credential-types",
@@ -192,6 +198,7 @@ const ROWS: &[Row] = &[
             "quake-http",
             "quake-host",
             "quake-testkit",
+            "quake-tree",
         ],
         theirs: Theirs::Only(&[
             "anstream",

@@ -56,7 +56,7 @@ impl Scene {
     fn store(&self) -> AssetStore {
         AssetStore::open(AssetSettings {
             root: self.path("root"),
-            store: PathBuf::from("store"),
+            store: self.path("root").join("store"),
             source: AssetSource::Cache,
             verify: false,
             http: HttpSettings::default(),

@@ -79,7 +79,7 @@ impl Scene {
     fn store(&self) -> AssetStore {
         AssetStore::open(AssetSettings {
             root: self.0.path().to_owned(),
-            store: PathBuf::from("store"),
+            store: self.0.path().join("store"),
             source: AssetSource::Cache,
             verify: false,
             http: HttpSettings::default(),

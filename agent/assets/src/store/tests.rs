@@ -31,7 +31,7 @@ impl Scene {
     fn store(&self, source: AssetSource) -> AssetStore {
         AssetStore::open(AssetSettings {
             root: self.root.path().to_owned(),
-            store: PathBuf::from("/var/lib/store"),
+            store: self.root.path().join("var/lib/store"),
             source,
             verify: false,
             http: HttpSettings::default(),

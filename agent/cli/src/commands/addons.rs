@@ -8,7 +8,7 @@ use crate::args::addons::{
 };
 use crate::args::{AssetMode, OutputFormat};
 use crate::exit;
-use crate::host::{NodeHost, StorePlace, Wiring};
+use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::output;
 use crate::parts::Part;
 use crate::render::addons::{
@@ -78,6 +78,7 @@ async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     let simulated = (!is_own).then_some(Part::Metadata).into_iter().collect();
     let host = NodeHost::wire(Wiring {
         root: "/".into(),
+        store: Path::new("/").join(STORE),
         assets: AssetMode::Cache,
         assets_dir: None,
         verify_assets: false,

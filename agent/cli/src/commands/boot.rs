@@ -1,9 +1,10 @@
 //! `boot`: this machine becomes a node, and the agent stays.
 
+use super::below::{SOCKET, below, refuse_links};
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
 use crate::args::{BootArguments, RunArguments};
-use crate::host::{NodeHost, StorePlace, Wiring};
+use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::parts::Part;
 use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_model::signal::Asked;
@@ -37,6 +38,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
             "only a boot into a scratch --root may simulate anything",
         ));
     }
+    refuse_links(&root)?;
     let sim = if simulated.is_empty() {
         None
     } else {
@@ -51,6 +53,7 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         !simulated.contains(&Part::Metadata) && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();
     let wiring = Wiring {
         root: root.clone(),
+        store: below(&root, STORE)?,
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
         verify_assets: arguments.run.verify,
@@ -66,7 +69,10 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
         request,
         listen: running::listen(&arguments.run),
         any_port: false,
-        socket: Some(socket.unwrap_or_else(|| root.join("run/quake-agent/quake-agent.sock"))),
+        socket: Some(match socket {
+            Some(socket) => socket,
+            None => below(&root, SOCKET)?,
+        }),
         root,
         record: arguments.run.record,
         report: reports(arguments)?,

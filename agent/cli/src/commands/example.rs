@@ -1,5 +1,6 @@
 //! The bundled examples: a cluster of today's kops, and one of kops legacy.
 
+use super::below::below;
 use super::running::usage;
 use super::scratch::{self, Keep};
 use super::state_store::{self, Asked, Found};
@@ -78,7 +79,7 @@ pub(crate) fn with_keys(found: Found, root: &Path, keep: Keep) -> Result<Found, 
     let Some(Example::Kops { group, .. }) = found.example else {
         return Ok(found);
     };
-    let cluster = kops::Cluster::new(authorities(&root.join(AUTHORITIES), keep)?);
+    let cluster = kops::Cluster::new(authorities(&below(root, AUTHORITIES)?, keep)?);
     let kube_env = cluster.kube_env(&group);
     Ok(Found {
         kube_env: kube_env.map(|text| document(&group, text)),

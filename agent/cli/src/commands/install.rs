@@ -1,5 +1,6 @@
 //! `install`: this binary and its units, on a machine or into an image. One file is then all that has to be delivered.
 
+use super::below::{below, entry_below};
 use super::generate::shared_files;
 use super::place::{Laid, Written, link_to, write_file};
 use crate::args::install::InstallArguments;
@@ -8,6 +9,7 @@ use crate::output;
 use quake_host::systemd::Systemd;
 use quake_model::fault::Class;
 use quake_model::ports::{PortError, Units};
+use quake_tree::{Last, locate};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -53,7 +55,7 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
     }
     let changed = match install(&arguments.root, extras(arguments)) {
         Ok(changed) => changed,
-        Err((path, error)) => return cannot(&path, &error),
+        Err(status) => return status,
     };
     warn_of_others(&arguments.root);
     // As sd_booted(3): an image is also installed into from inside, where no systemd runs.
@@ -73,24 +75,30 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
 }
 
 /// Writes what is not there yet; whether there was anything.
-fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, (PathBuf, io::Error)> {
+///
+/// # Errors
+///
+/// Prints what cannot be written, or a link that leads nowhere in the image, and returns the exit status.
+fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, u8> {
     let mut laid = Laid::default();
-    let binary = root.join(BINARY);
-    laid.note(&binary, install_binary(&binary))?;
+    let mut note = |path: &Path, written| {
+        let noted = laid.note(path, written);
+        noted.map_err(|(path, error)| cannot(&path, &error))
+    };
+    let binary = entry_below(root, BINARY)?;
+    note(&binary, install_binary(&binary, &below(root, BINARY)?))?;
     for (path, text) in FILES {
-        let path = root.join(path);
-        laid.note(&path, write_file(&path, text.as_bytes(), 0o644))?;
+        let path = entry_below(root, path)?;
+        note(&path, write_file(&path, text.as_bytes(), 0o644))?;
     }
     for (path, content) in extras {
-        let path = root.join(path);
-        laid.note(&path, write_file(&path, &content, 0o644))?;
+        let path = entry_below(root, path)?;
+        note(&path, write_file(&path, &content, 0o644))?;
     }
     for unit in ENABLED {
-        let link = root.join(WANTS).join(unit);
-        laid.note(
-            &link,
-            link_to(&link, &Path::new("/").join(UNITS).join(unit)),
-        )?;
+        let link = entry_below(root, Path::new(WANTS).join(unit))?;
+        let unit = Path::new("/").join(UNITS).join(unit);
+        note(&link, link_to(&link, &unit))?;
     }
     Ok(laid.changed)
 }
@@ -105,10 +113,10 @@ fn extras(arguments: &InstallArguments) -> Vec<(PathBuf, Vec<u8>)> {
     files.map(below).collect()
 }
 
-/// Copies this program, unless it is the one that is there.
-fn install_binary(target: &Path) -> io::Result<Written> {
+/// Copies this program, unless it is the one that is there: `followed` is where a link in its place leads.
+fn install_binary(target: &Path, followed: &Path) -> io::Result<Written> {
     let own = std::fs::canonicalize("/proc/self/exe")?;
-    if std::fs::canonicalize(target).is_ok_and(|there| there == own) {
+    if std::fs::canonicalize(followed).is_ok_and(|there| there == own) {
         return Ok(Written::Same);
     }
     write_file(target, &std::fs::read(own)?, 0o755)
@@ -117,7 +125,10 @@ fn install_binary(target: &Path) -> io::Result<Written> {
 /// Units of the same name in /etc win, be they older copies or meant so.
 fn warn_of_others(root: &Path) {
     for unit in ENABLED {
-        let other = root.join("etc/systemd/system").join(unit);
+        let other = Path::new("etc/systemd/system").join(unit);
+        let Ok(other) = locate(root, other, Last::Kept) else {
+            continue;
+        };
         if std::fs::symlink_metadata(&other).is_ok() {
             output::error_line(format_args!(
                 "warning: {} is there and wins over the unit that was installed",

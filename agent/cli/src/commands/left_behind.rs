@@ -1,5 +1,6 @@
 //! What boots left behind: the status file of the running system, and the ledgers of the last boots.
 
+use super::below::found_below;
 use quake_host::clock::{kernel_clock, kernel_start};
 use quake_host::sinks::{latest, ledger_of, ledgers, read_ledger};
 use quake_model::boot::BootId;
@@ -37,14 +38,14 @@ pub(crate) fn read_record(root: &Path) -> Option<Record> {
 
 /// The record of the latest boot, from its ledger.
 fn fold_ledger(root: &Path) -> Option<Record> {
-    let path = latest(&root.join(BOOTS)).ok()??;
+    let path = latest(&found_below(root, BOOTS)?).ok()??;
     fold(&path).map(|(record, _)| record)
 }
 
 /// The latest boot that has a ledger, with its events; a boot without one has its record alone.
 pub(crate) fn read_latest_boot(root: &Path) -> Option<(Record, Vec<Envelope>)> {
     let record = read_record(root)?;
-    let path = latest(&root.join(BOOTS)).ok().flatten();
+    let path = found_below(root, BOOTS).and_then(|boots| latest(&boots).ok()?);
     let events = path
         .and_then(|path| fold(&path))
         .filter(|(of, _)| of.boot == record.boot);
@@ -54,13 +55,15 @@ pub(crate) fn read_latest_boot(root: &Path) -> Option<(Record, Vec<Envelope>)> {
 /// The boot of this name, from its ledger.
 pub(crate) fn read_boot(root: &Path, boot: &str) -> Option<(Record, Vec<Envelope>)> {
     let is_name = boot.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    is_name.then(|| fold(&ledger_of(&root.join(BOOTS), boot)))?
+    is_name.then(|| fold(&ledger_of(&found_below(root, BOOTS)?, boot)))?
 }
 
 /// When the boots before `boot` ended in failure, as far as their ledgers are kept. One that ended without a word, such as by
 /// a crash, failed too.
 pub(crate) fn failures_before(root: &Path, boot: &BootId) -> Vec<Timestamp> {
-    let paths = ledgers(&root.join(BOOTS)).unwrap_or_default();
+    let boots = found_below(root, BOOTS);
+    let paths = boots.and_then(|boots| ledgers(&boots).ok());
+    let paths = paths.unwrap_or_default();
     let records = paths
         .iter()
         .filter_map(|path| fold(path))
@@ -86,7 +89,7 @@ fn fold(path: &Path) -> Option<(Record, Vec<Envelope>)> {
 
 /// The record as the agent wrote it last; `None` too for what another version wrote and this one cannot read.
 fn read_status_file(root: &Path) -> Option<Record> {
-    let bytes = std::fs::read(root.join(STATUS_FILE)).ok()?;
+    let bytes = std::fs::read(found_below(root, STATUS_FILE)?).ok()?;
     let record: Record = serde_json::from_slice(&bytes).ok()?;
     record.boot.is_some().then_some(record)
 }

@@ -26,6 +26,7 @@ pub(crate) mod volumes;
 pub(crate) mod wait;
 
 mod asking;
+mod below;
 mod follow;
 mod left_behind;
 mod outward;

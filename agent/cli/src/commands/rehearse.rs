@@ -1,5 +1,6 @@
 //! `rehearse`: a configuration is booted into a scratch root on any Linux machine.
 
+use super::below::{SOCKET, below, refuse_links};
 use super::boot;
 use super::example;
 use super::foreseen::Foreseen;
@@ -9,7 +10,7 @@ use super::running::{self, Run};
 use super::scratch::{self, Keep};
 use super::state_store::{Asked, Found};
 use crate::args::RehearseArguments;
-use crate::host::{NodeHost, Wiring};
+use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
@@ -59,6 +60,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         Some(root) => absolute(root)?,
         None => scratch::root()?,
     };
+    refuse_links(&root)?;
     let found = example::with_keys(found, &root, keep(acting))?;
     let mut configuration = configuration(named, &found);
     let controller = rehearse_kops::Wanted {
@@ -90,7 +92,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
     if let Some(example) = &found.example {
         example.surround(&sim, &instance)?;
     }
-    let host = wire(&arguments, &found, &root, &sim);
+    let host = wire(&arguments, &found, &root, &sim)?;
     let node = Foreseen {
         configuration: &configuration,
         instance: &instance,
@@ -98,7 +100,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         group: &group,
     };
     node.surround(&host, &sim).await;
-    let mut run = run_of(&arguments, acting, configuration, host, root);
+    let mut run = run_of(&arguments, acting, configuration, host, root)?;
     run.request.takes_over_addons = takes_over_addons;
     Ok(run)
 }
@@ -119,20 +121,30 @@ fn surround(
 }
 
 /// Wires the simulated machine and the real state store.
-fn wire(arguments: &RehearseArguments, found: &Found, root: &Path, sim: &Arc<SimHost>) -> NodeHost {
+///
+/// # Errors
+///
+/// Prints a link that leads nowhere and returns the exit status.
+fn wire(
+    arguments: &RehearseArguments,
+    found: &Found,
+    root: &Path,
+    sim: &Arc<SimHost>,
+) -> Result<NodeHost, u8> {
     let mut simulated = parts::of_a_rehearsal();
     if found.example.is_some() {
         simulated.insert(Part::Objects);
     }
-    NodeHost::wire(Wiring {
+    Ok(NodeHost::wire(Wiring {
         root: root.to_owned(),
+        store: below(root, STORE)?,
         assets: arguments.assets,
         assets_dir: arguments.run.assets_dir.clone(),
         verify_assets: arguments.run.verify,
         objects: found.place.clone(),
         sim: Some(Arc::clone(sim)),
         simulated,
-    })
+    }))
 }
 
 fn run_of(
@@ -141,21 +153,25 @@ fn run_of(
     configuration: Configuration,
     host: NodeHost,
     root: PathBuf,
-) -> Run {
+) -> Result<Run, u8> {
     let run = &arguments.run;
-    Run {
+    let socket = match &run.socket {
+        Some(socket) => Some(socket.clone()),
+        None => socket_below(&below(&root, SOCKET)?),
+    };
+    Ok(Run {
         host,
         request: request(configuration, acting, run),
         listen: running::listen(run),
         any_port: run.listen.is_none(),
-        socket: run.socket.clone().or_else(|| socket_below(&root)),
+        socket,
         root,
         record: run.record,
         report: arguments.boot_report,
         signals: signal::Asked::default(),
         output: run.output,
         is_machine: false,
-    }
+    })
 }
 
 /// A plan leaves nothing for the next run.
@@ -279,9 +295,8 @@ fn zone_of(group: &str) -> String {
 }
 
 /// A socket's path is limited to 107 bytes; a deep scratch root goes without.
-fn socket_below(root: &Path) -> Option<PathBuf> {
-    let socket = root.join("run/quake-agent/quake-agent.sock");
-    (socket.as_os_str().len() < 108).then_some(socket)
+fn socket_below(socket: &Path) -> Option<PathBuf> {
+    (socket.as_os_str().len() < 108).then(|| socket.to_owned())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The rehearsal of a node of kops 1.32 and newer: its boot configuration, derived from the state store where none is named,
 //! and the kops-controller that gives a worker its configuration and signs its certificates.
 
+use super::below::below;
 use super::running::{fail, usage};
 use super::scratch::Keep;
 use super::state_store::{
@@ -193,7 +194,7 @@ impl Wanted<'_> {
 
     /// A CA of this rehearsal alone: that of an earlier one into the same root, or a new one.
     fn stand_in(self) -> Result<Signer, u8> {
-        let folder = self.root.join(STAND_IN);
+        let folder = below(self.root, STAND_IN)?;
         let [certificate, key] = ["crt", "key"].map(|name| folder.join(name));
         if certificate.is_file() && key.is_file() {
             let certificate = read(&certificate)?;

@@ -1,5 +1,6 @@
 //! Runs one boot with its sinks and its endpoint, and stays until told to stop.
 
+use super::below::{below, found_below};
 use super::outward;
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
 use crate::commands::left_behind::{BOOTS, STATUS_FILE};
@@ -18,10 +19,11 @@ use quake_model::boot::BootId;
 use quake_model::event::Event;
 use quake_model::fault::Class;
 use quake_model::phase::Phase;
-use quake_model::ports::{Clock, Sink};
+use quake_model::ports::{Clock, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::signal::Asked;
 use quake_plan::dialect::kube_env::Document;
+use quake_tree::{Last, locate};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -142,7 +144,7 @@ async fn note_touched(run: &Run, record: &Record) {
     let placed = steps
         .filter(|step| step.phase == Phase::Files)
         .filter_map(|step| step.step.split_once(":/"))
-        .map(|(_, path)| run.root.join(path));
+        .filter_map(|(_, path)| found_below(&run.root, path));
     match run.host.note_touched(&run.root, placed.collect()).await {
         Ok(noted) => {
             output::error_line(format_args!(
@@ -162,7 +164,7 @@ async fn note_touched(run: &Run, record: &Record) {
 
 /// Takes the root for this process alone.
 fn lock(root: &Path) -> Result<std::fs::File, u8> {
-    let path = root.join("run/quake-agent/lock");
+    let path = below(root, "run/quake-agent/lock")?;
     let cannot = |error: &dyn std::fmt::Display| {
         usage(&format!("{} cannot be locked: {error}", path.display()))
     };
@@ -217,7 +219,7 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
     if !prints_to_journal() {
         sinks.push(Box::new(Live::new(run.output)));
     }
-    let mut add = |sink: Result<Box<dyn Sink>, quake_model::ports::SinkError>| match sink {
+    let mut add = |sink: Result<Box<dyn Sink>, SinkError>| match sink {
         Ok(sink) => sinks.push(sink),
         Err(error) => {
             let cause =
@@ -225,10 +227,12 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
             output::error_line(format_args!("warning: {error}: {cause}"));
         }
     };
-    let boots = run.root.join(BOOTS);
-    add(Ledger::create(&boots, &run.request.boot).map(|sink| Box::new(sink) as Box<dyn Sink>));
-    let status = run.root.join(STATUS_FILE);
-    add(StatusFile::create(&status).map(|sink| Box::new(sink) as Box<dyn Sink>));
+    let boots = place("ledger", &run.root, BOOTS);
+    let ledger = boots.and_then(|boots| Ledger::create(&boots, &run.request.boot));
+    add(ledger.map(|sink| Box::new(sink) as Box<dyn Sink>));
+    let status = place("status-file", &run.root, STATUS_FILE);
+    let status = status.and_then(|status| StatusFile::create(&status));
+    add(status.map(|sink| Box::new(sink) as Box<dyn Sink>));
     if run.is_machine {
         add(Console::open().map(|sink| Box::new(sink) as Box<dyn Sink>));
         if let Some(journal) = Journal::connect() {
@@ -237,6 +241,14 @@ fn sinks(run: &Run) -> Vec<Box<dyn Sink>> {
         add(Ok(Box::new(NotifySystemd::default())));
     }
     sinks
+}
+
+/// Where a sink writes below the root.
+fn place(sink: &'static str, root: &Path, path: &str) -> Result<PathBuf, SinkError> {
+    locate(root, path, Last::Followed).map_err(|error| SinkError {
+        sink,
+        source: std::io::Error::other(error),
+    })
 }
 
 /// Whether standard output is the journal, which has a sink of its own. systemd says which file it

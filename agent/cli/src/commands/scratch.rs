@@ -1,5 +1,6 @@
 //! The scratch root of a rehearsal, and the simulated region that goes with it from run to run.
 
+use super::below::below;
 use super::running::usage;
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
@@ -51,7 +52,7 @@ pub(crate) fn region(
     cluster: &str,
     keep: Keep,
 ) -> Result<Arc<SimHost>, u8> {
-    let path = root.join(REGION);
+    let path = below(root, REGION)?;
     let region = match std::fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
             usage(&format!(

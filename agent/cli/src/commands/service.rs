@@ -5,6 +5,7 @@ use quake_model::facts::UnitFacts;
 use quake_model::ports::{PortError, Units};
 use quake_plan::configuration_unit;
 use quake_plan::lasting::{Service, service_of};
+use quake_tree::{Last, locate};
 use std::path::Path;
 
 /// The unit that runs the agent. On a node that kops' user data brought up it is another name of
@@ -13,8 +14,9 @@ pub(crate) const UNIT: &str = "quake-agent.service";
 
 /// The name by which the journal knows the unit that runs the agent whose files are below `root`.
 pub(crate) fn unit_of(root: &Path) -> &'static str {
-    let link = root.join("etc/systemd/system").join(UNIT);
-    let target = std::fs::read_link(link).unwrap_or_default();
+    let link = locate(root, Path::new("etc/systemd/system").join(UNIT), Last::Kept);
+    let target = link.ok().and_then(|link| std::fs::read_link(link).ok());
+    let target = target.unwrap_or_default();
     match target.file_name().and_then(|name| name.to_str()) {
         Some(configuration_unit::UNIT) => configuration_unit::UNIT,
         _ => UNIT,

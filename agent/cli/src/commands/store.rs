@@ -2,17 +2,16 @@
 
 use super::running::{fail, usage};
 use super::seed::verify::check_store;
-use super::seed::{open_store, store_failed};
+use super::seed::{look_leftovers, open_store, store_failed};
 use crate::args::OutputFormat;
 use crate::args::seed::RootArguments;
 use crate::args::store::{GcArguments, StoreArguments, StoreVerb, StoreVerifyArguments};
 use crate::exit;
-use crate::host::STORE;
 use crate::output;
 use crate::render::store::{
     Listed, collected_json, collected_text, listed_json, listed_text, proven_json, proven_text,
 };
-use quake_assets::{AssetStore, Collect, Key, SetName, find_leftovers};
+use quake_assets::{AssetStore, Collect, Key, SetName};
 use quake_engine::when_unlocked;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +93,7 @@ async fn verify(arguments: &StoreVerifyArguments) -> Result<u8, u8> {
 async fn collect(arguments: &GcArguments) -> Result<u8, u8> {
     let root = &arguments.at.root;
     // Opening the store clears what was staged away: it is told all the same.
-    let found = find_leftovers(&root.join(STORE));
+    let found = look_leftovers(root)?;
     let store = open_store(root)?;
     let act = match arguments.yes {
         true => Collect::Remove,

@@ -13,6 +13,7 @@ use quake_model::event::Envelope;
 use quake_model::facts::SystemdTimes;
 use quake_model::record::Record;
 use quake_plan::timeline::{MachineSources, UNITS, timeline};
+use quake_tree::{Last, locate};
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,7 +75,8 @@ async fn sources(root: &Path) -> MachineSources {
     let clock = kernel_clock(root).ok().map(|clock| clock.boot);
     let captured = systemd.as_ref().ok().map(|times| times.boot.clone());
     let start = kernel_start(root).map_err(|error| format!("proc/stat cannot be read: {error}"));
-    let cloud_init = std::fs::read_to_string(root.join(CLOUD_INIT));
+    let cloud_init = locate(root, CLOUD_INIT, Last::Followed).map_err(std::io::Error::other);
+    let cloud_init = cloud_init.and_then(std::fs::read_to_string);
     MachineSources {
         kernel_boot: clock.or(captured).filter(|boot| !boot.is_empty()),
         systemd,
@@ -92,7 +94,8 @@ async fn ask_systemd() -> Result<SystemdTimes, String> {
 
 fn read_systemd(root: &Path) -> Result<SystemdTimes, String> {
     let cannot = |error: &dyn std::fmt::Display| format!("{SYSTEMD} cannot be read: {error}");
-    let text = std::fs::read(root.join(SYSTEMD)).map_err(|error| cannot(&error))?;
+    let path = locate(root, SYSTEMD, Last::Followed).map_err(|error| cannot(&error))?;
+    let text = std::fs::read(path).map_err(|error| cannot(&error))?;
     serde_json::from_slice(&text).map_err(|error| cannot(&error))
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct NodeHost {
 pub(crate) struct Wiring {
     /// Where the node's files are.
     pub(crate) root: PathBuf,
+    /// Where the asset store is on this machine: [`STORE`] below the root.
+    pub(crate) store: PathBuf,
     /// Where assets come from.
     pub(crate) assets: AssetMode,
     /// Local files instead of downloads.
@@ -100,7 +102,7 @@ impl NodeHost {
         };
         let settings = AssetSettings {
             root: wiring.root.clone(),
-            store: PathBuf::from(STORE),
+            store: wiring.store,
             source,
             verify: wiring.verify_assets,
             http: HttpSettings::from_environment(),
@@ -178,6 +180,7 @@ mod tests {
     fn host(root: &Path, folder: &Path) -> NodeHost {
         NodeHost::wire(Wiring {
             root: root.to_owned(),
+            store: root.join(STORE),
             assets: AssetMode::Fetch,
             assets_dir: Some(folder.to_owned()),
             verify_assets: false,

@@ -1,19 +1,18 @@
 //! The node's tree of files below a root: `/` on a node, a scratch directory in a rehearsal.
 //!
-//! Below a scratch root no path and no symbolic link leads out: the kernel resolves them as if that root
-//! were `/` (`openat2` with `RESOLVE_IN_ROOT`, Linux 5.6). On a node paths resolve as for any program, so
-//! older kernels will do. Everything acts on an open directory and one name in it, never on a path twice.
+//! Below a scratch root no path and no symbolic link leads out ([`quake_tree`]); on a node paths resolve as
+//! for any program. Everything acts on an open directory and one name in it, never on a path twice.
 
 use super::attempt::os_error;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat, openat2};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
 use nix::unistd::{Gid, Uid, fchown};
 use quake_model::facts::Owner;
 use quake_model::ports::{Condition, PortError};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to do about the owners that files ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,14 +75,7 @@ impl Tree {
 
     /// Opens what a clean absolute path leads to.
     pub(crate) fn open(&self, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
-        let flags = flags | OFlag::O_CLOEXEC;
-        if self.root == Path::new("/") {
-            return open(path, flags, Mode::empty());
-        }
-        let inside = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let root = open(&self.root, inside, Mode::empty())?;
-        let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-        openat2(root, path, OpenHow::new().flags(flags).resolve(resolve))
+        quake_tree::open(&self.root, path, flags)
     }
 
     fn open_by(&self, path: &str, flags: OFlag, way: Way) -> nix::Result<OwnedFd> {
@@ -160,7 +152,7 @@ impl Tree {
         match self.open_by(path, flags, way) {
             Ok(directory) => return Ok(directory),
             Err(Errno::ENOENT) => {}
-            Err(errno) => return Err(occupied_or(path, errno)),
+            Err(errno) => return Err(self.blocked_or(path, errno)),
         }
         let (parent, name) = split(path)?;
         // As deep as the path; a path of the node has few components.
@@ -176,10 +168,18 @@ impl Tree {
         }
         let made = self
             .open_by(path, flags, way)
-            .map_err(|errno| occupied_or(path, errno))?;
+            .map_err(|errno| self.blocked_or(path, errno))?;
         // mkdir takes bits away by the process's umask; what was asked for is what is set.
         set_mode(&made, path, 0o755)?;
         Ok(made)
+    }
+
+    /// Why a directory cannot be opened: a link on the way that leads nowhere is named.
+    fn blocked_or(&self, path: &str, errno: Errno) -> PortError {
+        match quake_tree::find_blocking_link(&self.root, path) {
+            Ok(Some(link)) => link.into_error(&self.root),
+            Ok(None) | Err(_) => occupied_or(path, errno),
+        }
     }
 
     /// The owner to report for an entry, under this tree's policy.

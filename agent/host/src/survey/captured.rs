@@ -3,6 +3,7 @@
 use super::files::read_files;
 use quake_model::facts::{SURVEY_FILE, SURVEY_SCHEMA, Survey, WantedFile};
 use quake_model::ports::{Condition, PortError};
+use quake_tree::{Last, locate};
 use std::path::Path;
 
 /// Reads the survey of a captured tree. A tree without a document is one of files alone.
@@ -15,7 +16,7 @@ pub fn read_captured(root: &Path, wanted: &[WantedFile]) -> Result<Survey, PortE
         let summary = format!("there is no folder {}", root.display());
         return Err(PortError::new(Condition::Missing, summary));
     }
-    let document = root.join(SURVEY_FILE);
+    let document = locate(root, SURVEY_FILE, Last::Followed)?;
     let mut survey = match std::fs::read(&document) {
         Ok(bytes) => read_document(&document, &bytes)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Survey::default(),

@@ -2,6 +2,7 @@
 //!
 //! The folder `node/` of a bundle is a captured tree: unpacked, it can be diagnosed again with `--root`.
 
+use super::super::below::found_below;
 use crate::args::diagnose::DiagnoseArguments;
 use crate::exit;
 use crate::output;
@@ -12,6 +13,7 @@ use quake_host::survey::capture_text;
 use quake_model::facts::{SURVEY_FILE, Seen, Survey};
 use quake_model::ports::PortError;
 use quake_plan::diagnose::Report;
+use quake_tree::{Last, locate};
 use std::path::Path;
 use std::time::Duration;
 
@@ -120,7 +122,9 @@ fn add_tree(bundle: &mut Bundle, root: &Path, survey: &Survey) {
 
 /// Adds a file, or the last files of a folder.
 fn add_record(bundle: &mut Bundle, root: &Path, record: &str) {
-    let path = root.join(record);
+    let Some(path) = found_below(root, record) else {
+        return;
+    };
     let mut files = vec![record.to_owned()];
     if path.is_dir() {
         let names = std::fs::read_dir(&path).into_iter().flatten().flatten();
@@ -131,7 +135,8 @@ fn add_record(bundle: &mut Bundle, root: &Path, record: &str) {
         files.truncate(LEDGERS);
     }
     for file in files {
-        match std::fs::read(root.join(&file)) {
+        let found = locate(root, &file, Last::Followed).map_err(std::io::Error::other);
+        match found.and_then(std::fs::read) {
             Ok(bytes) => bundle.add(&format!("node/{file}"), &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => bundle.add_failed(&format!("node/{file}"), &error.to_string()),

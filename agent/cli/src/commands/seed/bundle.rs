@@ -89,7 +89,7 @@ async fn originals(
     scratch: &Scratch,
     wanted: Vec<AssetSpec>,
 ) -> Result<Vec<(Bundled, PathBuf)>, u8> {
-    let aside = Arc::new(store_at(scratch.0.clone(), PathBuf::from("store")));
+    let aside = Arc::new(store_at(scratch.0.clone(), scratch.0.join("store")));
     let mut lacking = Vec::new();
     let mut places = Vec::new();
     for asset in wanted {

@@ -14,10 +14,11 @@ pub(crate) use show::Covered;
 pub(crate) use sources::node_document_in;
 pub(crate) use verify::{Checked, CheckedAsset, EMPTY_STORE};
 
+use super::below::{below, refuse_links};
 use super::running::{fail, usage};
 use crate::args::seed::{SeedArguments, SeedVerb};
 use crate::host::STORE;
-use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets};
+use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets, Leftover, find_leftovers};
 use quake_engine::asset_fault;
 use quake_host::aws::{Aws, AwsSettings, Calls, S3, Surroundings};
 use quake_host::imds::{Imds, MetadataEndpoint};
@@ -42,15 +43,30 @@ pub(crate) async fn run(arguments: SeedArguments) -> u8 {
 ///
 /// # Errors
 ///
-/// Prints that there is no such folder and returns the exit status.
+/// Prints that there is no such folder, or the link that leads out of it, and returns the exit status.
 pub(super) fn open_store(root: &Path) -> Result<Arc<AssetStore>, u8> {
+    check_root(root)?;
+    Ok(Arc::new(store_at(root.to_owned(), below(root, STORE)?)))
+}
+
+/// What interrupted fetches left in the store of the image or machine at `root`. Opening that store clears some of it away.
+///
+/// # Errors
+///
+/// As [`open_store`].
+pub(super) fn look_leftovers(root: &Path) -> Result<Vec<Leftover>, u8> {
+    check_root(root)?;
+    Ok(find_leftovers(&below(root, STORE)?))
+}
+
+fn check_root(root: &Path) -> Result<(), u8> {
     if !root.is_dir() {
         return Err(usage(&format!("{} is not a folder", root.display())));
     }
-    Ok(Arc::new(store_at(root.to_owned(), PathBuf::from(STORE))))
+    refuse_links(root)
 }
 
-/// The store at a folder below `root`.
+/// The store at a folder of this machine, for files below `root`.
 fn store_at(root: PathBuf, store: PathBuf) -> AssetStore {
     AssetStore::open(AssetSettings {
         root,

@@ -1,13 +1,13 @@
 //! `seed verify`: every byte of the store, and what an image must not carry.
 
-use super::{open_store, store_failed};
+use super::{look_leftovers, open_store, store_failed};
 use crate::args::OutputFormat;
 use crate::args::seed::VerifyArguments;
 use crate::exit;
 use crate::host::STORE;
 use crate::output;
 use crate::render::seed::{checked_json, checked_text};
-use quake_assets::{AssetStore, Key, Leftover, Manifest, Standing, find_leftovers};
+use quake_assets::{AssetStore, Key, Leftover, Manifest, Standing};
 use quake_host::hygiene::{Finding, look_image};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ impl Checked {
 /// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &VerifyArguments) -> Result<u8, u8> {
     let root = &arguments.at.root;
-    // Opening the store clears some of them away, and whoever verifies wants to know.
-    let leftovers = find_leftovers(&root.join(STORE));
+    // Before the store is opened: whoever verifies wants to know of all.
+    let leftovers = look_leftovers(root)?;
     let store = open_store(root)?;
     let allowed = &arguments.allow.allow;
     let mut checked = check(&store, root, &leftovers, allowed).await?;

@@ -1,0 +1,108 @@
+//! Where the agent's own files are below a root, and that no link of a foreign image leads a writer elsewhere.
+
+use super::running::fail;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Condition, PortError};
+use quake_tree::{Last, locate};
+use std::path::{Path, PathBuf};
+
+/// The socket of a running agent.
+pub(super) const SOCKET: &str = "run/quake-agent/quake-agent.sock";
+
+/// The directories that are the agent's own.
+const OWN: [&str; 2] = ["run/quake-agent", "var/lib/quake-agent"];
+
+/// What is below is of others, or content: unpacked archives hold the links that were packed.
+const FOREIGN: [&str; 2] = ["staging", "d"];
+
+/// How deep the agent's own directories are.
+const MOST_DEPTH: usize = 6;
+
+/// Where a file or directory of the agent is on this machine.
+///
+/// # Errors
+///
+/// Prints a link that leads nowhere below the root, and returns the exit status.
+pub(super) fn below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
+    locate(root, path, Last::Followed).map_err(|error| fail(&fault_of(error)))
+}
+
+/// The same for a reader, to whom what cannot be found is not there.
+pub(super) fn found_below(root: &Path, path: impl AsRef<Path>) -> Option<PathBuf> {
+    locate(root, path, Last::Followed).ok()
+}
+
+/// Where something is that is replaced and never followed.
+///
+/// # Errors
+///
+/// As [`below`].
+pub(super) fn entry_below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
+    locate(root, path, Last::Kept).map_err(|error| fail(&fault_of(error)))
+}
+
+/// Refuses a tree that was made elsewhere and has a link in the agent's own directories. The agent makes none there, and
+/// opens its own files by name.
+///
+/// # Errors
+///
+/// Prints the link and where it leads, and returns the exit status.
+pub(super) fn refuse_links(root: &Path) -> Result<(), u8> {
+    // On a node these directories are root's, and an operator may have moved a part of them.
+    if root == Path::new("/") {
+        return Ok(());
+    }
+    for path in OWN {
+        if let Some(link) = find_link(&below(root, path)?, MOST_DEPTH) {
+            return Err(fail(&refusal(&link, root)));
+        }
+    }
+    Ok(())
+}
+
+fn refusal(link: &Path, root: &Path) -> Fault {
+    let target = std::fs::read_link(link).unwrap_or_default();
+    let (shown, target) = (link.display(), target.display());
+    let summary =
+        format!("the symbolic link {shown} leads to {target}, and the agent makes no links there");
+    PortError::new(Condition::Occupied, summary)
+        .seen("link", &shown)
+        .seen("target", &target)
+        .seen("root", root.display())
+        .remedied_by(format!("remove the link: rm {shown}"))
+        .into_fault(Code::FilesOccupied)
+}
+
+/// A symbolic link in `directory`, or below.
+fn find_link(directory: &Path, depth: usize) -> Option<PathBuf> {
+    // What cannot be listed cannot be written by this process either.
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type());
+        if kind.as_ref().is_ok_and(std::fs::FileType::is_symlink) {
+            return Some(path);
+        }
+        let is_walked = kind.is_ok_and(|kind| kind.is_dir()) && depth > 0 && !is_foreign(&path);
+        if let Some(link) = is_walked.then(|| find_link(&path, depth - 1)).flatten() {
+            return Some(link);
+        }
+    }
+    None
+}
+
+fn is_foreign(path: &Path) -> bool {
+    let is = |part: Option<&std::ffi::OsStr>| {
+        part.is_some_and(|part| FOREIGN.iter().any(|it| part == *it))
+    };
+    is(path.extension()) || is(path.file_name())
+}
+
+/// The fault of a path that cannot be found.
+fn fault_of(error: PortError) -> Fault {
+    let code = match error.condition {
+        Condition::Occupied => Code::FilesOccupied,
+        Condition::NoSpace => Code::FilesNoSpace,
+        _ => Code::FilesWriteFailed,
+    };
+    error.into_fault(code)
+}
