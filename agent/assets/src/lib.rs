@@ -57,6 +57,7 @@ pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use digests::digest_files;
 pub use entries::{Entry, Key, Standing};
 pub use images::{ImageFeed, ListedImage};
+pub use lock::{Hold, Lock};
 pub use manifest::Manifest;
 pub use sets::{Earlier, SetName};
 pub use settings::AssetSettings;

@@ -20,7 +20,7 @@ const MODE: u32 = 0o600;
 
 /// How a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hold {
+pub enum Hold {
     /// Beside others that hold it so.
     Shared,
     /// Alone.
@@ -29,7 +29,7 @@ pub(super) enum Hold {
 
 /// A lock; dropped, it is free.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
@@ -39,7 +39,7 @@ impl Lock {
     /// # Errors
     ///
     /// `NotReady` when it is held, with the processes that hold it; `NoSpace` or `Io`.
-    pub(super) fn take(path: &Path, hold: Hold) -> Result<Self, PortError> {
+    pub fn take(path: &Path, hold: Hold) -> Result<Self, PortError> {
         let failed = |error: Error| store_failure(path, "locked", &error);
         let mut holders = Vec::new();
         for _ in 0..TRIES {

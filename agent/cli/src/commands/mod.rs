@@ -31,6 +31,7 @@ mod follow;
 mod left_behind;
 mod outward;
 mod place;
+mod run_lock;
 mod running;
 mod scratch;
 mod service;

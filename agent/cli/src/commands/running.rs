@@ -1,7 +1,8 @@
 //! Runs one boot with its sinks and its endpoint, and stays until told to stop.
 
-use super::below::{below, found_below};
+use super::below::found_below;
 use super::outward;
+use super::run_lock::lock_root;
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
 use crate::commands::left_behind::{BOOTS, STATUS_FILE};
 use crate::host::NodeHost;
@@ -17,7 +18,6 @@ use quake_host::clock::{KernelClock, SystemClock, kernel_clock};
 use quake_host::sinks::{Console, Journal, Ledger, StatusFile};
 use quake_model::boot::BootId;
 use quake_model::event::Event;
-use quake_model::fault::Class;
 use quake_model::phase::Phase;
 use quake_model::ports::{Clock, Sink, SinkError};
 use quake_model::record::Record;
@@ -61,7 +61,7 @@ pub(crate) struct Run {
 /// Runs the boot; returns the process's exit status.
 pub(crate) async fn run(run: Run) -> u8 {
     // Held to the end of the process: two agents on one root would undo each other's half-done work.
-    let _lock = match lock(&run.root) {
+    let _lock = match lock_root(&run.root) {
         Ok(lock) => lock,
         Err(status) => return status,
     };
@@ -159,32 +159,6 @@ async fn note_touched(run: &Run, record: &Record) {
             }
         }
         Err(error) => output::error_line(format_args!("warning: nothing was noted: {error}")),
-    }
-}
-
-/// Takes the root for this process alone.
-fn lock(root: &Path) -> Result<std::fs::File, u8> {
-    let path = below(root, "run/quake-agent/lock")?;
-    let cannot = |error: &dyn std::fmt::Display| {
-        usage(&format!("{} cannot be locked: {error}", path.display()))
-    };
-    let parent = path.parent().unwrap_or(root);
-    std::fs::create_dir_all(parent).map_err(|error| cannot(&error))?;
-    let opened = std::fs::File::options()
-        .create(true)
-        .append(true)
-        .open(&path);
-    let file = opened.map_err(|error| cannot(&error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            output::error_line(format_args!(
-                "error: another agent acts on {}",
-                root.display()
-            ));
-            Err(Class::Conflict.exit_status())
-        }
-        Err(std::fs::TryLockError::Error(error)) => Err(cannot(&error)),
     }
 }
 

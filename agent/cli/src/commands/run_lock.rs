@@ -1,0 +1,50 @@
+//! The lock of a root: of several agents on it one acts.
+
+use super::below::below;
+use super::running::fail;
+use crate::output;
+use quake_assets::{Hold, Lock};
+use quake_model::fault::{Class, Code};
+use quake_model::ports::{Condition, PortError};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Takes the root for this process alone.
+///
+/// # Errors
+///
+/// Says who holds it, or why nothing can be written there, and returns the exit status.
+pub(super) fn lock_root(root: &Path) -> Result<Lock, u8> {
+    let path = below(root, "run/quake-agent/lock")?;
+    if let Some(parent) = path.parent() {
+        let made = std::fs::create_dir_all(parent);
+        made.map_err(|error| cannot_lock(&path, &error))?;
+    }
+    Lock::take(&path, Hold::Alone).map_err(|error| match error.condition {
+        Condition::NotReady => {
+            let holder = error.evidence.first().map(|holder| holder.value.as_str());
+            let (root, holder) = (root.display(), holder.unwrap_or_default());
+            output::error_line(format_args!(
+                "error: another agent acts on {root}: {holder}"
+            ));
+            Class::Conflict.exit_status()
+        }
+        Condition::NoSpace => fail(&error.into_fault(Code::FilesNoSpace)),
+        Condition::Exhausted => fail(&error.into_fault(Code::BootResourcesExhausted)),
+        _ => fail(&error.into_fault(Code::FilesWriteFailed)),
+    })
+}
+
+/// A root in which nothing can be written. What is wrong is the filesystem and not the command line.
+fn cannot_lock(path: &Path, error: &std::io::Error) -> u8 {
+    let condition = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Condition::NoSpace,
+        _ => Condition::Denied,
+    };
+    let summary = format!("{} cannot be locked", path.display());
+    let error = PortError::new(condition, summary).because(error);
+    fail(&error.into_fault(match condition {
+        Condition::NoSpace => Code::FilesNoSpace,
+        _ => Code::FilesWriteFailed,
+    }))
+}
