@@ -6,6 +6,7 @@ mod mirrors;
 #[path = "../assets/node.rs"]
 mod node;
 mod region;
+mod several;
 mod slow;
 mod threads;
 mod wire;

@@ -10,15 +10,8 @@ const AGENTS: usize = 3;
 fn of_three_agents_at_once_one_acts_and_the_others_name_it() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let root = folder.path().to_str().expect("a plain name");
-    let arguments = [
-        "rehearse",
-        "--root",
-        root,
-        "--exit-when-ready",
-        "--listen",
-        "off",
-    ];
-    let arguments = [&arguments[..], &["--output", "json"]].concat();
+    let words = "rehearse --legacy-example --exit-when-ready --listen off --output json --root";
+    let arguments: Vec<&str> = words.split(' ').chain([root]).collect();
     let running: Vec<Running> = (0..AGENTS)
         .map(|_| Running::start(agent::command(&arguments)))
         .collect();

@@ -25,5 +25,6 @@ mod stopped_in_mid_attach;
 mod store_unreachable;
 mod tag_late;
 mod two_volumes_same_tags;
+mod unprivileged_user;
 mod user_data_truncated;
 mod volume_attached_before;
