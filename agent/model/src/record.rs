@@ -383,11 +383,9 @@ impl Record {
                     deadline: Timestamp(envelope.at.0 + deadline_in_ms),
                     fault: fault.clone(),
                 };
-                // A phase observes or acts: as a whole it waits under its own name, and then none of its steps does.
-                match step == phase.name() {
-                    true => entry.unmet.clear(),
-                    false => drop(entry.unmet.remove(phase.name())),
-                }
+                // A phase waits as a whole, under its own name, or for its steps.
+                let name = phase.name();
+                entry.unmet.retain(|other, _| step != name && other != name);
                 entry.unmet.insert(step.clone(), unmet);
             }
             _ => {}

@@ -76,7 +76,7 @@ fn kill_many(took: Duration, trial: impl Fn(Duration) -> Vec<String> + Sync) {
     let found: Vec<String> = std::thread::scope(|scope| {
         let lane = &lane;
         let lanes: Vec<_> = (0..LANES).map(|at| scope.spawn(move || lane(at))).collect();
-        let ended = lanes.into_iter().map(|lane| lane.join());
+        let ended = lanes.into_iter().map(std::thread::ScopedJoinHandle::join);
         ended
             .flat_map(|found| found.expect("a lane asserts nothing"))
             .collect()

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tower_service::Service;
 
 /// The most connections to one listener. A new one is always taken: the oldest that waits for a request is closed for it.
@@ -76,7 +76,7 @@ pub(super) async fn serve<L: Listener>(listener: L, app: Router) {
             Some(_) = tasks.join_next() => continue,
         };
         let Ok(connection) = connection else {
-            sleep(EXHAUSTED).await;
+            wait_for_a_descriptor().await;
             continue;
         };
         open.retain(|one| !one.task.is_finished());
@@ -85,6 +85,14 @@ pub(super) async fn serve<L: Listener>(listener: L, app: Router) {
         let task = tasks.spawn(converse(connection, app.clone(), Arc::clone(&is_busy)));
         open.push(Open { task, is_busy });
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "accept fails at once until a descriptor is free, and nothing tells when one is"
+)]
+async fn wait_for_a_descriptor() {
+    tokio::time::sleep(EXHAUSTED).await;
 }
 
 /// Closes the oldest connection without a request, or the oldest, where there are as many as there may be.
@@ -116,10 +124,9 @@ where
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(connection), answer);
     tokio::pin!(conversation);
-    tokio::select! {
-        // How a conversation ended is the reader's business.
-        _ = conversation.as_mut() => return,
-        () = sleep(LIFE) => {}
+    // How a conversation ended is the reader's business.
+    if timeout(LIFE, conversation.as_mut()).await.is_ok() {
+        return;
     }
     conversation.as_mut().graceful_shutdown();
     let _ = timeout(LAST_ANSWER, conversation).await;

@@ -3,10 +3,9 @@
 
 use crate::bodies::{attachment_states, instance_states};
 use crate::laws::outcome;
-use crate::worlds::{CLUSTER, ME, shared_groups, worlds};
+use crate::worlds::{CLUSTER, ME, bare_volume, shared_groups, worlds};
 use proptest::prelude::*;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
-use quake_model::time::Timestamp;
 use quake_plan::storage::{
     ADOPT, Action, IGNORE, Member, PIN, Rule, Slot, Standing, UID, World, select_volumes,
 };
@@ -28,30 +27,6 @@ fn of_action(world: &World, action: Action) -> Vec<(Slot, String)> {
     of_action
         .map(|(slot, decision)| (slot, decision.volume.expect("it is about a volume")))
         .collect()
-}
-
-/// A free volume of the cluster's control plane that has no etcd tag yet.
-fn bare_volume() -> VolumeFacts {
-    let owned = format!("kubernetes.io/cluster/{CLUSTER}");
-    let tags = [
-        ("KubernetesCluster", CLUSTER),
-        (&owned, "owned"),
-        ("k8s.io/role/master", "1"),
-    ];
-    VolumeFacts {
-        volume_id: "vol-typo".to_owned(),
-        zone: "z9".to_owned(),
-        state: VolumeState::Available,
-        size_gib: 20,
-        created: Timestamp(0),
-        encrypted: false,
-        multi_attach: false,
-        snapshot_id: None,
-        tags: tags
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
-        attachments: Vec::new(),
-    }
 }
 
 fn listings<'a>(world: &'a World, id: &str) -> Vec<&'a VolumeFacts> {

@@ -4,7 +4,7 @@
 use crate::bodies::{BORN, Body, Mood, bodies, instance_id, instance_states, weighted};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use quake_model::facts::{AttachmentState, InstanceState};
+use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use quake_plan::storage::{Incarnation, Member, Peer, Slot, World, select_volumes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,6 +203,30 @@ pub(crate) fn bare() -> World {
     let mut world = layout.world(&[], Vec::new(), &about);
     world.members.clear();
     world
+}
+
+/// A free volume of the cluster's control plane that has no etcd tag yet.
+pub(crate) fn bare_volume() -> VolumeFacts {
+    let owned = format!("kubernetes.io/cluster/{CLUSTER}");
+    let tags = [
+        ("KubernetesCluster", CLUSTER),
+        (&owned, "owned"),
+        ("k8s.io/role/master", "1"),
+    ];
+    VolumeFacts {
+        volume_id: "vol-typo".to_owned(),
+        zone: "z9".to_owned(),
+        state: VolumeState::Available,
+        size_gib: 20,
+        created: Timestamp(0),
+        encrypted: false,
+        multi_attach: false,
+        snapshot_id: None,
+        tags: tags
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        attachments: Vec::new(),
+    }
 }
 
 /// What a world is beside its volumes and peers.

@@ -300,11 +300,6 @@ impl SimHost {
         self.lock().script.made_of(operation)
     }
 
-    /// Replaces the script of faults while the boot goes on; calls count as the new script sees them.
-    pub fn replace_script(&self, script: Script) {
-        self.lock().script = script;
-    }
-
     /// Begins a new boot on the same machine: counts start again, the script is replaced.
     pub fn next_boot(&self, script: Script) {
         let mut world = self.lock();

@@ -1,5 +1,6 @@
 //! A script of faults: at call n of an operation fail with a condition, before or after the effect.
 
+use super::SimHost;
 use quake_model::ports::{Condition, PortError};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,13 @@ pub struct Script {
     halt_at: Option<(u64, When)>,
     made: u64,
     made_by_operation: BTreeMap<String, u64>,
+}
+
+impl SimHost {
+    /// Replaces the script of faults while the boot goes on; calls count as the new script sees them.
+    pub fn replace_script(&self, script: Script) {
+        self.lock().script = script;
+    }
 }
 
 impl Script {
