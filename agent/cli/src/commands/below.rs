@@ -4,6 +4,7 @@ use super::running::fail;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, PortError};
 use quake_tree::{Last, locate};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The socket of a running agent.
@@ -105,4 +106,37 @@ fn fault_of(error: PortError) -> Fault {
         _ => Code::FilesWriteFailed,
     };
     error.into_fault(code)
+}
+
+/// The fault of a file that the disk does not take: it is full, or read-only. `None` for any other error.
+pub(super) fn disk_fault(path: &Path, error: &io::Error) -> Option<Fault> {
+    let (condition, code) = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            (Condition::NoSpace, Code::FilesNoSpace)
+        }
+        ErrorKind::ReadOnlyFilesystem => (Condition::Denied, Code::FilesWriteFailed),
+        _ => return None,
+    };
+    let summary = format!("{} cannot be written", path.display());
+    let error = PortError::new(condition, summary).because(error);
+    Some(error.seen("path", path.display()).into_fault(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_or_read_only_disk_is_a_fault_and_no_wrong_command_line() {
+        let code = |number| {
+            let error = io::Error::from_raw_os_error(number);
+            let fault = disk_fault(Path::new("/run/quake-agent/lock"), &error)?;
+            Some((fault.code, fault.class().exit_status()))
+        };
+        // ENOSPC, EDQUOT, EROFS and EACCES of Linux.
+        assert_eq!(code(28), Some((Code::FilesNoSpace, 77)));
+        assert_eq!(code(122), Some((Code::FilesNoSpace, 77)));
+        assert_eq!(code(30), Some((Code::FilesWriteFailed, 77)));
+        assert_eq!(code(13), None);
+    }
 }

@@ -1,12 +1,11 @@
 //! The lock of a root: of several agents on it one acts.
 
-use super::below::below;
-use super::running::fail;
+use super::below::{below, disk_fault};
+use super::running::{fail, usage};
 use crate::output;
 use quake_assets::{Hold, Lock};
 use quake_model::fault::{Class, Code};
-use quake_model::ports::{Condition, PortError};
-use std::io::ErrorKind;
+use quake_model::ports::Condition;
 use std::path::Path;
 
 /// Takes the root for this process alone.
@@ -35,16 +34,10 @@ pub(super) fn lock_root(root: &Path) -> Result<Lock, u8> {
     })
 }
 
-/// A root in which nothing can be written. What is wrong is the filesystem and not the command line.
+/// A root in which nothing can be written: what is wrong is the disk, or else the command line.
 fn cannot_lock(path: &Path, error: &std::io::Error) -> u8 {
-    let condition = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Condition::NoSpace,
-        _ => Condition::Denied,
-    };
-    let summary = format!("{} cannot be locked", path.display());
-    let error = PortError::new(condition, summary).because(error);
-    fail(&error.into_fault(match condition {
-        Condition::NoSpace => Code::FilesNoSpace,
-        _ => Code::FilesWriteFailed,
-    }))
+    match disk_fault(path, error) {
+        Some(fault) => fail(&fault),
+        None => usage(&format!("{} cannot be locked: {error}", path.display())),
+    }
 }

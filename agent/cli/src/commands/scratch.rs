@@ -8,30 +8,36 @@ use quake_model::ports::Clock;
 use quake_testkit::region::Region;
 use quake_testkit::{SimHost, Timing};
 use serde::Serialize;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the region is kept below the scratch root: what is attached, mounted and started there.
 const REGION: &str = "var/lib/quake-agent/rehearsal/region.json";
 
-/// A fresh scratch root.
+/// A name that nobody knows before, from the kernel (random(4)).
+const FRESH_NAME: &str = "/proc/sys/kernel/random/uuid";
+
+/// A fresh scratch root, for this user alone. Everybody may write where it stands, so its name is not foreseeable, and what
+/// stands there already, be it a link, is never used.
 ///
 /// # Errors
 ///
 /// Prints why none can be made and returns the exit status.
 pub(crate) fn root() -> Result<PathBuf, u8> {
-    let name = format!("quake-agent-rehearsal-{}", super::running::boot_id());
-    let root = std::env::temp_dir().join(name);
-    match std::fs::create_dir_all(&root) {
-        Ok(()) => Ok(root),
-        Err(error) => Err(usage(&format!(
-            "{} cannot be made: {error}",
-            root.display()
-        ))),
-    }
+    let cannot = |path: &Path, error: std::io::Error| {
+        let shown = path.display();
+        usage(&format!("{shown} cannot be made: {error}"))
+    };
+    let parent = std::env::temp_dir();
+    let name = std::fs::read_to_string(FRESH_NAME).map_err(|error| cannot(&parent, error))?;
+    let root = parent.join(format!("quake-agent-rehearsal-{}", name.trim()));
+    // Unlike for a directory with its parents, one that exists is an error here.
+    let made = DirBuilder::new().mode(0o700).create(&root);
+    made.map_err(|error| cannot(&root, error))?;
+    Ok(root)
 }
 
 /// Whether what happens in the region is kept for the next run.

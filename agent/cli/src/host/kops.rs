@@ -5,8 +5,8 @@ use crate::parts::Part;
 use quake_host::provision::SystemPrograms;
 use quake_model::item::{Package, User};
 use quake_model::ports::{
-    Bootstrap, BootstrapServer, Files, Keys, MadeKey, PortError, Provision, SignatureKind,
-    TokenVersion,
+    Bootstrap, BootstrapServer, Condition, Files, Keys, MadeKey, PortError, Provision,
+    SignatureKind, TokenVersion,
 };
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
@@ -106,32 +106,45 @@ impl Provision for NodeHost {
 }
 
 impl NodeHost {
-    /// Adds a user to the lists of a scratch root, as its programs would, and leaves the lock that they leave.
-    async fn add_user(&self, user: &User) -> Result<(), PortError> {
+    /// Adds a user to the lists of a scratch root, as its programs would, and leaves the lock that they leave. The list of
+    /// users comes last, for it says that a user is there: a run that is killed before adds the rest in the next.
+    pub(super) async fn add_user(&self, user: &User) -> Result<(), PortError> {
         let lock = WriteFile::plain("/etc/.pwd.lock", 0o600, String::new());
         self.files.write_file(&lock).await?;
-        let (name, uid) = (&user.name, user.uid);
-        let entries = [
-            (
-                "/etc/passwd",
-                format!("{name}:x:{uid}:{uid}::{}:{}\n", user.home, user.shell),
-            ),
-            ("/etc/group", format!("{name}:x:{uid}:\n")),
-        ];
-        for (path, line) in entries {
-            let found = self.files.look_file(path, LIMIT).await?;
-            let bytes = found.and_then(|found| found.contents).unwrap_or_default();
-            let mut text = String::from_utf8_lossy(&bytes).into_owned();
-            if text
-                .lines()
-                .any(|there| there.starts_with(&format!("{name}:")))
-            {
-                continue;
-            }
-            text.push_str(&line);
-            let file = WriteFile::plain(path, 0o644, text);
-            self.files.write_file(&file).await?;
+        let User {
+            name,
+            uid,
+            home,
+            shell,
+            ..
+        } = user;
+        let group = format!("{name}:x:{uid}:");
+        self.add_line("/etc/group", &group).await?;
+        let user = format!("{name}:x:{uid}:{uid}::{home}:{shell}");
+        self.add_line("/etc/passwd", &user).await
+    }
+
+    /// Adds a line to a list of names, unless it has the name.
+    async fn add_line(&self, path: &str, line: &str) -> Result<(), PortError> {
+        let bytes = match self.files.look_file(path, LIMIT).await? {
+            None => Vec::new(),
+            // What cannot be read whole must not be written anew.
+            Some(found) => found.contents.ok_or_else(|| {
+                let summary = format!("{path} is no file of at most {LIMIT} bytes");
+                PortError::new(Condition::Occupied, summary)
+            })?,
+        };
+        let name = line.split_inclusive(':').next().unwrap_or_default();
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if text.lines().any(|there| there.starts_with(name)) {
+            return Ok(());
         }
-        Ok(())
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(line);
+        text.push('\n');
+        let file = WriteFile::plain(path, 0o644, text);
+        self.files.write_file(&file).await
     }
 }

@@ -173,6 +173,7 @@ impl NodeHost {
 mod tests {
     use super::*;
     use quake_model::digest::{Algorithm, Digest};
+    use quake_model::item::User;
     use quake_model::location::Location;
     use quake_model::spec::{AssetKind, AssetSpec};
     use quake_testkit::contract;
@@ -191,6 +192,55 @@ mod tests {
             sim: None,
             simulated: BTreeSet::new(),
         })
+    }
+
+    fn user() -> User {
+        User {
+            name: "etcd".to_owned(),
+            uid: 901,
+            home: "/".to_owned(),
+            shell: "/sbin/nologin".to_owned(),
+        }
+    }
+
+    const PASSWD: &str = "etcd:x:901:901::/:/sbin/nologin\n";
+    const GROUP: &str = "etcd:x:901:\n";
+
+    #[tokio::test]
+    async fn a_user_and_its_group_are_both_there_whatever_a_killed_run_left() {
+        for (passwd, group) in [("", ""), ("", GROUP), (PASSWD, ""), (PASSWD, GROUP)] {
+            let root = tempfile::tempdir().expect("a temporary directory");
+            let etc = root.path().join("etc");
+            std::fs::create_dir(&etc).expect("the root is ours");
+            std::fs::write(etc.join("passwd"), passwd).expect("the root is ours");
+            std::fs::write(etc.join("group"), group).expect("the root is ours");
+            let added = host(root.path(), root.path()).add_user(&user()).await;
+            assert_eq!(added, Ok(()));
+            let read = |name: &str| std::fs::read_to_string(etc.join(name)).unwrap();
+            assert_eq!(
+                (read("passwd").as_str(), read("group").as_str()),
+                (PASSWD, GROUP)
+            );
+        }
+    }
+
+    /// The list of users decides whether the next run adds anything: it is written when all else is.
+    #[tokio::test]
+    async fn a_run_that_ends_at_either_list_leaves_the_user_to_the_next() {
+        for blocked in ["group", "passwd"] {
+            let root = tempfile::tempdir().expect("a temporary directory");
+            let blocked = root.path().join("etc").join(blocked);
+            std::fs::create_dir_all(&blocked).expect("the root is ours");
+            let host = host(root.path(), root.path());
+            assert!(host.add_user(&user()).await.is_err());
+            let passwd = root.path().join("etc/passwd");
+            assert!(!passwd.is_file(), "{blocked:?}");
+            std::fs::remove_dir(&blocked).expect("the root is ours");
+            assert_eq!(host.add_user(&user()).await, Ok(()));
+            assert_eq!(std::fs::read_to_string(passwd).unwrap(), PASSWD);
+            let group = root.path().join("etc/group");
+            assert_eq!(std::fs::read_to_string(group).unwrap(), GROUP);
+        }
     }
 
     #[tokio::test]
