@@ -6,6 +6,7 @@ mod etcd_member;
 mod flags;
 pub mod kops;
 pub mod kube_env;
+pub(crate) mod node_path;
 mod quantity;
 mod schema;
 mod validate;

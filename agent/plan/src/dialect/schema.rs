@@ -3,6 +3,7 @@
 //! Each dialect has tables of its own, embedded in the binary and read once; they are data, so that a key of another
 //! kops version is one more line and no code.
 
+use super::node_path::PathKind;
 use std::collections::BTreeMap;
 
 /// What a value may be. Null is allowed everywhere and means absent.
@@ -20,6 +21,8 @@ pub(super) enum Kind {
     Duration,
     /// A quantity of Kubernetes, such as `100m`.
     Quantity,
+    /// A path of the node.
+    Path(PathKind),
     /// Anything.
     Any,
     /// A map with the keys of the shape named.
@@ -28,6 +31,8 @@ pub(super) enum Kind {
     List(Box<Kind>),
     /// A map with free keys.
     Map(Box<Kind>),
+    /// A map whose keys become names of files or directories.
+    Named(Box<Kind>),
 }
 
 /// How a value becomes a flag of its component.
@@ -127,6 +132,12 @@ fn read_kind(word: &str) -> Kind {
     if let Some(inner) = word.strip_prefix("map:") {
         return Kind::Map(Box::new(read_kind(inner)));
     }
+    if let Some(inner) = word.strip_prefix("named:") {
+        return Kind::Named(Box::new(read_kind(inner)));
+    }
+    if let Some(path) = PathKind::of_word(word) {
+        return Kind::Path(path);
+    }
     match word {
         "text" => Kind::Text,
         "int" => Kind::Integer,
@@ -148,7 +159,7 @@ mod tests {
     fn shapes_in(kind: &Kind) -> Option<&str> {
         match kind {
             Kind::Shape(name) => Some(name),
-            Kind::List(inner) | Kind::Map(inner) => shapes_in(inner),
+            Kind::List(inner) | Kind::Map(inner) | Kind::Named(inner) => shapes_in(inner),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Compares a document with its shape: unknown keys are findings, values of another type are errors.
 
 use super::duration;
+use super::node_path::{PathKind, is_name};
 use super::schema::{Kind, Schema};
 use crate::yaml::{Key, Value, Yaml};
 use quake_model::fault::{Code, Fault};
@@ -90,11 +91,41 @@ impl Walk<'_> {
                 }
                 Value::Scalar { .. } | Value::List(_) => self.wrong(node, path, "a map"),
             },
+            Kind::Named(inner) => {
+                for (key, _) in node.entries() {
+                    self.name(key, path);
+                }
+                self.kind(node, &Kind::Map(inner.clone()), path);
+            }
+            Kind::Path(kind) => self.path(node, *kind, path),
             scalar => {
                 if let Some(expected) = mismatch(node, scalar) {
                     self.wrong(node, path, expected);
                 }
             }
+        }
+    }
+
+    /// Null is absent; anything else must be a path.
+    fn path(&mut self, node: &Yaml, kind: PathKind, path: &str) {
+        match node.text() {
+            _ if matches!(node.value, Value::Null) => {}
+            Some(text) if kind.admits(text) => {}
+            Some(text) => {
+                let summary = format!("{path} is {text:?}, and should be {}", kind.expected());
+                let fault = node.fault(self.source, Code::ConfigWrongType, summary);
+                self.add(fault.seen("path", path).seen("expected", kind.expected()));
+            }
+            None => self.wrong(node, path, kind.expected()),
+        }
+    }
+
+    fn name(&mut self, key: &Key, path: &str) {
+        let expected = "a name without a slash";
+        if !is_name(&key.name) {
+            let summary = format!("{path} has {:?}, and should have {expected}", key.name);
+            let fault = key.fault(self.source, Code::ConfigWrongType, summary);
+            self.add(fault.seen("path", path).seen("expected", expected));
         }
     }
 
@@ -154,7 +185,12 @@ fn mismatch(node: &Yaml, kind: &Kind) -> Option<&'static str> {
             scalar && duration::normalise(text).is_some(),
             "a duration such as 1m0s",
         ),
-        Kind::Any | Kind::Shape(_) | Kind::List(_) | Kind::Map(_) => (true, ""),
+        Kind::Any
+        | Kind::Path(_)
+        | Kind::Shape(_)
+        | Kind::List(_)
+        | Kind::Map(_)
+        | Kind::Named(_) => (true, ""),
     };
     (!holds).then_some(expected)
 }

@@ -4,6 +4,7 @@
 use super::documents::{Form, role_named};
 use super::fingerprint::is_fingerprint;
 use super::node::{Node, unsupported};
+use crate::dialect::node_path::PathKind;
 use crate::yaml::Yaml;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -138,9 +139,7 @@ fn file_place(list: &Given<'_>, item: &Yaml) -> Result<(String, String), Fault> 
         Some(path) => path.to_owned(),
         None => format!("{DEFAULT_FOLDER}/{name}"),
     };
-    let steps: Vec<&str> = path.split('/').skip(1).collect();
-    let odd = |step: &&str| matches!(*step, "" | "." | "..") || step.contains('\0');
-    if !path.starts_with('/') || steps.is_empty() || steps.iter().any(odd) {
+    if !PathKind::File.admits(&path) {
         let place = item.get("path").or(item.get("name")).unwrap_or(item);
         let summary = format!("is {path:?}, and should be the absolute path of a file");
         return Err(wrong(list, place, "fileAssets.path", &summary));

@@ -75,7 +75,10 @@ pub(super) fn lower_kubelet(
         labels,
         taints: taints(node, section),
         kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
-        manifest_path: path("podManifestPath", MANIFESTS),
+        // A slash at its end is sound, and no part of any path made of it.
+        manifest_path: path("podManifestPath", MANIFESTS)
+            .trim_end_matches('/')
+            .to_owned(),
     };
     Ok((kubelet, findings))
 }

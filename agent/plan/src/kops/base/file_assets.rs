@@ -1,6 +1,7 @@
 //! Files that the operator adds.
 
 use crate::dialect::kops::Section;
+use crate::dialect::node_path::PathKind;
 use crate::kops::Context;
 use crate::yaml::Yaml;
 use base64::Engine as _;
@@ -57,9 +58,7 @@ impl Reader<'_> {
             Some(path) => ("path", path.to_owned()),
             None => ("name", format!("{folder}/{name}")),
         };
-        let mut steps = path.split('/').skip(1);
-        let is_odd = |step: &str| matches!(step, "" | "." | "..") || step.contains('\0');
-        if !path.starts_with('/') || steps.any(is_odd) {
+        if !PathKind::File.admits(&path) {
             let summary = format!("comes to {path:?}, and should to the absolute path of a file");
             return Err(self.wrong(key, &summary));
         }
@@ -140,12 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_path_mode_or_content_is_refused_at_its_place() {
+    fn what_can_be_no_name_mode_or_content_is_refused_at_its_place() {
         for (keys, path) in [
-            ("{path: x}", "FileAssets.path"),
-            ("{path: /a/../b}", "FileAssets.path"),
-            ("{path: /a/}", "FileAssets.path"),
             ("{name: ../a}", "FileAssets.name"),
+            ("{name: \"a\\nb\"}", "FileAssets.name"),
             ("{content: x}", "FileAssets.name"),
             ("{path: /x, mode: \"0888\"}", "FileAssets.mode"),
             ("{path: /x, mode: \"77777\"}", "FileAssets.mode"),
