@@ -74,9 +74,11 @@ fn with_kubelet_key(document: &str, key: &str, value: &str) -> String {
         .lines()
         .filter(|line| !line.trim().starts_with(&format!("{key}:")));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();
-    let section = lines
-        .iter()
-        .position(|line| ["kubelet:", "KubeletConfig:"].contains(&line.trim()));
+    let is_section = |line: &String| {
+        let line = line.trim();
+        line.starts_with("kubelet:") || line.starts_with("KubeletConfig:")
+    };
+    let section = lines.iter().position(is_section);
     let section = section.expect("the example has a section of kubelet");
     let below = &lines[section + 1];
     let indent = &below[..below.len() - below.trim_start().len()];
@@ -148,7 +150,8 @@ fn a_path_that_is_none_is_refused_by_check_in_either_generation() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let file = folder.path().join("document.yaml");
     let newer = Path::new(EXAMPLE).join("kops/nodeupconfig-workers.yaml");
-    let newer = fs::read_to_string(newer).expect("it is beside");
+    // The example becomes a nodeup configuration with the keys of a cluster.
+    let newer = fs::read_to_string(newer).expect("it is beside") + "KeypairIDs: {}\n";
     let mut documents = legacy_documents();
     for (key, is_file) in KUBELET {
         for value in values(*is_file) {
