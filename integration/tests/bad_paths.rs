@@ -18,8 +18,7 @@ const BAD: &[&str] = &[
 /// What a key of a file does not take, and one of a directory does.
 const SLASH: &str = "/a/";
 
-/// A document with `{bad}` where the value is, for each key: the key, whether it names a file, and the text that
-/// stands for it.
+/// Keys of kubelet's section in both generations, and whether each names a file; else it is a directory.
 const KUBELET: &[(&str, bool)] = &[
     ("podManifestPath", false),
     ("volumePluginDirectory", false),

@@ -18,9 +18,17 @@ fn root(links: &[(&str, &str)], directories: &[&str]) -> tempfile::TempDir {
     root
 }
 
+/// Links, directories, the path that is asked for, and where it is.
+type Case = (
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+);
+
 #[test]
 fn links_resolve_as_in_a_chroot() {
-    let cases: [(&[(&str, &str)], &[&str], &str, &str); 7] = [
+    let cases: [Case; 7] = [
         (&[], &[], "var/lib/x", "var/lib/x"),
         (&[], &[], "/var//lib/./x/", "var/lib/x"),
         (
