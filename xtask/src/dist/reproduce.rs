@@ -17,9 +17,16 @@ const CHECKOUTS: [&str; 2] = ["reproduce/first", "reproduce/and/the/second/one"]
 /// Fails when a build does, when the two differ, or when a directory of this machine is in one of them.
 pub(crate) fn reproduce(workspace: &Workspace, target: &str) -> Result<(), TaskError> {
     let mut built = Vec::new();
+    // The branch may go on while the first one is built.
+    let head = capture(
+        Command::new("git")
+            .args(["rev-parse", "HEAD"])
+            .current_dir(&workspace.root),
+    )?;
+    let commit = String::from_utf8_lossy(&head).trim().to_owned();
     for name in CHECKOUTS {
         let checkout = workspace.target.join(name);
-        clone(&workspace.root, &checkout)?;
+        clone(&workspace.root, &commit, &checkout)?;
         let binary = compile_checkout(&checkout, target)?;
         let bytes = std::fs::read(&binary).map_err(TaskError::path(&binary))?;
         require_no_path(&binary, &bytes, &checkout)?;
@@ -41,15 +48,18 @@ pub(crate) fn reproduce(workspace: &Workspace, target: &str) -> Result<(), TaskE
     Ok(())
 }
 
-/// Makes a clean checkout of the last commit.
-fn clone(root: &Path, checkout: &Path) -> Result<(), TaskError> {
+/// Makes a clean checkout of a commit.
+fn clone(root: &Path, commit: &str, checkout: &Path) -> Result<(), TaskError> {
     if checkout.exists() {
         std::fs::remove_dir_all(checkout).map_err(TaskError::path(checkout))?;
     }
     run(Command::new("git")
         .args(["clone", "--quiet"])
         .arg(root)
-        .arg(checkout))
+        .arg(checkout))?;
+    run(Command::new("git")
+        .args(["checkout", "--quiet", "--detach", commit])
+        .current_dir(checkout))
 }
 
 /// Refuses a binary that names its checkout or its builder's home.
