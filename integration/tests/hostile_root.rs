@@ -234,8 +234,6 @@ fn a_boot_stays_below_its_root() {
             "json",
             "--listen",
             "off",
-            "--deadline",
-            "1s",
         ])
     });
     assert!(found.is_empty(), "{found:#?}");

@@ -28,7 +28,7 @@ fn disk_full() {
     );
     assert_told(
         &machine.said(),
-        &["assets.no-space", "/var/lib/quake-agent/store needs"],
+        &["assets.no-space", "/var/lib/quake-agent/store has "],
     );
     assert_eq!(machine.output(NOT_WHOLE), "", "nothing is half-written");
     assert!(
