@@ -13,6 +13,7 @@ pub mod etcd_manager;
 pub mod health;
 pub mod http;
 pub mod imds;
+pub mod kops_copy;
 pub mod machine;
 pub mod metrics;
 pub mod mirror;

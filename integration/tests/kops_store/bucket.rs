@@ -1,7 +1,7 @@
 //! The same commands on a bucket that holds two clusters.
 
-use crate::lab::{Copied, Shape};
 use quake_integration::agent::{self, Ended};
+use quake_integration::kops_copy::{Copied, Shape};
 use quake_integration::moto::Moto;
 use quake_integration::skip::{SetUpError, unless_missing};
 use std::fs;

@@ -2,7 +2,6 @@
 //! of the shapes that a copy has, and a bucket.
 
 mod bucket;
-mod lab;
 mod node_documents;
 mod rehearsal;
 mod seeds;

@@ -1,6 +1,6 @@
 //! `user-data render`, `user-data explain` and `check` of the documents of a node.
 
-use crate::lab::{CLUSTERS, Copied, SHAPES, Shape, run};
+use quake_integration::kops_copy::{CLUSTERS, Copied, SHAPES, Shape, run};
 use std::fs;
 
 const BINARY: [&str; 4] = [

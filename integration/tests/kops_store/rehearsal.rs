@@ -1,7 +1,7 @@
 //! `rehearse` and `plan` of instance groups that only the state store describes.
 
-use crate::lab::{CLUSTERS, Copied, SHAPES, Shape, copy, run};
 use quake_integration::agent::{self, Ended};
+use quake_integration::kops_copy::{CLUSTERS, Copied, SHAPES, Shape, copy, run};
 use std::fs;
 
 fn rehearse(words: &[&str], root: &str) -> Ended {

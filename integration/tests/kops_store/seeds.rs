@@ -1,40 +1,9 @@
 //! `seed` from a state store alone, from user data together with it, and of nothing.
 
-use crate::lab::{CLUSTERS, Copied, Shape, run};
-use quake_integration::http::{Reply, Server};
+use quake_integration::kops_copy::{CLUSTERS, Copied, Shape, mirror, run};
 use quake_integration::skip::conformance;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
-
-/// Serves stand-ins of all release files by the paths of their URLs.
-fn mirror(assets: PathBuf) -> Server {
-    Server::start(move |request| {
-        let path = request.path().trim_start_matches('/').to_owned();
-        match fs::read(assets.join(path)) {
-            Ok(bytes) => Reply::new(200, bytes),
-            Err(_) => Reply::new(404, ""),
-        }
-    })
-    .expect("loopback has a free port")
-}
-
-/// Has the nodes' assets be those of a mirror.
-fn point_at(copied: &Copied, mirror: &Server) {
-    for (role, group) in copied.groups() {
-        let file = copied.base.join("igconfig").join(role).join(group);
-        let file = file.join("nodeupconfig.yaml");
-        let text = fs::read_to_string(&file).expect("the file is there");
-        let lines = text.lines().map(|line| match line.split_once("@https://") {
-            Some((digest, url)) => {
-                let path = url.split_once('/').map_or("", |(_, path)| path);
-                format!("{digest}@{}/{path}\n", mirror.base())
-            }
-            None => format!("{line}\n"),
-        });
-        fs::write(&file, lines.collect::<String>()).expect("a folder of ours");
-    }
-}
 
 #[test]
 fn a_group_is_seeded_shown_verified_and_bundled() {
@@ -46,7 +15,7 @@ fn a_group_is_seeded_shown_verified_and_bundled() {
         let Some(copied) = Copied::of(case, Shape::Bucket) else {
             return;
         };
-        point_at(&copied, &mirror);
+        copied.point_at(&mirror);
         for group in ["nodes", "master-us-test-1a"] {
             let image = copied.at(&format!("image-{group}"));
             let of = ["--state-store", &copied.store, "--instance-group", group];

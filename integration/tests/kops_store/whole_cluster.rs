@@ -1,7 +1,7 @@
 //! `volumes` and `fleet` of a cluster whose state store is at hand.
 
-use crate::lab::{CLUSTERS, Copied, SHAPES, first_member, run};
 use quake_integration::agent;
+use quake_integration::kops_copy::{CLUSTERS, Copied, SHAPES, first_member, run};
 
 #[test]
 fn volumes_are_listed_and_explained_by_the_members_that_the_store_names() {

@@ -1,14 +1,15 @@
 //! Copies of state stores that kops' own tests make.
 
-use quake_integration::agent::{self, Ended};
-use quake_integration::skip::conformance;
+use crate::agent::{self, Ended};
+use crate::http::{Reply, Server};
+use crate::skip::conformance;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Clusters of different minors, layouts and networks.
-pub(crate) const CLUSTERS: [&str; 6] = [
+pub const CLUSTERS: [&str; 6] = [
     "minimal-1.32",
     "minimal-1.34",
     "minimal-1.35",
@@ -19,7 +20,7 @@ pub(crate) const CLUSTERS: [&str; 6] = [
 
 /// What a copy of a state store is a copy of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// A folder of buckets.
     Buckets,
     /// One bucket.
@@ -28,23 +29,24 @@ pub(crate) enum Shape {
     Cluster,
 }
 
-pub(crate) const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Bucket, Shape::Cluster];
+/// Every shape.
+pub const SHAPES: [Shape; 3] = [Shape::Buckets, Shape::Bucket, Shape::Cluster];
 
 /// A copy of a cluster's state store.
-pub(crate) struct Copied {
+pub struct Copied {
     folder: TempDir,
     case: PathBuf,
     /// The store, as it is named on the command line.
-    pub(crate) store: String,
+    pub store: String,
     /// The cluster's directory.
-    pub(crate) base: PathBuf,
+    pub base: PathBuf,
     /// The cluster's name.
-    pub(crate) cluster: String,
+    pub cluster: String,
 }
 
 impl Copied {
     /// A copy of this shape; `None`, with the reason printed, where the data is not here.
-    pub(crate) fn of(case: &str, shape: Shape) -> Option<Self> {
+    pub fn of(case: &str, shape: Shape) -> Option<Self> {
         let case = conformance("kops/cases")?.join(case);
         let original = bases(&case.join("statestore")).remove(0);
         let parts: Vec<_> = original.iter().rev().take(2).collect();
@@ -67,7 +69,7 @@ impl Copied {
     }
 
     /// The instance groups, with the names of their roles' directories.
-    pub(crate) fn groups(&self) -> Vec<(String, String)> {
+    pub fn groups(&self) -> Vec<(String, String)> {
         let mut groups = Vec::new();
         for role in names(&self.base.join("igconfig")) {
             let found = names(&self.base.join("igconfig").join(&role));
@@ -76,18 +78,35 @@ impl Copied {
         groups
     }
 
+    /// Has the assets of all nodes be those of a mirror.
+    pub fn point_at(&self, mirror: &Server) {
+        for (role, group) in self.groups() {
+            let file = self.base.join("igconfig").join(role).join(group);
+            let file = file.join("nodeupconfig.yaml");
+            let text = fs::read_to_string(&file).expect("the file is there");
+            let lines = text.lines().map(|line| match line.split_once("@https://") {
+                Some((digest, url)) => {
+                    let path = url.split_once('/').map_or("", |(_, path)| path);
+                    format!("{digest}@{}/{path}\n", mirror.base())
+                }
+                None => format!("{line}\n"),
+            });
+            fs::write(&file, lines.collect::<String>()).expect("a folder of ours");
+        }
+    }
+
     /// A path beside the store.
-    pub(crate) fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         plain(&self.folder.path().join(name))
     }
 
     /// The `kube_env.yaml` of a recorded boot.
-    pub(crate) fn kube_env(&self, group: &str) -> String {
+    pub fn kube_env(&self, group: &str) -> String {
         plain(&self.case.join("boot").join(group).join("kube_env.yaml"))
     }
 
     /// The cluster's volumes, as the AWS CLI describes them.
-    pub(crate) fn volumes(&self) -> String {
+    pub fn volumes(&self) -> String {
         let text = fs::read(self.case.join("volumes.json")).expect("the file is there");
         let known: Value = serde_json::from_slice(&text).expect("it is JSON");
         let known = known.as_array().expect("a list").iter().enumerate();
@@ -112,8 +131,20 @@ impl Copied {
     }
 }
 
+/// Serves the stand-ins of all release files in this folder by the paths of their URLs.
+pub fn mirror(assets: PathBuf) -> Server {
+    Server::start(move |request| {
+        let path = request.path().trim_start_matches('/').to_owned();
+        match fs::read(assets.join(path)) {
+            Ok(bytes) => Reply::new(200, bytes),
+            Err(_) => Reply::new(404, ""),
+        }
+    })
+    .expect("loopback has a free port")
+}
+
 /// The name of the first member of etcd, as the tags of the volumes in this file have it, and its volume of `main`.
-pub(crate) fn first_member(volumes: &str) -> (String, String) {
+pub fn first_member(volumes: &str) -> (String, String) {
     let text = fs::read(volumes).expect("it was written");
     let known: Value = serde_json::from_slice(&text).expect("it is JSON");
     let volumes = known["Volumes"].as_array().expect("a list").iter();
@@ -127,7 +158,7 @@ pub(crate) fn first_member(volumes: &str) -> (String, String) {
 }
 
 /// Runs the agent; it must end so.
-pub(crate) fn run(words: &[&str], status: i32) -> Ended {
+pub fn run(words: &[&str], status: i32) -> Ended {
     let ended = agent::run(words);
     assert_eq!(ended.status, status, "{words:?}\n{}", ended.text());
     ended
@@ -145,7 +176,7 @@ fn bases(store: &Path) -> Vec<PathBuf> {
 }
 
 /// The names of the directories in a folder, sorted.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
+pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("the folder can be listed");
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = folders
@@ -156,7 +187,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Copies a folder with all that is in it.
-pub(crate) fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder of ours");
     let entries = fs::read_dir(from).expect("the data can be listed");
     for entry in entries.flatten() {
@@ -171,6 +202,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-pub(crate) fn plain(path: &Path) -> String {
+/// A path as text.
+pub fn plain(path: &Path) -> String {
     path.to_str().expect("a plain path").to_owned()
 }
