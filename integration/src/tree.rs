@@ -105,6 +105,27 @@ impl Tree {
         lines
     }
 
+    /// Whether something is at this path.
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    /// The files whose bytes are others in `other`.
+    pub fn changed(&self, other: &Self) -> Vec<PathBuf> {
+        self.torn(other).into_iter().map(PathBuf::from).collect()
+    }
+
+    /// This tree without the bytes of these files.
+    #[must_use]
+    pub fn without_bytes_of(mut self, files: &[PathBuf]) -> Self {
+        for file in files {
+            if let Some(Entry::File(_, digest)) = self.0.get_mut(file) {
+                digest.clear();
+            }
+        }
+        self
+    }
+
     /// Files of this tree that are in `whole` under the same path with other bytes: torn ones, when
     /// `whole` is what a complete run leaves.
     pub fn torn(&self, whole: &Self) -> Vec<String> {

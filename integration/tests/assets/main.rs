@@ -1,7 +1,6 @@
 //! The store of assets under fire: killed agents, mirrors that fail, lie and stall, disks that fill, bits that flip.
 
 mod full;
-mod kills;
 mod mirrors;
 mod node;
 mod store;

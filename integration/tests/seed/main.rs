@@ -3,7 +3,7 @@
 
 mod containers;
 mod images;
-mod kills;
+mod leftovers;
 mod private;
 mod scene;
 
