@@ -2,16 +2,22 @@
 
 use quake_integration::store::{unreadable_ledgers, wrong_in_store};
 use quake_integration::tree::{OWN, Tree};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The asset store below a root.
 pub(crate) const STORE: &str = "var/lib/quake-agent/store";
+
+/// Files that a boot writes again for each user that it makes.
+const GROWING: [&str; 2] = ["etc/group", "etc/passwd"];
 
 /// The node's files, and the files of the asset store.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
     node: Tree,
     store: Tree,
+    /// The lines of the files that grow.
+    lines: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// Files whose bytes no two runs have in common, such as keys that each run makes.
@@ -29,9 +35,17 @@ impl Own {
 
 impl Left {
     pub(crate) fn below(root: &Path) -> Self {
+        let lines = GROWING.map(|path| {
+            let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+            (
+                path,
+                text.split_inclusive('\n').map(str::to_owned).collect(),
+            )
+        });
         Self {
             node: Tree::of(root, OWN).expect("the tree can be read"),
             store: Tree::of(&root.join(STORE), &[]).expect("the store can be read"),
+            lines: lines.into(),
         }
     }
 
@@ -48,6 +62,7 @@ impl Left {
         Self {
             node: self.node.without_bytes_of(&own.node),
             store: self.store.without_bytes_of(&own.store),
+            ..self
         }
     }
 
@@ -58,12 +73,20 @@ impl Left {
         [self.node.differences(&other.node), store.collect()].concat()
     }
 
-    /// Files of the node that are neither as they were `before` the command nor as a `whole` run leaves them.
+    /// Files of the node that are neither as they were `before` the command nor as a `whole` run leaves them. One that grows
+    /// may have some of its lines.
     pub(crate) fn torn(&self, before: &Self, whole: &Self) -> Vec<String> {
         let not_whole = self.node.torn(&whole.node);
         let not_before = self.node.torn(&before.node);
         let is_new = |file: &String| !before.node.has(Path::new(file)) || not_before.contains(file);
-        not_whole.into_iter().filter(is_new).collect()
+        let torn = not_whole.into_iter().filter(is_new);
+        torn.filter(|file| !self.has_whole_lines(file, whole))
+            .collect()
+    }
+
+    fn has_whole_lines(&self, file: &str, whole: &Self) -> bool {
+        let lines = self.lines.get(file).zip(whole.lines.get(file));
+        lines.is_some_and(|(some, all)| some.iter().all(|line| all.contains(line)))
     }
 }
 
