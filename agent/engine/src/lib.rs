@@ -35,7 +35,7 @@ pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;
 pub use fleet::read_reports;
 pub use fleet_consoles::read_consoles;
-pub use meaning::asset_fault;
+pub use meaning::{asset_fault, file_fault};
 pub use owned::Left;
 pub use renewal::Renewal;
 pub use report::report_boot;

@@ -56,6 +56,11 @@ pub fn asset_fault(error: PortError) -> Fault {
     fault_of(Attempted::FetchAsset, error)
 }
 
+/// The fault that the failure to read or write a file is.
+pub fn file_fault(error: PortError) -> Fault {
+    fault_of(Attempted::UseFile, error)
+}
+
 fn code_of(attempted: Attempted, condition: Condition) -> Code {
     if condition == Condition::ClockSkew {
         return Code::IdentityClockSkew;

@@ -1,6 +1,7 @@
 //! Where the agent's own files are below a root, and that no link of a foreign image leads a writer elsewhere.
 
 use super::running::fail;
+use quake_engine::file_fault;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, PortError};
 use quake_tree::{Last, locate};
@@ -25,7 +26,7 @@ const MOST_DEPTH: usize = 6;
 ///
 /// Prints a link that leads nowhere below the root, and returns the exit status.
 pub(super) fn below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
-    locate(root, path, Last::Followed).map_err(|error| fail(&fault_of(error)))
+    locate(root, path, Last::Followed).map_err(|error| fail(&file_fault(error)))
 }
 
 /// The same for a reader, to whom what cannot be found is not there.
@@ -39,7 +40,7 @@ pub(super) fn found_below(root: &Path, path: impl AsRef<Path>) -> Option<PathBuf
 ///
 /// As [`below`].
 pub(super) fn entry_below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
-    locate(root, path, Last::Kept).map_err(|error| fail(&fault_of(error)))
+    locate(root, path, Last::Kept).map_err(|error| fail(&file_fault(error)))
 }
 
 /// Refuses a tree that was made elsewhere and has a link in the agent's own directories. The agent makes none there, and
@@ -98,28 +99,16 @@ fn is_foreign(path: &Path) -> bool {
     is(path.extension()) || is(path.file_name())
 }
 
-/// The fault of a path that cannot be found.
-fn fault_of(error: PortError) -> Fault {
-    let code = match error.condition {
-        Condition::Occupied => Code::FilesOccupied,
-        Condition::NoSpace => Code::FilesNoSpace,
-        _ => Code::FilesWriteFailed,
-    };
-    error.into_fault(code)
-}
-
 /// The fault of a file that the disk does not take: it is full, or read-only. `None` for any other error.
 pub(super) fn disk_fault(path: &Path, error: &io::Error) -> Option<Fault> {
-    let (condition, code) = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            (Condition::NoSpace, Code::FilesNoSpace)
-        }
-        ErrorKind::ReadOnlyFilesystem => (Condition::Denied, Code::FilesWriteFailed),
+    let condition = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Condition::NoSpace,
+        ErrorKind::ReadOnlyFilesystem => Condition::Denied,
         _ => return None,
     };
     let summary = format!("{} cannot be written", path.display());
     let error = PortError::new(condition, summary).because(error);
-    Some(error.seen("path", path.display()).into_fault(code))
+    Some(file_fault(error.seen("path", path.display())))
 }
 
 #[cfg(test)]

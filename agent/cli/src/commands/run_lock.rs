@@ -4,7 +4,8 @@ use super::below::{below, disk_fault};
 use super::running::{fail, usage};
 use crate::output;
 use quake_assets::{Hold, Lock};
-use quake_model::fault::{Class, Code};
+use quake_engine::file_fault;
+use quake_model::fault::Class;
 use quake_model::ports::Condition;
 use std::path::Path;
 
@@ -28,9 +29,7 @@ pub(super) fn lock_root(root: &Path) -> Result<Lock, u8> {
             ));
             Class::Conflict.exit_status()
         }
-        Condition::NoSpace => fail(&error.into_fault(Code::FilesNoSpace)),
-        Condition::Exhausted => fail(&error.into_fault(Code::BootResourcesExhausted)),
-        _ => fail(&error.into_fault(Code::FilesWriteFailed)),
+        _ => fail(&file_fault(error)),
     })
 }
 
