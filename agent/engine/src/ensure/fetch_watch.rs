@@ -79,9 +79,8 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
     }
 
     fn tell_slow(&self, attempt: u32, slow: SlowMirror<'_>, now: Instant) {
-        let (name, url, rate) = (&self.asset.name, slow.url, slow.bytes_per_second);
-        let summary = format!("{name} comes at {rate} bytes a second from {url}");
-        let fault = Fault::new(Code::AssetsTooSlow, summary);
+        let summary = self.slowly(slow.url, slow.bytes_per_second);
+        let fault = Fault::new(Code::AssetsTooSlow, summary).seen("url", slow.url);
         let left = self.wait.deadline.saturating_duration_since(now);
         self.context.emitter.emit(Event::Waiting {
             phase: self.wait.phase,
@@ -89,32 +88,31 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
             attempt,
             retry_in_ms: 0,
             deadline_in_ms: millis(left),
-            fault: fault.seen("url", url).seen("bytes-per-second", rate),
+            fault: fault.seen("bytes-per-second", slow.bytes_per_second),
         });
+    }
+
+    fn slowly(&self, url: &str, rate: u64) -> String {
+        let name = &self.asset.name;
+        format!("{name} comes at {rate} bytes a second from {url}")
     }
 
     /// The fault of a fetch that was under way at its deadline.
     pub(crate) fn late(&self) -> Fault {
         let seen = lock(&self.seen);
-        let name = &self.asset.name;
         let total = seen.total.map_or("unknown".to_owned(), |it| it.to_string());
-        let (summary, url) = match &seen.slow {
-            Some((url, rate)) => {
-                let what = format!("{name} comes at {rate} bytes a second from {url}");
-                (format!("{what} and was not there by its deadline"), url)
-            }
-            None => {
-                let summary = format!("{name} was still on its way at its deadline");
-                return told(Fault::new(Code::AssetsTooSlow, summary), seen.done, &total);
-            }
+        let what = match &seen.slow {
+            Some((url, rate)) => format!("{} and", self.slowly(url, *rate)),
+            None => self.asset.name.clone(),
         };
-        let fault = Fault::new(Code::AssetsTooSlow, summary).seen("url", url);
-        told(fault, seen.done, &total)
+        let summary = format!("{what} was not there by its deadline");
+        let fault = Fault::new(Code::AssetsTooSlow, summary);
+        let fault = match &seen.slow {
+            Some((url, _)) => fault.seen("url", url),
+            None => fault,
+        };
+        fault.seen("bytes", seen.done).seen("bytes-in-all", total)
     }
-}
-
-fn told(fault: Fault, done: u64, total: &str) -> Fault {
-    fault.seen("bytes", done).seen("bytes-in-all", total)
 }
 
 /// Whether something is due that happens at most once in `interval`; it is taken as done then.
