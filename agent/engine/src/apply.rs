@@ -54,6 +54,7 @@ impl<H: Host> Context<'_, H> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
+        lock(&self.under_way).extend(steps.iter().map(|step| step.id.clone()));
         let began = Instant::now();
         let conclude = |step: &Step, ended| self.conclude(phase, step, began, ended);
         let ended = ensure::batch::brought_up(self, steps, conclude).await;
@@ -74,6 +75,7 @@ impl<H: Host> Context<'_, H> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
+        lock(&self.under_way).insert(step.id.clone());
         let began = Instant::now();
         let ended = self.ensure(step).await;
         self.conclude(phase, step, began, ended)
@@ -87,6 +89,7 @@ impl<H: Host> Context<'_, H> {
         began: Instant,
         ended: Result<Outcome, Fault>,
     ) -> Result<Outcome, Fault> {
+        lock(&self.under_way).remove(&step.id);
         let outcome = match ended {
             Ok(outcome) => outcome,
             Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {

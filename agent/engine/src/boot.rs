@@ -258,7 +258,7 @@ impl<H: Host> Context<'_, H> {
     async fn converge(&self, phase: Phase) -> Result<usize, Fault> {
         let mut round: u32 = 0;
         loop {
-            let ended = self.plan_and_apply(phase).await;
+            let ended = self.in_time(phase, self.plan_and_apply(phase)).await;
             match ended {
                 Err(fault) if fault.class() == Class::Conflict && round < CONFLICT_ROUNDS => {
                     round += 1;

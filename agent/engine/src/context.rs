@@ -10,7 +10,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::step::{Contents, Step, Visibility, WriteFile};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -101,6 +101,10 @@ pub(crate) struct Context<'a, H> {
     pub(crate) started: Instant,
     /// When each phase began; its deadline counts from there, however many waits it has.
     pub(crate) phases_began: Mutex<BTreeMap<Phase, Instant>>,
+    /// When the last wait for another machine ends, by phase.
+    pub(crate) long_waits: Mutex<BTreeMap<Phase, Instant>>,
+    /// The ids of the steps that are under way.
+    pub(crate) under_way: Mutex<BTreeSet<String>>,
     /// The most cloud calls that the boot may make until somebody grants it more.
     pub(crate) budget: Mutex<Budget>,
     pub(crate) jitter: Mutex<Jitter>,
@@ -123,6 +127,8 @@ impl<'a, H> Context<'a, H> {
             abandon: stop_signal(),
             started: Instant::now(),
             phases_began: Mutex::new(BTreeMap::new()),
+            long_waits: Mutex::new(BTreeMap::new()),
+            under_way: Mutex::new(BTreeSet::new()),
             budget: Mutex::new(request.budget),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),

@@ -13,6 +13,7 @@ mod ensure;
 mod fleet;
 mod fleet_consoles;
 mod knowledge;
+mod limit;
 mod meaning;
 mod names;
 mod node_identity;

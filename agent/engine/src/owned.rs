@@ -7,13 +7,18 @@ use quake_model::event::Event;
 use quake_model::facts::{FileFacts, Placed};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
 use quake_plan::hold::UnitDecision;
 use quake_plan::owned::{self, Owned, OwnedProgram, Owners};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// The largest note that is read; a node has some hundred files of a hundred bytes' note each.
 const NOTE_LIMIT: u64 = 4 << 20;
+
+/// How long the note may take. A guess: the boot is over, and its verdict waits for this.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is the agent's, before this boot and by it.
 #[derive(Debug, Default)]
@@ -87,7 +92,10 @@ impl<H: Host> Context<'_, H> {
         if lock(&self.ownership).kept == owned {
             return;
         }
-        match self.host.write_file(&owned.file()).await {
+        let file = owned.file();
+        let written = timeout(PATIENCE, self.host.write_file(&file)).await;
+        let slow = |_| PortError::new(Condition::Io, "the note is not written in time");
+        match written.map_err(slow).flatten() {
             Ok(()) => lock(&self.ownership).kept = owned,
             Err(error) => {
                 let fault = fault_of(Attempted::UseFile, error).seen("path", owned::PATH);

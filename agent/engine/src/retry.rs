@@ -43,28 +43,40 @@ impl Wait {
 impl<H: Meter> Context<'_, H> {
     /// A wait that ends with `longest`, with its phase, or with the boot, whichever is first.
     pub(crate) fn wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
-        let began = lock(&self.phases_began).get(&phase).copied();
-        let phase_ends = began.unwrap_or_else(Instant::now) + phase.row().deadline;
-        let wait = self.long_wait(phase, step, longest);
-        let deadline = wait.deadline.min(phase_ends);
+        let wait = self.wait_of_boot(phase, step, longest);
+        let deadline = wait.deadline.min(self.phase_ends(phase));
         Wait { deadline, ..wait }
     }
 
     /// A wait for another machine, which may last longer than its phase has for what this one does: it ends with `longest` or
     /// with the boot.
     pub(crate) fn long_wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
+        let wait = self.wait_of_boot(phase, step, longest);
+        lock(&self.long_waits).insert(phase, wait.deadline);
+        wait
+    }
+
+    fn wait_of_boot(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
         let own = Instant::now() + longest;
-        let deadline = match self.request.patience.deadline {
-            Some(limit) => own.min(self.started + limit),
-            None => own,
-        };
         Wait {
             phase,
             step: step.to_owned(),
-            deadline,
+            deadline: self.boot_ends().map_or(own, |boot| boot.min(own)),
             arrival: ARRIVAL,
             grace: self.request.patience.denied_grace,
         }
+    }
+
+    /// When a phase has to be done, from when it began.
+    pub(crate) fn phase_ends(&self, phase: Phase) -> Instant {
+        let began = lock(&self.phases_began).get(&phase).copied();
+        began.unwrap_or_else(Instant::now) + phase.row().deadline
+    }
+
+    /// When the boot's waits end, where it was given a deadline.
+    pub(crate) fn boot_ends(&self) -> Option<Instant> {
+        let limit = self.request.patience.deadline;
+        limit.map(|limit| self.started + limit)
     }
 
     /// Tries until it succeeds, its fault cannot heal, the wait ends, or the boot stops. Each failed try

@@ -21,7 +21,7 @@ struct Exception {
 const EXCEPTIONS: &[Exception] = &[
     Exception {
         path: "agent/model/src/fault/catalog.rs",
-        lines: 1800,
+        lines: 1850,
         reason: "one row per code; splitting it would hide that the match is exhaustive",
     },
     Exception {

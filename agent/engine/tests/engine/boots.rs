@@ -1,6 +1,6 @@
 //! Whole boots of the example cluster against the simulated machine and region.
 
-use crate::common::{fault_of, host, request, run, run_with, strike};
+use crate::common::{fault_of, host, request, run, run_unanswered, run_with, strike};
 use quake_engine::{Acting, NODE_BUDGET, Request, stop_signal};
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Class, Code};
@@ -54,19 +54,8 @@ async fn a_boot_interrupted_at_any_call_converges_when_run_again() {
     for when in [When::Before, When::After] {
         for call in 1..=calls {
             let host = host("control-plane", Timing::default());
-            host.next_boot(Script::halting_at(call, when));
             let request = request("control-plane");
-            // The halted call never returns; the paused clock then jumps to this end at once.
-            let ended =
-                tokio::time::timeout(Duration::from_secs(48 * 3600), run(&host, &request)).await;
-            assert!(host.port_calls() >= call, "call {call} was not reached");
-            // A fetch that does not return ends at its deadline, and the boot with it.
-            let fault = ended.ok().and_then(|(verdict, _)| verdict.fault);
-            let code = fault.map(|fault| fault.code);
-            assert!(
-                code.is_none_or(|code| code == Code::AssetsTooSlow),
-                "{code:?}"
-            );
+            run_unanswered(&host, &request, call, when).await;
             host.next_boot(Script::default());
             let (verdict, _) = run(&host, &request).await;
             assert_eq!(verdict.fault, None, "after a halt {when:?} call {call}");

@@ -6,13 +6,13 @@ use quake_engine::{
 };
 use quake_model::boot::BootId;
 use quake_model::event::{Envelope, Event};
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Clock, Condition, Meter, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
 use quake_plan::dialect::kube_env::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
-use quake_testkit::{ScriptedFault, SimHost, Timing, When, example};
+use quake_testkit::{Script, ScriptedFault, SimHost, Timing, When, example};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,6 +95,20 @@ pub(crate) async fn run_with(
 pub(crate) async fn run(host: &Arc<SimHost>, request: &Request) -> (Verdict, Record) {
     let (_handle, stop) = stop_signal();
     run_with(host, request, stop).await
+}
+
+/// Runs a boot whose `call`-th call of a port is never answered. It ends by its deadlines all the same, at once on the paused
+/// clock, and says what it waited for.
+pub(crate) async fn run_unanswered(host: &Arc<SimHost>, request: &Request, call: u64, when: When) {
+    host.next_boot(Script::halting_at(call, when));
+    let longest = Duration::from_secs(48 * 3600);
+    let ended = tokio::time::timeout(longest, run(host, request)).await;
+    assert!(host.port_calls() >= call, "call {call} was not reached");
+    let (verdict, _) = ended.expect("the boot ends");
+    let code = verdict.fault.map(|fault| fault.code);
+    let late = [Code::BootPhaseTimedOut, Code::AssetsTooSlow];
+    // What is asked beside the phases ends no boot.
+    assert!(code.is_none_or(|code| late.contains(&code)), "{code:?}");
 }
 
 pub(crate) async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {

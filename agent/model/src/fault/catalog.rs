@@ -374,6 +374,8 @@ pub enum Code {
     BootSinkFailed,
     /// `boot.interrupted`
     BootInterrupted,
+    /// `boot.phase-timed-out`
+    BootPhaseTimedOut,
     /// `boot.resources-exhausted`
     BootResourcesExhausted,
     /// `boot.console-denied`
@@ -577,6 +579,7 @@ impl Code {
         Self::BootBudgetExceeded,
         Self::BootSinkFailed,
         Self::BootInterrupted,
+        Self::BootPhaseTimedOut,
         Self::BootResourcesExhausted,
         Self::BootConsoleDenied,
         Self::BootConsoleUnread,
@@ -1651,6 +1654,12 @@ impl Code {
                 class: Class::NotYet,
                 why: "the agent was told to stop; what was done stays done",
                 remedy: "start the agent again: systemctl start quake-agent",
+            },
+            Self::BootPhaseTimedOut => Entry {
+                code: "boot.phase-timed-out",
+                class: Class::Transient,
+                why: "something that the agent asked of this machine or of another never answered, so the boot ended instead of waiting for ever; what was done stays done",
+                remedy: "see what hangs: dmesg | tail -50 (a disk that fails, a program in state D); systemctl start quake-agent, which goes on from here; reboot where a disk does not answer",
             },
             Self::BootResourcesExhausted => Entry {
                 code: "boot.resources-exhausted",

@@ -180,6 +180,7 @@ addons.pod-failing: kops-channels says that not all add-ons are applied (http://
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)
+boot.phase-timed-out: the phase files was not done by its deadline: file:/etc/hosts is still under way
 boot.resources-exhausted: unit kubelet.service cannot be read: too many open files
 boot.console-denied: ec2:GetConsoleOutput for the console of i-0a1b2c3d4e5f answered 403: UnauthorizedOperation
 boot.console-unread: ec2:GetConsoleOutput for the console of i-0a1b2c3d4e5f answered 503: RequestLimitExceeded
