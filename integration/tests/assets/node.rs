@@ -7,9 +7,6 @@ use quake_integration::tree::Tree;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The asset store below a root.
-pub(crate) const STORE: &str = "var/lib/quake-agent/store";
-
 /// A configuration on disk.
 pub(crate) struct Node {
     folder: tempfile::TempDir,
@@ -46,7 +43,7 @@ impl Node {
     }
 
     /// A boot into `root`, not yet started.
-    fn command(&self, root: &Path) -> Command {
+    pub(crate) fn command(&self, root: &Path) -> Command {
         let arguments: Vec<PathBuf> = vec![
             "rehearse".into(),
             self.path().to_owned(),
@@ -66,21 +63,6 @@ impl Node {
     /// Starts a boot into `root`.
     pub(crate) fn start(&self, root: &Path) -> Running {
         Running::start(self.command(root))
-    }
-
-    /// The same with `store` mounted as the asset store of `root`, which the boot alone sees. Root is needed.
-    pub(crate) fn start_on_store(&self, root: &Path, store: &Path) -> Running {
-        let boot = self.command(root);
-        let mut command = Command::new("unshare");
-        agent::clean(&mut command);
-        command
-            .args(["--mount", "sh", "-c"])
-            .arg(r#"mount --bind "$1" "$2" || exit 99; shift 2; exec "$@""#)
-            .arg("sh")
-            .args([store, &root.join(STORE)])
-            .arg(boot.get_program())
-            .args(boot.get_args());
-        Running::start(command)
     }
 
     /// Boots into `root`, to the end.

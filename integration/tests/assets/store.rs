@@ -1,7 +1,7 @@
 //! The store itself: bits that flip, and two agents at once.
 
-use crate::node::{Node, STORE, undisturbed};
-use quake_integration::agent;
+use crate::node::{Node, undisturbed};
+use quake_integration::agent::{self, Running};
 use quake_integration::http::Server;
 use quake_integration::mirror::{self, Manners};
 use quake_integration::node::Mirrored;
@@ -11,6 +11,25 @@ use quake_integration::tree::Tree;
 use std::fs::{File, FileTimes};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The asset store below a root.
+const STORE: &str = "var/lib/quake-agent/store";
+
+/// Starts a boot into `root` with `store` mounted as its asset store, which this boot alone sees. Root is needed.
+fn start_on(node: &Node, root: &Path, store: &Path) -> Running {
+    let boot = node.command(root);
+    let mut command = Command::new("unshare");
+    agent::clean(&mut command);
+    command
+        .args(["--mount", "sh", "-c"])
+        .arg(r#"mount --bind "$1" "$2" || exit 99; shift 2; exec "$@""#)
+        .arg("sh")
+        .args([store, &root.join(STORE)])
+        .arg(boot.get_program())
+        .args(boot.get_args());
+    Running::start(command)
+}
 
 fn well(files: &Mirrored) -> Server {
     mirror::start(files.clone(), Box::new(|_| Manners::Right)).expect("a free port")
@@ -18,7 +37,7 @@ fn well(files: &Mirrored) -> Server {
 
 /// The largest file of the store whose path contains `part`.
 fn largest(root: &Path, part: &str) -> PathBuf {
-    let mut folders = vec![root.join("var/lib/quake-agent/store/sha256")];
+    let mut folders = vec![root.join(STORE).join("sha256")];
     let mut largest = (0, PathBuf::new());
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("ours").flatten() {
@@ -82,7 +101,7 @@ fn a_store_that_was_copied_is_read_once_and_believed() {
     let asked = mirror.seen().len();
     let copy = tempfile::tempdir().expect("a temporary directory");
     let (from, to) = (root.path().join("."), copy.path());
-    let copied = std::process::Command::new("cp")
+    let copied = Command::new("cp")
         .arg("-a")
         .args([from.as_path(), to])
         .status();
@@ -108,7 +127,7 @@ fn two_agents_at_once_on_one_store_are_both_ready() {
         let store = roots[0].path().join(STORE);
         let running = [
             node.start(roots[0].path()),
-            node.start_on_store(roots[1].path(), &store),
+            start_on(&node, roots[1].path(), &store),
         ];
         for (running, root) in running.into_iter().zip(&roots) {
             let ended = running.end(agent::LIMIT);
