@@ -99,16 +99,22 @@ pub(crate) async fn run(host: &Arc<SimHost>, request: &Request) -> (Verdict, Rec
 
 /// Runs a boot whose `call`-th call of a port is never answered. It ends by its deadlines all the same, at once on the paused
 /// clock, and says what it waited for.
-pub(crate) async fn run_unanswered(host: &Arc<SimHost>, request: &Request, call: u64, when: When) {
+pub(crate) async fn run_unanswered(
+    host: &Arc<SimHost>,
+    request: &Request,
+    call: u64,
+    when: When,
+) -> Option<Fault> {
     host.next_boot(Script::halting_at(call, when));
     let longest = Duration::from_secs(48 * 3600);
     let ended = tokio::time::timeout(longest, run(host, request)).await;
     assert!(host.port_calls() >= call, "call {call} was not reached");
     let (verdict, _) = ended.expect("the boot ends");
-    let code = verdict.fault.map(|fault| fault.code);
+    let code = verdict.fault.as_ref().map(|fault| fault.code);
     let late = [Code::BootPhaseTimedOut, Code::AssetsTooSlow];
     // What is asked beside the phases ends no boot.
     assert!(code.is_none_or(|code| late.contains(&code)), "{code:?}");
+    verdict.fault
 }
 
 pub(crate) async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {

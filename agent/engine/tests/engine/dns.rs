@@ -342,7 +342,7 @@ async fn a_boot_killed_at_any_call_about_names_converges() {
         for call in calls - 40..=calls {
             let host = zoned();
             let request = request("control-plane");
-            run_unanswered(&host, &request, call, when).await;
+            let _ = run_unanswered(&host, &request, call, when).await;
             again(&host);
             let (verdict, _) = run(&host, &request).await;
             assert_eq!(verdict.fault, None, "after a halt {when:?} call {call}");

@@ -157,7 +157,7 @@ async fn a_boot_interrupted_at_any_call_imports_each_image_twice_at_most() {
         for call in 1..=calls {
             let host = seeded(Need::Required);
             let request = request("workers");
-            run_unanswered(&host, &request, call, when).await;
+            let _ = run_unanswered(&host, &request, call, when).await;
             let before = host.port_calls_of("import_images");
             host.next_boot(Script::default());
             let (verdict, _) = run(&host, &request).await;
