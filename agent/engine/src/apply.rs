@@ -54,7 +54,7 @@ impl<H: Host> Context<'_, H> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
-        lock(&self.under_way).extend(steps.iter().map(|step| step.id.clone()));
+        lock(&self.in_progress).extend(steps.iter().map(|step| step.id.clone()));
         let began = Instant::now();
         let conclude = |step: &Step, ended| self.conclude(phase, step, began, ended);
         let ended = ensure::batch::brought_up(self, steps, conclude).await;
@@ -75,7 +75,7 @@ impl<H: Host> Context<'_, H> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
-        lock(&self.under_way).insert(step.id.clone());
+        lock(&self.in_progress).insert(step.id.clone());
         let began = Instant::now();
         let ended = self.ensure(step).await;
         self.conclude(phase, step, began, ended)
@@ -89,7 +89,7 @@ impl<H: Host> Context<'_, H> {
         began: Instant,
         ended: Result<Outcome, Fault>,
     ) -> Result<Outcome, Fault> {
-        lock(&self.under_way).remove(&step.id);
+        lock(&self.in_progress).remove(&step.id);
         let outcome = match ended {
             Ok(outcome) => outcome,
             Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {

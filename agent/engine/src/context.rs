@@ -104,7 +104,7 @@ pub(crate) struct Context<'a, H> {
     /// When the last wait for another machine ends, by phase.
     pub(crate) long_waits: Mutex<BTreeMap<Phase, Instant>>,
     /// The ids of the steps that are under way.
-    pub(crate) under_way: Mutex<BTreeSet<String>>,
+    pub(crate) in_progress: Mutex<BTreeSet<String>>,
     /// The most cloud calls that the boot may make until somebody grants it more.
     pub(crate) budget: Mutex<Budget>,
     pub(crate) jitter: Mutex<Jitter>,
@@ -128,7 +128,7 @@ impl<'a, H> Context<'a, H> {
             started: Instant::now(),
             phases_began: Mutex::new(BTreeMap::new()),
             long_waits: Mutex::new(BTreeMap::new()),
-            under_way: Mutex::new(BTreeSet::new()),
+            in_progress: Mutex::new(BTreeSet::new()),
             budget: Mutex::new(request.budget),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(Knowledge::default()),

@@ -51,16 +51,16 @@ impl Emitter {
                 // What the host lacks may be lacking at any time.
                 let is_of_host = matches!(&event, Event::Warning { fault } if fault.code == Code::BootResourcesExhausted);
                 let is_of_node = event.is_of_ready_node() || event.is_of_addons();
-                is_of_node || is_of_host || event.is_told_outside()
+                is_of_node || is_of_host || event.is_notification()
             }
-            BootState::Failed | BootState::Stopped => event.is_told_outside(),
+            BootState::Failed | BootState::Stopped => event.is_notification(),
             _ => {
                 // A node's object is seen to while the node boots, too.
                 let is_of_object = matches!(
                     event,
-                    Event::NodeIdentified { .. } | Event::NodeNotIdentified { .. }
+                    Event::NodeLabelled { .. } | Event::NodeNotLabelled { .. }
                 );
-                is_of_object || (!event.is_of_ready_node() && !event.is_told_outside())
+                is_of_object || (!event.is_of_ready_node() && !event.is_notification())
             }
         };
         if !takes {

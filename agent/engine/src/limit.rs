@@ -45,7 +45,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     fn timed_out(&self, phase: Phase) -> Fault {
-        let steps = lock(&self.under_way).clone();
+        let steps = lock(&self.in_progress).clone();
         let of_phase = |step: &&String| step.split(':').next() == Some(phase.name());
         let steps: Vec<String> = steps.iter().filter(of_phase).cloned().collect();
         let what = match steps.as_slice() {

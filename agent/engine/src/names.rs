@@ -92,7 +92,7 @@ impl Told {
         if is_over || !names.is_empty() {
             self.code = None;
             let zone = self.zone.clone();
-            context.emitter.emit(Event::NamesKept { zone, names });
+            context.emitter.emit(Event::DnsPublished { zone, names });
         }
         let is_unclear = fault.as_ref().is_some_and(passes);
         // What passes by itself is told when it did not.
@@ -102,7 +102,7 @@ impl Told {
             Some(fault) if is_early || fault.code == Code::BootInterrupted => {}
             Some(fault) if self.code != Some(fault.code) => {
                 self.code = Some(fault.code);
-                context.emitter.emit(Event::NamesNotKept { fault });
+                context.emitter.emit(Event::DnsNotPublished { fault });
             }
             Some(_) | None => {}
         }

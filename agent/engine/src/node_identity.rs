@@ -101,12 +101,12 @@ impl<'a> NodeKeeper<'a> {
             Ok(says) => {
                 self.told = None;
                 let node = self.wanted.node.clone();
-                context.emitter.emit(Event::NodeIdentified { node, says });
+                context.emitter.emit(Event::NodeLabelled { node, says });
             }
             Err(fault) if self.is_early(context, &fault) || self.told == Some(fault.code) => {}
             Err(fault) => {
                 self.told = Some(fault.code);
-                context.emitter.emit(Event::NodeNotIdentified { fault });
+                context.emitter.emit(Event::NodeNotLabelled { fault });
             }
         }
     }

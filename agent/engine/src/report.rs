@@ -14,7 +14,7 @@ use crate::retry::millis;
 use quake_model::boot_report::CONTENT_TYPE;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
-use quake_model::outward::Outward;
+use quake_model::notification::Notification;
 use quake_model::phase::Phase;
 use quake_model::ports::{Host, Object};
 use quake_plan::boot_report::{report, to_json};
@@ -49,14 +49,14 @@ pub async fn report_boot<H: Host>(
         Ok(object) => context.leave(&object).await.map(|()| object.location),
         Err(fault) => Err((fault, false)),
     };
-    let what = Outward::BootReport;
+    let what = Notification::BootReport;
     emitter.emit(match left {
-        Ok(location) => Event::Told {
+        Ok(location) => Event::NotificationSent {
             what,
             to: location.to_string(),
             took_ms: millis(began.elapsed()),
         },
-        Err((fault, known)) => Event::NotTold { what, fault, known },
+        Err((fault, known)) => Event::NotificationFailed { what, fault, known },
     });
 }
 

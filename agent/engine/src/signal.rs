@@ -75,12 +75,12 @@ pub async fn signal_boot<H: Host>(
         let telling = match decision {
             Decision::Tell(telling) => telling,
             Decision::Withhold(telling, why) => {
-                let what = telling.outward();
-                emitter.emit(Event::Withheld { what, why });
+                let what = telling.notification();
+                emitter.emit(Event::NotificationSkipped { what, why });
                 continue;
             }
         };
-        let (what, began) = (telling.outward(), Instant::now());
+        let (what, began) = (telling.notification(), Instant::now());
         let told = tokio::select! {
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
             fault = stop.wait(), if telling == Telling::NodeEvent => {
@@ -89,13 +89,13 @@ pub async fn signal_boot<H: Host>(
             told = teller.tell(&telling) => told,
         };
         emitter.emit(match told {
-            Ok(to) => Event::Told {
+            Ok(to) => Event::NotificationSent {
                 what,
                 to,
                 took_ms: millis(began.elapsed()),
             },
-            Err(Untold::Failed(fault, known)) => Event::NotTold { what, fault, known },
-            Err(Untold::Withheld(why)) => Event::Withheld { what, why },
+            Err(Untold::Failed(fault, known)) => Event::NotificationFailed { what, fault, known },
+            Err(Untold::Withheld(why)) => Event::NotificationSkipped { what, why },
         });
     }
 }

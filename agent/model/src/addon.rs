@@ -223,7 +223,7 @@ impl AddonsRecord {
     /// Folds one event.
     pub(crate) fn fold(&mut self, event: &Event) {
         match event {
-            Event::AddonsKept { keeper, channels } => {
+            Event::AddonsReconciled { keeper, channels } => {
                 self.keeper = Some(keeper.clone());
                 self.channels.clone_from(channels);
                 self.fault = None;
@@ -231,12 +231,12 @@ impl AddonsRecord {
             Event::AddonChanged(status) => {
                 self.addons.insert(status.name.clone(), status.clone());
             }
-            Event::AddonsForgotten { names } => {
+            Event::AddonForgotten { names } => {
                 self.addons.retain(|name, _| !names.contains(name));
             }
-            Event::AddonsNotKept { fault } => self.fault = Some(fault.clone()),
+            Event::AddonsDegraded { fault } => self.fault = Some(fault.clone()),
             Event::AddonsWarned { fault } => self.warnings.push(fault.clone()),
-            Event::AddonsWarningsOver { faults } => {
+            Event::AddonsWarningsCleared { faults } => {
                 self.warnings.retain(|known| !faults.contains(known));
             }
             _ => {}
@@ -303,7 +303,7 @@ mod tests {
         let mut record = AddonsRecord::default();
         assert!(record.is_empty());
         for event in [
-            Event::AddonsKept {
+            Event::AddonsReconciled {
                 keeper: AddonKeeper::Me,
                 channels: vec!["s3://b/c".to_owned()],
             },
@@ -317,10 +317,10 @@ mod tests {
         record.fold(&Event::AddonChanged(status("b", AddonState::Failed)));
         assert!(!record.is_applied());
         let names = vec!["b".to_owned()];
-        record.fold(&Event::AddonsForgotten { names });
+        record.fold(&Event::AddonForgotten { names });
         assert!(record.is_applied());
         let fault = Fault::new(Code::ConfigObjectMissing, "no channel");
-        record.fold(&Event::AddonsNotKept { fault });
+        record.fold(&Event::AddonsDegraded { fault });
         assert!(!record.is_applied());
         let remark = |summary: &str| Fault::new(Code::ConfigUnknownKey, summary);
         for summary in ["one", "two"] {
@@ -328,7 +328,7 @@ mod tests {
             record.fold(&Event::AddonsWarned { fault });
         }
         let faults = vec![remark("one")];
-        record.fold(&Event::AddonsWarningsOver { faults });
+        record.fold(&Event::AddonsWarningsCleared { faults });
         assert_eq!(record.warnings, [remark("two")]);
     }
 }

@@ -7,8 +7,8 @@ use crate::drift::Drifted;
 use crate::expected::Expected;
 use crate::facts::InstanceFacts;
 use crate::fault::Fault;
+use crate::notification::Notification;
 use crate::outcome::Outcome;
-use crate::outward::Outward;
 use crate::phase::Phase;
 use crate::time::Timestamp;
 use crate::transfer::Fetched;
@@ -234,7 +234,8 @@ pub enum Event {
         fault: Fault,
     },
     /// Who applies the cluster's add-ons, as this node sees it, and from which channels.
-    AddonsKept {
+    #[serde(alias = "addons-kept")]
+    AddonsReconciled {
         /// Who.
         keeper: AddonKeeper,
         /// The channels.
@@ -243,12 +244,14 @@ pub enum Event {
     /// An add-on is not as far as it was.
     AddonChanged(AddonStatus),
     /// Add-ons that no channel names any more. What they brought stays, unless another add-on's channel says otherwise.
-    AddonsForgotten {
+    #[serde(alias = "addons-forgotten")]
+    AddonForgotten {
         /// Their names.
         names: Vec<String>,
     },
     /// Add-ons cannot be looked after: their channel or the API server cannot be read. It is tried again.
-    AddonsNotKept {
+    #[serde(alias = "addons-not-kept")]
+    AddonsDegraded {
         /// Why.
         fault: Fault,
     },
@@ -258,56 +261,64 @@ pub enum Event {
         fault: Fault,
     },
     /// What was warned of is not in the channels any more, or another node tells of it now.
-    AddonsWarningsOver {
+    #[serde(alias = "addons-warnings-over")]
+    AddonsWarningsCleared {
         /// What is not so any more.
         faults: Vec<Fault>,
     },
     /// The cluster's object of the node says what the node is.
-    NodeIdentified {
+    #[serde(alias = "node-identified")]
+    NodeLabelled {
         /// The node's name.
         node: String,
         /// What was said of it, and granted to its components, just now; empty where all of it was there.
         says: Vec<String>,
     },
     /// The cluster's object of the node does not say what the node is, or there is none; it is tried again.
-    NodeNotIdentified {
+    #[serde(alias = "node-not-identified")]
+    NodeNotLabelled {
         /// Why.
         fault: Fault,
     },
     /// Names of this node did not lead to it, and were put back; or they can be looked at again.
-    NamesKept {
+    #[serde(alias = "names-kept")]
+    DnsPublished {
         /// The hosted zone.
         zone: String,
         /// The names that were put back just now; empty where only an earlier failure is over.
         names: Vec<String>,
     },
     /// Names of this node cannot be looked at, or not be put back; it is tried again.
-    NamesNotKept {
+    #[serde(alias = "names-not-kept")]
+    DnsNotPublished {
         /// Why.
         fault: Fault,
     },
     /// The outside was told how the boot ended.
-    Told {
+    #[serde(alias = "told")]
+    NotificationSent {
         /// What.
-        what: Outward,
+        what: Notification,
         /// Where it is to be found, or who was told.
         to: String,
         /// How long that took, in milliseconds.
         took_ms: u64,
     },
     /// The outside was not told how the boot ended, though it should have been.
-    NotTold {
+    #[serde(alias = "not-told")]
+    NotificationFailed {
         /// What.
-        what: Outward,
+        what: Notification,
         /// Why.
         fault: Fault,
         /// Whether an earlier boot of this instance said the same already, so that it is no news.
         known: bool,
     },
     /// The outside was deliberately not told how the boot ended, though an operator asked for it.
-    Withheld {
+    #[serde(alias = "withheld")]
+    NotificationSkipped {
         /// What.
-        what: Outward,
+        what: Notification,
         /// Why.
         why: String,
     },
@@ -335,10 +346,10 @@ impl Event {
                 | Self::CertificatesHeld { .. }
                 | Self::CertificatesRenewed { .. }
                 | Self::CertificatesNotRenewed { .. }
-                | Self::NodeIdentified { .. }
-                | Self::NodeNotIdentified { .. }
-                | Self::NamesKept { .. }
-                | Self::NamesNotKept { .. }
+                | Self::NodeLabelled { .. }
+                | Self::NodeNotLabelled { .. }
+                | Self::DnsPublished { .. }
+                | Self::DnsNotPublished { .. }
         )
     }
 
@@ -346,20 +357,22 @@ impl Event {
     pub fn is_of_addons(&self) -> bool {
         matches!(
             self,
-            Self::AddonsKept { .. }
+            Self::AddonsReconciled { .. }
                 | Self::AddonChanged(_)
-                | Self::AddonsForgotten { .. }
-                | Self::AddonsNotKept { .. }
+                | Self::AddonForgotten { .. }
+                | Self::AddonsDegraded { .. }
                 | Self::AddonsWarned { .. }
-                | Self::AddonsWarningsOver { .. }
+                | Self::AddonsWarningsCleared { .. }
         )
     }
 
     /// Whether it is of what is told to the outside, which follows the end of a boot and is no part of it.
-    pub fn is_told_outside(&self) -> bool {
+    pub fn is_notification(&self) -> bool {
         matches!(
             self,
-            Self::Told { .. } | Self::NotTold { .. } | Self::Withheld { .. }
+            Self::NotificationSent { .. }
+                | Self::NotificationFailed { .. }
+                | Self::NotificationSkipped { .. }
         )
     }
 

@@ -176,7 +176,7 @@ impl Record {
     pub fn fold(&mut self, envelope: &Envelope) {
         self.seq = envelope.seq;
         self.updated = envelope.at;
-        if !envelope.event.is_told_outside() {
+        if !envelope.event.is_notification() {
             self.elapsed_ms = envelope.elapsed_ms;
         }
         self.transfers.fold(envelope);
@@ -194,11 +194,11 @@ impl Record {
             Event::Warning { .. }
             | Event::CertificatesRenewed { .. }
             | Event::CertificatesNotRenewed { .. }
-            | Event::NodeIdentified { .. }
-            | Event::NodeNotIdentified { .. }
-            | Event::NamesKept { .. }
-            | Event::NamesNotKept { .. }
-            | Event::NotTold { .. }
+            | Event::NodeLabelled { .. }
+            | Event::NodeNotLabelled { .. }
+            | Event::DnsPublished { .. }
+            | Event::DnsNotPublished { .. }
+            | Event::NotificationFailed { .. }
             | Event::BootReady { .. }
             | Event::BootFailed { .. }
             | Event::BootStopped { .. } => self.fold_end(&envelope.event),
@@ -213,17 +213,17 @@ impl Record {
             | Event::AssetFetched(_)
             | Event::ReadAhead { .. }
             | Event::TokenAccepted { .. }
-            | Event::Told { .. }
-            | Event::Withheld { .. }
+            | Event::NotificationSent { .. }
+            | Event::NotificationSkipped { .. }
             | Event::ConditionLost { .. }
             | Event::ConditionRegained { .. }
             | Event::DriftChanged { .. }
-            | Event::AddonsKept { .. }
+            | Event::AddonsReconciled { .. }
             | Event::AddonChanged(_)
-            | Event::AddonsForgotten { .. }
-            | Event::AddonsNotKept { .. }
+            | Event::AddonForgotten { .. }
+            | Event::AddonsDegraded { .. }
             | Event::AddonsWarned { .. }
-            | Event::AddonsWarningsOver { .. }
+            | Event::AddonsWarningsCleared { .. }
             | Event::Unknown => {}
         }
     }
@@ -277,8 +277,8 @@ impl Record {
             Event::Warning { fault } => self.warnings.push(fault.clone()),
             // Said once, however often it is tried.
             Event::CertificatesNotRenewed { fault }
-            | Event::NodeNotIdentified { fault }
-            | Event::NamesNotKept { fault } => {
+            | Event::NodeNotLabelled { fault }
+            | Event::DnsNotPublished { fault } => {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
             }
@@ -286,13 +286,15 @@ impl Record {
                 let is_over = |known: &Fault| known.code == Code::CredentialsNotRenewed;
                 self.warnings.retain(|known| !is_over(known));
             }
-            Event::NodeIdentified { .. } => {
+            Event::NodeLabelled { .. } => {
                 self.warnings.retain(|known| !is_of_node_object(known.code));
             }
-            Event::NamesKept { .. } => self
+            Event::DnsPublished { .. } => self
                 .warnings
                 .retain(|known| !dns::keeps_from_names(known.code)),
-            Event::NotTold { fault, known, .. } if !known => self.warnings.push(fault.clone()),
+            Event::NotificationFailed { fault, known, .. } if !known => {
+                self.warnings.push(fault.clone())
+            }
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {
                 self.state = BootState::Failed;

@@ -13,7 +13,8 @@ const MEMORY_MS: f64 = 3_000.0;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Transfers {
     /// Assets on their way, by the step's id.
-    pub under_way: BTreeMap<String, Transfer>,
+    #[serde(alias = "under_way")]
+    pub in_progress: BTreeMap<String, Transfer>,
     /// Assets that came in, in the order of their ends.
     pub fetched: Vec<Fetched>,
     /// All bytes that came in, those of broken attempts among them.
@@ -58,16 +59,16 @@ impl Transfers {
             Event::AssetFetched(fetched) => self.finish(fetched.clone()),
             // However it ended.
             Event::StepDone { step, .. } => {
-                self.under_way.remove(step);
+                self.in_progress.remove(step);
             }
-            Event::PhaseFailed { .. } => self.under_way.clear(),
+            Event::PhaseFailed { .. } => self.in_progress.clear(),
             _ => {}
         }
     }
 
     /// Bytes of an asset were reported at `elapsed_ms`.
     pub fn report(&mut self, step: &str, elapsed_ms: u64, done: u64, total: Option<u64>) {
-        match self.under_way.get_mut(step) {
+        match self.in_progress.get_mut(step) {
             Some(transfer) => {
                 self.received += done.saturating_sub(transfer.done);
                 transfer.advance(elapsed_ms, done, total);
@@ -75,14 +76,14 @@ impl Transfers {
             None => {
                 self.received += done;
                 let transfer = Transfer::begin(elapsed_ms, done, total);
-                self.under_way.insert(step.to_owned(), transfer);
+                self.in_progress.insert(step.to_owned(), transfer);
             }
         }
     }
 
     /// An asset came in.
     pub fn finish(&mut self, fetched: Fetched) {
-        let reported = self.under_way.remove(&fetched.step);
+        let reported = self.in_progress.remove(&fetched.step);
         let reported = reported.map_or(0, |transfer| transfer.done);
         self.received += fetched.bytes.saturating_sub(reported);
         self.fetched.push(fetched);
@@ -92,8 +93,8 @@ impl Transfers {
     /// came in stands for it.
     pub fn sum(&self) -> (u64, u64) {
         let came_in: u64 = self.fetched.iter().map(|fetched| fetched.bytes).sum();
-        let under_way = self.under_way.values();
-        under_way.fold((came_in, came_in), |(done, total), transfer| {
+        let in_progress = self.in_progress.values();
+        in_progress.fold((came_in, came_in), |(done, total), transfer| {
             let size = transfer.total.unwrap_or(transfer.done);
             (done + transfer.done, total + size)
         })
@@ -169,7 +170,7 @@ mod tests {
     }
 
     fn rate(reports: &[(u64, u64)]) -> Option<f64> {
-        reported(reports).under_way[STEP].rate
+        reported(reports).in_progress[STEP].rate
     }
 
     fn fetched(bytes: u64) -> Fetched {
@@ -191,9 +192,9 @@ mod tests {
     #[test]
     fn what_is_left_takes_what_the_rate_says() {
         let transfers = reported(&[(0, 0), (1_000, 2_000)]);
-        assert_eq!(transfers.under_way[STEP].remaining_seconds(), Some(4.0));
+        assert_eq!(transfers.in_progress[STEP].remaining_seconds(), Some(4.0));
         let stalled = reported(&[(0, 2_000), (1_000, 2_000)]);
-        assert_eq!(stalled.under_way[STEP].remaining_seconds(), None);
+        assert_eq!(stalled.in_progress[STEP].remaining_seconds(), None);
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn an_attempt_that_begins_anew_is_measured_anew_and_its_bytes_count_again() {
         let transfers = reported(&[(0, 0), (1_000, 3_000), (2_000, 100), (3_000, 600)]);
-        assert_eq!(transfers.under_way[STEP].rate, Some(500.0));
+        assert_eq!(transfers.in_progress[STEP].rate, Some(500.0));
         assert_eq!(transfers.received, 3_500);
     }
 
@@ -240,7 +241,7 @@ mod tests {
         let mut transfers = reported(&[(0, 0), (1_000, 3_000)]);
         assert_eq!(transfers.sum(), (3_000, 10_000));
         transfers.finish(fetched(10_000));
-        assert!(transfers.under_way.is_empty());
+        assert!(transfers.in_progress.is_empty());
         assert_eq!(
             (transfers.received, transfers.sum()),
             (10_000, (10_000, 10_000))

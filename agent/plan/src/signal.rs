@@ -1,7 +1,7 @@
 //! Decides what is told to whoever replaces or watches the node, and writes the event of its Node object.
 
 use quake_model::fault::Class;
-use quake_model::outward::Outward;
+use quake_model::notification::Notification;
 use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
 use quake_model::signal::{Asked, Ending, Fatal, FaultReach, HookName, HookResult, NodeEvent};
@@ -34,12 +34,12 @@ pub enum Telling {
 
 impl Telling {
     /// Its name among all that is told.
-    pub fn outward(&self) -> Outward {
+    pub fn notification(&self) -> Notification {
         match self {
-            Self::NodeEvent => Outward::NodeEvent,
-            Self::SetUnhealthy => Outward::Unhealthy,
-            Self::Complete(_, HookResult::Continue) => Outward::HookContinue,
-            Self::Complete(_, HookResult::Abandon) => Outward::HookAbandon,
+            Self::NodeEvent => Notification::NodeEvent,
+            Self::SetUnhealthy => Notification::Unhealthy,
+            Self::Complete(_, HookResult::Continue) => Notification::HookContinue,
+            Self::Complete(_, HookResult::Abandon) => Notification::HookAbandon,
         }
     }
 }

@@ -178,7 +178,7 @@ fn a_report_that_may_not_be_written_is_one_warning_and_changes_nothing() {
     let (ended, second) = boot(&lab, &[]);
     assert_eq!((ended.status, warnings(&second).len()), (0, 0), "{second}");
     assert!(
-        ended.stdout.contains("\"event\":\"not-told\""),
+        ended.stdout.contains("\"event\":\"notification-failed\""),
         "the ledger has it"
     );
     let (_, off) = boot(&lab, &["--no-boot-report"]);

@@ -132,7 +132,7 @@ async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
         server: inquiry.server().to_string(),
         keeper: place.told.keeper.clone(),
         addons,
-        passed_over: menu.passed_over.clone(),
+        skipped: menu.skipped.clone(),
         warnings: menu.warnings.clone(),
     };
     match arguments.output {

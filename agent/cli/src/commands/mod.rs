@@ -29,7 +29,7 @@ mod asking;
 mod below;
 mod follow;
 mod left_behind;
-mod outward;
+mod notify;
 mod place;
 mod run_lock;
 mod running;

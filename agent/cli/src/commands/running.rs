@@ -1,7 +1,7 @@
 //! Runs one boot with its sinks and its endpoint, and stays until told to stop.
 
 use super::below::found_below;
-use super::outward;
+use super::notify;
 use super::run_lock::lock_root;
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
 use crate::commands::left_behind::{BOOTS, STATUS_FILE};
@@ -82,7 +82,7 @@ pub(crate) async fn run(run: Run) -> u8 {
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
     let verdict = boot_reading_ahead(&run, &emitter, stop.clone()).await;
     // The verdict stands and systemd has it. The summary is told after this, for it is the last thing that is told.
-    outward::tell(&run, &emitter, &verdict, stop.clone()).await;
+    notify::tell(&run, &emitter, &verdict, stop.clone()).await;
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -261,7 +261,7 @@ pub(super) async fn wait_for_signal() -> &'static str {
 async fn stay(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
     let stop_telling = stop.clone();
     let looking = keep_looking(&run.host, emitter, &run.request, verdict, stop);
-    let telling = outward::tell_api_server(run, emitter, stop_telling);
+    let telling = notify::tell_api_server(run, emitter, stop_telling);
     tokio::join!(settle(&run.host), looking, telling);
 }
 

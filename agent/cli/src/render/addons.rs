@@ -28,7 +28,7 @@ pub(crate) struct Listed {
     /// The add-ons.
     pub(crate) addons: Vec<AddonStatus>,
     /// The entries of the channels that are not for this cluster, and why.
-    pub(crate) passed_over: Vec<(String, String)>,
+    pub(crate) skipped: Vec<(String, String)>,
     /// What of the channels is not read.
     pub(crate) warnings: Vec<Fault>,
 }
@@ -125,8 +125,8 @@ fn faults_text(listed: &Listed) -> String {
 
 /// The list as one object.
 pub(crate) fn listed_json(listed: &Listed) -> Value {
-    let passed_over = listed.passed_over.iter();
-    let passed_over = passed_over.map(|(name, why)| json!({"name": name, "why": why}));
+    let skipped = listed.skipped.iter();
+    let skipped = skipped.map(|(name, why)| json!({"name": name, "why": why}));
     let is_applied = |addon: &AddonStatus| addon.state == AddonState::Applied;
     json!({
         "schemaVersion": "quake-agent/addons/v1",
@@ -135,7 +135,7 @@ pub(crate) fn listed_json(listed: &Listed) -> Value {
         "keeper": listed.keeper,
         "allApplied": listed.addons.iter().all(is_applied),
         "addons": listed.addons,
-        "passedOver": passed_over.collect::<Vec<_>>(),
+        "skipped": skipped.collect::<Vec<_>>(),
         "warnings": listed.warnings.iter().map(fault_json).collect::<Vec<_>>(),
     })
 }
@@ -374,7 +374,7 @@ pub(crate) fn applied_json(applied: &[AppliedAddon], kept: &Kept) -> Value {
     json!({
         "schemaVersion": "quake-agent/addons-apply/v1",
         "allApplied": first_failure(applied).is_none(),
-        "lookedAfter": kept_json(kept),
+        "managed": kept_json(kept),
         "addons": applied.iter().map(addon).collect::<Vec<_>>(),
     })
 }

@@ -56,7 +56,7 @@ pub(crate) fn consoles_text(fleet: &ConsoleFleet, calls: &BTreeMap<String, u64>)
 /// Why an instance has no row, and those that have none for it.
 fn reasons(fleet: &ConsoleFleet) -> [(&'static str, &[Quiet]); 3] {
     [
-        ("boot not ended", &fleet.under_way),
+        ("boot not ended", &fleet.in_progress),
         ("never spoke", &fleet.never_spoke),
         ("no console output yet", &fleet.no_output),
     ]
@@ -233,7 +233,7 @@ mod tests {
             (&json!(2), &json!(1), &json!(1))
         );
         assert_eq!(value["failures"][0]["code"], "config.yaml-syntax");
-        assert_eq!(value["underWay"][0]["instance"], "i-3");
+        assert_eq!(value["inProgress"][0]["instance"], "i-3");
         assert_eq!(value["neverSpoke"][0]["instance"], "i-4");
         assert_eq!(value["noOutput"][0]["instance"], "i-5");
         assert_eq!(value["unread"][0]["location"], "console of i-6");

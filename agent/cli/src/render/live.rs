@@ -57,17 +57,17 @@ impl Screen {
 
     /// Shows what the record says; rates are the record's own, so that all views agree.
     fn show(&mut self, record: &Record) {
-        let under_way = &record.transfers.under_way;
+        let in_progress = &record.transfers.in_progress;
         let lines = &self.lines;
         self.assets.retain(|step, bar| {
-            let stays = under_way.contains_key(step);
+            let stays = in_progress.contains_key(step);
             if !stays {
                 bar.finish_and_clear();
                 lines.remove(bar);
             }
             stays
         });
-        for (step, transfer) in under_way {
+        for (step, transfer) in in_progress {
             let bar = self.assets.entry(step.clone()).or_insert_with(|| {
                 let name = asset_of(step).to_owned();
                 let bar = ProgressBar::no_length().with_prefix(name);
@@ -172,7 +172,7 @@ fn line_of(envelope: &Envelope) -> Option<String> {
         event if event.is_of_ready_node() => {
             return ready_line(event).map(|line| stamped(seconds, &line));
         }
-        event if event.is_told_outside() => {
+        event if event.is_notification() => {
             return told_line(event).map(|line| stamped(seconds, &line));
         }
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
@@ -196,20 +196,20 @@ fn ready_line(event: &Event) -> Option<String> {
             count => format!("drift: {count} of the agent's files and units changed"),
         },
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
-        Event::AddonsKept { keeper, .. } => keeper.to_string(),
+        Event::AddonsReconciled { keeper, .. } => keeper.to_string(),
         Event::AddonChanged(addon) => format!("  * add-on {addon}"),
-        Event::AddonsNotKept { fault } | Event::AddonsWarned { fault } => {
+        Event::AddonsDegraded { fault } | Event::AddonsWarned { fault } => {
             fault_text("warning", fault)
         }
         Event::CertificatesNotRenewed { fault }
-        | Event::NodeNotIdentified { fault }
-        | Event::NamesNotKept { fault } => fault_text("warning", fault),
-        Event::NamesKept { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
-        Event::NamesKept { names, .. } => format!("names put back: {}", names.join(", ")),
-        Event::NodeIdentified { node, says } if says.is_empty() => {
+        | Event::NodeNotLabelled { fault }
+        | Event::DnsNotPublished { fault } => fault_text("warning", fault),
+        Event::DnsPublished { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
+        Event::DnsPublished { names, .. } => format!("names put back: {}", names.join(", ")),
+        Event::NodeLabelled { node, says } if says.is_empty() => {
             format!("node {node} is as wanted")
         }
-        Event::NodeIdentified { node, says } => format!("node {node}: {}", says.join(", ")),
+        Event::NodeLabelled { node, says } => format!("node {node}: {}", says.join(", ")),
         _ => return None,
     };
     Some(line)
@@ -218,9 +218,9 @@ fn ready_line(event: &Event) -> Option<String> {
 /// What is said of what was told to the outside; nothing of a failure that is known already.
 fn told_line(event: &Event) -> Option<String> {
     match event {
-        Event::Told { what, to, .. } => Some(format!("{what}: {to}")),
-        Event::Withheld { what, why } => Some(format!("{what} withheld: {why}")),
-        Event::NotTold {
+        Event::NotificationSent { what, to, .. } => Some(format!("{what}: {to}")),
+        Event::NotificationSkipped { what, why } => Some(format!("{what} withheld: {why}")),
+        Event::NotificationFailed {
             fault,
             known: false,
             ..

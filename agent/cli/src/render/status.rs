@@ -38,7 +38,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "conditions": conditions(record),
         "unmet": unmet(record),
         "progress": { "bytesDone": done, "bytesTotal": total },
-        "assets": { "underWay": under_way(record), "fetched": fetched(record) },
+        "assets": { "inProgress": in_progress(record), "fetched": fetched(record) },
         "writes": record.writes(),
         "drift": drift_json(record, DRIFTED_SHOWN),
         "certificates": certificates_json(record),
@@ -54,8 +54,8 @@ pub(crate) fn status_json(record: &Record) -> Value {
 const DRIFTED_SHOWN: usize = 20;
 
 /// Assets on their way; rates are as of the last report of bytes.
-fn under_way(record: &Record) -> Vec<Value> {
-    let transfers = record.transfers.under_way.iter();
+fn in_progress(record: &Record) -> Vec<Value> {
+    let transfers = record.transfers.in_progress.iter();
     let one = |(step, transfer): (&String, &Transfer)| {
         json!({
             "name": asset_of(step),
@@ -103,7 +103,7 @@ fn conditions(record: &Record) -> Vec<Value> {
                 .phases
                 .get(&row.phase)
                 .map_or("unknown", |found| truth(found, record.losses.of(row.phase)));
-            json!({ "type": row.phase, "status": status, "doneWhen": row.done_when })
+            json!({ "type": row.phase, "status": status, "until": row.done_when })
         })
         .collect()
 }
@@ -196,7 +196,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
         };
         let _ = writeln!(text, "  {mark} {:<12} {why}", row.phase.name());
     }
-    for (step, found) in &record.transfers.under_way {
+    for (step, found) in &record.transfers.in_progress {
         let _ = writeln!(text, "fetching {} {}", asset_of(step), transfer_text(found));
     }
     text.push_str(&drift_text(record).unwrap_or_default());
@@ -368,7 +368,7 @@ mod tests {
             "name": "kubelet", "bytesDone": 4_000, "bytesTotal": 9_000,
             "bytesPerSecond": 4_000.0, "remainingSeconds": 1.3,
         });
-        assert_eq!(assets, json!({ "underWay": [wanted], "fetched": [] }));
+        assert_eq!(assets, json!({ "inProgress": [wanted], "fetched": [] }));
         record.transfers.finish(Fetched {
             step: step.into(),
             bytes: 9_000,
@@ -383,7 +383,7 @@ mod tests {
         });
         assert_eq!(
             status["assets"],
-            json!({ "underWay": [], "fetched": [wanted] })
+            json!({ "inProgress": [], "fetched": [wanted] })
         );
         assert_eq!(
             status["progress"],

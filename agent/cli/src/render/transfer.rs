@@ -82,9 +82,9 @@ mod tests {
     fn an_asset_on_its_way_says_what_is_known() {
         let mut transfers = Transfers::default();
         transfers.report("assets:a", 0, 0, None);
-        assert_eq!(transfer_text(&transfers.under_way["assets:a"]), "0 B");
+        assert_eq!(transfer_text(&transfers.in_progress["assets:a"]), "0 B");
         transfers.report("assets:a", 1_000, 2_000_000, Some(200_000_000));
-        let text = transfer_text(&transfers.under_way["assets:a"]);
+        let text = transfer_text(&transfers.in_progress["assets:a"]);
         assert_eq!(text, "2.00 MB of 200.00 MB, 2.00 MB/s, 1m39s left");
     }
 

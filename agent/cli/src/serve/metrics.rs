@@ -21,7 +21,7 @@ pub(crate) fn metrics(record: &Record) -> Vec<Family> {
     all.extend(phases(record));
     all.extend(faults(record));
     all.extend(assets(record));
-    all.extend(under_way(record));
+    all.extend(in_progress(record));
     all.extend(requests(record));
     let changes = Family::new(
         "quake_agent_changes_total",
@@ -206,7 +206,7 @@ fn assets(record: &Record) -> [Family; 4] {
 }
 
 /// What each asset on its way has and wants.
-fn under_way(record: &Record) -> [Family; 4] {
+fn in_progress(record: &Record) -> [Family; 4] {
     type Read = fn(&Transfer) -> Option<f64>;
     let families: [(&'static str, &'static str, Read); 4] = [
         ("quake_agent_asset_received_bytes", "Bytes so far", |one| {
@@ -229,7 +229,7 @@ fn under_way(record: &Record) -> [Family; 4] {
         ),
     ];
     families.map(|(name, help, read)| {
-        let shown = record.transfers.under_way.iter().take(ASSETS_SHOWN);
+        let shown = record.transfers.in_progress.iter().take(ASSETS_SHOWN);
         let shown = shown.filter_map(|(step, one)| Some((asset_of(step), read(one)?)));
         let family = Family::new(name, Kind::Gauge, help);
         shown.fold(family, |family, (asset, value)| {

@@ -50,7 +50,7 @@ impl<'a> Told<'a> {
         if !names.is_empty() {
             self.statuses.retain(|name, _| !names.contains(name));
             let gone = names.clone();
-            self.emitter.emit(Event::AddonsForgotten { names: gone });
+            self.emitter.emit(Event::AddonForgotten { names: gone });
         }
         names
     }
@@ -72,7 +72,7 @@ impl<'a> Told<'a> {
             .collect();
         if !over.is_empty() {
             let faults = over;
-            self.emitter.emit(Event::AddonsWarningsOver { faults });
+            self.emitter.emit(Event::AddonsWarningsCleared { faults });
         }
         for fault in self.warnings.iter().filter(|fault| !known.contains(fault)) {
             let fault = fault.clone();
@@ -87,12 +87,13 @@ impl<'a> Told<'a> {
         let is_other = told.keeper.as_ref() != Some(&keeper);
         if is_over || is_other {
             let channels = channels.iter().map(ToString::to_string).collect();
-            self.emitter.emit(Event::AddonsKept { keeper, channels });
+            self.emitter
+                .emit(Event::AddonsReconciled { keeper, channels });
         }
         let Some(fault) = fault else { return };
         let known = told.fault.filter(|_| !is_other);
         if known.is_none_or(|known| known.code != fault.code) {
-            self.emitter.emit(Event::AddonsNotKept { fault });
+            self.emitter.emit(Event::AddonsDegraded { fault });
         }
     }
 }
@@ -117,7 +118,7 @@ mod tests {
         ) -> Result<(), SinkError> {
             let word = match &envelope.event {
                 Event::AddonsWarned { fault } => format!("+{}", fault.summary),
-                Event::AddonsWarningsOver { faults } => {
+                Event::AddonsWarningsCleared { faults } => {
                     let gone = faults.iter().map(|fault| format!("-{}", fault.summary));
                     gone.collect()
                 }

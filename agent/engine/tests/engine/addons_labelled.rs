@@ -102,8 +102,8 @@ async fn booted(
     tokio::join!(looking, ending);
     let events = kept.lock().expect("no other holder panics").clone();
     let told = events.into_iter().filter_map(|event| match event {
-        Event::NodeIdentified { says, .. } => Some(Ok(says)),
-        Event::NodeNotIdentified { fault } => Some(Err(fault.code)),
+        Event::NodeLabelled { says, .. } => Some(Ok(says)),
+        Event::NodeNotLabelled { fault } => Some(Err(fault.code)),
         _ => None,
     });
     (verdict, emitter.record(), told.collect())

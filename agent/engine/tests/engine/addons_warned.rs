@@ -21,7 +21,7 @@ fn told(agent: &Agent) -> Vec<(&'static str, Code)> {
     let events = agent.events.lock().expect("no other holder panics");
     let told = events.iter().flat_map(|event| match event {
         Event::AddonsWarned { fault } => vec![("warned", fault.code)],
-        Event::AddonsWarningsOver { faults } => {
+        Event::AddonsWarningsCleared { faults } => {
             faults.iter().map(|fault| ("over", fault.code)).collect()
         }
         _ => Vec::new(),

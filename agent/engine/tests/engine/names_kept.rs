@@ -72,8 +72,12 @@ async fn lives_with(
         handle.stop("the test is over");
     };
     tokio::join!(looking, passing);
-    let is_of_names =
-        |event: &Event| matches!(event, Event::NamesKept { .. } | Event::NamesNotKept { .. });
+    let is_of_names = |event: &Event| {
+        matches!(
+            event,
+            Event::DnsPublished { .. } | Event::DnsNotPublished { .. }
+        )
+    };
     let told = kept.lock().expect("no other holder panics").clone();
     let asked = host.calls().into_iter().filter_map(|(call, count)| {
         let count = count - before.get(&call).copied().unwrap_or_default();
@@ -95,7 +99,7 @@ fn put(host: &SimHost, name: &str, addresses: &[&str]) {
 
 fn put_back(life: &Life) -> Vec<&str> {
     let names = life.told.iter().flat_map(|event| match event {
-        Event::NamesKept { names, .. } => names.as_slice(),
+        Event::DnsPublished { names, .. } => names.as_slice(),
         _ => &[],
     });
     names.map(String::as_str).collect()
@@ -109,7 +113,7 @@ fn is_warned(life: &Life) -> bool {
 
 fn faults(life: &Life) -> Vec<Code> {
     let faults = life.told.iter().filter_map(|event| match event {
-        Event::NamesNotKept { fault } => Some(fault.code),
+        Event::DnsNotPublished { fault } => Some(fault.code),
         _ => None,
     });
     faults.collect()
@@ -315,8 +319,8 @@ async fn a_hiccup_is_not_told_and_a_role_that_lost_its_statement_is_until_it_has
     };
     let life = lives(&denied, lost, HOUR * 6).await;
     let [
-        Event::NamesNotKept { fault },
-        Event::NamesKept { names, zone },
+        Event::DnsNotPublished { fault },
+        Event::DnsPublished { names, zone },
     ] = &life.told[..]
     else {
         panic!("{:?}", life.told);

@@ -88,8 +88,8 @@ async fn told(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record
     tokio::join!(looking, changing);
     let events = kept.lock().expect("no other holder panics").clone();
     let told = events.into_iter().filter_map(|event| match event {
-        Event::NodeIdentified { says, .. } => Some(Ok(says)),
-        Event::NodeNotIdentified { fault } => Some(Err(fault)),
+        Event::NodeLabelled { says, .. } => Some(Ok(says)),
+        Event::NodeNotLabelled { fault } => Some(Err(fault)),
         _ => None,
     });
     (emitter.record(), told.collect())

@@ -44,7 +44,7 @@ fn stored(host: &SimHost) -> BootReport {
 
 fn not_told(events: &[Event]) -> Vec<(Code, bool)> {
     let not_told = events.iter().filter_map(|event| match event {
-        Event::NotTold { fault, known, .. } => Some((fault.code, *known)),
+        Event::NotificationFailed { fault, known, .. } => Some((fault.code, *known)),
         _ => None,
     });
     not_told.collect()
@@ -55,7 +55,7 @@ async fn a_ready_boot_leaves_its_report_after_the_verdict() {
     let host = host("workers", Timing::default());
     let (_, record, after) = report(&host, &request("workers")).await;
     assert!(
-        matches!(after.as_slice(), [Event::Told { to, .. }] if to == REPORT),
+        matches!(after.as_slice(), [Event::NotificationSent { to, .. }] if to == REPORT),
         "{after:?}"
     );
     let report = stored(&host);
@@ -153,7 +153,7 @@ async fn a_store_that_hiccups_is_tried_again_and_one_that_is_gone_is_given_up() 
     )]));
     let (_, _, after) = report(&host, &request("workers")).await;
     assert!(
-        matches!(after.as_slice(), [Event::Told { .. }]),
+        matches!(after.as_slice(), [Event::NotificationSent { .. }]),
         "{after:?}"
     );
 

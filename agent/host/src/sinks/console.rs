@@ -176,7 +176,9 @@ impl<W: Write + Send> Console<W> {
             }
             Event::ConditionRegained { .. } => self.change(&said),
             // What the outside was told comes after the verdict, which is to be the last line.
-            Event::Told { .. } | Event::NotTold { .. } | Event::Withheld { .. } => Ok(()),
+            Event::NotificationSent { .. }
+            | Event::NotificationFailed { .. }
+            | Event::NotificationSkipped { .. } => Ok(()),
             _ => Ok(()),
         }
     }

@@ -168,7 +168,9 @@ fn kind_of(event: &Event) -> Kind {
             "a2d8c47b19e34f60b5c1e7f3d9084a6e",
             "4",
         ),
-        Event::AddonsKept { .. } => ("addons-kept", "c8e55858ade6425a9fb7ee2bb53a84b6", "6"),
+        Event::AddonsReconciled { .. } => {
+            ("addons-reconciled", "c8e55858ade6425a9fb7ee2bb53a84b6", "6")
+        }
         Event::AddonChanged(addon) => {
             let priority = match addon.state {
                 AddonState::Failed => "4",
@@ -182,32 +184,44 @@ fn kind_of(event: &Event) -> Kind {
                 priority,
             )
         }
-        Event::AddonsForgotten { .. } => {
-            ("addons-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
+        Event::AddonForgotten { .. } => {
+            ("addon-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
         }
-        Event::AddonsNotKept { .. } => ("addons-not-kept", "347386a4afee49d08de07fa418f411f1", "4"),
+        Event::AddonsDegraded { .. } => {
+            ("addons-degraded", "347386a4afee49d08de07fa418f411f1", "4")
+        }
         Event::AddonsWarned { .. } => ("addons-warned", "f8070adf689d48dc89d22316d033f280", "4"),
-        Event::AddonsWarningsOver { .. } => (
-            "addons-warnings-over",
+        Event::AddonsWarningsCleared { .. } => (
+            "addons-warnings-cleared",
             "b6159a08911846289c63134ba23f8ee7",
             "6",
         ),
-        Event::NamesKept { .. } => ("names-kept", "c504e0ccb52348cea96e53b8efc5dc03", "5"),
-        Event::NamesNotKept { .. } => ("names-not-kept", "05f30f76156844548295f89de73c6873", "4"),
-        Event::NodeIdentified { .. } => {
-            ("node-identified", "6855dcb4fb904417a746450bfc4a0e0d", "5")
+        Event::DnsPublished { .. } => ("dns-published", "c504e0ccb52348cea96e53b8efc5dc03", "5"),
+        Event::DnsNotPublished { .. } => {
+            ("dns-not-published", "05f30f76156844548295f89de73c6873", "4")
         }
-        Event::NodeNotIdentified { .. } => (
-            "node-not-identified",
-            "0489ee81964f4a3db78b37a7052c53b8",
+        Event::NodeLabelled { .. } => ("node-labelled", "6855dcb4fb904417a746450bfc4a0e0d", "5"),
+        Event::NodeNotLabelled { .. } => {
+            ("node-not-labelled", "0489ee81964f4a3db78b37a7052c53b8", "4")
+        }
+        Event::NotificationSent { .. } => {
+            ("notification-sent", "db061b7f8ce142a19e2ba9879660e217", "6")
+        }
+        Event::NotificationSkipped { .. } => (
+            "notification-skipped",
+            "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8",
+            "5",
+        ),
+        Event::NotificationFailed { known: false, .. } => (
+            "notification-failed",
+            "ca13ca37104d434d9770630e13c9b51b",
             "4",
         ),
-        Event::Told { .. } => ("told", "db061b7f8ce142a19e2ba9879660e217", "6"),
-        Event::Withheld { .. } => ("withheld", "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8", "5"),
-        Event::NotTold { known: false, .. } => {
-            ("not-told", "ca13ca37104d434d9770630e13c9b51b", "4")
-        }
-        Event::NotTold { known: true, .. } => ("not-told", "ca13ca37104d434d9770630e13c9b51b", "6"),
+        Event::NotificationFailed { known: true, .. } => (
+            "notification-failed",
+            "ca13ca37104d434d9770630e13c9b51b",
+            "6",
+        ),
         Event::Unknown => ("unknown", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
     };
     Kind {

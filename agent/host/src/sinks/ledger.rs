@@ -93,10 +93,10 @@ fn is_important(event: &Event) -> bool {
         | Event::Warning { .. }
         | Event::BootFailed { .. }
         | Event::ConditionLost { .. }
-        | Event::NotTold { .. }
+        | Event::NotificationFailed { .. }
         | Event::CertificatesNotRenewed { .. }
-        | Event::NodeNotIdentified { .. }
-        | Event::NamesNotKept { .. }
+        | Event::NodeNotLabelled { .. }
+        | Event::DnsNotPublished { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }
@@ -119,16 +119,16 @@ fn is_important(event: &Event) -> bool {
         | Event::DriftChanged { .. }
         | Event::CertificatesHeld { .. }
         | Event::CertificatesRenewed { .. }
-        | Event::AddonsKept { .. }
+        | Event::AddonsReconciled { .. }
         | Event::AddonChanged(_)
-        | Event::AddonsForgotten { .. }
-        | Event::AddonsNotKept { .. }
+        | Event::AddonForgotten { .. }
+        | Event::AddonsDegraded { .. }
         | Event::AddonsWarned { .. }
-        | Event::AddonsWarningsOver { .. }
-        | Event::NodeIdentified { .. }
-        | Event::NamesKept { .. }
-        | Event::Told { .. }
-        | Event::Withheld { .. }
+        | Event::AddonsWarningsCleared { .. }
+        | Event::NodeLabelled { .. }
+        | Event::DnsPublished { .. }
+        | Event::NotificationSent { .. }
+        | Event::NotificationSkipped { .. }
         | Event::Unknown => false,
     }
 }

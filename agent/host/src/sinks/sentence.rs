@@ -130,33 +130,33 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("renewed {}: valid until {until}", names.join(", "))
         }
         Event::CertificatesNotRenewed { fault } => format!("not renewed: {fault}"),
-        Event::AddonsKept { keeper, .. } => keeper.to_string(),
+        Event::AddonsReconciled { keeper, .. } => keeper.to_string(),
         Event::AddonChanged(addon) => format!("add-on {addon}"),
-        Event::AddonsForgotten { names } => {
+        Event::AddonForgotten { names } => {
             format!("no channel names {} any more", names.join(", "))
         }
-        Event::AddonsNotKept { fault } => format!("add-ons are not looked after: {fault}"),
+        Event::AddonsDegraded { fault } => format!("add-ons are not looked after: {fault}"),
         Event::AddonsWarned { fault } => format!("of the add-ons: {fault}"),
-        Event::AddonsWarningsOver { faults } => {
+        Event::AddonsWarningsCleared { faults } => {
             format!("not so any more of the add-ons: {}", first_of(faults))
         }
-        Event::NamesKept { zone, names } if names.is_empty() => {
+        Event::DnsPublished { zone, names } if names.is_empty() => {
             format!("the names in {zone} are looked at again")
         }
-        Event::NamesKept { zone, names } => {
+        Event::DnsPublished { zone, names } => {
             format!("put back in {zone}: {}", names.join(", "))
         }
-        Event::NamesNotKept { fault } => format!("names are not kept: {fault}"),
-        Event::NodeIdentified { node, says } if says.is_empty() => {
+        Event::DnsNotPublished { fault } => format!("names are not kept: {fault}"),
+        Event::NodeLabelled { node, says } if says.is_empty() => {
             format!("node {node} says what it is")
         }
-        Event::NodeIdentified { node, says } => format!("said of node {node}: {}", says.join(", ")),
-        Event::NodeNotIdentified { fault } => format!("the node does not say what it is: {fault}"),
-        Event::Told { what, to, took_ms } => {
+        Event::NodeLabelled { node, says } => format!("said of node {node}: {}", says.join(", ")),
+        Event::NodeNotLabelled { fault } => format!("the node does not say what it is: {fault}"),
+        Event::NotificationSent { what, to, took_ms } => {
             format!("{what} told to {to} in {}", seconds(*took_ms))
         }
-        Event::NotTold { what, fault, .. } => format!("{what} not told: {fault}"),
-        Event::Withheld { what, why } => format!("{what} withheld: {why}"),
+        Event::NotificationFailed { what, fault, .. } => format!("{what} not told: {fault}"),
+        Event::NotificationSkipped { what, why } => format!("{what} withheld: {why}"),
         Event::Unknown => "an event of a newer agent".to_owned(),
     }
 }
@@ -194,12 +194,12 @@ pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
         | Event::Warning { fault }
         | Event::BootFailed { fault, .. }
         | Event::ConditionLost { fault, .. }
-        | Event::NotTold { fault, .. }
-        | Event::AddonsNotKept { fault }
+        | Event::NotificationFailed { fault, .. }
+        | Event::AddonsDegraded { fault }
         | Event::AddonsWarned { fault }
         | Event::CertificatesNotRenewed { fault }
-        | Event::NodeNotIdentified { fault }
-        | Event::NamesNotKept { fault }
+        | Event::NodeNotLabelled { fault }
+        | Event::DnsNotPublished { fault }
         | Event::BootStopped { fault } => Some(fault),
         Event::AddonChanged(addon) => addon.fault.as_ref().or(addon.warnings.first()),
         _ => None,

@@ -36,3 +36,39 @@ fn events_survive_a_round_trip() {
         envelope
     );
 }
+
+#[test]
+fn events_that_were_written_under_a_former_name_are_read() {
+    let formers = [
+        (
+            r#""event":"told","what":"boot-report","to":"s3://a/b","took_ms":7"#,
+            "notification-sent",
+        ),
+        (
+            r#""event":"withheld","what":"boot-report","why":"c""#,
+            "notification-skipped",
+        ),
+        (
+            r#""event":"addons-kept","keeper":{"who":"me"},"channels":[]"#,
+            "addons-reconciled",
+        ),
+        (
+            r#""event":"addons-forgotten","names":["a"]"#,
+            "addon-forgotten",
+        ),
+        (
+            r#""event":"names-kept","zone":"Z1","names":["a"]"#,
+            "dns-published",
+        ),
+        (
+            r#""event":"node-identified","node":"a","says":[]"#,
+            "node-labelled",
+        ),
+    ];
+    for (fields, name) in formers {
+        let line = format!(r#"{{"seq":9,"at":1,"elapsed_ms":2,{fields}}}"#);
+        let read: Envelope = serde_json::from_str(&line).expect(&line);
+        let written = serde_json::to_value(&read).expect("it serialises");
+        assert_eq!(written["event"], name, "{line}");
+    }
+}

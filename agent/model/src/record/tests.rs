@@ -109,13 +109,16 @@ fn the_kernels_clock_is_told_as_of_the_boots_first_event() {
 }
 
 #[test]
-fn what_is_told_outside_makes_no_boot_longer_and_warns_once() {
+fn what_is_notification_makes_no_boot_longer_and_warns_once() {
     let mut record = Record::default();
     record.fold(&envelope(1, Event::BootReady { changed: 0 }));
     for (seq, known) in [(20, false), (30, true)] {
-        let what = crate::outward::Outward::BootReport;
+        let what = crate::notification::Notification::BootReport;
         let fault = Fault::new(Code::BootReportDenied, "no");
-        record.fold(&envelope(seq, Event::NotTold { what, fault, known }));
+        record.fold(&envelope(
+            seq,
+            Event::NotificationFailed { what, fault, known },
+        ));
     }
     assert_eq!((record.elapsed_ms, record.seq), (1, 30));
     assert_eq!((record.warnings.len(), record.is_ready()), (1, true));

@@ -14,7 +14,7 @@ pub struct Menu {
     /// The add-ons, each name once, sorted by name. None waits for another: what one needs of another comes with a later try.
     pub addons: Vec<Addon>,
     /// The names of entries that are not applied, and why, in the order of the channels.
-    pub passed_over: Vec<(String, String)>,
+    pub skipped: Vec<(String, String)>,
     /// What of the channels is not read: their own warnings, and ranges that are none.
     pub warnings: Vec<Fault>,
 }
@@ -109,11 +109,11 @@ pub fn choose(channels: &[Channel], server: KubernetesVersion) -> Menu {
                 Ok(false) => {
                     let range = addon.kubernetes.as_deref().unwrap_or_default();
                     let why = format!("{} is for Kubernetes {range}, not {server}", addon.version);
-                    menu.passed_over.push((addon.name.clone(), why));
+                    menu.skipped.push((addon.name.clone(), why));
                     continue;
                 }
                 Err(fault) => {
-                    menu.passed_over
+                    menu.skipped
                         .push((addon.name.clone(), fault.summary.clone()));
                     menu.warnings.push(fault);
                     continue;
@@ -132,7 +132,7 @@ pub fn choose(channels: &[Channel], server: KubernetesVersion) -> Menu {
                     "{} gives way to {} of {}",
                     other.version, kept.version, kept.channel
                 );
-                menu.passed_over.push((other.name.clone(), why));
+                menu.skipped.push((other.name.clone(), why));
             }
         }
     }
@@ -216,7 +216,7 @@ mod tests {
         ] {
             let menu = choose(&[kops_1_15()], server(version));
             assert_eq!(ids(&menu), [("core", ""), ("kube-dns", id)], "{version}");
-            assert_eq!(menu.passed_over.len(), 2, "{version}");
+            assert_eq!(menu.skipped.len(), 2, "{version}");
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
     fn what_is_passed_over_says_why() {
         let menu = choose(&[kops_1_15()], server("1.11.0"));
         let why = "1.14.13-kops.1 pre-k8s-1.6 is for Kubernetes <1.6.0, not 1.11.0";
-        assert_eq!(menu.passed_over[0], ("kube-dns".to_owned(), why.to_owned()));
+        assert_eq!(menu.skipped[0], ("kube-dns".to_owned(), why.to_owned()));
     }
 
     #[test]

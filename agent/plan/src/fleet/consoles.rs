@@ -84,7 +84,7 @@ pub struct ConsoleFleet {
     /// How many more the limit left out.
     pub left_out: usize,
     /// Those whose last boot has not ended.
-    pub under_way: Vec<Quiet>,
+    pub in_progress: Vec<Quiet>,
     /// Those that have output without a line of the agent.
     pub never_spoke: Vec<Quiet>,
     /// Those that have no output yet.
@@ -109,7 +109,7 @@ pub struct Quiet {
 impl ConsoleFleet {
     /// Whether every instance of the cluster was read and became ready, and there is one.
     pub fn is_ready(&self) -> bool {
-        let unknown = [&self.under_way, &self.never_spoke, &self.no_output];
+        let unknown = [&self.in_progress, &self.never_spoke, &self.no_output];
         self.fleet.is_ready()
             && self.fleet.unread.is_empty()
             && self.left_out == 0
@@ -120,13 +120,13 @@ impl ConsoleFleet {
 /// Puts consoles together. Their order does not matter.
 pub fn fleet_of_consoles(heard: &[Heard], left_out: usize, rows: Rows) -> ConsoleFleet {
     let (mut boots, mut unread) = (Vec::new(), Vec::new());
-    let (mut under_way, mut never_spoke, mut no_output) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut in_progress, mut never_spoke, mut no_output) = (Vec::new(), Vec::new(), Vec::new());
     for Heard { instance, console } in heard {
         let read = console.as_deref().map_err(Clone::clone);
         let read = read.and_then(read_console);
         match read.and_then(|console| of_this(instance, console)) {
             Ok(Console::Ended(ending)) => boots.push(report(instance, ending)),
-            Ok(Console::Unfinished { said }) => under_way.push(quiet(instance, said)),
+            Ok(Console::Unfinished { said }) => in_progress.push(quiet(instance, said)),
             // kops gives a bastion no user data, so that no agent runs there.
             Ok(Console::Empty | Console::Silent { .. }) if is_bastion(instance) => {}
             Ok(Console::Silent { is_cut: false }) => {
@@ -143,14 +143,14 @@ pub fn fleet_of_consoles(heard: &[Heard], left_out: usize, rows: Rows) -> Consol
             }),
         }
     }
-    for them in [&mut under_way, &mut never_spoke, &mut no_output] {
+    for them in [&mut in_progress, &mut never_spoke, &mut no_output] {
         them.sort_by(|a: &Quiet, b| a.instance.cmp(&b.instance));
     }
     ConsoleFleet {
         fleet: put_together(boots, unread, rows),
         instances: heard.len(),
         left_out,
-        under_way,
+        in_progress,
         never_spoke,
         no_output,
     }

@@ -42,7 +42,7 @@ fn listed() -> Listed {
             status("coredns", AddonState::Failed, Some(version("k8s-1.6", ""))),
             status("dns", AddonState::Waiting, None),
         ],
-        passed_over: vec![("old".to_owned(), "it is for Kubernetes <1.6.0".to_owned())],
+        skipped: vec![("old".to_owned(), "it is for Kubernetes <1.6.0".to_owned())],
         warnings: Vec::new(),
     }
 }
@@ -143,7 +143,7 @@ fn the_list_for_programs_has_its_schema_and_everything_of_the_text() {
     assert_eq!(value["keeper"], json!({"who": "other", "holder": "i-0a1b"}));
     assert_eq!(value["addons"][1]["state"], "failed");
     assert_eq!(value["addons"][1]["fault"]["code"], "addons.object-refused");
-    assert_eq!(value["passedOver"][0]["name"], "old");
+    assert_eq!(value["skipped"][0]["name"], "old");
 }
 
 #[test]

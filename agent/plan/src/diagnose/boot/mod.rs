@@ -86,12 +86,12 @@ fn outcome(node: &Node<'_>) -> Result<Verdict, Unseen> {
         BootState::Starting
         | BootState::Configuring
         | BootState::Preparing
-        | BootState::Joining => under_way(node, seconds),
+        | BootState::Joining => in_progress(node, seconds),
     }
 }
 
 /// A boot that has not ended: it goes on, or the agent died in the middle.
-fn under_way(node: &Node<'_>, seconds: f64) -> Result<Verdict, Unseen> {
+fn in_progress(node: &Node<'_>, seconds: f64) -> Result<Verdict, Unseen> {
     let runs = match node.unit("quake-agent.service") {
         Ok(unit) => unit.map(|unit| unit.main_started_us > 0 && unit.main_ended.is_none()),
         Err(_) => None,

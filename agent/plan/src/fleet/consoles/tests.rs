@@ -123,8 +123,8 @@ fn what_is_known_of_each_instance_is_told_apart() {
         (told.fleet.boots, told.fleet.ready, told.fleet.failed),
         (2, 1, 1)
     );
-    assert_eq!(quiet(&told.under_way), ["i-3"]);
-    assert_eq!(told.under_way[0].note, "files done, 3 changed (at 4.0 s)");
+    assert_eq!(quiet(&told.in_progress), ["i-3"]);
+    assert_eq!(told.in_progress[0].note, "files done, 3 changed (at 4.0 s)");
     assert_eq!(quiet(&told.never_spoke), ["i-4"]);
     assert_eq!(quiet(&told.no_output), ["i-5"]);
     let unread: Vec<&str> = told

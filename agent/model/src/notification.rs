@@ -6,7 +6,7 @@ use std::fmt;
 /// One thing that is told, and to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outward {
+pub enum Notification {
     /// The boot's report, to the cluster's state store.
     BootReport,
     /// The end of the boot as an event of the Node object, to the API server.
@@ -22,7 +22,7 @@ pub enum Outward {
     Unknown,
 }
 
-impl Outward {
+impl Notification {
     /// Its name, as the ledger has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Outward {
     }
 }
 
-impl fmt::Display for Outward {
+impl fmt::Display for Notification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -48,14 +48,14 @@ mod tests {
 
     #[test]
     fn what_a_newer_agent_tells_reads_as_unknown() {
-        let read: Result<Outward, _> = serde_json::from_str("\"carrier-pigeon\"");
-        assert_eq!(read.ok(), Some(Outward::Unknown));
+        let read: Result<Notification, _> = serde_json::from_str("\"carrier-pigeon\"");
+        assert_eq!(read.ok(), Some(Notification::Unknown));
         for told in [
-            Outward::BootReport,
-            Outward::NodeEvent,
-            Outward::Unhealthy,
-            Outward::HookContinue,
-            Outward::HookAbandon,
+            Notification::BootReport,
+            Notification::NodeEvent,
+            Notification::Unhealthy,
+            Notification::HookContinue,
+            Notification::HookAbandon,
         ] {
             let text = serde_json::to_string(&told).expect("it serialises");
             assert_eq!(text, format!("\"{told}\""));
