@@ -19,7 +19,10 @@ fn a_ledger_and_a_status_of_an_earlier_build_are_read() {
         fs::create_dir_all(to.parent().expect("it has one")).expect("the directory is ours");
         fs::copy(Path::new(EARLIER).join(name), to).expect("the file is there");
     };
-    put("20261123T080533757Z-1748.jsonl", "var/lib/quake-agent/boots");
+    put(
+        "20261123T080533757Z-1748.jsonl",
+        "var/lib/quake-agent/boots",
+    );
     put("status.json", "run/quake-agent");
     let root = root.to_str().expect("a plain name");
     let run = |command: &str| {

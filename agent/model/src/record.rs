@@ -274,7 +274,10 @@ impl Record {
     /// Folds a warning, or how the boot ended. What the outside was not told is a warning too, unless it is known already.
     fn fold_end(&mut self, event: &Event) {
         match event {
-            Event::Warning { fault } => self.warnings.push(fault.clone()),
+            Event::NotificationFailed { known: true, .. } => {}
+            Event::Warning { fault } | Event::NotificationFailed { fault, .. } => {
+                self.warnings.push(fault.clone());
+            }
             // Said once, however often it is tried.
             Event::CertificatesNotRenewed { fault }
             | Event::NodeNotLabelled { fault }
@@ -282,19 +285,9 @@ impl Record {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
             }
-            Event::CertificatesRenewed { .. } => {
-                let is_over = |known: &Fault| known.code == Code::CredentialsNotRenewed;
-                self.warnings.retain(|known| !is_over(known));
-            }
-            Event::NodeLabelled { .. } => {
-                self.warnings.retain(|known| !is_of_node_object(known.code));
-            }
-            Event::DnsPublished { .. } => self
-                .warnings
-                .retain(|known| !dns::keeps_from_names(known.code)),
-            Event::NotificationFailed { fault, known, .. } if !known => {
-                self.warnings.push(fault.clone())
-            }
+            Event::CertificatesRenewed { .. } => self.forget(|it| it == Code::CredentialsNotRenewed),
+            Event::NodeLabelled { .. } => self.forget(is_of_node_object),
+            Event::DnsPublished { .. } => self.forget(dns::keeps_from_names),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => {
                 self.state = BootState::Failed;
@@ -306,6 +299,10 @@ impl Record {
             }
             _ => {}
         }
+    }
+
+    fn forget(&mut self, is_over: impl Fn(Code) -> bool) {
+        self.warnings.retain(|warning| !is_over(warning.code));
     }
 
     fn fold_phase(&mut self, envelope: &Envelope) {

@@ -4,7 +4,9 @@ use crate::common::{EPOCH, Keep, host, request, strike};
 use quake_engine::{Emitter, Request, Signalled, boot, signal_boot, stop_signal};
 use quake_model::event::Event;
 use quake_model::fault::Code;
-use quake_model::notification::Notification;
+use quake_model::notification::Notification::{
+    self, HookAbandon, HookContinue, NodeEvent, Unhealthy,
+};
 use quake_model::ports::{Clock, Condition, Meter};
 use quake_model::record::Record;
 use quake_model::signal::Asked;
@@ -143,10 +145,7 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
         false,
     );
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
-    assert_eq!(
-        told(&after),
-        [Notification::HookAbandon, Notification::Unhealthy]
-    );
+    assert_eq!(told(&after), [HookAbandon, Unhealthy]);
     assert_eq!(group(&host).completed, ["launch=ABANDON"]);
     assert!(group(&host).unhealthy.contains(ME));
     assert!(
@@ -162,16 +161,13 @@ async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
     let host = waiting_host();
     let asked = asked(&["abandon:launch"], &["continue:launch"], false);
     let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
-    assert_eq!(told(&after), [Notification::HookContinue]);
+    assert_eq!(told(&after), [HookContinue]);
     assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
 
     host.next_boot(Script::default());
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
     let why = format!("{ME} does not wait at the hook launch");
-    assert_eq!(
-        withheld(&after),
-        [(Notification::HookContinue, why.as_str())]
-    );
+    assert_eq!(withheld(&after), [(HookContinue, why.as_str())]);
     assert_eq!((not_told(&after), record.exit_status()), (Vec::new(), 0));
 }
 
@@ -267,7 +263,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
     assert_eq!(
         not_told(&after),
-        [(Notification::Unhealthy, Code::BootSignalDenied, false)]
+        [(Unhealthy, Code::BootSignalDenied, false)]
     );
     assert_eq!(host.port_calls_of("set_unhealthy"), 1);
     assert_eq!(
@@ -292,7 +288,7 @@ async fn a_group_that_hiccups_is_told_again_and_one_that_is_gone_is_given_up() {
         if !is_told {
             assert_eq!(
                 not_told(&after),
-                [(Notification::Unhealthy, Code::BootSignalFailed, false)]
+                [(Unhealthy, Code::BootSignalFailed, false)]
             );
         }
         assert!(host.port_calls_of("set_unhealthy") < 30);
@@ -308,10 +304,7 @@ async fn an_instance_in_no_group_has_nobody_to_tell() {
     let unplaced = |what| (what, Code::BootSignalUnplaced, false);
     assert_eq!(
         not_told(&after),
-        [
-            unplaced(Notification::HookAbandon),
-            unplaced(Notification::Unhealthy)
-        ]
+        [unplaced(HookAbandon), unplaced(Unhealthy)]
     );
 }
 
@@ -324,7 +317,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
         Condition::Unreachable,
     )]));
     let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
-    assert_eq!(told(&after), [Notification::NodeEvent], "{after:?}");
+    assert_eq!(told(&after), [NodeEvent], "{after:?}");
     let events = host.region().node_events;
     let [json] = events.values().collect::<Vec<_>>()[..] else {
         panic!("there is one: {events:?}");
@@ -338,7 +331,7 @@ async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() 
     break_spec(&host);
     let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
     assert!(
-        matches!(withheld(&after)[..], [(Notification::NodeEvent, _)]),
+        matches!(withheld(&after)[..], [(NodeEvent, _)]),
         "{after:?}"
     );
     assert_eq!(host.port_calls_of("post_node_event"), 0);
