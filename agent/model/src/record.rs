@@ -285,7 +285,9 @@ impl Record {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
             }
-            Event::CertificatesRenewed { .. } => self.forget(|it| it == Code::CredentialsNotRenewed),
+            Event::CertificatesRenewed { .. } => {
+                self.forget(|it| it == Code::CredentialsNotRenewed)
+            }
             Event::NodeLabelled { .. } => self.forget(is_of_node_object),
             Event::DnsPublished { .. } => self.forget(dns::keeps_from_names),
             Event::BootReady { .. } => self.state = BootState::Ready,

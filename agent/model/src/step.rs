@@ -14,6 +14,7 @@ use std::fmt;
 
 /// One thing to hold. Applying it twice is the same as applying it once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Step {
     /// Names the step within its boot, such as `files:/etc/sysconfig/kubelet`; the same on every run.
     pub id: String,
@@ -33,7 +34,11 @@ impl Step {
 
 /// What a step holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase",
+    tag = "kind"
+)]
 pub enum Action {
     /// The asset is in the store, verified, and unpacked if it is an archive.
     FetchAsset(AssetSpec),
@@ -170,6 +175,7 @@ pub enum Need {
 
 /// A file of the store and where it goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Place {
     /// The asset that holds it.
     pub asset: Digest,
@@ -231,6 +237,7 @@ pub enum Visibility {
 
 /// A file and its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WriteFile {
     /// Where.
     pub path: String,
@@ -278,6 +285,7 @@ impl WriteFile {
 
 /// A volume on its way from EC2 to its mount point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct VolumeStep {
     /// The etcd cluster and member, such as `main/a`.
     pub slot: String,
@@ -293,6 +301,7 @@ pub struct VolumeStep {
 
 /// A unit and how it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StartUnit {
     /// The unit's name with its suffix.
     pub unit: String,
@@ -308,7 +317,11 @@ pub struct StartUnit {
 
 /// Something that comes about by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase",
+    tag = "kind"
+)]
 pub enum Condition {
     /// The instance's own tags contain these keys, of which one is enough.
     OwnTags {

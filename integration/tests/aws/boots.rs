@@ -119,7 +119,7 @@ fn a_worker_becomes_ready_on_a_throttled_and_failing_aws_within_its_budget() {
     let rest = found.unwrap_or_else(|shown| format!("\"shown\":{}}}", Value::from(shown)));
     let summary: Value = serde_json::from_str(&format!("{{{rest}")).expect("the summary is JSON");
     assert_eq!(
-        (&summary["result"], &summary["node"]["instance_id"]),
+        (&summary["result"], &summary["node"]["instanceId"]),
         (&"ready".into(), &instance.as_str().into()),
         "{summary}"
     );

@@ -126,7 +126,11 @@ fn a_collection_keeps_the_sets_of_the_last_two_boots_and_all_that_is_placed() {
     assert!(!partial.join("sha256-00").exists());
     assert_eq!(std::fs::read(&placed).unwrap(), bytes);
     let listed = agent::run(&["store", "list", "--root", &root, "--output", "json"]).summary();
-    assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed}");
+    assert_eq!(
+        listed["assets"].as_array().map(Vec::len),
+        Some(2),
+        "{listed}"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_recording_is_listed_with_class_and_rule() {
     let folder = folder();
     let recording = file(&folder, "volumes.json", &duplicates().to_string());
     let listed = on_recording(&recording, &["list"], &["--output", "json"]);
-    let rows = document(&listed);
+    let rows = &document(&listed)["volumes"];
     let ids: Vec<&Value> = rows
         .as_array()
         .into_iter()
@@ -77,7 +77,7 @@ fn a_recording_is_listed_with_class_and_rule() {
         &["list"],
         &["--all", "--output", "json"],
     ));
-    assert_eq!(all[2]["rule"], "NOT_CONTROL_PLANE", "{all}");
+    assert_eq!(all["volumes"][2]["rule"], "NOT_CONTROL_PLANE", "{all}");
     let text = on_recording(&recording, &["list"], &[]);
     assert!(text.stdout.starts_with("VOLUME "), "{}", text.text());
 }
@@ -233,7 +233,9 @@ fn recorded_worlds_come_to_one_array_and_agree() {
         "json",
     ]);
     let outcomes = document(&ended);
-    let outcomes = outcomes.as_array().map_or(&[][..], Vec::as_slice);
+    let outcomes = outcomes["scenarios"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
     assert_eq!(ended.status, 0, "{}", ended.text());
     assert!(outcomes.len() > 30, "{}", ended.text());
     assert!(

@@ -37,7 +37,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
         match arguments.output {
             OutputFormat::Json => {
                 let findings: Vec<_> = findings.iter().map(fault_json).collect();
-                output::line(json!({ "file": source, "findings": findings }));
+                output::line(json!({
+                    "schemaVersion": "quake-agent/check/v1",
+                    "file": source,
+                    "findings": findings,
+                }));
             }
             OutputFormat::Text if findings.is_empty() => output::line(format_args!("{source}: ok")),
             OutputFormat::Text => {

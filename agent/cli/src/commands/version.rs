@@ -5,6 +5,9 @@ use crate::exit;
 use crate::output;
 use serde_json::{Value, json};
 
+/// The kops versions whose nodes the agent makes.
+const KOPS_VERSIONS: [&str; 2] = ["1.32 and newer", "1.8 to 1.15 (kops legacy)"];
+
 /// Prints the version.
 pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     match arguments.output {
@@ -19,9 +22,10 @@ pub(crate) fn run(arguments: &VersionArguments) -> u8 {
 /// The version for programs.
 pub(crate) fn version_json() -> Value {
     json!({
+        "schemaVersion": "quake-agent/version/v1",
         "name": "quake-agent",
         "version": env!("CARGO_PKG_VERSION"),
         "architecture": std::env::consts::ARCH,
-        "dialects": ["kube-env"],
+        "kopsVersions": KOPS_VERSIONS,
     })
 }

@@ -1,5 +1,6 @@
 //! What `diagnose` prints: the findings first, root causes before what follows from them.
 
+use super::node::{instance_json, spec_json};
 use quake_model::facts::Survey;
 use quake_model::record::{BootState, Record};
 use quake_plan::diagnose::{Check, CheckReport, Finding, Report, Status};
@@ -150,8 +151,8 @@ pub(crate) fn report_json(report: &Report, survey: &Survey, took: Duration) -> V
         "agent": { "version": survey.agent_version },
         "takenAt": survey.taken.to_string(),
         "byRoot": survey.by_root,
-        "node": record.and_then(|record| record.instance.as_ref()),
-        "spec": record.and_then(|record| record.spec.as_ref()),
+        "node": record.map(instance_json),
+        "spec": record.map(spec_json),
         "boot": record.map(boot_json),
         "status": report.status().name(),
         "summary": {

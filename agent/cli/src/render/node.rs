@@ -4,6 +4,38 @@ use quake_model::phase::Phase;
 use quake_model::record::Record;
 use serde_json::{Value, json};
 
+/// The instance; null while it is not known.
+pub(crate) fn instance_json(record: &Record) -> Value {
+    record.instance.as_ref().map_or(Value::Null, |it| {
+        json!({
+            "instanceId": it.instance_id,
+            "instanceType": it.instance_type,
+            "zone": it.zone,
+            "region": it.region,
+            "accountId": it.account_id,
+            "imageId": it.image_id,
+            "privateIp": it.private_ip,
+            "localHostname": it.local_hostname,
+            "mac": it.mac,
+            "architecture": it.architecture,
+        })
+    })
+}
+
+/// What the node is to be; null while it is not known.
+pub(crate) fn spec_json(record: &Record) -> Value {
+    record.spec.as_ref().map_or(Value::Null, |it| {
+        json!({
+            "cluster": it.cluster,
+            "instanceGroup": it.instance_group,
+            "role": it.role,
+            "kubernetes": it.kubernetes,
+            "source": it.source,
+            "digest": it.digest,
+        })
+    })
+}
+
 /// The word of the dialect; `None` while it is not known.
 pub(crate) fn dialect_of(record: &Record) -> Option<&str> {
     let expected = record.expected.as_ref()?;

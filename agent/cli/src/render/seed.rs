@@ -85,6 +85,7 @@ pub(crate) fn built_json(brought: &Outcomes, checked: &Checked) -> Value {
         })
     };
     json!({
+        "schemaVersion": "quake-agent/seed-build/v1",
         "assets": brought.iter().map(asset).collect::<Vec<_>>(),
         "store": checked.assets.iter().map(checked_asset_json).collect::<Vec<_>>(),
         "findings": checked.findings.iter().map(finding_json).collect::<Vec<_>>(),
@@ -164,6 +165,7 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
 /// What a check found.
 pub(crate) fn checked_json(checked: &Checked) -> Value {
     json!({
+        "schemaVersion": "quake-agent/seed-verify/v1",
         "store": checked.assets.iter().map(checked_asset_json).collect::<Vec<_>>(),
         "findings": checked.findings.iter().map(finding_json).collect::<Vec<_>>(),
         "good": !checked.has_broken() && checked.findings.is_empty(),
@@ -214,6 +216,7 @@ pub(crate) fn coverage_json(covered: &[Covered]) -> Value {
     };
     let held: Vec<u64> = covered.iter().filter_map(|it| it.held).collect();
     json!({
+        "schemaVersion": "quake-agent/seed-show/v1",
         "assets": covered.iter().map(asset).collect::<Vec<_>>(),
         "held": held.len(),
         "wanted": covered.len(),
@@ -239,7 +242,12 @@ pub(crate) fn bundled_text(out: &Path, size: u64, contents: &[Bundled]) -> Strin
 
 /// What is in a bundle that was written.
 pub(crate) fn bundled_json(out: &Path, size: u64, contents: &[Bundled]) -> Value {
-    json!({ "bundle": out.display().to_string(), "size": size, "assets": contents })
+    json!({
+        "schemaVersion": "quake-agent/seed-bundle/v1",
+        "bundle": out.display().to_string(),
+        "size": size,
+        "assets": contents,
+    })
 }
 
 /// What was loaded, as a table.
@@ -274,6 +282,7 @@ pub(crate) fn loaded_json(loaded: &[Loaded]) -> Value {
         })
     };
     json!({
+        "schemaVersion": "quake-agent/seed-load/v1",
         "assets": loaded.iter().map(asset).collect::<Vec<_>>(),
         "new": loaded.iter().filter(|it| !it.was_held).count(),
     })

@@ -4,7 +4,7 @@ use super::addon_status::{addons_json, addons_text};
 use super::certificates::{certificates_json, certificates_text};
 use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
-use super::node::{configured_by, dialect_of, static_pods};
+use super::node::{configured_by, dialect_of, instance_json, spec_json, static_pods};
 use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
@@ -31,8 +31,8 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "startedAt": record.started.to_string(),
         "updatedAt": record.updated.to_string(),
         "elapsedMs": record.elapsed_ms,
-        "node": record.instance,
-        "spec": record.spec,
+        "node": instance_json(record),
+        "spec": spec_json(record),
         "dialect": dialect_of(record),
         "staticPods": static_pods(record),
         "conditions": conditions(record),

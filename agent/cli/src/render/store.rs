@@ -44,7 +44,10 @@ pub(crate) fn listed_json(listed: &[Listed]) -> Value {
             "wantedBy": it.wanted_by,
         })
     };
-    Value::from(listed.iter().map(asset).collect::<Vec<_>>())
+    json!({
+        "schemaVersion": "quake-agent/store-list/v1",
+        "assets": listed.iter().map(asset).collect::<Vec<_>>(),
+    })
 }
 
 /// What every byte came to, as a table, with the files that are not what they were.
@@ -73,6 +76,7 @@ pub(crate) fn proven_text(checked: &[CheckedAsset], is_removed: bool) -> String 
 pub(crate) fn proven_json(checked: &[CheckedAsset], is_removed: bool) -> Value {
     let broken = checked.iter().filter(|it| !it.standing.is_good()).count();
     json!({
+        "schemaVersion": "quake-agent/store-verify/v1",
         "assets": checked.iter().map(checked_asset_json).collect::<Vec<_>>(),
         "broken": broken,
         "removed": if is_removed { broken } else { 0 },
@@ -129,6 +133,7 @@ pub(crate) fn collected_json(collection: &Collection, is_removed: bool) -> Value
         .map(|(set, count)| (set.name().to_owned(), Value::from(*count)))
         .collect();
     json!({
+        "schemaVersion": "quake-agent/store-gc/v1",
         "unwanted": unwanted.collect::<Vec<_>>(),
         "leftovers": leftovers.collect::<Vec<_>>(),
         "sets": sets,

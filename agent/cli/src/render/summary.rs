@@ -1,6 +1,7 @@
 //! How a boot ended, in one object and in a few lines.
 
 use super::fault::{fault_json, fault_text};
+use super::node::{instance_json, spec_json};
 use super::status::is_bastion;
 use super::timeline::timeline_text;
 use quake_model::outcome::Outcome;
@@ -25,8 +26,8 @@ pub(crate) fn summary_json(record: &Record, root: &str) -> Value {
         "exitStatus": record.exit_status(),
         "boot": record.boot,
         "root": root,
-        "node": record.instance,
-        "spec": record.spec,
+        "node": instance_json(record),
+        "spec": spec_json(record),
         "elapsedMs": record.elapsed_ms,
         "writes": record.writes(),
         "changed": changed,

@@ -86,6 +86,7 @@ pub(crate) fn explanation_json(said: &Explanation) -> Value {
         |problem| json!({ "weight": label(problem), "what": problem.what, "fix": problem.fix }),
     );
     json!({
+        "schemaVersion": "quake-agent/user-data/v1",
         "sizeBytes": said.size_bytes,
         "launchBytes": said.launch_bytes,
         "limitBytes": LIMIT_BYTES,

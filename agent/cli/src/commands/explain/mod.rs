@@ -76,7 +76,12 @@ fn list(beginning: &str, format: OutputFormat) -> u8 {
 fn unknown(asked: &str, format: OutputFormat) -> u8 {
     let near = nearest(asked, &names());
     if format == OutputFormat::Json {
-        output::line(json!({ "asked": asked, "known": false, "near": near }));
+        output::line(json!({
+            "schemaVersion": "quake-agent/explain/v1",
+            "asked": asked,
+            "known": false,
+            "near": near,
+        }));
     }
     let hint = match near.is_empty() {
         true => "quake-agent explain lists all there are".to_owned(),

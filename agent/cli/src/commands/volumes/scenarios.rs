@@ -22,7 +22,10 @@ pub(super) fn run(file: &Path, output: OutputFormat) -> Result<u8, u8> {
     let outcomes: Vec<ScenarioOutcome> = scenarios.iter().map(Scenario::decide).collect();
     match output {
         OutputFormat::Json => {
-            output::line(Value::from_iter(outcomes.iter().map(outcome_json)));
+            output::line(json!({
+                "schemaVersion": "quake-agent/volumes-scenarios/v1",
+                "scenarios": outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
+            }));
         }
         OutputFormat::Text => outcomes.iter().for_each(print),
     }

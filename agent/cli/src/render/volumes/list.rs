@@ -6,13 +6,13 @@ use quake_plan::storage::{
 };
 use serde_json::{Value, json};
 
-/// The volumes as an array of objects, in the order of their ids.
+/// The volumes, in the order of their ids.
 pub(crate) fn list_json(facts: &Facts, worlds: &[World], all: bool) -> Value {
     let mut rows = Vec::new();
     each(facts, worlds, all, |verdict, _| {
         rows.push(volume_json(verdict));
     });
-    Value::from(rows)
+    json!({ "schemaVersion": "quake-agent/volumes/v1", "volumes": rows })
 }
 
 /// One volume and what the choice thinks of it.
@@ -23,7 +23,7 @@ pub(super) fn volume_json(verdict: &Verdict<'_>) -> Value {
         "slot": verdict.slot.as_ref().map(Slot::to_string),
         "zone": volume.zone,
         "state": volume_state(volume.state),
-        "size_gib": volume.size_gib,
+        "sizeGib": volume.size_gib,
         "created": volume.created.to_string(),
         "encrypted": volume.encrypted,
         "holder": holder(volume),

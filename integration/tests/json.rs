@@ -1,0 +1,81 @@
+//! What commands print for programs: one object with its schema's name, and keys in one case.
+
+use quake_integration::agent;
+use quake_integration::node::{kube_env, write_state_store};
+use serde_json::Value;
+
+/// Maps whose keys are data: names of calls, tags, settings.
+const KEYED_BY_DATA: [&str; 4] = ["calls", "evidence", "sets", "tags"];
+
+/// Commands that read a node, an image, the catalogue or a file.
+const COMMANDS: &[&str] = &[
+    "version",
+    "status",
+    "timeline",
+    "plan {state}",
+    "explain assets.no-space",
+    "explain no-such-code",
+    "diagnose --offline",
+    "diagnose --list",
+    "store list",
+    "store verify",
+    "store gc",
+    "seed verify",
+    "seed show --list {list}",
+    "check {check}",
+];
+
+/// What is not as it should be in a document, by the path of the key.
+fn odd_keys(at: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(members) => {
+            let of_data = KEYED_BY_DATA.iter().any(|it| at.ends_with(it));
+            let mut odd = Vec::new();
+            for (key, value) in members {
+                let is_camel = key.starts_with(|first: char| first.is_ascii_lowercase())
+                    && key.chars().all(|it| it.is_ascii_alphanumeric());
+                if !of_data && !is_camel {
+                    odd.push(format!("{at}.{key}"));
+                }
+                odd.extend(odd_keys(&format!("{at}.{key}"), value));
+            }
+            odd
+        }
+        Value::Array(values) => values.iter().flat_map(|it| odd_keys(at, it)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn every_command_prints_an_object_with_its_schema_and_camel_case_keys() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let root = path("root");
+    let rehearsed = agent::run(&["rehearse", "--root", &root, "--exit-when-ready"]);
+    assert_eq!(rehearsed.status, 0, "{}", rehearsed.text());
+    let list = format!("{}@http://127.0.0.1:1/tool\n", "ab".repeat(32));
+    std::fs::write(path("list"), list).expect("the directory is ours");
+    std::fs::write(path("check"), "kind: Cluster\n").expect("the directory is ours");
+    write_state_store(&folder.path().join("state")).expect("the directory is ours");
+    std::fs::write(path("state/kube_env.yaml"), kube_env("workers", &[])).expect("ours");
+    for command in COMMANDS {
+        let words = command.replace("{list}", &path("list"));
+        let words = words.replace("{check}", &path("check"));
+        let words = words.replace("{state}", &path("state"));
+        let mut words: Vec<&str> = words.split(' ').collect();
+        if ["status", "timeline", "store", "seed", "diagnose"].contains(&words[0]) {
+            words.extend(["--root", &root]);
+        }
+        words.extend(["--output", "json"]);
+        let ended = agent::run(&words);
+        let mut documents = ended.stdout.lines().peekable();
+        assert!(documents.peek().is_some(), "{command}: {}", ended.text());
+        for line in documents {
+            let document: Value = serde_json::from_str(line).expect(command);
+            let schema = document["schemaVersion"].as_str().unwrap_or_default();
+            assert!(schema.starts_with("quake-agent/"), "{command}: {line}");
+            let odd = odd_keys("", &document);
+            assert!(odd.is_empty(), "{command}: {odd:?}");
+        }
+    }
+}
