@@ -78,7 +78,11 @@ pub(crate) async fn fetched<H: Host>(
         // A fetch leaves nothing behind when it is dropped, so a stop and a deadline need not wait for the last byte.
         tokio::select! {
             fetched = fetch => match fetched {
-                Ok(fetched) => fetched.map_err(|error| fault_of(Attempted::FetchAsset, error).seen("asset", &asset.name)),
+                Ok(fetched) => fetched.map_err(|error| {
+                    let fault = fault_of(Attempted::FetchAsset, error).seen("asset", &asset.name);
+                    watch.fail(&fault);
+                    fault
+                }),
                 Err(_) => Err(watch.late()),
             },
             fault = context.stopped() => Err(fault),

@@ -29,6 +29,8 @@ pub(crate) struct Watch<'a, 'b, H> {
 #[derive(Debug, Default)]
 struct Seen {
     attempt: u32,
+    /// How the last try failed, and how many bytes had come when it did.
+    failed: Option<(Fault, u64)>,
     done: u64,
     total: Option<u64>,
     /// The mirror that was slow last, and what it gave each second.
@@ -52,6 +54,12 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
             wait,
             seen: Mutex::default(),
         }
+    }
+
+    /// A try failed.
+    pub(crate) fn fail(&self, fault: &Fault) {
+        let mut seen = lock(&self.seen);
+        seen.failed = Some((fault.clone(), seen.done));
     }
 
     /// Another try begins.
@@ -97,9 +105,14 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
         format!("{name} comes at {rate} bytes a second from {url}")
     }
 
-    /// The fault of a fetch that was under way at its deadline.
+    /// The fault of a fetch that was under way at its deadline: where the last try gave nothing, how the one before it failed.
     pub(crate) fn late(&self) -> Fault {
         let seen = lock(&self.seen);
+        if let Some((fault, done)) = &seen.failed
+            && *done == seen.done
+        {
+            return fault.clone();
+        }
         let total = seen.total.map_or("unknown".to_owned(), |it| it.to_string());
         let what = match &seen.slow {
             Some((url, rate)) => format!("{} and", self.slowly(url, *rate)),
@@ -109,7 +122,10 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
         let fault = Fault::new(Code::AssetsTooSlow, summary);
         let fault = match &seen.slow {
             Some((url, _)) => fault.seen("url", url),
-            None => fault,
+            None => {
+                let urls = self.asset.urls.iter();
+                urls.fold(fault, |fault, url| fault.seen("url", url))
+            }
         };
         fault.seen("bytes", seen.done).seen("bytes-in-all", total)
     }
