@@ -254,7 +254,7 @@ impl Served {
             certificate, key, ..
         } = self.signer;
         let made = Controller::of(source, text, instance, &certificate, key);
-        let made = made.map_err(|fault| usage(&fault.to_string()))?;
+        let made = made.map_err(|fault| fail(&fault))?;
         sim.answer_bootstrap(Controller {
             cilium: self.cilium,
             ..made.with_bare_names()
@@ -272,7 +272,7 @@ async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret
         return Ok(None);
     };
     let pair = read_keyset(&document.source, &document.text);
-    let pair = pair.map_err(|fault| usage(&fault.to_string()))?;
+    let pair = pair.map_err(|fault| fail(&fault))?;
     Ok(pair.key.map(|key| (pair.certificate, key)))
 }
 
