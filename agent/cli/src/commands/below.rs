@@ -99,11 +99,15 @@ fn is_foreign(path: &Path) -> bool {
     is(path.extension()) || is(path.file_name())
 }
 
-/// The fault of a file that the disk does not take: it is full, or read-only. `None` for any other error.
+/// What Linux says of a disk that fails, is gone, or holds a damaged filesystem: EIO, ENXIO, ENODEV, ESTALE and EUCLEAN.
+const OF_A_BROKEN_DISK: [i32; 5] = [5, 6, 19, 116, 117];
+
+/// The fault of a file that the disk does not take: it is full, read-only or broken. `None` for any other error.
 pub(super) fn disk_fault(path: &Path, error: &io::Error) -> Option<Fault> {
     let condition = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Condition::NoSpace,
         ErrorKind::ReadOnlyFilesystem => Condition::Denied,
+        _ if is_of_a_broken_disk(error) => Condition::Io,
         _ => return None,
     };
     let summary = format!("{} cannot be written", path.display());
@@ -111,12 +115,17 @@ pub(super) fn disk_fault(path: &Path, error: &io::Error) -> Option<Fault> {
     Some(file_fault(error.seen("path", path.display())))
 }
 
+fn is_of_a_broken_disk(error: &io::Error) -> bool {
+    let number = error.raw_os_error();
+    number.is_some_and(|number| OF_A_BROKEN_DISK.contains(&number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_full_or_read_only_disk_is_a_fault_and_no_wrong_command_line() {
+    fn a_full_a_read_only_or_a_broken_disk_is_a_fault_and_no_wrong_command_line() {
         let code = |number| {
             let error = io::Error::from_raw_os_error(number);
             let fault = disk_fault(Path::new("/run/quake-agent/lock"), &error)?;
@@ -127,5 +136,8 @@ mod tests {
         assert_eq!(code(122), Some((Code::FilesNoSpace, 77)));
         assert_eq!(code(30), Some((Code::FilesWriteFailed, 77)));
         assert_eq!(code(13), None);
+        for number in OF_A_BROKEN_DISK {
+            assert_eq!(code(number), Some((Code::FilesWriteFailed, 77)));
+        }
     }
 }
