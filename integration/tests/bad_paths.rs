@@ -1,14 +1,21 @@
 //! Paths in a configuration that are none: a fault of the configuration at its line and column, by `check` and by
 //! `rehearse`, and nothing of the node is written.
 
-use quake_integration::agent;
+use quake_integration::agent::{self, Ended};
 use quake_integration::node::{EXAMPLE, kube_env, write_state_store};
+use quake_integration::skip::conformance;
 use quake_integration::tree::Tree;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
 
 /// The exit status of what is wrong with a configuration.
 const INVALID: i32 = 78;
+
+/// The Kubernetes minors of the newer generation, below 1.
+const MINORS: RangeInclusive<u32> = 32..=37;
 
 /// What no key takes, as double-quoted YAML.
 const BAD: &[&str] = &[
@@ -126,6 +133,51 @@ fn legacy_documents() -> Vec<(String, String)> {
     documents
 }
 
+/// A path that is none, in a nodeup configuration of kops 1.32 to 1.37.
+struct BadPath {
+    key: &'static str,
+    line: String,
+    is_of_kubelet: bool,
+}
+
+impl BadPath {
+    /// This document with that path.
+    fn document(&self, document: &str) -> String {
+        match self.is_of_kubelet {
+            true => with_kubelet_key(document, self.key, &self.line[self.key.len() + 2..]),
+            false => with_section(document, self.key, &self.line),
+        }
+    }
+
+    /// The instance group whose nodes read it.
+    fn group(&self) -> (&'static str, &'static str) {
+        match self.key {
+            "APIServerConfig" | "ControlPlaneConfig" => ("control-plane", "master-us-test-1a"),
+            _ => ("node", "nodes"),
+        }
+    }
+}
+
+/// Each key of [`KUBELET`] and [`NEWER`] with each value that it does not take.
+fn newer_paths() -> Vec<BadPath> {
+    let of_kubelet = KUBELET.iter().flat_map(|(key, is_file)| {
+        let lines = values(*is_file).into_iter();
+        lines.map(move |value| (*key, format!("{key}: {value}"), true))
+    });
+    let others = NEWER.iter().flat_map(|(line, is_file)| {
+        let key = line.split(':').next().expect("it is a key");
+        let lines = values(*is_file).into_iter();
+        lines.map(move |value| (key, line.replace("{bad}", &value), false))
+    });
+    let all = of_kubelet.chain(others);
+    let all = all.map(|(key, line, is_of_kubelet)| BadPath {
+        key,
+        line,
+        is_of_kubelet,
+    });
+    all.collect()
+}
+
 /// The document with a line in the place of the section of that name, or at its end.
 fn with_section(document: &str, section: &str, line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
@@ -133,7 +185,8 @@ fn with_section(document: &str, section: &str, line: &str) -> String {
     let mut is_skipped = false;
     for there in document.lines() {
         let depth = there.len() - there.trim_start().len();
-        if depth <= indent && !there.trim_start().starts_with("- ") {
+        let is_inside = there.trim().is_empty() || there.trim_start().starts_with("- ");
+        if depth <= indent && !is_inside {
             is_skipped = depth == indent && there.trim_start().starts_with(&format!("{section}:"));
         }
         if !is_skipped {
@@ -152,21 +205,8 @@ fn a_path_that_is_none_is_refused_by_check_in_either_generation() {
     // The example becomes a nodeup configuration with the keys of a cluster.
     let newer = fs::read_to_string(newer).expect("it is beside") + "KeypairIDs: {}\n";
     let mut documents = legacy_documents();
-    for (key, is_file) in KUBELET {
-        for value in values(*is_file) {
-            let what = format!("kops: {key}: {value}");
-            documents.push((what, with_kubelet_key(&newer, key, &value)));
-        }
-    }
-    for (line, is_file) in NEWER {
-        let section = line.split(':').next().expect("it is a key");
-        for value in values(*is_file) {
-            let line = line.replace("{bad}", &value);
-            documents.push((
-                format!("kops: {line}"),
-                with_section(&newer, section, &line),
-            ));
-        }
+    for bad in newer_paths() {
+        documents.push((format!("kops: {}", bad.line), bad.document(&newer)));
     }
     let found = documents.iter();
     let found: Vec<String> = found
@@ -202,6 +242,92 @@ fn a_rehearsal_ends_at_a_path_that_is_none_and_writes_no_file_of_the_node() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// A copy of the recorded cluster of a Kubernetes minor; those that are not recorded are 1.35's with another version.
+fn newer_store(cases: &Path, minor: u32) -> TempDir {
+    let recorded = minor.min(35);
+    let store = cases.join(format!("minimal-1.{recorded}/statestore/tests"));
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    let mut command = Command::new("cp");
+    command.arg("-r").arg(store.join("minimal.example.com/."));
+    let copied = command.arg(copy.path()).status();
+    assert!(copied.expect("coreutils are here").success());
+    let mut documents = vec![copy.path().join("cluster-completed.spec")];
+    for group in ["node/nodes", "control-plane/master-us-test-1a"] {
+        let folder = copy.path().join("igconfig").join(group);
+        documents.push(folder.join("nodeupconfig.yaml"));
+    }
+    for path in documents {
+        let text = fs::read_to_string(&path).expect("the data can be read");
+        let text = text.replace("1.35.0-alpha.1", &format!("1.{}.0", minor.max(35)));
+        fs::write(path, text).expect("ours");
+    }
+    copy
+}
+
+/// Rehearses a group of a store of [`newer_store`] below a root of its own.
+fn rehearse_newer(store: &Path, group: &str) -> (Ended, Tree) {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let words = ["rehearse", text(store), "--instance-group", group];
+    let end = ["--root", text(root.path()), "--exit-when-ready"];
+    let ended = agent::run(&[&words[..], &end, &["--listen", "off"]].concat());
+    let written = Tree::of_node(root.path()).expect("the tree can be read");
+    (ended, written)
+}
+
+/// What is wrong with the rehearsals of one minor: of its groups as they are, and with these paths.
+fn findings_of_minor(cases: &Path, minor: u32, paths: &[&BadPath]) -> Vec<String> {
+    let store = newer_store(cases, minor);
+    let mut found = Vec::new();
+    for group in ["nodes", "master-us-test-1a"] {
+        let (ended, _) = rehearse_newer(store.path(), group);
+        if ended.status != 0 {
+            found.push(format!("1.{minor} {group}: {}", ended.text()));
+        }
+    }
+    for bad in paths {
+        let (role, group) = bad.group();
+        let folder = store.path().join("igconfig").join(role).join(group);
+        let file = folder.join("nodeupconfig.yaml");
+        let original = fs::read_to_string(&file).expect("ours");
+        fs::write(&file, bad.document(&original)).expect("ours");
+        let (ended, written) = rehearse_newer(store.path(), group);
+        fs::write(&file, original).expect("ours");
+        let is_told = ["config.wrong-type", "line: ", "column: "];
+        let is_told = is_told.iter().all(|part| ended.text().contains(part));
+        if ended.status != INVALID || !is_told || !written.files().is_empty() {
+            let told = ended.text();
+            found.push(format!(
+                "1.{minor} {}: exit {}: {told}",
+                bad.line, ended.status
+            ));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_rehearsal_of_each_newer_minor_ends_at_a_path_that_is_none_and_writes_no_file_of_the_node() {
+    let Some(cases) = conformance("kops/cases") else {
+        return;
+    };
+    let paths = newer_paths();
+    let found: Vec<String> = std::thread::scope(|scope| {
+        let minors = MINORS.enumerate().map(|(lane, minor)| {
+            // Each key has more values than there are minors, so each minor sees each key.
+            let step = MINORS.count();
+            let paths: Vec<&BadPath> = paths.iter().skip(lane).step_by(step).collect();
+            let cases = &cases;
+            scope.spawn(move || findings_of_minor(cases, minor, &paths))
+        });
+        let minors: Vec<_> = minors.collect();
+        let joined = minors.into_iter().map(|minor| minor.join());
+        joined
+            .flat_map(|found| found.expect("no minor panics"))
+            .collect()
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
