@@ -4,7 +4,7 @@ use crate::machine::program;
 use crate::skip::{SetUpError, is_root};
 use std::fs::File;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Once;
@@ -79,12 +79,29 @@ impl Namespace {
     ///
     /// Returns the error of entering the namespace or of the listener.
     pub fn listen(&self, address: &str) -> io::Result<TcpListener> {
+        self.open(address, |address| TcpListener::bind(address))
+    }
+
+    /// A socket for datagrams inside, as of a name server.
+    ///
+    /// # Errors
+    ///
+    /// As [`Namespace::listen`].
+    pub fn receive(&self, address: &str) -> io::Result<UdpSocket> {
+        self.open(address, |address| UdpSocket::bind(address))
+    }
+
+    fn open<S: Send + 'static>(
+        &self,
+        address: &str,
+        open: impl FnOnce(SocketAddr) -> io::Result<S> + Send + 'static,
+    ) -> io::Result<S> {
         let address: SocketAddr = address.parse().map_err(io::Error::other)?;
         let door = File::open(format!("/var/run/netns/{}", self.name))?;
         // A thread is in a namespace for as long as it lives, and a socket in the one it was made in.
         let inside = std::thread::spawn(move || {
             nix::sched::setns(door, nix::sched::CloneFlags::CLONE_NEWNET)?;
-            TcpListener::bind(address)
+            open(address)
         });
         inside
             .join()

@@ -1,11 +1,14 @@
 //! Who can reach the agent without being trusted, and what they try: each case ends in the state that is stated for it.
 
 mod endpoint;
+mod lies;
 mod locks;
 mod mirrors;
+mod names;
 #[path = "../assets/node.rs"]
 mod node;
 mod region;
+mod resolver;
 mod several;
 mod slow;
 mod threads;
