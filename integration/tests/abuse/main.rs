@@ -1,5 +1,6 @@
 //! Who can reach the agent without being trusted, and what they try: each case ends in the state that is stated for it.
 
+mod clock;
 mod endpoint;
 mod lies;
 mod locks;

@@ -69,6 +69,8 @@ const TOOLS: &[Tool] = &[
     Tool::program("unshare", "util-linux", Need::Integration),
     // A partition table of others, which must survive.
     Tool::program("sfdisk", "fdisk", Need::Integration),
+    // A clock that one process alone sees.
+    Tool::program("faketime", "faketime", Need::Integration),
     // What user data delivers the agent with, and the smallest shell that it has to run in.
     Tool::program("curl", "curl", Need::Integration),
     Tool::program("busybox", "busybox", Need::Integration),
