@@ -77,6 +77,11 @@ impl Tree {
         Ok(())
     }
 
+    /// Leaves out what is at this path itself.
+    pub fn forget(&mut self, path: &str) {
+        self.0.remove(Path::new(path));
+    }
+
     /// Paths of everything that is not a directory.
     pub fn files(&self) -> Vec<&Path> {
         let is_file = |entry: &Entry| !matches!(entry, Entry::Directory(_));

@@ -1,9 +1,12 @@
 //! Who can reach the agent without being trusted, and what they try: each case ends in the state that is stated for it.
 
 mod clock;
+mod disk;
 mod endpoint;
 mod lies;
 mod locks;
+#[path = "../disks/machine.rs"]
+mod machine;
 mod mirrors;
 mod names;
 #[path = "../assets/node.rs"]
