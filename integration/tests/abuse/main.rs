@@ -7,6 +7,7 @@ mod lies;
 mod locks;
 #[path = "../disks/machine.rs"]
 mod machine;
+mod memory;
 mod mirrors;
 mod names;
 #[path = "../assets/node.rs"]
