@@ -291,16 +291,14 @@ impl Record {
             Event::NodeLabelled { .. } => self.forget(is_of_node_object),
             Event::DnsPublished { .. } => self.forget(dns::keeps_from_names),
             Event::BootReady { .. } => self.state = BootState::Ready,
-            Event::BootFailed { fault, .. } => {
-                self.state = BootState::Failed;
-                self.fault = Some(fault.clone());
-            }
-            Event::BootStopped { fault } => {
-                self.state = BootState::Stopped;
-                self.fault = Some(fault.clone());
-            }
+            Event::BootFailed { fault, .. } => self.end(BootState::Failed, fault),
+            Event::BootStopped { fault } => self.end(BootState::Stopped, fault),
             _ => {}
         }
+    }
+
+    fn end(&mut self, state: BootState, fault: &Fault) {
+        (self.state, self.fault) = (state, Some(fault.clone()));
     }
 
     fn forget(&mut self, is_over: impl Fn(Code) -> bool) {
