@@ -286,7 +286,7 @@ impl Record {
                 self.warnings.push(fault.clone());
             }
             Event::CertificatesRenewed { .. } => {
-                self.forget(|it| it == Code::CredentialsNotRenewed)
+                self.forget(|it| it == Code::CredentialsNotRenewed);
             }
             Event::NodeLabelled { .. } => self.forget(is_of_node_object),
             Event::DnsPublished { .. } => self.forget(dns::keeps_from_names),
