@@ -79,7 +79,7 @@ impl Namespace {
     ///
     /// Returns the error of entering the namespace or of the listener.
     pub fn listen(&self, address: &str) -> io::Result<TcpListener> {
-        self.open(address, |address| TcpListener::bind(address))
+        self.open(address, TcpListener::bind)
     }
 
     /// A socket for datagrams inside, as of a name server.
@@ -88,7 +88,7 @@ impl Namespace {
     ///
     /// As [`Namespace::listen`].
     pub fn receive(&self, address: &str) -> io::Result<UdpSocket> {
-        self.open(address, |address| UdpSocket::bind(address))
+        self.open(address, UdpSocket::bind)
     }
 
     fn open<S: Send + 'static>(
