@@ -9,6 +9,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
+use std::thread::ScopedJoinHandle;
 use tempfile::TempDir;
 
 /// The exit status of what is wrong with a configuration.
@@ -322,7 +323,7 @@ fn a_rehearsal_of_each_newer_minor_ends_at_a_path_that_is_none_and_writes_no_fil
             scope.spawn(move || findings_of_minor(cases, minor, &paths))
         });
         let minors: Vec<_> = minors.collect();
-        let joined = minors.into_iter().map(|minor| minor.join());
+        let joined = minors.into_iter().map(ScopedJoinHandle::join);
         joined
             .flat_map(|found| found.expect("no minor panics"))
             .collect()

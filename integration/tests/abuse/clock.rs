@@ -12,6 +12,7 @@ use quake_integration::waiting::wait_until;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -147,6 +148,8 @@ fn finding_late(&(first, later, _): &Row) -> Result<Vec<String>, SetUpError> {
     let ended = running.end(agent::LIMIT);
     let took = began.elapsed();
     let mut found = wrong(root.path(), &ended, 75);
+    // What a fetch had when it was cut off stays for the next boot.
+    found.retain(|line| !line.starts_with("left half-way"));
     let summary = ended.summary();
     let elapsed = summary["elapsedMs"].as_u64().unwrap_or_default();
     let elapsed = Duration::from_millis(elapsed);
@@ -165,7 +168,7 @@ fn check(finding: fn(&Row) -> Result<Vec<String>, SetUpError>) {
             .iter()
             .map(|row| scope.spawn(|| finding(row)))
             .collect();
-        let ended = boots.into_iter().map(|boot| boot.join());
+        let ended = boots.into_iter().map(ScopedJoinHandle::join);
         ended
             .map(|found| found.expect("it does not panic"))
             .collect()

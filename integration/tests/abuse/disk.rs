@@ -14,6 +14,7 @@ use quake_integration::waiting::wait_until;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// Shuts an ext4 filesystem down: from then on all is EIO (`EXT4_IOC_SHUTDOWN`, without flushing its log).
@@ -275,7 +276,7 @@ fn a_disk_that_fails_in_the_middle_is_named_with_the_kernels_error_and_mended_it
             .iter()
             .map(|row| scope.spawn(|| finding(row, &files, &whole)))
             .collect();
-        let ended = rows.into_iter().map(|row| row.join());
+        let ended = rows.into_iter().map(ScopedJoinHandle::join);
         ended
             .map(|found| found.expect("it does not panic"))
             .collect()

@@ -130,7 +130,7 @@ fn try_rows<R: Sync>(
         for _ in 0..LANES {
             scope.spawn(|| {
                 loop {
-                    let next = waiting.lock().unwrap().next();
+                    let next = waiting.lock().expect("no lane ended badly").next();
                     let Some((number, row)) = next else { return };
                     let number = u8::try_from(number).unwrap_or(u8::MAX);
                     let address = Ipv4Addr::new(127, 0, 1, number + 1);
@@ -140,12 +140,12 @@ fn try_rows<R: Sync>(
                     let all = findings(scene, row, address).into_iter();
                     drop(resolver);
                     let all = all.map(|line| format!("{name}: {line}"));
-                    found.lock().unwrap().extend(all);
+                    found.lock().expect("no lane ended badly").extend(all);
                 }
             });
         }
     });
-    found.into_inner().unwrap()
+    found.into_inner().expect("no lane ended badly")
 }
 
 #[test]
