@@ -77,6 +77,10 @@ pub fn explore(config: &Config, most_states: usize) -> Report {
         for (number, state) in level {
             successors(config, &state, &mut search.decider, &mut next);
             transitions += next.len();
+            if let Some(by) = search.decider.disturbed() {
+                found = Some(search.retrace(number, Violation::Disturbed(by)));
+                break 'search;
+            }
             for (choice, (step, after)) in next.drain(..).enumerate() {
                 if !search.is_new(&after) {
                     continue;

@@ -1,6 +1,7 @@
 //! What must hold in every state, and of every step.
 
 use crate::config::{Config, Duplicate, Judged};
+use crate::disturb::Disturbance;
 use crate::moves::{Move, Reply};
 use crate::state::{Content, Shown, State};
 use crate::view::bits_of;
@@ -30,6 +31,8 @@ pub enum Violation {
     FormattedInUse,
     /// Two calls of `AttachVolume` in one pass.
     TwoCalls,
+    /// Something beside the volumes changed the choice.
+    Disturbed(Disturbance),
     /// Faults stopped, every read was fresh, and the members were not all taken.
     Stuck,
 }
@@ -37,6 +40,7 @@ pub enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Disturbed(by) => return write!(f, "the choice is changed by {by}"),
             Self::MountedTwice => "one volume is mounted by two instances",
             Self::TwoMembersMounted => "an instance has two members mounted",
             Self::TwoMembersHeld => "an instance holds two members",

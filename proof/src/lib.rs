@@ -8,6 +8,7 @@ pub mod agent;
 pub mod calm;
 pub mod cloud;
 pub mod config;
+pub mod disturb;
 pub mod explore;
 pub mod hash;
 pub mod history;

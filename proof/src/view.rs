@@ -1,6 +1,7 @@
 //! What one pass observes, and what the real choice makes of it.
 
 use crate::config::{Config, Variant};
+use crate::disturb::Disturbance;
 use crate::hash::{Spread, fingerprint};
 use crate::reading::{Reading, for_each_reading};
 use crate::state::{Content, Life, Shown, State};
@@ -68,6 +69,7 @@ pub struct Decider {
     by_view: HashMap<u64, Outcome, Spread>,
     by_history: HashMap<u64, Rc<[Outcome]>, Spread>,
     bytes: Vec<u8>,
+    disturbed: Option<Disturbance>,
 }
 
 impl Decider {
@@ -93,7 +95,13 @@ impl Decider {
             by_view: HashMap::default(),
             by_history: HashMap::default(),
             bytes: Vec::new(),
+            disturbed: None,
         }
+    }
+
+    /// The first disturbance that changed a choice, if any did.
+    pub fn disturbed(&self) -> Option<Disturbance> {
+        self.disturbed
     }
 
     /// How often the real choice was called.
@@ -153,8 +161,17 @@ impl Decider {
         if let Some(outcome) = self.by_view.get(&key) {
             return *outcome;
         }
-        let outcome = self.decide(&self.world(state, reading, &seen, known));
+        let world = self.world(state, reading, &seen, known);
+        let outcome = self.decide(&world);
         self.by_view.insert(key, outcome);
+        let changes = |it: &Disturbance| {
+            let (clean, disturbed) = it.pair(&world);
+            let (clean, disturbed) = (self.decide(&clean), self.decide(&disturbed));
+            !it.is_kept(clean, disturbed, known.verified)
+        };
+        self.disturbed = self
+            .disturbed
+            .or_else(|| Disturbance::ALL.into_iter().find(changes));
         outcome
     }
 

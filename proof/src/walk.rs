@@ -80,7 +80,8 @@ impl Run<'_> {
             let Some((step, after)) = self.next(decider) else {
                 continue;
             };
-            let broken = broken(self.config, &self.state, step, &after);
+            let broken = broken(self.config, &self.state, step, &after)
+                .or_else(|| decider.disturbed().map(Violation::Disturbed));
             let before = std::mem::replace(&mut self.state, after);
             self.trace.push((before, step));
             if broken.is_some() {

@@ -98,8 +98,10 @@ impl Choice<'_> {
     }
 
     /// The members of which this instance has a volume, or has one on its way here or off. One that is not its
-    /// own counts only if etcd runs on it: a running member is never given up for a changed spec.
+    /// own counts only if etcd runs on it: a running member is never given up for a changed spec. A volume elsewhere
+    /// whose tags cannot be read hides none that is here.
     fn held(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
+        let present = self.present(names);
         let holds = |slot: &Slot, decision: &SlotDecision| match decision.rule {
             Rule::AlreadyOurs | Rule::Surplus => {
                 names.contains(slot.member.as_str()) || self.is_verified(decision)
@@ -107,6 +109,7 @@ impl Choice<'_> {
             Rule::AttachingSelf | Rule::BusySelf | Rule::DetachingSelf => {
                 names.contains(slot.member.as_str())
             }
+            Rule::TagMalformed | Rule::MultiRole => present.contains(slot.member.as_str()),
             _ => false,
         };
         let slots = self.slots.iter();

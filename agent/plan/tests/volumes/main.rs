@@ -9,6 +9,7 @@
 mod bodies;
 mod changes;
 mod conformance;
+mod held;
 mod laws;
 mod observed;
 mod safety;
