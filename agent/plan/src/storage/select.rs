@@ -101,7 +101,12 @@ impl Choice<'_> {
     /// own counts only if etcd runs on it: a running member is never given up for a changed spec. A volume elsewhere
     /// whose tags cannot be read hides none that is here.
     fn held(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
-        let present = self.present(names);
+        let read = self.verdicts.iter().filter(|it| it.slot.is_some());
+        let read: Vec<Verdict<'_>> = read.cloned().collect();
+        let as_read = |slot: &Slot, decision: &SlotDecision| match decision.rule {
+            Rule::TagMalformed | Rule::MultiRole => decide_slot(self.world, &read, slot),
+            _ => decision.clone(),
+        };
         let holds = |slot: &Slot, decision: &SlotDecision| match decision.rule {
             Rule::AlreadyOurs | Rule::Surplus => {
                 names.contains(slot.member.as_str()) || self.is_verified(decision)
@@ -109,12 +114,11 @@ impl Choice<'_> {
             Rule::AttachingSelf | Rule::BusySelf | Rule::DetachingSelf => {
                 names.contains(slot.member.as_str())
             }
-            Rule::TagMalformed | Rule::MultiRole => present.contains(slot.member.as_str()),
             _ => false,
         };
         let slots = self.slots.iter();
         slots
-            .filter(|(slot, decision)| holds(slot, decision))
+            .filter(|(slot, decision)| holds(slot, &as_read(slot, decision)))
             .map(|(slot, _)| slot.member.as_str())
             .collect()
     }
