@@ -5,9 +5,9 @@ mod bundle;
 pub use bundle::{KeyBundle, fallback_name};
 
 use crate::known::Keypair;
-use crate::yaml::{self, Yaml};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::Secret;
 

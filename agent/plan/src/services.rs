@@ -1,9 +1,9 @@
 //! Which units run on the node, in which order, and what each reads at its start.
 
 use crate::files::{self, layout};
-use crate::identity;
 use crate::images;
 use crate::known::Known;
+use quake_formats::tags;
 use quake_model::item::UnitState;
 use quake_model::phase::Phase;
 use quake_model::spec::{Hook, NodeSpec, Role, Runtime};
@@ -114,7 +114,7 @@ fn runtime(spec: &NodeSpec, known: &Known) -> Vec<Action> {
 fn own_tags(spec: &NodeSpec) -> Option<Action> {
     (spec.kubelet.flag("cloud-provider") == Some("aws")).then(|| {
         Action::Await(Condition::OwnTags {
-            any_of: identity::own_tag_keys(&spec.cluster),
+            any_of: tags::own_tag_keys(&spec.cluster),
         })
     })
 }

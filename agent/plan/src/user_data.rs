@@ -12,9 +12,9 @@ mod mime;
 mod packed;
 pub mod render;
 
-use crate::yaml::as_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::yaml::as_text;
 use quake_model::fault::{Code, Fault};
 
 /// The largest user data read, in bytes; EC2 allows 16 KiB, which gzip may have made of more.

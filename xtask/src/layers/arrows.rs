@@ -37,19 +37,29 @@ const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
-        package: "quake-plan",
+        package: "quake-formats",
         ours: &["quake-model"],
+        theirs: Theirs::Only(&[
+            "base64",
+            "serde-saphyr",
+            "serde_json",
+            "toml",
+            "x509-cert",
+        ]),
+        purity: Purity::Pure,
+    },
+    Row {
+        package: "quake-plan",
+        ours: &["quake-formats", "quake-model"],
         theirs: Theirs::Only(&[
             "base64",
             "flate2",
             "jiff",
             "serde",
-            "serde-saphyr",
             "serde_json",
             "sha1",
             "sha2",
             "thiserror",
-            "toml",
             "uuid",
             "x509-cert",
         ]),
@@ -57,7 +67,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         package: "quake-engine",
-        ours: &["quake-model", "quake-plan"],
+        ours: &["quake-formats", "quake-model", "quake-plan"],
         theirs: Theirs::Only(&[
             "futures-util",
             "serde",
@@ -191,6 +201,7 @@ const ROWS: &[Row] = &[
         package: "quake-agent",
         // The simulated region lives in the testkit, and `rehearse` ships it: docs/adr/0004.
         ours: &[
+            "quake-formats",
             "quake-model",
             "quake-plan",
             "quake-engine",

@@ -19,6 +19,10 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
+        folder: "agent/formats",
+        groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
+    },
+    Row {
         folder: "agent/plan",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },

@@ -9,6 +9,7 @@ use super::state_store::{
 };
 use crate::output;
 use quake_engine::Configuration;
+use quake_formats::yaml::parse;
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock as _;
@@ -18,7 +19,6 @@ use quake_plan::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_co
 use quake_plan::dialect::kube_env::Document;
 use quake_plan::keyset::read_keyset;
 use quake_plan::pki::unsigned_authority;
-use quake_plan::yaml::parse;
 use quake_testkit::{Controller, SimHost};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;

@@ -334,7 +334,7 @@ pub(crate) fn document(path: &Path) -> Result<Document, u8> {
         |error: &dyn std::fmt::Display| usage(&format!("{source} cannot be read: {error}"));
     let bytes = std::fs::read(path).map_err(|error| cannot(&error))?;
     let bytes = quake_host::imds::decompress(bytes).map_err(|error| cannot(&error))?;
-    match quake_plan::yaml::as_text(&source, &bytes) {
+    match quake_formats::yaml::as_text(&source, &bytes) {
         Ok(text) => Ok(Document {
             source,
             text: text.to_owned(),

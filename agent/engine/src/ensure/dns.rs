@@ -281,7 +281,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
             return Ok(BTreeSet::new());
         }
         let query = InstanceQuery::Tagged {
-            key: quake_plan::identity::CLUSTER_TAG.to_owned(),
+            key: quake_formats::tags::CLUSTER_TAG.to_owned(),
             value: publication.cluster.clone(),
         };
         let views = self.context.describe_instances(&query).await?;

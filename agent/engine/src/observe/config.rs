@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use quake_formats::yaml::parse;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -13,7 +14,6 @@ use quake_plan::dialect::kops::is_boot_config;
 use quake_plan::dialect::kube_env::{self, Document, Sources};
 use quake_plan::expected::expected;
 use quake_plan::user_data;
-use quake_plan::yaml::parse;
 use std::sync::Arc;
 use std::time::Duration;
 

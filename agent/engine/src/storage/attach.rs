@@ -6,6 +6,7 @@ use super::pass::{Pass, has_unknown_holder};
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
+use quake_formats::tags::own_tags_seen;
 use quake_model::event::Event;
 use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
 use quake_model::fault::{Code, Fault};
@@ -13,7 +14,6 @@ use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::{Step, VolumeStep};
-use quake_plan::identity::own_tags_seen;
 use quake_plan::storage::{self, Action, Rule, Slot, device_names};
 use std::time::Duration;
 

@@ -6,13 +6,13 @@ use crate::context::Context;
 use crate::knowledge::Knowledge;
 use crate::meaning::{Attempted, fault_of};
 use futures_util::future::try_join3;
+use quake_formats::tags::own_tags_seen;
 use quake_model::facts::{
     Attachment, AttachmentState, DeviceFacts, InstanceView, VolumeFacts, VolumeState,
 };
 use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
-use quake_plan::identity::own_tags_seen;
 use quake_plan::storage::{AUTOSCALING_GROUP, Known, World, group_of, is_of_etcd};
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ impl<H: Host> Context<'_, H> {
     /// The one call that shows all volumes that kops made for etcd, and any change of them.
     pub(crate) async fn look_cheaply(&self, cluster: &str) -> Result<Vec<VolumeFacts>, Fault> {
         let query = VolumeQuery::Tagged {
-            key: quake_plan::identity::CLUSTER_TAG.to_owned(),
+            key: quake_formats::tags::CLUSTER_TAG.to_owned(),
             value: cluster.to_owned(),
         };
         let mut found = self.describe_volumes(&query).await?;
@@ -102,7 +102,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) fn cheaply_shown(&self, cluster: &str) -> Vec<VolumeFacts> {
         let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
         let tagged = volumes.into_iter().filter(|volume| {
-            let named = volume.tags.get(quake_plan::identity::CLUSTER_TAG);
+            let named = volume.tags.get(quake_formats::tags::CLUSTER_TAG);
             named.is_some_and(|name| name == cluster) && is_of_etcd(&volume.tags)
         });
         sorted(tagged.collect())

@@ -1,7 +1,7 @@
 //! What a change changes of an object, field by field, without what the server writes by itself and without secrets.
 
 use super::merge::LAST_APPLIED;
-use crate::yaml::shorten;
+use quake_formats::yaml::shorten;
 use quake_model::cluster_object::ClusterObject;
 use quake_model::redact::scrub;
 use serde::{Deserialize, Serialize};

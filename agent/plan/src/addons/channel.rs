@@ -1,7 +1,7 @@
 //! A channel: the list of add-ons that a cluster is to have.
 
 use super::manifest::sha256_of_text;
-use crate::yaml::{self, Value, Yaml};
+use quake_formats::yaml::{self, Value, Yaml};
 use quake_model::addon::AddonVersion;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;

@@ -4,7 +4,7 @@
 //! true; manifests are written with that in mind. The house's own reading ([`Yaml::to_json`]) leaves such words as they
 //! are, for documents on whose meaning readers differ.
 
-use crate::yaml::{Value as Node, Yaml};
+use quake_formats::yaml::{Value as Node, Yaml};
 use serde_json::{Map, Number, Value};
 
 /// The node as JSON.
@@ -91,7 +91,7 @@ fn float(digits: &str) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
     use serde_json::json;
 
     #[test]

@@ -1,7 +1,7 @@
 //! A manifest: the objects of an add-on.
 
 use super::json;
-use crate::yaml::{self, Yaml};
+use quake_formats::yaml::{self, Yaml};
 use quake_model::cluster_object::{ClusterObject, ObjectKind};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;

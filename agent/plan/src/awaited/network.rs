@@ -7,7 +7,7 @@ use crate::diagnose::pull_refused;
 use crate::pod_networks::{
     META, Network, OF_TEMPLATE, STAND_IN, is_configuration, of_file, of_word,
 };
-use crate::yaml::shorten;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{NodeObject, PodsSeen};
 use quake_model::fault::{Code, Fault};
 use serde_json::Value;

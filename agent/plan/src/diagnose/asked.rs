@@ -1,7 +1,7 @@
 //! What kubelet is started with, as far as the node's own files and the record tell.
 
 use super::node::Node;
-use crate::yaml;
+use quake_formats::yaml;
 
 /// The value of a flag of kubelet, `fail-swap-on`: from the file it is started with, else from the record.
 pub(super) fn kubelet_flag(node: &Node<'_>, name: &str) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
-use crate::identity::{own_tag_keys, own_tags_seen};
+use quake_formats::tags::{own_tag_keys, own_tags_seen};
 use quake_model::facts::{InstanceView, Seen, Unseen};
 use quake_model::fault::Code;
 

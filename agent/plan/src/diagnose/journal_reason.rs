@@ -35,7 +35,7 @@ impl Reason<'_> {
     /// The finding: `what` is so because of this reason.
     pub(super) fn finding(&self, what: &str) -> Finding {
         let finding = Finding::new(format!("{what}: {}", self.known.means), self.known.fix);
-        finding.seen("journal", crate::yaml::shorten(self.line, 400))
+        finding.seen("journal", quake_formats::yaml::shorten(self.line, 400))
     }
 }
 

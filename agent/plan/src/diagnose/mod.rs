@@ -13,11 +13,12 @@ mod node;
 #[cfg(test)]
 mod node_sample;
 mod order;
+mod read_error;
 mod report;
 mod stage;
-pub(crate) mod syntax;
 mod table;
 mod unit_health;
+
 mod wanted;
 
 mod addons;

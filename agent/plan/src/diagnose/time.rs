@@ -2,7 +2,7 @@
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
-use crate::storage::certificates;
+use quake_formats::pem::certificates;
 use quake_model::facts::{ActiveState, ClockFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::time::Timestamp;

@@ -70,7 +70,7 @@ pub(super) fn with_evidence(finding: Finding, unit: &UnitFacts, journal: &[Strin
         )
         .seen("restarts", unit.restarts);
     for line in &journal[journal.len().saturating_sub(LINES)..] {
-        finding = finding.seen("journal", crate::yaml::shorten(line, 300));
+        finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
 }

@@ -2,7 +2,7 @@
 
 use super::{kops, kube_env};
 use crate::user_data::find_documents;
-use crate::yaml::{Yaml, as_text, parse};
+use quake_formats::yaml::{Yaml, as_text, parse};
 use quake_model::fault::{Code, Fault};
 
 /// Returns everything wrong with the file called `source`: errors and findings such as unknown keys.

@@ -1,6 +1,6 @@
 //! One member of an etcd cluster, which every kops version writes alike.
 
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::EtcdMember;
 

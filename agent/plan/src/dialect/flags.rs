@@ -1,10 +1,10 @@
 //! Sections of a spec as command-line flags, with the semantics of kops' flag builder
 //! (`pkg/flagbuilder/build_flags.go`, the same from 1.8.1 to v1.36.2).
 
-use super::duration;
-use super::quantity;
 use super::schema::{Field, FlagRule, Kind, Schema};
-use crate::yaml::{Value, Yaml};
+use quake_formats::duration;
+use quake_formats::quantity;
+use quake_formats::yaml::{Value, Yaml};
 use quake_model::spec::Flag;
 
 /// The flags of a section, in the order kops gives them: sorted as whole words, `--name=value`.
@@ -125,7 +125,7 @@ fn overlay_value(old: &Yaml, new: &Yaml) -> Yaml {
 mod tests {
     use super::*;
     use crate::dialect::{kops, kube_env};
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
 
     fn flags(shape: &str, text: &str) -> Vec<String> {
         let section = parse("x", text).expect("a literal document");

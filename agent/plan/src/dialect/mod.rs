@@ -1,13 +1,11 @@
 //! Front ends, like a compiler's: each reads one tool's documents and lowers them to a node's spec.
 
 mod check;
-mod duration;
 mod etcd_member;
 mod flags;
 pub mod kops;
 pub mod kube_env;
 pub(crate) mod node_path;
-mod quantity;
 mod schema;
 mod validate;
 

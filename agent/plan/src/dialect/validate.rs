@@ -1,9 +1,9 @@
 //! Compares a document with its shape: unknown keys are findings, values of another type are errors.
 
-use super::duration;
 use super::node_path::{PathKind, is_name};
 use super::schema::{Kind, Schema};
-use crate::yaml::{Key, Value, Yaml};
+use quake_formats::duration;
+use quake_formats::yaml::{Key, Value, Yaml};
 use quake_model::fault::{Code, Fault};
 
 /// The most findings reported of one document; a document with more is of another kind altogether.
@@ -245,7 +245,7 @@ fn distance(left: &str, right: &str) -> usize {
 mod tests {
     use super::*;
     use crate::dialect::kube_env;
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
 
     fn findings(text: &str, shape: &str) -> Vec<Fault> {
         let node = parse("spec.yaml", text).expect("a literal document");

@@ -3,8 +3,8 @@
 
 use super::cni;
 use super::layout;
-use super::unit_text::UnitText;
 use crate::known::Known;
+use quake_formats::unit_text::UnitText;
 use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
 use quake_model::step::{Action, Place, WriteFile};
 

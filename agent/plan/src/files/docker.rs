@@ -1,9 +1,9 @@
 //! docker as the runtime: its flags, its units, and its programs where the spec pins them.
 
-use super::flags::FlagSet;
 use super::layout;
-use super::unit_text::UnitText;
 use crate::known::Known;
+use quake_formats::flags::FlagSet;
+use quake_formats::unit_text::UnitText;
 use quake_model::spec::{AssetKind, AssetSpec, DockerRuntime, NodeSpec};
 use quake_model::step::{Action, Place, WriteFile};
 

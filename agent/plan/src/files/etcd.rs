@@ -1,10 +1,10 @@
 //! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
 
-use super::flags::FlagSet;
 use super::layout;
 use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use super::tree::EtcdManifest;
 use crate::known::{Known, MountedSlot};
+use quake_formats::flags::FlagSet;
 use quake_model::facts::Owner;
 use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
 use quake_model::step::{Action, WriteFile};

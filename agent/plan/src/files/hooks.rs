@@ -2,7 +2,7 @@
 
 use super::kubelet::runtime_unit;
 use super::layout;
-use super::unit_text::{UnitText, command_line};
+use quake_formats::unit_text::{UnitText, command_line};
 use quake_model::spec::{Hook, HookKind, NodeSpec, Role, Runtime};
 use quake_model::step::{Action, WriteFile};
 use std::collections::BTreeMap;

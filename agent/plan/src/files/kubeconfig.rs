@@ -1,10 +1,10 @@
 //! Kubeconfigs of the node's components: which server, which authority, which client certificate.
 
 use super::layout;
-use super::yaml_text;
 use crate::known::{Credentials, Keypair};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::yaml_text;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, WriteFile};
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! kubelet: its binary, its flags and its unit.
 
-use super::flags::FlagSet;
 use super::layout;
-use super::unit_text::UnitText;
 use crate::credentials::{bootstraps, secures_kubelet};
 use crate::known::Known;
+use quake_formats::flags::FlagSet;
+use quake_formats::unit_text::UnitText;
 use quake_model::facts::Owner;
 use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
 use quake_model::step::{Action, Place, WriteFile};

@@ -1,7 +1,7 @@
 //! Rotation of the components' logs, hourly, because a component may fill a disk in less than a day.
 
 use super::layout;
-use super::unit_text::UnitText;
+use quake_formats::unit_text::UnitText;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::{Action, WriteFile};
 

@@ -1,8 +1,8 @@
 //! A static pod on the host's network with one container, as every component of the control plane is.
 
-use super::flags::{FlagSet, shell_word};
 use super::layout;
-use super::yaml_text;
+use quake_formats::flags::{FlagSet, shell_word};
+use quake_formats::yaml_text;
 use quake_model::spec::{Component, KubernetesVersion, NodeSpec};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Proxy variables of the node's services, as a file that units read. Static pods carry them themselves.
 
-use super::flags::double_quoted;
 use super::layout;
+use quake_formats::flags::double_quoted;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, WriteFile};
 

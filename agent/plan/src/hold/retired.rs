@@ -1,6 +1,6 @@
 //! Decides what becomes of the manifest of a static pod that is not to be there.
 
-use crate::yaml;
+use quake_formats::yaml;
 use quake_model::facts::{EntryKind, FileFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::RetiredPod;

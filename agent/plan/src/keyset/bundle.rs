@@ -2,7 +2,7 @@
 
 use super::{primary, read_generation, serial_order};
 use crate::known::Keypair;
-use crate::yaml::{self, Yaml};
+use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
 use std::collections::BTreeMap;
 

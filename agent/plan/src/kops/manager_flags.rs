@@ -1,8 +1,8 @@
 //! What the manifests of etcd-manager say of its members: their pod, their volumes, their backups and their ports.
 
-use crate::identity::CLUSTER_TAG;
 use crate::storage::{CONTROL_PLANE_TAGS, member_tag};
-use crate::yaml;
+use quake_formats::tags::CLUSTER_TAG;
+use quake_formats::yaml;
 use quake_model::fault::Fault;
 
 /// What one manifest of etcd-manager says: its pod, and the flags that name volumes, backups and ports.

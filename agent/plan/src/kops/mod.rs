@@ -24,7 +24,6 @@ mod runtime;
 pub(crate) mod sample;
 pub mod steps;
 mod take_over;
-mod toml_text;
 
 pub use base::{has_block, hosts_text, is_kops_block};
 pub use builder::{Builder, Built, build, builders};

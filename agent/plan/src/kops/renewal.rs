@@ -4,7 +4,7 @@
 //! kubelet is restarted as at a boot: its unit names what it reads. Of pods, kube-apiserver reads its certificates again by
 //! itself; the others read a kubeconfig when they start, so their containers are ended and kubelet starts them again.
 
-use crate::yaml::parse;
+use quake_formats::yaml::parse;
 use quake_model::item::{File, Item, Source, UnitState};
 use quake_model::spec::NodeSpec;
 use serde_json::Value;

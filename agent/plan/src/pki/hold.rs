@@ -1,6 +1,6 @@
 //! How a key and its certificate are held on the disk: both in one file, so that they are never of two generations.
 
-use crate::storage::certificates;
+use quake_formats::pem::certificates;
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
 use x509_cert::der::Encode;

@@ -1,8 +1,8 @@
 //! What a certificate says before it is signed, as kops' nodeup writes it (`pkg/pki/issue.go`, v1.36.2).
 
-use crate::storage::certificates;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{AlternateName, CertificateOrder, Subject, Usage};
 use quake_model::ports::SignatureKind;

@@ -4,7 +4,7 @@
 use super::hold::Held;
 use super::issue::Authority;
 use super::keep::{Misfit, has_begun};
-use crate::storage::certificates;
+use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::SignatureKind;
 use quake_model::time::Timestamp;

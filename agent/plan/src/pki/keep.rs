@@ -2,7 +2,7 @@
 
 use super::hold::Held;
 use super::issue::{Authority, CLIENT_AUTH, COMMON_NAME, ORGANIZATION, SERVER_AUTH};
-use crate::storage::certificates;
+use quake_formats::pem::certificates;
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::time::Timestamp;
 use std::collections::BTreeSet;

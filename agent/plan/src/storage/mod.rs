@@ -33,7 +33,6 @@ pub use gate::{
     GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
 };
 pub use held_back::{MOUNTS, mounted_volume, volume_at, withheld_manifests};
-pub(crate) use incarnation::certificates;
 pub use incarnation::{incarnation, key_digests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
 pub use marker::{Marker, VolumeIdentity, Writer, identity};

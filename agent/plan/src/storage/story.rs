@@ -6,7 +6,7 @@ use super::report::summary;
 use super::rule::{Action, Rule};
 use super::tags::{ADOPT, IGNORE, PIN, Slot, UID, etcd_tags};
 use super::world::World;
-use crate::identity::{CLUSTER_TAG, ownership_tag};
+use quake_formats::tags::{CLUSTER_TAG, ownership_tag};
 
 /// The rules of one step of the choice, in the order in which they are asked; the first that applies decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What tags say: whose a volume is, which etcd member's data it holds, and what an operator decided about it.
 
-use crate::identity::{CLUSTER_TAG, ownership_tag};
+use quake_formats::tags::{CLUSTER_TAG, ownership_tag};
 use quake_model::time::Timestamp;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

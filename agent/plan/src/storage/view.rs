@@ -4,7 +4,7 @@ use super::classify::Standing;
 use super::select::select_volumes;
 use super::tags::{self, Slot, group_of};
 use super::world::{Incarnation, Member, NamedMembers, Peer, World, members};
-use crate::identity::{CLUSTER_TAG, own_tags_seen, role_of_tags};
+use quake_formats::tags::{CLUSTER_TAG, own_tags_seen, role_of_tags};
 use quake_model::facts::{AttachmentState, InstanceState, InstanceView, VolumeFacts};
 use quake_model::spec::{EtcdMember, Role};
 use quake_model::time::Timestamp;

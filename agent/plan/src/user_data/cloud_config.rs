@@ -1,8 +1,8 @@
 //! The files that a cloud-config writes (cloud-init's documentation, module "Write Files").
 
-use crate::yaml::{Yaml, as_text, parse};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::yaml::{Yaml, as_text, parse};
 use quake_model::fault::Fault;
 
 /// What a cloud-config does, as far as it matters here.

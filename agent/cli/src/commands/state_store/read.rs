@@ -1,11 +1,11 @@
 //! Reads objects of a state store that may be absent; one attempt each.
 
+use quake_formats::yaml::as_text;
 use quake_host::objects::StateStore;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Condition, Objects, PortError};
 use quake_plan::dialect::kube_env::Document;
-use quake_plan::yaml::as_text;
 
 /// Reads an object as text; `None` where there is none.
 ///

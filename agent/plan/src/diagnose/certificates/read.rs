@@ -1,10 +1,10 @@
 //! The certificates that are in a node's files: as PEM, and inside kubeconfigs.
 
 use super::super::node::Node;
-use crate::storage::certificates;
-use crate::yaml::{self, Yaml};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use quake_formats::pem::certificates;
+use quake_formats::yaml::{self, Yaml};
 use quake_model::facts::Seen;
 use quake_model::time::Timestamp;
 use x509_cert::Certificate;

@@ -3,6 +3,7 @@
 use super::configuration::{Candidate, DIRECTORY, candidates};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
+use crate::diagnose::read_error::read_error;
 use crate::diagnose::runtime::configuration::{Reading, read};
 use crate::diagnose::stage;
 use crate::pod_networks::of_word;
@@ -72,7 +73,7 @@ fn unusable(file: &Candidate<'_>, network: &ExpectedNetwork) -> Option<Finding> 
     let fix = fix(&path, network);
     let document = match &file.document {
         Ok(document) => document,
-        Err(misread) => return Some(misread.finding(&path, file.text, fix)),
+        Err(misread) => return Some(read_error(misread, &path, file.text, fix)),
     };
     let is_list = file.name.ends_with(".conflist");
     let has_plugins = file

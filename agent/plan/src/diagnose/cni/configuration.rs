@@ -4,7 +4,7 @@
 
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
-use crate::diagnose::syntax::{self, Misread};
+use quake_formats::syntax::{self, Misread};
 use quake_model::facts::{EntryKind, Unseen};
 use serde_json::Value;
 

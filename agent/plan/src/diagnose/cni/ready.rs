@@ -78,7 +78,7 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         line.contains("cni plugin not initialized") || line.contains("cni config uninitialized")
     };
     if let Some(line) = node.journal("kubelet.service").iter().rev().find(said) {
-        finding = finding.seen("journal", crate::yaml::shorten(line, 300));
+        finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
 }

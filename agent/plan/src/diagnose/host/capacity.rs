@@ -240,7 +240,7 @@ fn no_watches(node: &Node<'_>) -> Option<Finding> {
     let fix = format!(
         "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
     );
-    Some(Finding::new(summary, fix).seen("journal", crate::yaml::shorten(line, 300)))
+    Some(Finding::new(summary, fix).seen("journal", quake_formats::yaml::shorten(line, 300)))
 }
 
 /// A limit that is as good as reached.

@@ -4,7 +4,7 @@ use super::kubeconfig::{of_text, text};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
-use crate::storage::certificates;
+use quake_formats::pem::certificates;
 use quake_model::facts::Unseen;
 use quake_model::time::Timestamp;
 use x509_cert::Certificate;

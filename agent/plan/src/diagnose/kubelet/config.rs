@@ -6,9 +6,10 @@ use crate::diagnose::asked::kubelet_configuration;
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::command_flags::Flags;
 use crate::diagnose::node::Node;
+use crate::diagnose::read_error::read_error;
 use crate::diagnose::stage;
-use crate::diagnose::syntax::{self, Misread};
-use crate::yaml::Yaml;
+use quake_formats::syntax::{self, Misread};
+use quake_formats::yaml::Yaml;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::spec::KubernetesVersion;
@@ -134,9 +135,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .fail(),
         Reading::Missing => Verdict::skip("the boot has not come so far"),
-        Reading::Broken(text, misread) => misread
-            .finding(config, text, "mend that line, then: systemctl restart kubelet.service")
-            .fail(),
+        Reading::Broken(text, misread) => {
+            let fix = "mend that line, then: systemctl restart kubelet.service";
+            read_error(&misread, config, text, fix).fail()
+        }
         Reading::Read(document) => fields::judge(config, &document),
     }
 }

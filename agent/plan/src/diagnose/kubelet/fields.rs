@@ -1,7 +1,7 @@
 //! The fields of kubelet's configuration: their kinds, and names that are one slip away from theirs.
 
 use crate::diagnose::check::{Finding, Verdict};
-use crate::yaml::{Value, Yaml};
+use quake_formats::yaml::{Value, Yaml};
 use quake_model::facts::Unseen;
 
 /// Fields that are whole numbers.

@@ -73,7 +73,7 @@ fn harm(node: &Node<'_>) -> Option<String> {
 fn kubelet_says(node: &Node<'_>, words: &[&str]) -> Option<String> {
     let mut lines = node.journal("kubelet.service").iter().rev();
     let line = lines.find(|line| words.iter().any(|word| line.contains(word)))?;
-    Some(crate::yaml::shorten(line, 300))
+    Some(quake_formats::yaml::shorten(line, 300))
 }
 
 /// A proxy by which kubelet goes to its API server in vain.

@@ -5,6 +5,7 @@ use super::is_containerd;
 use crate::diagnose::asked::{kubelet_flag, kubelet_key};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
+use crate::diagnose::read_error::read_error;
 use quake_model::facts::Unseen;
 
 /// What puts the agent's own rendering back.
@@ -44,7 +45,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                     format!("mend or remove {path}, then: systemctl restart containerd.service")
                 }
             };
-            return misread.finding(path, text, fix).fail();
+            return read_error(&misread, path, text, fix).fail();
         }
         Reading::Read(configuration) => configuration,
     };

@@ -1,7 +1,7 @@
 //! containerd's configuration as it takes effect: the file, what it imports, and which of its sections count.
 
 use crate::diagnose::node::Node;
-use crate::diagnose::syntax::{self, Misread};
+use quake_formats::syntax::{self, Misread};
 use quake_model::facts::Unseen;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -4,7 +4,8 @@ use super::configuration::{Reading, read};
 use super::is_containerd;
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
-use crate::diagnose::syntax;
+use crate::diagnose::read_error::read_error;
+use quake_formats::syntax;
 use quake_model::facts::{ReachSeen, Reached, Seen, Unseen};
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let fix = "mend it; containerd reads it at each pull";
         let document = match syntax::toml(text) {
             Ok(document) => document,
-            Err(misread) => return misread.finding(path, text, fix).warn(),
+            Err(misread) => return read_error(&misread, path, text, fix).warn(),
         };
         match named(&document) {
             Ok(named) => hosts.extend(named),

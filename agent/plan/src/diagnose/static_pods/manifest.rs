@@ -2,8 +2,8 @@
 //! they end in.
 
 use crate::diagnose::node::Node;
-use crate::diagnose::syntax::{self, Misread};
-use crate::yaml::Yaml;
+use quake_formats::syntax::{self, Misread};
+use quake_formats::yaml::Yaml;
 use quake_model::facts::{EntryKind, Unseen};
 
 /// Where a survey looks at manifests.

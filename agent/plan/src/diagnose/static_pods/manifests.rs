@@ -5,6 +5,7 @@ use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::etcd::is_held_back;
 use crate::diagnose::kubelet;
 use crate::diagnose::node::Node;
+use crate::diagnose::read_error::read_error;
 use crate::diagnose::stage;
 use crate::diagnose::wanted;
 use quake_model::facts::{EntryKind, Unseen};
@@ -60,7 +61,7 @@ fn unreadable(manifests: &[Manifest<'_>]) -> Option<Finding> {
         let path = manifest.path();
         let fix = format!("mend or remove it; {RESTORE}");
         match &manifest.document {
-            Err(misread) => Some(misread.finding(&path, manifest.text, fix)),
+            Err(misread) => Some(read_error(misread, &path, manifest.text, fix)),
             Ok(_) if manifest.text.trim().is_empty() => {
                 Some(Finding::new(format!("{path} is empty"), fix))
             }

@@ -1,7 +1,7 @@
 //! Asset strings: `<hash>@<url>[,<url>…]`, as kops writes them since 1.19 (`upup/pkg/fi/assetstore.go`).
 
 use crate::dialect::kube_env::read_pinned_asset;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{AssetSpec, ImageSpec};
 use quake_model::step::Need;
@@ -53,7 +53,7 @@ fn read_image(source: &str, image: &Yaml) -> Result<ImageSpec, Fault> {
         .collect();
     let hash = image.text_of("hash").unwrap_or_default();
     let mut pin = image.clone();
-    pin.value = crate::yaml::Value::Scalar {
+    pin.value = quake_formats::yaml::Value::Scalar {
         text: format!("{hash}@{}", urls.join(",")),
         quoted: true,
     };
@@ -72,7 +72,7 @@ fn read_image(source: &str, image: &Yaml) -> Result<ImageSpec, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
     use quake_model::fault::Code;
 
     /// What kops 1.37 writes for `spec.assets.fileRepository: <repository>`.

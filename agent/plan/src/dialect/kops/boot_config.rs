@@ -2,7 +2,7 @@
 
 use super::schema;
 use crate::dialect::validate::{tolerate, validate};
-use crate::yaml::{Yaml, parse};
+use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError};
 use quake_model::spec::Role;

@@ -3,7 +3,7 @@
 //! Only what a node needs of it is read, so a key that is new in some kops version stops nothing.
 
 use crate::dialect::etcd_member;
-use crate::yaml::{Yaml, parse};
+use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError};
 use quake_model::spec::{EtcdCluster, EtcdProvider};

@@ -7,7 +7,7 @@
 
 use super::cluster::Cluster;
 use super::config_hash::config_hash;
-use crate::yaml::{as_text, parse};
+use quake_formats::yaml::{as_text, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::Role;

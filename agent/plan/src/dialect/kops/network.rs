@@ -1,6 +1,6 @@
 //! The pod network, as the nodeup configuration tells it.
 
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 
 /// The pod network.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::network::{Network, read_network};
 use super::schema;
 use super::section::Section;
 use crate::dialect::validate::{tolerate, validate};
-use crate::yaml::{Yaml, parse};
+use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError};
 use quake_model::spec::{AssetSpec, ImageSpec, KubernetesVersion};

@@ -6,7 +6,7 @@
 use super::boot_config::role_of;
 use crate::dialect::schema::Schema;
 use crate::dialect::validate::validate;
-use crate::yaml::{Value, Yaml};
+use quake_formats::yaml::{Value, Yaml};
 use quake_model::fault::{Code, Fault};
 use std::sync::OnceLock;
 
@@ -64,7 +64,7 @@ fn role(source: &str, spec: &Yaml) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
 
     fn codes(text: &str) -> Option<Vec<Code>> {
         let root = parse("x", text).expect("it is YAML");

@@ -1,7 +1,7 @@
 //! Tells which document of this dialect a file is.
 
 use super::{boot_config, nodeup_config, objects};
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 
 /// Keys of a nodeup configuration that no other document has.

@@ -2,10 +2,10 @@
 //! says or is not there.
 
 use super::schema;
-use crate::dialect::duration;
 use crate::dialect::flags::flags_of;
-use crate::dialect::quantity;
-use crate::yaml::{Value, Yaml};
+use quake_formats::duration;
+use quake_formats::quantity;
+use quake_formats::yaml::{Value, Yaml};
 use quake_model::spec::Flag;
 use std::collections::BTreeMap;
 

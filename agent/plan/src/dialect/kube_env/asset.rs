@@ -1,6 +1,6 @@
 //! Entries of `Assets`: `digest@url[,url]`.
 
-use crate::yaml::{Yaml, fault_at};
+use quake_formats::yaml::{Yaml, fault_at};
 use quake_model::digest::{Algorithm, Digest, DigestError};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{AssetKind, AssetSpec};
@@ -140,7 +140,7 @@ fn file_name(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::parse;
+    use quake_formats::yaml::parse;
 
     const SHA1: &str = "0f3a59e4c0aae8c2b2a0924d8ace010ebf39f48e";
 

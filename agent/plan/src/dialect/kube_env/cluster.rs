@@ -4,7 +4,7 @@ use super::documents::Form;
 use super::environment::missing;
 use super::node::Node;
 use crate::dialect::etcd_member;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::spec::{EtcdCluster, EtcdProvider, NetworkMode, Networking, Role};

@@ -4,7 +4,7 @@ use super::kubelet::substitute_hostname;
 use super::node::Node;
 use super::schema;
 use crate::dialect::flags::flags_of;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
 
@@ -99,7 +99,7 @@ pub(super) fn lower_cloud_config(
     node: &Node<'_>,
 ) -> Option<std::collections::BTreeMap<String, String>> {
     let section = node.section("cloudConfig")?;
-    let text = |(key, value): &(crate::yaml::Key, Yaml)| {
+    let text = |(key, value): &(quake_formats::yaml::Key, Yaml)| {
         Some((key.name.clone(), value.text()?.to_owned()))
     };
     Some(section.entries().iter().filter_map(text).collect())

@@ -3,7 +3,7 @@
 use super::environment::missing;
 use super::schema;
 use crate::dialect::validate::{tolerate, validate};
-use crate::yaml::{Value, Yaml, parse};
+use quake_formats::yaml::{Value, Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::Role;
 

@@ -8,7 +8,7 @@ use super::documents::{ClusterSpec, InstanceGroupSpec};
 use super::environment::KubeEnv;
 use super::fingerprint::{fingerprint, is_fingerprint};
 use super::node::{Node, kubelet_version};
-use crate::yaml::{Key, Value, Yaml, shorten};
+use quake_formats::yaml::{Key, Value, Yaml, shorten};
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::MASK;
 use quake_model::spec::{KubernetesVersion, Role};

@@ -3,7 +3,7 @@
 use super::asset::{read_asset, weak_digests};
 use super::schema;
 use crate::dialect::validate::{tolerate, validate};
-use crate::yaml::{Yaml, parse};
+use quake_formats::yaml::{Yaml, parse};
 use quake_model::boot_report::ReportFolder;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;

@@ -4,7 +4,7 @@
 use super::node::Node;
 use super::schema;
 use crate::dialect::flags::{flags_of, overlay, sort};
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
     let empty = Yaml {
         line: node.cluster.spec.line,
         column: node.cluster.spec.column,
-        value: crate::yaml::Value::Map(Vec::new()),
+        value: quake_formats::yaml::Value::Map(Vec::new()),
     };
     let base = match node.section(key) {
         Some(section) => section,

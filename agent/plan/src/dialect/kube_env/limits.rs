@@ -2,7 +2,7 @@
 //! on where the node still works.
 
 use super::node::{Node, unsupported};
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::Role;

@@ -4,7 +4,7 @@
 use super::documents::{Document, Form, read_cluster, read_instance_group};
 use super::environment::missing;
 use crate::dialect::etcd_member;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::EtcdMember;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Lowers where a control plane publishes its names.
 
 use super::node::Node;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::dns::ZoneKind;
 use quake_model::spec::{ControlPlane, InternalNames, NamesPlace, Role};
 

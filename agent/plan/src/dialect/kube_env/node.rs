@@ -2,7 +2,7 @@
 
 use super::documents::{ClusterSpec, InstanceGroupSpec};
 use super::environment::{KubeEnv, missing};
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{KubernetesVersion, Role};

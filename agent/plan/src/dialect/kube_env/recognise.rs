@@ -3,7 +3,7 @@
 use super::documents::{self, Form};
 use super::environment;
 use super::schema;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 
 /// Everything wrong with a document of this dialect; `None` for a document that is none.

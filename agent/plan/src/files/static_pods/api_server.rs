@@ -2,12 +2,12 @@
 
 use super::tree::{control_plane_paths, log_path};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
-use crate::files::flags::FlagSet;
 use crate::files::layout::{self, srv};
 use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use crate::files::proxy_environment;
 use crate::known::Credentials;
 use crate::ready::api_server_probe;
+use quake_formats::flags::FlagSet;
 use quake_model::spec::{ControlPlane, Dialect, NodeSpec};
 
 const NAME: &str = "kube-apiserver";

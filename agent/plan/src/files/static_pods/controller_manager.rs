@@ -1,11 +1,11 @@
 //! kube-controller-manager.
 
 use super::tree::{control_plane_paths, log_path};
-use crate::files::flags::FlagSet;
 use crate::files::layout::{self, srv};
 use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use crate::files::proxy_environment;
 use crate::ready::controller_manager_probe;
+use quake_formats::flags::FlagSet;
 use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-controller-manager";

@@ -1,10 +1,10 @@
 //! kube-proxy, on every node that does not turn it off.
 
 use super::tree::log_path;
-use crate::files::flags::FlagSet;
 use crate::files::kubeconfig::server;
 use crate::files::layout;
 use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod};
+use quake_formats::flags::FlagSet;
 use quake_model::spec::{Component, NodeSpec};
 
 const NAME: &str = "kube-proxy";

@@ -1,11 +1,11 @@
 //! kube-scheduler.
 
 use super::tree::log_path;
-use crate::files::flags::FlagSet;
 use crate::files::layout;
 use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use crate::files::proxy_environment;
 use crate::ready::scheduler_probe;
+use quake_formats::flags::FlagSet;
 use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-scheduler";

@@ -3,9 +3,9 @@
 use crate::dialect::kops::Section;
 use crate::dialect::node_path::PathKind;
 use crate::kops::Context;
-use crate::yaml::Yaml;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Directory, File, Item, Source};
 use quake_model::step::Contents;

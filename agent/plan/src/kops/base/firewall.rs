@@ -1,7 +1,7 @@
 //! What an image's own firewall drops, pods need.
 
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Reaction};
 

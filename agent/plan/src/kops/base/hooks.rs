@@ -1,8 +1,8 @@
 //! Units that the operator adds: of the instance group first, then of the cluster; the first of a name wins.
 
 use crate::dialect::kops::Section;
-use crate::files::unit_text::{UnitText, command_line};
 use crate::kops::Context;
+use quake_formats::unit_text::{UnitText, command_line};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Autostart, File, Item, Source, Unit, UnitState};
 use std::collections::BTreeSet;

@@ -2,8 +2,8 @@
 
 use super::packages::package;
 use crate::distribution::Packaging;
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{Autostart, File, Item, Unit, UnitState};
 

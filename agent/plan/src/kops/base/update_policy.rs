@@ -3,8 +3,8 @@
 use super::hooks;
 use super::packages::package;
 use crate::distribution::{Packaging, Project};
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{Autostart, File, Item, Unit};
 

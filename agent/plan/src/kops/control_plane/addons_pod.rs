@@ -3,7 +3,7 @@
 
 use super::protokube;
 use crate::kops::Context;
-use crate::yaml;
+use quake_formats::yaml;
 use quake_model::spec::AddonsPod;
 use serde_json::Value;
 use std::collections::BTreeMap;

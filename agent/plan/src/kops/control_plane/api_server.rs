@@ -4,7 +4,7 @@ use super::static_pod::StaticPod;
 use super::{api_server_flags, sidecar};
 use crate::dialect::kops::Section;
 use crate::kops::Context;
-use crate::yaml::Yaml;
+use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use super::api_server::{AUTHENTICATION, authenticates_by};
 use crate::dialect::kops::Section;
-use crate::files::FlagSet;
 use crate::kops::Context;
+use quake_formats::flags::FlagSet;
 
 /// The flags of the API server that `section` of `config` describes.
 pub(super) fn flags(context: &Context<'_>, config: &Section, section: &Section) -> FlagSet {

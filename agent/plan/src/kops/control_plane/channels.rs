@@ -2,10 +2,10 @@
 
 use super::protokube;
 use super::static_pod::{host_label, manifest_path};
-use crate::files::yaml_document;
 use crate::kops::Context;
 use crate::kops::context::KUBERNETES_CA;
-use crate::yaml;
+use quake_formats::yaml;
+use quake_formats::yaml_text;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item, Source, Subject, User};
 use quake_model::step::Contents;
@@ -69,7 +69,7 @@ fn manifest(context: &Context<'_>) -> Result<Contents, Fault> {
         Fault::new(Code::ConfigObjectMalformed, summary).seen("object", location)
     })?;
     security.insert("seLinuxOptions".to_owned(), label);
-    Ok(yaml_document(&pod).into())
+    Ok(yaml_text::document(&pod).into())
 }
 
 fn unsupported(context: &Context<'_>) -> Fault {

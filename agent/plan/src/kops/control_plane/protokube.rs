@@ -3,8 +3,8 @@
 
 use super::channels::{KUBECONFIG, kubeconfig};
 use super::static_pod::proxy_settings;
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item};
 

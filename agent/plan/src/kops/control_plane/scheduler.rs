@@ -2,8 +2,9 @@
 
 use super::static_pod::StaticPod;
 use crate::dialect::kops::Section;
-use crate::files::{http_liveness, yaml_document};
+use crate::files::http_liveness;
 use crate::kops::Context;
+use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 use serde_json::{Number, json};
@@ -71,7 +72,7 @@ fn configuration(section: &Section) -> String {
     if let Some(rate) = section.decimal("qps") {
         connection["qps"] = json!(rate.parse::<Number>().ok());
     }
-    yaml_document(&json!({
+    yaml_text::document(&json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": connection,

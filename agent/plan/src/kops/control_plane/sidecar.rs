@@ -3,7 +3,7 @@
 use super::static_pod::Sidecar;
 use crate::dialect::kops::Origin;
 use crate::kops::Context;
-use crate::yaml;
+use quake_formats::yaml;
 use quake_model::fault::{Code, Fault};
 
 /// Its key among the static pods of the configuration, also the name of its user and its certificate.

@@ -2,8 +2,10 @@
 //! container of the component, whose output `go-runner` writes to the host's log file, too.
 
 use crate::dialect::kops::{EgressProxy, Section};
-use crate::files::{Access, FlagSet, HostPath, Priority, yaml_document};
+use crate::files::{Access, HostPath, Priority};
 use crate::kops::Context;
+use quake_formats::flags::FlagSet;
+use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 use quake_model::step::Visibility;
@@ -166,7 +168,7 @@ impl StaticPod {
                 .collect::<Map<_, _>>()
                 .into();
         }
-        yaml_document(&json!({
+        yaml_text::document(&json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
@@ -264,7 +266,7 @@ pub(super) fn host_label(context: &Context<'_>) -> Option<Value> {
 pub(super) mod tests {
     use super::*;
     use crate::kops::sample::Sample;
-    use crate::yaml;
+    use quake_formats::yaml;
     use quake_model::fault::Code;
     use quake_model::item::Source;
 

@@ -1,10 +1,10 @@
 //! kube-proxy, a static pod of every node that does not turn it off.
 
 use crate::dialect::kops::Section;
-use crate::files::flags::FlagSet;
-use crate::files::yaml_text;
 use crate::kops::Context;
 use crate::kops::context::KUBERNETES_CA;
+use quake_formats::flags::FlagSet;
+use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Subject};
 use serde_json::{Map, Value, json};

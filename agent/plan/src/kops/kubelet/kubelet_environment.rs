@@ -1,8 +1,8 @@
 //! kubelet's command line. What its configuration file knows is there instead.
 
 use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT, credential_provider};
-use crate::files::flags::{FlagSet, environment_value};
 use crate::kops::Context;
+use quake_formats::flags::{FlagSet, environment_value};
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 

@@ -1,8 +1,8 @@
 //! kubelet's unit.
 
 use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT, KUBECONFIG, program, slices};
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{Autostart, Item, Unit, UnitState};
 

@@ -1,7 +1,7 @@
 //! Slices for the control groups that kubelet, the runtime and the system are put into.
 
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Autostart, Item, Unit, UnitState};
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! The filesystems that Cilium's agent keeps its state in, mounted before it and so kept when it restarts.
 
 use crate::dialect::kops::Provider;
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{Item, Unit};
 

@@ -2,8 +2,9 @@
 
 use super::{CONFIG, NETWORK_TEMPLATE, REGISTRY_HOSTS, is_skipped};
 use crate::dialect::kops::Section;
-use crate::kops::{Context, toml_text};
-use crate::yaml::{Key, Value as Node, Yaml};
+use crate::kops::Context;
+use quake_formats::toml_text;
+use quake_formats::yaml::{Key, Value as Node, Yaml};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item};
 use serde_json::{Map, Value, json};
@@ -232,9 +233,9 @@ fn set(table: &mut Map<String, Value>, path: &[&str], value: Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::syntax;
     use crate::distribution::{Distribution, Project};
     use crate::kops::sample::Sample;
+    use quake_formats::syntax;
 
     fn read(sample: &Sample) -> Value {
         let text = sample.file(build, CONFIG);

@@ -3,8 +3,8 @@
 use super::CONFIG;
 use super::containerd::ENVIRONMENT;
 use crate::distribution::Packaging;
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::unit_text::UnitText;
 
 /// The unit.
 pub(super) fn text(context: &Context<'_>) -> String {

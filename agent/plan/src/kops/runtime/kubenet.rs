@@ -1,9 +1,9 @@
 //! Pods' network where containerd itself makes it, as kubelet once did.
 
 use super::{NETWORK_TEMPLATE, is_skipped};
-use crate::files::shell_word;
-use crate::files::unit_text::UnitText;
 use crate::kops::Context;
+use quake_formats::flags::shell_word;
+use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 

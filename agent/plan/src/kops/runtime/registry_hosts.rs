@@ -42,8 +42,8 @@ fn hosts(endpoints: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::syntax;
     use crate::kops::sample::Sample;
+    use quake_formats::syntax;
 
     const MIRRORS: &str =
         "registryMirrors: {docker.io: [\"https://z\", \"https://a\"], \"*\": [\"https://all\"]}";

@@ -2,7 +2,7 @@
 //! about is the cause.
 
 use crate::expected::network_word;
-use crate::yaml;
+use quake_formats::yaml;
 use quake_model::item::{File, Item, Source, UnitState};
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::Condition;

@@ -67,5 +67,5 @@ pub fn kubeconfig(wanted: &Kubeconfig, held: &Held) -> String {
             },
         }],
     });
-    crate::files::yaml_document(&document)
+    quake_formats::yaml_text::document(&document)
 }

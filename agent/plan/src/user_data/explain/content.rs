@@ -4,7 +4,7 @@ use super::{Problem, Reading, Walk, Weight};
 use crate::dialect::kops::is_boot_config;
 use crate::dialect::kube_env::{self, read_kube_env};
 use crate::user_data::UserDataDocuments;
-use crate::yaml::parse;
+use quake_formats::yaml::parse;
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::scrub;
 

@@ -1,20 +1,19 @@
 //! Documents of others as one kind of tree, or the line and column of what is wrong with them.
 
-use super::check::Finding;
-use crate::yaml;
+use super::yaml;
 use serde_json::{Map, Value};
 use std::fmt;
 use toml::de::{DeTable, DeValue};
 
 /// Why a document cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misread {
+pub struct Misread {
     /// The line, from 1.
-    pub(super) line: usize,
+    pub line: usize,
     /// The column, in characters, from 1.
-    pub(super) column: usize,
+    pub column: usize,
     /// What is wrong there.
-    pub(super) what: String,
+    pub what: String,
 }
 
 impl fmt::Display for Misread {
@@ -25,15 +24,6 @@ impl fmt::Display for Misread {
 }
 
 impl Misread {
-    /// The finding about the document at `path`, whose text is `text`.
-    pub(super) fn finding(&self, path: &str, text: &str, fix: impl Into<String>) -> Finding {
-        let finding = Finding::new(format!("{path} cannot be read: {self}"), fix);
-        match text.lines().nth(self.line.saturating_sub(1)) {
-            Some(line) => finding.seen("line", yaml::shorten(line.trim(), 160)),
-            None => finding,
-        }
-    }
-
     fn at(text: &str, byte: usize, what: &str) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -46,7 +36,7 @@ impl Misread {
 }
 
 /// Reads TOML. Dates are read as their text, and numbers that JSON cannot hold too.
-pub(crate) fn toml(text: &str) -> Result<Value, Misread> {
+pub fn toml(text: &str) -> Result<Value, Misread> {
     let document = DeTable::parse(text).map_err(|error| {
         let place = error.span().map_or(0, |span| span.start);
         Misread::at(text, place, error.message())
@@ -80,7 +70,7 @@ fn of_value(value: &DeValue<'_>) -> Value {
 }
 
 /// Reads JSON.
-pub(super) fn json(text: &str) -> Result<Value, Misread> {
+pub fn json(text: &str) -> Result<Value, Misread> {
     serde_json::from_str(text).map_err(|error| {
         let said = error.to_string();
         let what = said.split(" at line ").next().unwrap_or(&said);
@@ -93,7 +83,7 @@ pub(super) fn json(text: &str) -> Result<Value, Misread> {
 }
 
 /// Reads one document of YAML.
-pub(super) fn yaml(text: &str) -> Result<yaml::Yaml, Misread> {
+pub fn yaml(text: &str) -> Result<yaml::Yaml, Misread> {
     yaml::parse("", text).map_err(|fault| {
         let number = |name| {
             fault
@@ -123,24 +113,6 @@ mod tests {
         assert!(!broken.what.contains("line"), "{broken}");
         let broken = yaml("a: 1\nb: [1\nc: 2\n").expect_err("no bracket");
         assert!(broken.line >= 2, "{broken}");
-    }
-
-    #[test]
-    fn a_finding_shows_the_line_without_its_secrets() {
-        let text = "a = 1\npassword=hunter2 x\n";
-        let broken = toml(text).expect_err("a bare word");
-        let finding = broken.finding("/etc/x.toml", text, "mend it");
-        assert!(
-            finding
-                .summary
-                .starts_with("/etc/x.toml cannot be read: line 2"),
-            "{finding:?}"
-        );
-        let shown = &finding.evidence[0].value;
-        assert!(
-            shown.contains("***") && !shown.contains("hunter2"),
-            "{shown}"
-        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ const HOUR: i128 = 60 * MINUTE;
 /// Reads a duration, such as `90s`, `1h30m` or `1.5s`, and prints it as Go does: `1m30s`, `1h30m0s`, `1.5s`.
 ///
 /// `None` where the text is no duration, or one beyond what Go holds (292 years).
-pub(super) fn normalise(text: &str) -> Option<String> {
+pub fn normalise(text: &str) -> Option<String> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

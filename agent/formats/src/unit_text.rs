@@ -2,17 +2,17 @@
 
 /// A unit file under construction; sections and settings stand in the order they are added.
 #[derive(Debug, Default)]
-pub(crate) struct UnitText(String);
+pub struct UnitText(String);
 
 impl UnitText {
     /// A unit file that says who wrote it.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self("# Written by quake-agent; changes are lost at the next boot.\n".to_owned())
     }
 
     /// Starts a section.
     #[must_use]
-    pub(crate) fn section(mut self, name: &str) -> Self {
+    pub fn section(mut self, name: &str) -> Self {
         if self.0.contains('[') {
             self.0.push('\n');
         }
@@ -21,25 +21,25 @@ impl UnitText {
 
     /// Adds a setting.
     #[must_use]
-    pub(crate) fn set(self, name: &str, value: &str) -> Self {
+    pub fn set(self, name: &str, value: &str) -> Self {
         self.line(&format!("{name}={value}"))
     }
 
     /// Adds a setting if `wanted`.
     #[must_use]
-    pub(crate) fn set_if(self, wanted: bool, name: &str, value: &str) -> Self {
+    pub fn set_if(self, wanted: bool, name: &str, value: &str) -> Self {
         if wanted { self.set(name, value) } else { self }
     }
 
     /// Adds a comment.
     #[must_use]
-    pub(crate) fn comment(self, text: &str) -> Self {
+    pub fn comment(self, text: &str) -> Self {
         self.line(&format!("# {text}"))
     }
 
     /// Adds text as it is, such as a section an operator wrote.
     #[must_use]
-    pub(crate) fn raw(self, text: &str) -> Self {
+    pub fn raw(self, text: &str) -> Self {
         self.line(text.trim_end())
     }
 
@@ -50,13 +50,13 @@ impl UnitText {
     }
 
     /// The text.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.0
     }
 }
 
 /// A command line of words that systemd must not change: quoted, with its specifiers and variables escaped.
-pub(crate) fn command_line<Word: AsRef<str>>(words: &[Word]) -> String {
+pub fn command_line<Word: AsRef<str>>(words: &[Word]) -> String {
     let quoted: Vec<String> = words
         .iter()
         .map(|word| command_word(word.as_ref()))

@@ -18,7 +18,7 @@ const EXPONENTS: i32 = 64;
 
 /// Reads a quantity, such as `3140m`, `1.5Ki` or `2e3`, and prints it as nodeup prints it into a flag:
 /// `3.140`, `1536.000000000`, `2000`. `None` where the text is none, or one beyond 38 digits.
-pub(super) fn flag_text(text: &str) -> Option<String> {
+pub fn flag_text(text: &str) -> Option<String> {
     let (sign, text) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", text.strip_prefix('+').unwrap_or(text)),
@@ -40,7 +40,7 @@ pub(super) fn flag_text(text: &str) -> Option<String> {
 }
 
 /// Reads a quantity and prints it as a decimal without trailing zeros: `3.14`, `1536`, `2000`.
-pub(super) fn decimal(text: &str) -> Option<String> {
+pub fn decimal(text: &str) -> Option<String> {
     let text = flag_text(text)?;
     Some(match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),

@@ -1,4 +1,4 @@
-//! Decisions on who this instance is: what its tags and its zone say. Reading them is the host's.
+//! The tags that kops and Kubernetes put on instances and volumes.
 
 use quake_model::spec::Role;
 use std::collections::BTreeMap;
@@ -44,13 +44,6 @@ pub fn role_of_tags(tags: &BTreeMap<String, String>) -> Option<Role> {
     named.all(|role| role == first).then_some(first)
 }
 
-/// Whether `zone` is a zone of `region`, as `us-west-2a` and the local zone `us-west-2-lax-1a` are of `us-west-2`.
-pub fn zone_is_in_region(zone: &str, region: &str) -> bool {
-    zone.strip_prefix(region).is_some_and(|rest| {
-        rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '-')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,13 +74,5 @@ mod tests {
             ("k8s.io/role/control-plane", "1"),
         ]);
         assert_eq!(role_of_tags(&renamed), Some(Role::ControlPlane));
-    }
-
-    #[test]
-    fn a_zone_of_a_longer_named_region_is_not_ours() {
-        assert!(zone_is_in_region("us-west-2a", "us-west-2"));
-        assert!(zone_is_in_region("us-west-2-lax-1a", "us-west-2"));
-        assert!(!zone_is_in_region("us-west-21a", "us-west-2"));
-        assert!(!zone_is_in_region("us-west-2", "us-west-2"));
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Writes a value as a YAML document; keys stand in the value's order.
-pub(crate) fn document(value: &Value) -> String {
+pub fn document(value: &Value) -> String {
     let mut text = String::new();
     match value {
         Value::Object(_) | Value::Array(_) if !is_empty(value) => block(&mut text, value, 0),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Writes an object as a TOML document; keys stand in the object's order. Null is left out, for TOML has none.
-pub(super) fn document(root: &Map<String, Value>) -> String {
+pub fn document(root: &Map<String, Value>) -> String {
     let mut text = String::new();
     table(&mut text, root, &mut Vec::new());
     text
@@ -61,7 +61,7 @@ fn string(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::syntax;
+    use crate::syntax;
     use serde_json::json;
 
     #[test]

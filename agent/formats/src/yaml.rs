@@ -227,12 +227,7 @@ type Place = (usize, usize);
 const LONGEST_SUMMARY: usize = 400;
 
 /// A fault about a place in the document `source`.
-pub(crate) fn fault_at(
-    source: &str,
-    place: Place,
-    code: Code,
-    summary: impl Into<String>,
-) -> Fault {
+pub fn fault_at(source: &str, place: Place, code: Code, summary: impl Into<String>) -> Fault {
     Fault::new(code, shorten(&summary.into(), LONGEST_SUMMARY))
         .seen("source", source)
         .seen("line", place.0)
@@ -240,7 +235,7 @@ pub(crate) fn fault_at(
 }
 
 /// The first `most` characters of a text, and a mark where there were more.
-pub(crate) fn shorten(text: &str, most: usize) -> String {
+pub fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -4,16 +4,16 @@ use quake_model::spec::Flag;
 
 /// Flags by name. A flag may stand more than once, as docker's `--log-opt` does.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct FlagSet(Vec<Flag>);
+pub struct FlagSet(Vec<Flag>);
 
 impl FlagSet {
     /// The flags of the spec.
-    pub(crate) fn from_spec(flags: &[Flag]) -> Self {
+    pub fn from_spec(flags: &[Flag]) -> Self {
         Self(flags.to_vec())
     }
 
     /// The first value of a flag.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
             .find(|flag| flag.name == name)
@@ -21,20 +21,20 @@ impl FlagSet {
     }
 
     /// Sets a flag whatever the spec says: for what only the node can know, such as where its files are.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.remove(name);
         self.0.push(Flag::new(name, value));
     }
 
     /// Sets a flag unless the spec does.
-    pub(crate) fn set_default(&mut self, name: &str, value: impl Into<String>) {
+    pub fn set_default(&mut self, name: &str, value: impl Into<String>) {
         if self.get(name).is_none() {
             self.0.push(Flag::new(name, value));
         }
     }
 
     /// Adds a flag once for each value, beside those of its name that there are.
-    pub(crate) fn add<Value: Into<String>>(
+    pub fn add<Value: Into<String>>(
         &mut self,
         name: &str,
         values: impl IntoIterator<Item = Value>,
@@ -44,25 +44,25 @@ impl FlagSet {
     }
 
     /// Takes a flag away.
-    pub(crate) fn remove(&mut self, name: &str) {
+    pub fn remove(&mut self, name: &str) {
         self.0.retain(|flag| flag.name != name);
     }
 
     /// `--name=value` for each flag, sorted by name; values of one name stay in the spec's order.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         let mut flags: Vec<&Flag> = self.0.iter().collect();
         flags.sort_by(|a, b| a.name.cmp(&b.name));
         flags.into_iter().map(ToString::to_string).collect()
     }
 
     /// The flags as the value of a variable that systemd splits into words.
-    pub(crate) fn environment_value(&self) -> String {
+    pub fn environment_value(&self) -> String {
         environment_value(&self.words())
     }
 }
 
 /// Words as the value of a variable that systemd splits into them again.
-pub(crate) fn environment_value(words: &[String]) -> String {
+pub fn environment_value(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| split_safe(word)).collect();
     double_quoted(&words.join(" "))
 }
@@ -81,7 +81,7 @@ fn split_safe(word: &str) -> String {
 }
 
 /// A value of an environment file in double quotes: read the same by systemd and by a shell that sources it.
-pub(crate) fn double_quoted(value: &str) -> String {
+pub fn double_quoted(value: &str) -> String {
     let mut quoted = String::with_capacity(value.len() + 2);
     quoted.push('"');
     for character in value.chars() {
@@ -95,7 +95,7 @@ pub(crate) fn double_quoted(value: &str) -> String {
 }
 
 /// A word of a shell command, quoted only where the shell would change it.
-pub(crate) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = !word.is_empty()
         && word
             .chars()

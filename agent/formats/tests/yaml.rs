@@ -1,8 +1,8 @@
 //! The YAML reader: what it keeps, what it refuses, and that nothing makes it panic or linger.
 
 use proptest::prelude::*;
+use quake_formats::yaml::{MAX_BYTES, MAX_NODES, Value, Yaml, parse, parse_bytes};
 use quake_model::fault::{Code, Fault};
-use quake_plan::yaml::{MAX_BYTES, MAX_NODES, Value, Yaml, parse, parse_bytes};
 
 fn good(text: &str) -> Yaml {
     parse("x.yaml", text).expect(text)
