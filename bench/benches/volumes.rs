@@ -4,7 +4,7 @@ use quake_bench::legacy;
 use quake_bench::orders::{count, decided, settle};
 use quake_bench::product::product;
 use quake_bench::worlds::{Large, duplicates, large, three_members};
-use quake_plan::storage::select_volumes;
+use quake_volumes::select_volumes;
 use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};

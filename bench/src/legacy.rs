@@ -3,7 +3,7 @@
 
 use crate::orders::Taken;
 use quake_model::facts::{VolumeFacts, VolumeState};
-use quake_plan::storage::World;
+use quake_volumes::World;
 
 const ETCD: &str = "k8s.io/etcd/";
 

@@ -1,7 +1,7 @@
 //! Every order in which an API may list things, and what comes of each.
 
 use crate::worlds;
-use quake_plan::storage::{World, decision_json, select_volumes};
+use quake_volumes::{World, decision_json, select_volumes};
 use std::collections::BTreeMap;
 
 /// The volume of each etcd cluster that a node ends up with.

@@ -4,7 +4,7 @@
 use crate::worlds::three_members;
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{ADOPT, IGNORE, PIN, Peer, UID, World};
+use quake_volumes::{ADOPT, IGNORE, PIN, Peer, UID, World};
 
 const STATES: [VolumeState; 6] = [
     VolumeState::Creating,

@@ -2,7 +2,7 @@
 
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{IGNORE, Incarnation, Member, Peer, Slot, UID, World};
+use quake_volumes::{IGNORE, Incarnation, Member, Peer, Slot, UID, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CLUSTER: &str = "c.example.com";

@@ -4,7 +4,7 @@ use quake_bench::orders::{Taken, count, decided, settle};
 use quake_bench::product::product;
 use quake_bench::worlds::{duplicates, large, three_members};
 use quake_bench::{legacy, orders};
-use quake_plan::storage::{World, select_volumes};
+use quake_volumes::{World, select_volumes};
 use std::collections::BTreeMap;
 
 type Agent = fn(&World) -> Taken;

@@ -2,7 +2,7 @@
 
 use crate::view::Outcome;
 use quake_model::facts::{VolumeFacts, VolumeState};
-use quake_plan::storage::{PIN, World};
+use quake_volumes::{PIN, World};
 use std::collections::BTreeSet;
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //! a small EC2, with stale reads, lost replies, crashes, reboots and terminations.
 //!
 //! The choice of volumes is not modelled: every pass of every agent calls the function that ships,
-//! [`select_volumes`](quake_plan::storage::select_volumes). What is modelled, and what is not, is in README.md.
+//! [`select_volumes`](quake_volumes::select_volumes). What is modelled, and what is not, is in README.md.
 
 pub mod agent;
 pub mod calm;

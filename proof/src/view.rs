@@ -7,7 +7,7 @@ use crate::reading::{Reading, for_each_reading};
 use crate::state::{Content, Life, Shown, State};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{
+use quake_volumes::{
     Action, Decision, Incarnation, Member, Peer, Rule, Slot, World, select_volumes,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -132,7 +132,7 @@ pub(crate) enum AssetMode {
 
 /// An etcd cluster and a member of it.
 fn slot(text: &str) -> Result<String, String> {
-    let slot: Result<quake_plan::storage::Slot, _> = text.parse();
+    let slot: Result<quake_volumes::Slot, _> = text.parse();
     slot.map(|slot| slot.to_string())
         .map_err(|error| error.to_string())
 }

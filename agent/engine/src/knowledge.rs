@@ -9,9 +9,10 @@ use quake_model::item::Reaction;
 use quake_model::location::Location;
 use quake_model::ports::TokenVersion;
 use quake_model::spec::{ImageSpec, NodeSpec};
-use quake_plan::known::{Credentials, Known, MountedSlot};
+use quake_plan::known::{Credentials, Known};
 use quake_plan::kops;
 use quake_plan::kops::steps::Issued;
+use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

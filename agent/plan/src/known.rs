@@ -4,6 +4,7 @@ use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::redact::Secret;
 use quake_model::spec::ImageSpec;
+use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 
 /// A certificate and its key, PEM.
@@ -22,21 +23,6 @@ pub struct Credentials {
     pub keypairs: BTreeMap<String, Keypair>,
     /// Secrets by their name in the state store, such as `kube` or `encryptionconfig`.
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
-}
-
-/// An etcd member this node runs, on a volume that is mounted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MountedSlot {
-    /// The etcd cluster, such as `main`.
-    pub cluster: String,
-    /// This node's member, such as `a`.
-    pub member: String,
-    /// All members of the cluster, from the volume's tag, in the tag's order.
-    pub members: Vec<String>,
-    /// `vol-…`.
-    pub volume_id: String,
-    /// Where the volume is mounted.
-    pub mount_point: String,
 }
 
 /// Facts a planner may use. Those of later phases are empty while an earlier one is planned.

@@ -35,7 +35,6 @@ pub mod release;
 pub mod services;
 pub mod signal;
 pub mod standing;
-pub mod storage;
 pub mod timeline;
 pub mod user_data;
 pub mod watch;

@@ -23,6 +23,10 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
+        folder: "agent/volumes",
+        groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
+    },
+    Row {
         folder: "agent/plan",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },

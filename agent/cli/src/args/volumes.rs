@@ -4,7 +4,7 @@ use super::OutputFormat;
 use super::examples;
 use clap::{ArgAction, Args, Subcommand};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{Slot, instant};
+use quake_volumes::{Slot, instant};
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]

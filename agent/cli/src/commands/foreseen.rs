@@ -11,7 +11,7 @@ use quake_model::ports::{Clock, Objects};
 use quake_model::spec::{EtcdCluster, EtcdMember, NamesPlace, NodeSpec, Role};
 use quake_plan::dialect::kops::{CLUSTER_OBJECT, Origin, read_cluster};
 use quake_plan::dialect::kube_env::{self, Document, Sources};
-use quake_plan::storage;
+
 use quake_testkit::SimHost;
 use quake_testkit::region::{EtcdSlot, Region};
 
@@ -35,7 +35,7 @@ impl Foreseen<'_> {
         let (cluster, group) = (self.cluster, self.group);
         if let Ok(spec) = foresee(host, self.configuration, self.instance).await {
             sim.change(|region| {
-                if storage::has_slots(&spec) {
+                if quake_volumes::has_slots(&spec) {
                     add_volumes(region, cluster, group, &spec.etcd);
                 }
                 add_zone(region, &spec);

@@ -13,7 +13,7 @@ use crate::output;
 use crate::render::volumes::{explanation_json, explanation_text, list_json, list_text};
 use quake_host::clock::SystemClock;
 use quake_model::ports::Clock;
-use quake_plan::storage::{Change, World};
+use quake_volumes::{Change, World};
 use source::Seen;
 
 /// Runs one of the verbs; the exit status.

@@ -14,7 +14,7 @@ use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::{Step, VolumeStep};
-use quake_plan::storage::{self, Action, Rule, Slot, device_names};
+use quake_volumes::{Action, Rule, Slot, device_names};
 use std::time::Duration;
 
 /// How long an attach may take until the kernel shows the device. A guess: seconds as a rule; the rest is
@@ -71,7 +71,7 @@ async fn take<H: Host>(
     }
     let pass = context.observe_pass().await?;
     settle_intent(context, &pass).await?;
-    let decision = storage::select_volumes(&pass.world);
+    let decision = quake_volumes::select_volumes(&pass.world);
     let decided = decision
         .slots
         .iter()
@@ -92,7 +92,7 @@ async fn take<H: Host>(
                 _ => {}
             }
         }
-        _ if storage::fault_of(&pass.world, &decision).is_none() => {
+        _ if quake_volumes::fault_of(&pass.world, &decision).is_none() => {
             let summary = format!(
                 "{} is not the volume of {} any more",
                 volume.volume_id, volume.slot
@@ -101,7 +101,7 @@ async fn take<H: Host>(
         }
         _ => {}
     }
-    let fault = storage::fault_of(&pass.world, &decision).unwrap_or_else(|| {
+    let fault = quake_volumes::fault_of(&pass.world, &decision).unwrap_or_else(|| {
         let summary = format!("{} cannot be taken in its turn", volume.volume_id);
         Fault::new(Code::StorageViewInconsistent, summary)
     });
@@ -170,14 +170,14 @@ async fn ask<H: Host>(
         match asked {
             Ok(()) => return Ok(()),
             Err(error) if error.condition == Condition::Occupied => {
-                context.note(storage::Journal::refused).await?;
+                context.note(quake_volumes::Journal::refused).await?;
                 taken.push(name);
             }
             Err(error) => return Err(refused(context, volume, error, is_fresh).await?),
         }
     }
     if is_fresh {
-        context.note(storage::Journal::give_up).await?;
+        context.note(quake_volumes::Journal::give_up).await?;
     }
     let summary = format!("no device name is free for {}", volume.volume_id);
     Err(Fault::new(Code::StorageAttachFailed, summary).seen("names tried", taken.join(" ")))
@@ -203,11 +203,11 @@ async fn refused<H: Host>(
             | Condition::Unknown
     );
     if is_known {
-        context.note(storage::Journal::refused).await?;
+        context.note(quake_volumes::Journal::refused).await?;
     }
     let is_clear = context.journal().await?.attempt.is_none();
     if is_clear && is_fresh {
-        context.note(storage::Journal::give_up).await?;
+        context.note(quake_volumes::Journal::give_up).await?;
     }
     match condition {
         Condition::Conflict if is_clear && is_fresh => {
@@ -258,7 +258,7 @@ async fn require_free<H: Host>(context: &Context<'_, H>, volume_id: &str) -> Res
     }
     let summary = format!("{volume_id} is not free any more");
     Err(Fault::new(Code::StorageViewInconsistent, summary)
-        .seen("state", storage::volume_state(found.state)))
+        .seen("state", quake_volumes::volume_state(found.state)))
 }
 
 async fn describe<H: Host>(

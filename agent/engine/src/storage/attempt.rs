@@ -6,7 +6,7 @@ use crate::context::Context;
 use quake_model::facts::{AttachmentState, VolumeFacts};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
-use quake_plan::storage::{Journal, Slot};
+use quake_volumes::{Journal, Slot};
 
 /// How far the clocks of EC2 and of this machine may be apart, in milliseconds: the most that EC2 accepts
 /// in a signature.

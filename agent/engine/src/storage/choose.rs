@@ -12,8 +12,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::{Step, VolumeStep};
-use quake_plan::known::MountedSlot;
-use quake_plan::storage;
+use quake_volumes::MountedSlot;
 
 /// Where protokube and etcd-manager look for mounts if it is there: systems with a read-only root have it.
 const MOUNTS_ON_READ_ONLY_ROOT: &str = "/mnt/disks";
@@ -23,7 +22,7 @@ impl<H: Host> Context<'_, H> {
     /// Plans the storage phase.
     pub(crate) async fn plan_storage(&self) -> Result<Vec<Step>, Fault> {
         let spec = self.know(Knowledge::spec)?;
-        if !storage::has_slots(&spec) {
+        if !quake_volumes::has_slots(&spec) {
             return Ok(Vec::new());
         }
         let mounts = self.find_mounts_folder().await?;
@@ -32,7 +31,7 @@ impl<H: Host> Context<'_, H> {
             .watching();
         let (chosen, slots) = self.retry(&wait, || self.choose_or_wait(mounts)).await?;
         self.learn(|knowledge| knowledge.slots = slots);
-        Ok(storage::steps(&chosen))
+        Ok(quake_volumes::steps(&chosen))
     }
 
     async fn find_mounts_folder(&self) -> Result<&'static str, Fault> {
@@ -90,16 +89,16 @@ impl<H: Host> Context<'_, H> {
         settle_intent(self, &pass).await?;
         let is_open = self.journal().await?.member.is_some() && !holds_any(&pass);
         self.learn(|knowledge| knowledge.storage.has_open_intent = is_open);
-        let decision = storage::select_volumes(&pass.world);
-        if let Some(fault) = storage::fault_of(&pass.world, &decision) {
+        let decision = quake_volumes::select_volumes(&pass.world);
+        if let Some(fault) = quake_volumes::fault_of(&pass.world, &decision) {
             return Err(self.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)));
         }
-        for fault in storage::warnings(&decision) {
+        for fault in quake_volumes::warnings(&decision) {
             self.emitter.emit(Event::Warning { fault });
         }
         let uid = pass.world.incarnation.current.clone().unwrap_or_default();
-        let chosen = storage::volume_steps(&pass.world, &decision, &uid, mounts);
-        let slots = storage::mounted_slots(&pass.world, &chosen);
+        let chosen = quake_volumes::volume_steps(&pass.world, &decision, &uid, mounts);
+        let slots = quake_volumes::mounted_slots(&pass.world, &chosen);
         Ok((chosen, slots))
     }
 

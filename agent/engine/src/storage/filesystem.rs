@@ -14,7 +14,7 @@ use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Step, VolumeStep};
-use quake_plan::storage::{
+use quake_volumes::{
     self, Expectation, Formatting, GateDecision, GateFacts, Incarnation, Inside, InsideContext,
     Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside, newest_backup,
     surface,
@@ -152,8 +152,8 @@ pub(super) async fn look<H: Host>(
         from_snapshot: shown.snapshot_id.is_some(),
         format_intent: *format_intent,
         data_expected: expectation.is_some(),
-        empty_consented: by_flag || storage::consents(&shown.tags, slot, context.host.now()),
-        adopted: storage::is_adopted(shown, incarnation),
+        empty_consented: by_flag || quake_volumes::consents(&shown.tags, slot, context.host.now()),
+        adopted: quake_volumes::is_adopted(shown, incarnation),
     });
     Ok(Gate {
         decision,

@@ -16,7 +16,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host};
-use quake_plan::storage;
+
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -106,7 +106,7 @@ impl<H: Host> Context<'_, H> {
         let listed = self.host.list_mounts().await;
         let mounts = listed.map_err(|error| fault_of(Attempted::Mount, error))?;
         let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
-        for path in storage::withheld_manifests(&spec.etcd, &volumes, &mounts) {
+        for path in quake_volumes::withheld_manifests(&spec.etcd, &volumes, &mounts) {
             self.remove_manifest(phase, path).await?;
         }
         Ok(())

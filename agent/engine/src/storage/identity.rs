@@ -8,7 +8,7 @@ use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_plan::keyset;
-use quake_plan::storage::{Incarnation, incarnation, key_digests};
+use quake_volumes::{Incarnation, incarnation, key_digests};
 
 /// The names of the cluster's CA: kops 1.19 gave it another, and leaves the older one to clusters that have it.
 fn ca_names(has_key_store: bool) -> &'static [&'static str] {

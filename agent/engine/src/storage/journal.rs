@@ -7,7 +7,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::step::WriteFile;
-use quake_plan::storage::{JOURNAL, Journal};
+use quake_volumes::{JOURNAL, Journal};
 
 /// More than any journal has.
 const LIMIT: u64 = 1 << 16;

@@ -7,9 +7,7 @@ use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host, PortError};
-use quake_plan::storage::{
-    Incarnation, Inside, InsideContext, Slot, VolumeIdentity, identity, inside,
-};
+use quake_volumes::{Incarnation, Inside, InsideContext, Slot, VolumeIdentity, identity, inside};
 use std::collections::BTreeSet;
 
 /// What a look inside a filesystem came to.

@@ -11,7 +11,7 @@ use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{Step, VolumeStep};
 use quake_plan::hold::{MountDecision, decide_mount};
-use quake_plan::storage::{BLANK_OK, FORMATTED, GateDecision, GateRule, Marker, UID, Writer};
+use quake_volumes::{BLANK_OK, FORMATTED, GateDecision, GateRule, Marker, UID, Writer};
 use std::collections::BTreeMap;
 
 /// How much larger than its filesystem a device must be to grow it: one block group, which mkfs may leave unused at

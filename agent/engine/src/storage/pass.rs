@@ -13,7 +13,7 @@ use quake_model::facts::{
 use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
-use quake_plan::storage::{AUTOSCALING_GROUP, Known, World, group_of, is_of_etcd};
+use quake_volumes::{AUTOSCALING_GROUP, Known, World, group_of, is_of_etcd};
 use std::collections::BTreeSet;
 
 /// What one pass observed.

@@ -8,7 +8,7 @@ use quake_model::facts::{DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::spec::EtcdProvider;
-use quake_plan::storage::{self, Expectation, GateRule};
+use quake_volumes::{Expectation, GateRule};
 
 /// The refusal, with what was seen and what to do.
 pub(super) fn refusal<H: Host>(
@@ -39,7 +39,7 @@ pub(super) fn refusal<H: Host>(
         .inside
         .marker
         .as_deref()
-        .and_then(storage::Marker::read)
+        .and_then(quake_volumes::Marker::read)
     {
         let was = marker.identity;
         let text = format!(

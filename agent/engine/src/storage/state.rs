@@ -2,7 +2,7 @@
 
 use quake_model::facts::VolumeFacts;
 use quake_model::fault::Fault;
-use quake_plan::storage::{Incarnation, Journal};
+use quake_volumes::{Incarnation, Journal};
 use std::time::Duration;
 use tokio::time::Instant;
 

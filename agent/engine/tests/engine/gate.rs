@@ -7,11 +7,11 @@ use quake_model::facts::{
 use quake_model::fault::Code;
 use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
-use quake_plan::storage::{
-    ADOPT, BLANK_OK, FORMATTED, IGNORE, Marker, Slot, UID, Writer, consent, identity,
-};
 use quake_testkit::region::{EtcdSlot, Region};
 use quake_testkit::{Script, SimHost, Timing, example};
+use quake_volumes::{
+    ADOPT, BLANK_OK, FORMATTED, IGNORE, Marker, Slot, UID, Writer, consent, identity,
+};
 use std::sync::Arc;
 
 const MAIN: &str = "vol-0aa";

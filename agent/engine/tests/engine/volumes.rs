@@ -5,9 +5,9 @@ use quake_model::facts::{Attachment, AttachmentState, InstanceState, InstanceVie
 use quake_model::fault::{Class, Code};
 use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
-use quake_plan::storage::{JOURNAL, Journal, Slot};
 use quake_testkit::region::{EtcdSlot, Region};
 use quake_testkit::{Script, SimHost, Timing, example};
+use quake_volumes::{JOURNAL, Journal, Slot};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -13,10 +13,10 @@ pub(super) use running::RUNNING;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
-use crate::storage::{MOUNTS, Slot};
 use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
+use quake_volumes::{MOUNTS, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const CHECKS: &[Check] = &[

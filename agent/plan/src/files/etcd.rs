@@ -3,11 +3,12 @@
 use super::layout;
 use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
 use super::tree::EtcdManifest;
-use crate::known::{Known, MountedSlot};
+use crate::known::Known;
 use quake_formats::flags::FlagSet;
 use quake_model::facts::Owner;
 use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
 use quake_model::step::{Action, WriteFile};
+use quake_volumes::MountedSlot;
 
 /// Names of the node's own members, as etcd's pods see them; see [`hosts`].
 const HOSTS: &str = "/etc/kubernetes/etcd-hosts";

@@ -1,9 +1,9 @@
 //! What the manifests of etcd-manager say of its members: their pod, their volumes, their backups and their ports.
 
-use crate::storage::{CONTROL_PLANE_TAGS, member_tag};
 use quake_formats::tags::CLUSTER_TAG;
 use quake_formats::yaml;
 use quake_model::fault::Fault;
+use quake_volumes::{CONTROL_PLANE_TAGS, member_tag};
 
 /// What one manifest of etcd-manager says: its pod, and the flags that name volumes, backups and ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -10,7 +10,7 @@ use quake_model::spec::NodeSpec;
 use quake_model::step::VolumeStep;
 use quake_model::time::Timestamp;
 use quake_plan::lint::lint;
-use quake_plan::storage::{self, Known, Rule, World};
+use quake_volumes::{Known, Rule, World};
 
 const ME: &str = "i-0123456789abcdef0";
 const OTHER: &str = "i-0fffffffffffffff0";
@@ -99,10 +99,12 @@ fn world(spec: &NodeSpec, volumes: &[VolumeFacts]) -> World {
 
 fn select(spec: &NodeSpec, volumes: &[VolumeFacts]) -> Result<Vec<VolumeStep>, Fault> {
     let world = world(spec, volumes);
-    let decision = storage::select_volumes(&world);
-    match storage::fault_of(&world, &decision) {
+    let decision = quake_volumes::select_volumes(&world);
+    match quake_volumes::fault_of(&world, &decision) {
         Some(fault) => Err(fault),
-        None => Ok(storage::volume_steps(&world, &decision, "ab12", "/mnt")),
+        None => Ok(quake_volumes::volume_steps(
+            &world, &decision, "ab12", "/mnt",
+        )),
     }
 }
 
@@ -130,12 +132,12 @@ fn one_volume_for_each_cluster_is_used_main_first() {
         ("events/a", "/mnt/master-vol-0e", "qk-events-a"),
     ];
     assert_eq!(places, wanted);
-    let slots = storage::mounted_slots(&world(&spec(), &volumes), &chosen);
+    let slots = quake_volumes::mounted_slots(&world(&spec(), &volumes), &chosen);
     assert_eq!(
         (slots[0].member.as_str(), slots[0].members.as_slice()),
         ("a", ["a".to_owned()].as_slice())
     );
-    let steps = storage::steps(&chosen);
+    let steps = quake_volumes::steps(&chosen);
     let ids: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
     let wanted = [
         "attach/main/a",
@@ -149,8 +151,8 @@ fn one_volume_for_each_cluster_is_used_main_first() {
 
 #[test]
 fn a_worker_wants_no_volume() {
-    assert!(!storage::has_slots(&nodes::worker_cni().spec));
-    assert!(storage::has_slots(&spec()));
+    assert!(!quake_volumes::has_slots(&nodes::worker_cni().spec));
+    assert!(quake_volumes::has_slots(&spec()));
 }
 
 #[test]
@@ -281,10 +283,10 @@ fn what_runs_goes_on_and_a_surplus_volume_is_a_warning() {
     volumes.push(volume("vol-0n", "main", "a/a"));
     let mut world = world(&spec(), &volumes);
     world.verified.insert("vol-0m".to_owned());
-    let decision = storage::select_volumes(&world);
+    let decision = quake_volumes::select_volumes(&world);
     assert_eq!(decision.slots[0].1.rule, Rule::Surplus);
-    assert_eq!(storage::fault_of(&world, &decision), None);
-    let warnings = storage::warnings(&decision);
+    assert_eq!(quake_volumes::fault_of(&world, &decision), None);
+    let warnings = quake_volumes::warnings(&decision);
     assert_eq!(warnings[0].code, Code::StorageSurplusVolumes);
     assert!(
         warnings[0].summary.contains("vol-0n"),

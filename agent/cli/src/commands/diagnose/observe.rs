@@ -23,7 +23,7 @@ use quake_model::facts::{
 use quake_model::ports::{Clock, PortError};
 use quake_model::record::Record;
 use quake_plan::diagnose::{Check, WANTED};
-use quake_plan::storage::volume_at;
+use quake_volumes::volume_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;

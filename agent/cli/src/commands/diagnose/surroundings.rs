@@ -14,8 +14,8 @@ use quake_model::ports::Condition;
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
 use quake_plan::diagnose::api_access;
-use quake_plan::storage::newest_backup_at;
 use quake_plan::user_data::find_documents;
+use quake_volumes::newest_backup_at;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

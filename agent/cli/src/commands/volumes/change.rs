@@ -9,7 +9,7 @@ use crate::render::volumes::{Shown, change_json, change_text};
 use quake_host::aws::Ec2;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Cloud;
-use quake_plan::storage::{Change, ChangeError, Facts, TagEdit, World, apply, edits};
+use quake_volumes::{Change, ChangeError, Facts, TagEdit, World, apply, edits};
 
 /// Shows a choice, and writes it with `--yes`; the exit status.
 ///

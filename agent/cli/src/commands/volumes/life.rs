@@ -10,7 +10,7 @@ use quake_model::spec::EtcdMember;
 use quake_plan::dialect::kops::{CLUSTER_OBJECT, read_cluster};
 use quake_plan::dialect::kube_env::{Document, read_etcd_members};
 use quake_plan::keyset;
-use quake_plan::storage::{Incarnation, incarnation};
+use quake_volumes::{Incarnation, incarnation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cluster's directory, and how it is read.

@@ -4,7 +4,7 @@ use crate::args::OutputFormat;
 use crate::commands::running::usage;
 use crate::exit;
 use crate::output;
-use quake_plan::storage::{Scenario, ScenarioOutcome, read_scenarios};
+use quake_volumes::{Scenario, ScenarioOutcome, read_scenarios};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -14,8 +14,8 @@ use quake_model::location::Location;
 use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, VolumeQuery};
 use quake_plan::dialect::kops::{Origin, is_boot_config, read_boot_config};
 use quake_plan::dialect::kube_env::read_kube_env;
-use quake_plan::storage::{Asked, Facts, Recorded, clusters_of, read_recorded};
 use quake_plan::user_data::find_documents;
+use quake_volumes::{Asked, Facts, Recorded, clusters_of, read_recorded};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -242,7 +242,7 @@ fn empty(cluster: String) -> Facts {
         cluster,
         etcd: Vec::new(),
         zones: [].into(),
-        incarnation: quake_plan::storage::Incarnation::default(),
+        incarnation: quake_volumes::Incarnation::default(),
         volumes: Vec::new(),
         instances: Vec::new(),
         settled: true,

@@ -2,7 +2,7 @@
 
 use super::explanation::{node_json, node_text};
 use quake_model::facts::VolumeFacts;
-use quake_plan::storage::{Facts, TagEdit, World, decision_json, line, select_volumes};
+use quake_volumes::{Facts, TagEdit, World, decision_json, line, select_volumes};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 use super::list::volume_json;
 use crate::render::{fault_json, fault_text};
 use quake_model::fault::Fault;
-use quake_plan::storage::{
+use quake_volumes::{
     Decision, Facts, Rule, STAGES, Slot, SlotDecision, Stage, Verdict, World, decision_json,
     describe, fault_of, fired, line, near_misses, select_volumes, verdict_of, warnings, why,
 };

@@ -1,7 +1,7 @@
 //! The list: one volume, one row.
 
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts};
-use quake_plan::storage::{
+use quake_volumes::{
     Facts, Slot, Standing, Verdict, World, instance_state, judge_of, select_volumes, volume_state,
 };
 use serde_json::{Value, json};

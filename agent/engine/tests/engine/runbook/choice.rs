@@ -9,9 +9,9 @@ use quake_model::facts::{Attachment, AttachmentState, InstanceState, InstanceVie
 use quake_model::fault::Code;
 use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
-use quake_plan::storage::{ADOPT, IGNORE, PIN, incarnation};
 use quake_testkit::region::{EtcdSlot, Region};
 use quake_testkit::{SimHost, example};
+use quake_volumes::{ADOPT, IGNORE, PIN, incarnation};
 
 const ME: &str = "i-0123456789abcdef0";
 const PEER: &str = "i-0fedcba9876543210";

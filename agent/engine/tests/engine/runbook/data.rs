@@ -8,8 +8,8 @@ use crate::common::EPOCH;
 use quake_model::facts::{DeviceContents, InsideFacts, MountFacts};
 use quake_model::fault::Code;
 use quake_model::ports::Condition;
-use quake_plan::storage::{ADOPT, BLANK_OK, JOURNAL, Marker, Slot, Writer, consent, identity};
 use quake_testkit::{SimHost, example};
+use quake_volumes::{ADOPT, BLANK_OK, JOURNAL, Marker, Slot, Writer, consent, identity};
 
 fn uid() -> String {
     format!("stand-in-for-{}", example::CLUSTER)

@@ -1,9 +1,9 @@
 //! Members of etcd that were asked with the node's own certificate, and which member is this node's.
 
 use crate::diagnose::node::Node;
-use crate::storage::Slot;
 use quake_model::expected::{ExpectedClient, ExpectedMember};
 use quake_model::facts::{MemberSeen, Unseen};
+use quake_volumes::Slot;
 
 /// The members of this node that can be asked, each with how.
 pub(super) fn askable<'a>(

@@ -2,11 +2,11 @@
 
 use super::super::check::Verdict;
 use super::super::node::Node;
-use crate::storage::{
-    Facts, Incarnation, JOURNAL, Journal, UID, Viewpoint, World, incarnation, mounted_volume,
-};
 use quake_model::facts::{InstanceFacts, Unseen, VolumeFacts};
 use quake_model::spec::EtcdMember;
+use quake_volumes::{
+    Facts, Incarnation, JOURNAL, Journal, UID, Viewpoint, World, incarnation, mounted_volume,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a check of volumes does not concern this node, if it does not.

@@ -4,11 +4,11 @@ use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
 use super::chosen::{concerns, world_of};
 use super::device;
-use crate::storage::{
+use quake_model::facts::{DeviceContents, InsideFacts, Unseen, VolumeFacts};
+use quake_volumes::{
     Action, GateDecision, GateFacts, Inside, InsideContext, MOUNTS, Marker, Slot, World, consents,
     decide_gate, expects_data, identity, inside, is_adopted, select_volumes, surface,
 };
-use quake_model::facts::{DeviceContents, InsideFacts, Unseen, VolumeFacts};
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = concerns(node)? {

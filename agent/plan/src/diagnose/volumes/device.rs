@@ -2,9 +2,9 @@
 
 use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
-use crate::storage::World;
 use quake_model::facts::{DeviceSeen, Unseen, VolumeFacts};
 use quake_model::fault::Code;
+use quake_volumes::World;
 
 /// The device of a volume that is attached here; `None` when the kernel shows none.
 pub(super) fn of<'a>(

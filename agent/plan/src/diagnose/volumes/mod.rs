@@ -9,13 +9,13 @@ mod mounted;
 use super::boot_fault::owner_of_code;
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
-use crate::storage::{
-    Action, Decision, World, describe, fault_of, line, near_misses, select_volumes, warnings,
-};
 use chosen::{concerns, world_of};
 use quake_model::facts::Unseen;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
+use quake_volumes::{
+    Action, Decision, World, describe, fault_of, line, near_misses, select_volumes, warnings,
+};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

@@ -4,10 +4,10 @@ use super::super::check::{Finding, Verdict};
 use super::super::node::{Mount, Node};
 use super::chosen::concerns;
 use super::device;
-use crate::storage::{mounted_volume, volume_at};
 use quake_model::facts::{SpaceFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
+use quake_volumes::{mounted_volume, volume_at};
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = concerns(node)? {

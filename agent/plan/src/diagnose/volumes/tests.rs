@@ -290,7 +290,7 @@ fn what_is_on_a_device_is_judged_by_the_gate() {
 
 #[test]
 fn a_volume_with_another_members_marker_is_told() {
-    use crate::storage::{Marker, Slot, Writer, identity};
+    use quake_volumes::{Marker, Slot, Writer, identity};
     let mut survey = well();
     let marker = |slot: &str| {
         let slot: Slot = slot.parse().expect("a slot");

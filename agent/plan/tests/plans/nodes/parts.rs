@@ -9,7 +9,8 @@ use quake_model::spec::{
     EtcdProvider, Flag, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
 };
 use quake_plan::credentials;
-use quake_plan::known::{Credentials, Keypair, Known, MountedSlot};
+use quake_plan::known::{Credentials, Keypair, Known};
+use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 
 pub(crate) const PLUGINS: &[&str] = &[

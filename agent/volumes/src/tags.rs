@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Tags of which one must be on a volume of the control plane; the first is how kops wrote it up to 1.23.
-pub(crate) const CONTROL_PLANE_TAGS: &[&str] = &["k8s.io/role/master", "k8s.io/role/control-plane"];
+pub const CONTROL_PLANE_TAGS: &[&str] = &["k8s.io/role/master", "k8s.io/role/control-plane"];
 
 /// Begins the tag that names the member whose data a volume holds.
 const ETCD: &str = "k8s.io/etcd/";
@@ -131,7 +131,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The tag that names the member whose data a volume holds.
-pub(crate) fn member_tag(etcd: &str) -> String {
+pub fn member_tag(etcd: &str) -> String {
     format!("{ETCD}{etcd}")
 }
 

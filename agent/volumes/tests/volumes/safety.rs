@@ -6,7 +6,7 @@ use crate::laws::outcome;
 use crate::worlds::{CLUSTER, ME, bare_volume, shared_groups, worlds};
 use proptest::prelude::*;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
-use quake_plan::storage::{
+use quake_volumes::{
     ADOPT, Action, IGNORE, Member, PIN, Rule, Slot, Standing, UID, World, select_volumes,
 };
 use std::collections::BTreeSet;

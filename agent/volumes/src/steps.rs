@@ -4,10 +4,25 @@ use super::decision::Decision;
 use super::marker::identity;
 use super::tags::{Slot, member_tag, read_member_tag};
 use super::world::World;
-use crate::known::MountedSlot;
+
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, VolumeStep};
+
+/// An etcd member this node runs, on a volume that is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountedSlot {
+    /// The etcd cluster, such as `main`.
+    pub cluster: String,
+    /// This node's member, such as `a`.
+    pub member: String,
+    /// All members of the cluster, from the volume's tag, in the tag's order.
+    pub members: Vec<String>,
+    /// `vol-…`.
+    pub volume_id: String,
+    /// Where the volume is mounted.
+    pub mount_point: String,
+}
 
 /// Whether this node runs a member of any etcd cluster.
 pub fn has_slots(spec: &NodeSpec) -> bool {

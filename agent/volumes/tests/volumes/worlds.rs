@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{Incarnation, Member, Peer, Slot, World, select_volumes};
+use quake_volumes::{Incarnation, Member, Peer, Slot, World, select_volumes};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const CLUSTER: &str = "c.example.com";
@@ -283,9 +283,7 @@ fn the_random_worlds_meet_every_action_and_nearly_every_rule_often() {
         let count = actions.get(action).copied().unwrap_or_default();
         assert!(count >= 300, "{action}: {count} of 4000 worlds");
     }
-    let all = quake_plan::storage::Rule::ALL
-        .iter()
-        .map(|rule| rule.name());
+    let all = quake_volumes::Rule::ALL.iter().map(|rule| rule.name());
     let missing: Vec<&str> = all.filter(|rule| !rules.contains_key(rule)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "rules that no world reaches");
 }

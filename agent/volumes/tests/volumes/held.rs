@@ -4,7 +4,7 @@ use crate::laws::outcome;
 use crate::worlds::{CLUSTER, ME, bare_volume};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{Incarnation, Member, Peer, Rule, Slot, World};
+use quake_volumes::{Incarnation, Member, Peer, Rule, Slot, World};
 use std::collections::BTreeSet;
 
 #[test]

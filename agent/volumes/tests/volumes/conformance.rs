@@ -1,7 +1,7 @@
 //! Worlds and tables that an independent, executable model of the same rules made.
 
 use flate2::read::GzDecoder;
-use quake_plan::storage::{
+use quake_volumes::{
     GateFacts, Inside, Scenario, Surface, decide_gate, read_scenarios, select_volumes,
 };
 use serde_json::{Value, json};

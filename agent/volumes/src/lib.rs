@@ -41,12 +41,12 @@ pub use report::{describe, fault_of, instance_state, line, volume_state, warning
 pub use rule::{Action, Rule};
 pub use scenario::{Scenario, ScenarioOutcome, decision_json, read_scenarios};
 pub use select::select_volumes;
-pub use steps::{has_slots, mounted_slots, steps, volume_steps};
+pub use steps::{MountedSlot, has_slots, mounted_slots, steps, volume_steps};
 pub use story::{STAGES, Stage, fired, near_misses, verdict_of, why};
 pub use tags::{
     ADOPT, AUTOSCALING_GROUP, BLANK_OK, FORMATTED, IGNORE, PIN, Slot, SlotError, UID, group_of,
     instant, is_of_etcd,
 };
-pub(crate) use tags::{CONTROL_PLANE_TAGS, member_tag};
+pub use tags::{CONTROL_PLANE_TAGS, member_tag};
 pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
 pub use world::{Incarnation, Known, Member, Peer, World};

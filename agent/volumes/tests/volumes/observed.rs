@@ -10,7 +10,7 @@ use quake_model::spec::{
     Dialect, EtcdCluster, EtcdMember, EtcdProvider, Kubelet, NetworkMode, Networking, NodeSpec,
     Role, Runtime,
 };
-use quake_plan::storage::{Action, Detail, IGNORE, Known, Rule, World};
+use quake_volumes::{Action, Detail, IGNORE, Known, Rule, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A control plane's spec with these etcd clusters, whose members no group is said to run.

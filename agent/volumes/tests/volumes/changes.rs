@@ -2,7 +2,7 @@
 
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
-use quake_plan::storage::{
+use quake_volumes::{
     Asked, Change, ChangeError, Facts, Incarnation, Slot, Viewpoint, apply, edits, fault_of,
     judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
 };

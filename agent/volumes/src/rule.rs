@@ -57,7 +57,7 @@ macro_rules! rules {
 
             /// The fault it becomes when it ends a boot; `None` for one that never does.
             pub fn code(self) -> Option<quake_model::fault::Code> {
-                match self { $(Self::$rule => $crate::storage::rule::rules!(@code $($code)?),)* }
+                match self { $(Self::$rule => $crate::rule::rules!(@code $($code)?),)* }
             }
         }
     };

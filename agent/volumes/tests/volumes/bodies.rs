@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_plan::storage::{ADOPT, IGNORE, PIN, Slot, UID};
+use quake_volumes::{ADOPT, IGNORE, PIN, Slot, UID};
 use std::collections::BTreeMap;
 
 const UID_OLD: &str = "uid-old";

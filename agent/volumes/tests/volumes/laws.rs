@@ -5,7 +5,7 @@ use crate::conformance::scenarios;
 use crate::worlds::worlds;
 use proptest::prelude::*;
 use quake_model::facts::VolumeFacts;
-use quake_plan::storage::{Detail, Slot, SlotDecision, Standing, World, select_volumes};
+use quake_volumes::{Detail, Slot, SlotDecision, Standing, World, select_volumes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a decision says about the node; its verdicts borrow from the world.
