@@ -16,7 +16,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
-use quake_plan::addons::{Tending, tending};
+use quake_plan::addon_mode::{Tending, tending};
 use quake_plan::dns::Upkeep;
 use quake_plan::node_identity::{Labeller, NodeIdentity, node_identity};
 use quake_plan::watch::{self, Watch};

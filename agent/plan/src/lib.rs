@@ -1,7 +1,7 @@
 //! Decisions of quake-agent: facts in, steps out; record in, findings out. No effect is possible here:
 //! no clock, no randomness, no file, no network.
 
-pub mod addons;
+pub mod addon_mode;
 pub mod assets;
 pub mod awaited;
 pub mod boot_report;
@@ -21,7 +21,6 @@ pub mod keyset;
 pub mod known;
 pub mod kops;
 pub mod lasting;
-pub mod lease;
 pub mod lint;
 pub mod network;
 pub mod node_environment;

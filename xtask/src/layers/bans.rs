@@ -27,6 +27,10 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
+        folder: "agent/addons",
+        groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
+    },
+    Row {
         folder: "agent/plan",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },

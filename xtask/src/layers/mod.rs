@@ -4,6 +4,7 @@
 mod arrows;
 mod bans;
 mod lengths;
+mod rows;
 
 use crate::error::TaskError;
 use crate::workspace::Workspace;

@@ -16,11 +16,11 @@ use crate::render::addons::{
     first_unknown, kept_text, listed_json, listed_text, planned_json, planned_text,
 };
 use crate::render::fault_text;
+use quake_addons::Addon;
 use quake_engine::addons::Inquiry;
 use quake_model::addon::{AddonState, AddonStatus, AddonsRecord};
 use quake_model::fault::Fault;
 use quake_model::location::Location;
-use quake_plan::addons::Addon;
 use std::path::Path;
 
 /// Runs one of the verbs; the exit status.

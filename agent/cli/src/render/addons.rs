@@ -7,10 +7,10 @@ pub(crate) use kept::{Kept, kept_json, kept_text};
 use super::fault::{fault_json, fault_text};
 use super::table::table;
 use crate::output::style;
+use quake_addons::FieldChange;
 use quake_engine::addons::{AddonApplied, ObjectPlanned, Planned};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
 use quake_model::fault::Fault;
-use quake_plan::addons::FieldChange;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

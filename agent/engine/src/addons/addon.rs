@@ -4,15 +4,15 @@ use super::places::{namespace_place, nodes};
 use super::session::Session;
 use crate::retry::arrives;
 use futures_util::future::join_all;
-use quake_model::addon::AddonVersion;
-use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
-use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Host, ObjectQuery, Watched};
-use quake_plan::addons::{
+use quake_addons::{
     AUTHORITY_OBJECTS, Addon, FieldChange, Manifest, changes, defined_kind, fault_of_change,
     is_established, needs_update_nodes, needs_update_patch, not_established, prune_queries,
     record_patch, to_prune, waves,
 };
+use quake_model::addon::AddonVersion;
+use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Host, ObjectQuery, Watched};
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -8,13 +8,13 @@ use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::session::{HICCUPS, MANAGER, Session};
 use crate::meaning::{Attempted, fault_of};
 use crate::retry::arrives;
-use quake_model::cluster_object::ObjectPlace;
-use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Change, Condition, Host};
-use quake_plan::addons::{
+use quake_addons::{
     Addon, authority_place, authority_secret, fault_of_change, issuer, issuer_kind, issuer_place,
     issuer_shown, issuer_unserved,
 };
+use quake_model::cluster_object::ObjectPlace;
+use quake_model::fault::{Code, Fault};
+use quake_model::ports::{Change, Condition, Host};
 use quake_plan::pki::unsigned_authority;
 use serde_json::Value;
 

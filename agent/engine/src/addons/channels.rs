@@ -1,11 +1,11 @@
 //! Reads channels and manifests from the state store, and only what changed.
 
+use quake_addons::{
+    Addon, Channel, Manifest, fault_of_read, hash_matches, mismatch, parse_channel, parse_manifest,
+};
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::ports::{Host, Objects, TaggedObject};
-use quake_plan::addons::{
-    Addon, Channel, Manifest, fault_of_read, hash_matches, mismatch, parse_channel, parse_manifest,
-};
 use std::collections::BTreeMap;
 
 /// How often a manifest that is not the one its channel names is waited for, before it is applied as it is: whoever wrote it by

@@ -4,13 +4,13 @@ use super::addon::{AddonApplied, ObjectPlanned};
 use super::channels::read_manifest;
 use super::session::Session;
 use crate::access::access_by;
+use quake_addons::lease::{Holding, LeaseKind};
+use quake_addons::{Addon, Channel, Menu, choose, fault_of_read, is_due, parse_channel};
 use quake_model::addon::{AddonState, AddonStatus, AddonVersion};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Host, Objects};
 use quake_model::spec::KubernetesVersion;
-use quake_plan::addons::{Addon, Channel, Menu, choose, fault_of_read, is_due, parse_channel};
-use quake_plan::lease::{Holding, LeaseKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A look at a cluster's add-ons: what its channels want, what it has, and its API server to ask more.

@@ -1,12 +1,12 @@
 //! Holds the lease by which one agent of a cluster acts for it.
 
 use super::session::Session;
+use quake_addons::fault_of_change;
+use quake_addons::lease::{self, Decision, LastSeen, LeaseKind};
 use quake_model::addon::AddonStatus;
 use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::Fault;
 use quake_model::ports::{Change, Condition, Host};
-use quake_plan::addons::fault_of_change;
-use quake_plan::lease::{self, Decision, LastSeen, LeaseKind};
 
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq)]

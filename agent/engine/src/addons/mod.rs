@@ -1,4 +1,4 @@
-//! The cluster's add-ons: applied, looked after and told of. What is wanted and what is due is decided in `quake_plan::addons`.
+//! The cluster's add-ons: applied, looked after and told of. What is wanted and what is due is decided in `quake_addons`.
 
 mod addon;
 mod authority;
@@ -18,7 +18,7 @@ pub use session::Session;
 use crate::context::Context;
 use keeper::Keeper;
 use quake_model::ports::Host;
-use quake_plan::addons::Tending;
+use quake_plan::addon_mode::Tending;
 use watcher::Watcher;
 
 /// Does what there is to be done about add-ons, until the agent is told to stop.

@@ -7,15 +7,15 @@ use crate::access::access_by;
 use crate::context::lock;
 use crate::retry::{arrives, through_hiccups};
 use futures_util::future::try_join_all;
+use quake_addons::{
+    applied_versions, fault_of_api, fault_of_change, is_same, prune_failed, unserved,
+};
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, Condition, Host, ObjectQuery, PortError, ServedGroup};
 use quake_model::signal::ApiAccess;
 use quake_model::spec::KubernetesVersion;
-use quake_plan::addons::{
-    applied_versions, fault_of_api, fault_of_change, is_same, prune_failed, unserved,
-};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

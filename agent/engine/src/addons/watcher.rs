@@ -7,13 +7,14 @@ use super::channels::Store;
 use super::session::Session;
 use super::told::Told;
 use crate::context::Context;
+use quake_addons::{choose, watched};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::backoff::ARRIVAL;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::redact::scrub;
-use quake_plan::addons::{Watching, choose, watched};
+use quake_plan::addon_mode::Watching;
 use std::time::Duration;
 
 /// How long before the next look, shortest and longest, once all is applied.

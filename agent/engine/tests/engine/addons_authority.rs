@@ -10,7 +10,7 @@ use quake_model::addon::{AddonState, AddonsRecord};
 use quake_model::fault::Code;
 use quake_model::ports::{Clock, Keys};
 use quake_model::redact::Secret;
-use quake_plan::addons::KUBECONFIG;
+use quake_plan::addon_mode::KUBECONFIG;
 use quake_plan::pki::Held;
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Script, SimHost, Timing, When};

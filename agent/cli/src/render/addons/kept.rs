@@ -1,9 +1,9 @@
 //! Who else looks after the add-ons that are applied by hand.
 
 use super::super::fault::fault_json;
+use quake_addons::lease::{Holding, NAME, NAMESPACE};
 use quake_model::addon::AddonKeeper;
 use quake_model::fault::Fault;
-use quake_plan::lease::{Holding, NAME, NAMESPACE};
 use serde_json::{Value, json};
 
 /// Who looks after a cluster's add-ons while somebody applies them by hand.

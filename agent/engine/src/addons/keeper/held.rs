@@ -3,10 +3,10 @@
 use super::super::leader::Lead;
 use super::super::session::Session;
 use super::{Keeper, LEASE, RENEWED_WITHIN, ROUNDS_APART};
+use quake_addons::lease_lost;
 use quake_model::addon::{AddonKeeper, AddonStatus};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
-use quake_plan::addons::lease_lost;
 use tokio::time::Instant;
 
 impl<H: Host> Keeper<'_, H> {

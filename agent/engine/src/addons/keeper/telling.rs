@@ -1,11 +1,11 @@
 //! What whoever looks after add-ons tells, and only what is news.
 
 use super::{AGAIN, Keeper};
+use quake_addons::{Addon, Menu};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
 use quake_model::time::Timestamp;
-use quake_plan::addons::{Addon, Menu};
 use tokio::time::Instant;
 
 impl<H: Host> Keeper<'_, H> {

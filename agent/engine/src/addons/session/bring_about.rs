@@ -1,9 +1,9 @@
 //! How one object is brought about: by server-side apply, or on a server that cannot by a merge made here.
 
 use super::{MANAGER, Session};
+use quake_addons::{adopted, last_applied, merge_three_ways, with_last_applied};
 use quake_model::cluster_object::{ClusterObject, ObjectPlace};
 use quake_model::ports::{Change, Condition, Host, PortError};
-use quake_plan::addons::{adopted, last_applied, merge_three_ways, with_last_applied};
 
 impl<H: Host> Session<'_, H> {
     pub(super) async fn bring_about(

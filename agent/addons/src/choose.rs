@@ -160,7 +160,7 @@ fn fits(addon: &Addon, server: KubernetesVersion) -> Result<bool, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addons::channel::sample;
+    use crate::channel::sample;
     use quake_model::addon::AddonVersion;
 
     fn entry(name: &str, id: &str, version: &str, range: &str) -> Addon {

@@ -90,7 +90,7 @@ fn a_manifest_is_a_channel_of_one_add_on() {
         format!("manifest-{}", &sha256_of_text(CHANNEL)[..12])
     );
     assert_eq!(addon.manifest.to_string(), CHANNEL);
-    assert!(crate::addons::hash_matches(&addon, text.as_bytes()));
+    assert!(crate::hash_matches(&addon, text.as_bytes()));
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub fn lease_lost(lease: &str, holder: &str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addons::channel::sample;
+    use crate::channel::sample;
     use quake_model::cluster_object::ServedKind;
     use quake_model::fault::Class;
 

@@ -35,7 +35,7 @@ pub fn needs_update_patch() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addons::channel::sample;
+    use crate::channel::sample;
 
     #[test]
     fn nodes_are_marked_only_by_an_add_on_that_was_there_before_and_says_so() {

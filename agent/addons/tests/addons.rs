@@ -5,13 +5,13 @@
     reason = "a test reads its data; the code under test reads none"
 )]
 
-use quake_model::cluster_object::ClusterObject;
-use quake_model::location::Location;
-use quake_model::spec::KubernetesVersion;
-use quake_plan::addons::{
+use quake_addons::{
     Addon, Manifest, Menu, choose, hash_matches, is_same, merge_three_ways, parse_channel,
     parse_manifest, prune_queries, to_prune, waves, with_last_applied,
 };
+use quake_model::cluster_object::ClusterObject;
+use quake_model::location::Location;
+use quake_model::spec::KubernetesVersion;
 use std::fs;
 use std::path::{Path, PathBuf};
 

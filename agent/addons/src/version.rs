@@ -108,7 +108,7 @@ pub fn record_patch(addon: &Addon) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addons::channel::sample;
+    use crate::channel::sample;
 
     fn version(version: &str, id: &str, hash: &str) -> AddonVersion {
         AddonVersion {

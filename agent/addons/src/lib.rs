@@ -13,6 +13,7 @@ mod channel;
 mod choose;
 mod fault;
 mod json;
+pub mod lease;
 mod manifest;
 mod merge;
 mod nodes;
@@ -21,7 +22,6 @@ mod prune;
 mod range;
 mod selector;
 mod semver;
-mod tending;
 mod version;
 mod watched;
 
@@ -42,6 +42,5 @@ pub use merge::{LAST_APPLIED, last_applied, merge_three_ways, with_last_applied}
 pub use nodes::{NEEDS_UPDATE, needs_update_nodes, needs_update_patch};
 pub use order::{defined_kind, is_established, waves};
 pub use prune::{prune_queries, to_prune};
-pub use tending::{KUBECONFIG, Keeping, Tending, Watching, tending};
 pub use version::{ANNOTATION_PREFIX, applied_versions, is_due, record_patch};
 pub use watched::watched;

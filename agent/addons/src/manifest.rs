@@ -174,7 +174,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addons::channel::sample;
+    use crate::channel::sample;
     use quake_model::addon::AddonVersion;
 
     fn parse(text: &str) -> Result<Manifest, Fault> {
