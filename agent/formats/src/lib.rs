@@ -4,6 +4,8 @@
 
 pub mod duration;
 pub mod flags;
+pub mod image_pull;
+pub mod journal;
 pub mod pem;
 pub mod quantity;
 pub mod syntax;

@@ -24,6 +24,7 @@
 //!   says the first half; the second is what the authors of ceph, ceph/ceph#68577, and of kopia,
 //!   kopia/kopia#3072, measured. It was not measured here.)
 
+pub mod policy;
 mod statement;
 mod table;
 

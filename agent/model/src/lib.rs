@@ -23,6 +23,7 @@ pub mod loss;
 pub mod notification;
 pub mod outcome;
 pub mod phase;
+pub mod pod_networks;
 pub mod ports;
 pub mod record;
 pub mod redact;

@@ -4,7 +4,7 @@ use super::running::usage;
 use crate::args::iam::{IamArguments, IamCommand, PolicyArguments};
 use crate::exit;
 use crate::output;
-use quake_plan::iam::{self, Request};
+use quake_model::iam::policy::{Request, policy};
 
 /// Runs a subcommand.
 pub(crate) fn run(arguments: IamArguments) -> u8 {
@@ -27,7 +27,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         zone: arguments.zone,
         assets: arguments.assets,
     };
-    let policy = match iam::policy(&request) {
+    let policy = match policy(&request) {
         Ok(policy) => policy,
         Err(error) => return usage(&error.to_string()),
     };

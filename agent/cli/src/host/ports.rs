@@ -9,6 +9,7 @@ use quake_model::facts::{
     Placed, VolumeFacts,
 };
 use quake_model::location::Location;
+use quake_model::pod_networks::STAND_IN;
 use quake_model::ports::{
     AssetFetched, Assets, Clock, Cloud, Condition, Dns, Files, InstanceQuery, Kernel, Metadata,
     Meter, Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
@@ -16,7 +17,6 @@ use quake_model::ports::{
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
-use quake_plan::pod_networks::STAND_IN;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sends a call to the simulated region if it stands for the part, else to the machine's own.

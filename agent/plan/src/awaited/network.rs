@@ -3,13 +3,13 @@
 //! The agent writes none where a `DaemonSet` does, and removes none: it says which file is in the way, and waits.
 
 use super::pods::{ended, has_ended_badly, with_log};
-use crate::diagnose::pull_refused;
-use crate::pod_networks::{
-    META, Network, OF_TEMPLATE, STAND_IN, is_configuration, of_file, of_word,
-};
+use quake_formats::image_pull::pull_refused;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{NodeObject, PodsSeen};
 use quake_model::fault::{Code, Fault};
+use quake_model::pod_networks::{
+    META, Network, OF_TEMPLATE, STAND_IN, is_configuration, of_file, of_word,
+};
 use serde_json::Value;
 
 /// How much of a line is shown, in bytes.

@@ -1,6 +1,6 @@
 //! Pods that kubelet runs from files, judged by what kubelet and the runtime show of them.
 
-use crate::diagnose::pull_refused;
+use quake_formats::image_pull::pull_refused;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{PodFound, PodSeen, PodsSeen, ProbeFacts};
 use quake_model::fault::{Code, Fault};

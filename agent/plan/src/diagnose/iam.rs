@@ -2,9 +2,9 @@
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
-use crate::iam::{Request, policy};
 use quake_model::facts::{PermissionSeen, Permitted, Unseen};
 use quake_model::fault::Code;
+use quake_model::iam::policy::{Request, policy};
 use quake_model::iam::{Caller, GRANTS, Statement};
 use quake_model::location::Location;
 

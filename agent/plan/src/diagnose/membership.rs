@@ -3,10 +3,11 @@
 
 use super::asked::kubelet_flag;
 use super::check::{Check, Finding, Severity, Source, Verdict};
-use super::journal_reason::latest;
 use super::kubelet::reasons::AWAY;
 use super::node::Node;
 use super::stage;
+use crate::diagnose::from_journal::from_journal;
+use quake_formats::journal::latest;
 use quake_model::facts::{NodeCondition, NodeObject, Unseen};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -126,7 +127,7 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Ok(None) => {
             let what = format!("the API server does not know the node {wanted}");
             let finding = match latest(journal, AWAY) {
-                Some(reason) => reason.finding(&what),
+                Some(reason) => from_journal(&reason, &what),
                 None => Finding::new(what, "journalctl -b -u kubelet.service | grep -i regist; systemctl restart kubelet.service"),
             };
             match node.record()?.state {
@@ -168,7 +169,10 @@ fn last_words(journal: &[String]) -> Option<Finding> {
         .iter()
         .rev()
         .find_map(|line| latest(std::slice::from_ref(*line), AWAY))?;
-    Some(reason.finding("kubelet does not reach its API server"))
+    Some(from_journal(
+        &reason,
+        "kubelet does not reach its API server",
+    ))
 }
 
 fn ready(node: &Node<'_>) -> Result<Verdict, Unseen> {

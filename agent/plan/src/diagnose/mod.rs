@@ -8,7 +8,7 @@ mod asked;
 mod boot_fault;
 mod check;
 mod command_flags;
-mod journal_reason;
+mod from_journal;
 mod node;
 #[cfg(test)]
 mod node_sample;
@@ -53,7 +53,6 @@ mod surveyed;
 
 pub use check::{Check, Finding, Severity, Source, Verdict};
 pub use dns::PUBLISHED;
-pub(crate) use images::pull_refused;
 pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};
 pub use table::{all, find};

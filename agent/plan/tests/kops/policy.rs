@@ -1,10 +1,10 @@
 //! What `iam policy --with-newer-kops` allows of the state store, against what every boot of the corpus reads.
 
 use crate::support::boots;
+use quake_model::iam::policy::{Policy, Request, policy};
 use quake_model::iam::{Caller, NEWER_GRANTS, Reach, is_like};
 use quake_model::location::Location;
 use quake_plan::dialect::kops::Origin;
-use quake_plan::iam::{Policy, Request, policy};
 use quake_plan::keyset::fallback_name;
 use quake_plan::kops::{WantedObject, wanted_objects};
 

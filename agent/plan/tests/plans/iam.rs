@@ -1,9 +1,9 @@
 //! The policies of `quake-agent iam policy`: against goldens, and against what nodes of each role ask for.
 
 use crate::nodes::{self, Node};
+use quake_model::iam::policy::{Policy, Request, policy};
 use quake_model::iam::{Caller, GRANTS, Grant, Reach, is_like};
 use quake_plan::credentials;
-use quake_plan::iam::{Policy, Request, policy};
 use std::path::PathBuf;
 
 const BUCKET: &str = "arn:aws:s3:::state.example.com";
@@ -214,7 +214,7 @@ fn an_iam_policy_fits_into_what_iam_takes() {
             with_newer_kops: true,
             ..request
         };
-        let policy = quake_plan::iam::policy(&newer).expect("the request is good");
+        let policy = quake_model::iam::policy::policy(&newer).expect("the request is good");
         let length = serde_json::to_string(&policy)
             .expect("it is plain data")
             .len();

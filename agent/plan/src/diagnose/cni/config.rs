@@ -6,11 +6,11 @@ use crate::diagnose::node::Node;
 use crate::diagnose::read_error::read_error;
 use crate::diagnose::runtime::configuration::{Reading, read};
 use crate::diagnose::stage;
-use crate::pod_networks::of_word;
 use quake_model::expected::ExpectedNetwork;
 use quake_model::facts::Unseen;
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
+use quake_model::pod_networks::of_word;
 use quake_model::record::BootState;
 use serde_json::Value;
 

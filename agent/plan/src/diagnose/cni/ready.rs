@@ -4,9 +4,9 @@ use super::configuration::candidates;
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
-use crate::pod_networks::{Network, of_word};
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
+use quake_model::pod_networks::{Network, of_word};
 use quake_model::record::BootState;
 
 /// So many starts are no accident any more.

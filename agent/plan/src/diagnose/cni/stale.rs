@@ -4,9 +4,9 @@ use super::configuration::{Candidate, candidates};
 use crate::diagnose::check::{Finding, Verdict};
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
-use crate::pod_networks::{META, Network, OF_TEMPLATE, of_file, of_word};
 use quake_model::expected::{Expected, ExpectedNetwork};
 use quake_model::facts::Unseen;
+use quake_model::pod_networks::{META, Network, OF_TEMPLATE, of_file, of_word};
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;

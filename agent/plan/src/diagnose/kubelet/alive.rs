@@ -2,10 +2,11 @@
 
 use super::reasons::{AWAY, FATAL};
 use crate::diagnose::check::{Finding, Verdict};
-use crate::diagnose::journal_reason::latest;
+use crate::diagnose::from_journal::from_journal;
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
 use crate::diagnose::unit_health::{UnitHealth, health, with_evidence};
+use quake_formats::journal::latest;
 use quake_model::facts::{ProbeFacts, ProbeSeen, UnitFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -39,7 +40,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         UnitHealth::Down(how) => {
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
-                Some(reason) => reason.finding(&how),
+                Some(reason) => from_journal(&reason, &how),
                 None => Finding::new(
                     how,
                     "journalctl -b -u kubelet.service; mend what it says, then: systemctl restart kubelet.service",
@@ -74,7 +75,7 @@ fn answering(node: &Node<'_>, unit: &UnitFacts, up: &str) -> Result<Verdict, Uns
     };
     let how = format!("kubelet runs and {url} {}", said.trim_end());
     let finding = match latest(journal, FATAL) {
-        Some(reason) => reason.finding(&how),
+        Some(reason) => from_journal(&reason, &how),
         None => Finding::new(
             how,
             "journalctl -b -u kubelet.service; a kubelet that hangs often waits for the runtime: crictl pods",

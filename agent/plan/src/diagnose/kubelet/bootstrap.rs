@@ -2,9 +2,10 @@
 
 use super::flags;
 use crate::diagnose::check::{Finding, Verdict};
-use crate::diagnose::journal_reason::{Known, latest};
+use crate::diagnose::from_journal::from_journal;
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
+use quake_formats::journal::{Known, latest};
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
@@ -52,7 +53,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::ok("kubelet wrote its kubeconfig");
     }
     if let Some(reason) = latest(node.journal("kubelet.service"), REASONS) {
-        return reason.finding("kubelet has no certificate").fail();
+        return from_journal(&reason, "kubelet has no certificate").fail();
     }
     let unit = node.unit("kubelet.service")?;
     let waits = unit.is_some_and(|unit| unit.sub_state == "start-pre");

@@ -1,6 +1,6 @@
 //! What kubelet's journal says: lines with which it ends, and lines by which it does not come to its cluster.
 
-use crate::diagnose::journal_reason::Known;
+use quake_formats::journal::Known;
 
 /// Lines with which kubelet ends, or cannot begin.
 pub(super) const FATAL: &[Known] = &[

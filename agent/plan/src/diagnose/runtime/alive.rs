@@ -1,10 +1,11 @@
 //! `runtime.alive`: the runtime's unit and its answer.
 
 use crate::diagnose::check::{Finding, Verdict};
-use crate::diagnose::journal_reason::{Known, latest};
+use crate::diagnose::from_journal::from_journal;
 use crate::diagnose::node::Node;
 use crate::diagnose::stage;
 use crate::diagnose::unit_health::{UnitHealth, health, with_evidence};
+use quake_formats::journal::{Known, latest};
 use quake_model::facts::{RuntimeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -98,7 +99,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     match health(unit, node.taken()) {
         UnitHealth::Down(how) => {
             let finding = match latest(journal, REASONS) {
-                Some(reason) => reason.finding(&how),
+                Some(reason) => from_journal(&reason, &how),
                 None => Finding::new(
                     how,
                     format!(

@@ -1,42 +1,32 @@
 //! What well-known lines of a journal mean, and what to do about each.
 
-use super::check::Finding;
-
 /// A line that is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub struct Known {
     /// Parts that the line has, all of them.
-    pub(super) parts: &'static [&'static str],
+    pub parts: &'static [&'static str],
     /// What it means, as a clause.
-    pub(super) means: &'static str,
+    pub means: &'static str,
     /// What to do.
-    pub(super) fix: &'static str,
+    pub fix: &'static str,
 }
 
 /// A line of a journal that is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reason<'a> {
+pub struct Reason<'a> {
     /// What it means and what to do.
-    pub(super) known: &'static Known,
+    pub known: &'static Known,
     /// The line.
-    pub(super) line: &'a str,
+    pub line: &'a str,
 }
 
 /// The latest line that is known. Of rows that fit the same line the first in the table counts.
-pub(super) fn latest<'a>(journal: &'a [String], table: &'static [Known]) -> Option<Reason<'a>> {
+pub fn latest<'a>(journal: &'a [String], table: &'static [Known]) -> Option<Reason<'a>> {
     journal.iter().rev().find_map(|line| {
         let fits = |known: &&Known| known.parts.iter().all(|part| line.contains(part));
         let known = table.iter().find(fits)?;
         Some(Reason { known, line })
     })
-}
-
-impl Reason<'_> {
-    /// The finding: `what` is so because of this reason.
-    pub(super) fn finding(&self, what: &str) -> Finding {
-        let finding = Finding::new(format!("{what}: {}", self.known.means), self.known.fix);
-        finding.seen("journal", quake_formats::yaml::shorten(self.line, 400))
-    }
 }
 
 #[cfg(test)]
@@ -62,6 +52,5 @@ mod tests {
         let reason = latest(&lines, TABLE).expect("two lines are known");
         assert_eq!(reason.known.means, "no apples");
         assert!(latest(&lines[2..], TABLE).is_none());
-        assert_eq!(reason.finding("it failed").summary, "it failed: no apples");
     }
 }

@@ -1,12 +1,12 @@
 //! The IAM policy of a role: the rows of the table of actions that concern it, for one cluster and its state
 //! store.
 
-use quake_model::dns::bare_zone_id;
-use quake_model::iam::{
+use crate::dns::bare_zone_id;
+use crate::iam::{
     Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, Reach, SIGNAL_GRANTS,
     Statement, partition_of,
 };
-use quake_model::location::{Location, Scheme};
+use crate::location::{Location, Scheme};
 use serde::Serialize;
 
 /// Whose policy is wanted, and for what.

@@ -1,29 +1,29 @@
 //! The pod networks that kops knows: which pod brings each, of which images, and how its files are called.
 
 /// The name under which containerd writes what its template gives.
-pub(crate) const OF_TEMPLATE: &str = "10-containerd-net.conflist";
+pub const OF_TEMPLATE: &str = "10-containerd-net.conflist";
 
 /// What a rehearsal shows in place of the file that a `DaemonSet` writes.
 pub const STAND_IN: &str = "10-simulated-daemonset.conflist";
 
 /// Plugins that call the plugins of another network, so that their file is meant to come first.
-pub(crate) const META: &[&str] = &["multus", "multus-shim", "genie", "danm"];
+pub const META: &[&str] = &["multus", "multus-shim", "genie", "danm"];
 
 /// A network that a `DaemonSet` brings.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub struct Network {
     /// Its words in the spec.
-    pub(crate) words: &'static [&'static str],
+    pub words: &'static [&'static str],
     /// What the names of its pods begin with.
-    pub(crate) pods: &'static [&'static str],
+    pub pods: &'static [&'static str],
     /// What the names of other pods begin with, which begin with the same words and bring nothing to the node.
-    pub(crate) others: &'static [&'static str],
+    pub others: &'static [&'static str],
     /// Parts of the names of its images.
-    pub(crate) images: &'static [&'static str],
+    pub images: &'static [&'static str],
     /// Parts of the names of its files.
-    pub(crate) files: &'static [&'static str],
+    pub files: &'static [&'static str],
     /// The file as its releases in kops 1.32 to 1.37 call it; empty for a network that these do not have.
-    pub(crate) usual: &'static str,
+    pub usual: &'static str,
 }
 
 /// Their manifests in kops, 1.8 to 1.37.
@@ -124,42 +124,42 @@ const NETWORKS: &[Network] = &[
 ];
 
 /// The network of this word.
-pub(crate) fn of_word(word: &str) -> Option<&'static Network> {
+pub fn of_word(word: &str) -> Option<&'static Network> {
     NETWORKS
         .iter()
         .find(|network| network.words.contains(&word))
 }
 
 /// The network that a file belongs to, by its name.
-pub(crate) fn of_file(name: &str) -> Option<&'static Network> {
+pub fn of_file(name: &str) -> Option<&'static Network> {
     NETWORKS.iter().find(|network| network.has_file(name))
 }
 
 impl Network {
     /// Whether a file is its own, by its name.
-    pub(crate) fn has_file(&self, name: &str) -> bool {
+    pub fn has_file(&self, name: &str) -> bool {
         self.files.iter().any(|part| name.contains(part)) || name == STAND_IN
     }
 
     /// Whether a pod is one of those that bring it to a node, by its name.
-    pub(crate) fn has_pod(&self, name: &str) -> bool {
+    pub fn has_pod(&self, name: &str) -> bool {
         let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
         begins(self.pods) && !begins(self.others)
     }
 
     /// The word it is called by.
-    pub(crate) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         self.words[0]
     }
 
     /// What its pods are called.
-    pub(crate) fn pod(&self) -> &'static str {
+    pub fn pod(&self) -> &'static str {
         self.pods[0]
     }
 }
 
 /// Whether the runtime takes a file of this name for a configuration; of those it takes the first by its name.
-pub(crate) fn is_configuration(name: &str) -> bool {
+pub fn is_configuration(name: &str) -> bool {
     [".conf", ".conflist", ".json"]
         .iter()
         .any(|end| name.ends_with(end))
