@@ -16,7 +16,7 @@ const PARTS: [&str; 5] = [
 
 /// Where the tests of a tier are.
 const TIERS: [(&str, &str); 6] = [
-    ("plan", "agent/plan/"),
+    ("plan", "agent/"),
     ("host", "agent/host/"),
     ("engine", "agent/engine/"),
     ("namespace", "integration/"),

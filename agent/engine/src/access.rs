@@ -1,8 +1,8 @@
 //! How kubelet comes to its API server: by its kubeconfig, and by the files that this names.
 
+use quake_diagnose::checks::api_access;
 use quake_model::ports::Host;
 use quake_model::signal::ApiAccess;
-use quake_plan::diagnose::api_access;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

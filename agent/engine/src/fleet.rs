@@ -4,11 +4,11 @@ use crate::meaning::{Attempted, fault_of};
 use crate::retry::through_hiccups;
 use futures_util::StreamExt;
 use futures_util::stream;
+use quake_diagnose::fleet::Found;
 use quake_model::boot_report::{instance_of, reports_of};
 use quake_model::fault::{Class, Fault};
 use quake_model::location::Location;
 use quake_model::ports::Objects;
-use quake_plan::fleet::Found;
 use std::time::Duration;
 
 /// How many requests are under way at once. S3 serves thousands a second below one prefix; what is short is the

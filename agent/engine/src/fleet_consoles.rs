@@ -4,10 +4,12 @@ use crate::meaning::{Attempted, fault_of};
 use crate::retry::through_hiccups;
 use futures_util::StreamExt;
 use futures_util::stream;
+use quake_diagnose::fleet::{
+    ConsoleFleet, Heard, Rows, Wanted, choose_instances, fleet_of_consoles,
+};
 use quake_model::facts::InstanceView;
 use quake_model::fault::{Class, Fault};
 use quake_model::ports::{Cloud, Condition, ConsoleAge, Consoles, InstanceQuery, PortError};
-use quake_plan::fleet::{ConsoleFleet, Heard, Rows, Wanted, choose_instances, fleet_of_consoles};
 use std::time::Duration;
 
 /// How many consoles are asked for at once. A guess: EC2 refills some twenty such calls a second for a whole

@@ -11,13 +11,13 @@ use crate::meaning::{Attempted, fault_of};
 use crate::note::Note;
 use crate::request::Request;
 use crate::retry::millis;
+use quake_diagnose::boot_report::{report, to_json};
 use quake_model::boot_report::CONTENT_TYPE;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::notification::Notification;
 use quake_model::phase::Phase;
 use quake_model::ports::{Host, Object};
-use quake_plan::boot_report::{report, to_json};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 

@@ -5,6 +5,9 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The unit that kops' user data starts; the agent takes its place on a node of kops 1.32 and newer.
+pub const CONFIGURATION_UNIT: &str = "kops-configuration.service";
+
 /// The name of one run of the agent: sorts by start, unique on its machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

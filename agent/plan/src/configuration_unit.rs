@@ -7,8 +7,7 @@
 use quake_model::facts::{ActiveState, UnitFacts};
 use std::fmt::Write;
 
-/// The unit.
-pub const UNIT: &str = "kops-configuration.service";
+pub use quake_model::boot::CONFIGURATION_UNIT as UNIT;
 
 /// The variables that it is started with.
 pub const ENVIRONMENT: &str = "/etc/sysconfig/kops-configuration";

@@ -22,8 +22,8 @@ const MOST_BYTES: usize = 4 << 20;
 /// How many layers are taken off; kops makes two.
 const MOST_LAYERS: usize = 4;
 
-/// The most bytes of user data that EC2 takes, before base64 (EC2 API reference, `RunInstances`, `UserData`).
-pub const LIMIT_BYTES: usize = 16_384;
+pub use quake_model::facts::USER_DATA_LIMIT_BYTES as LIMIT_BYTES;
+
 /// From this size on there is little room left below [`LIMIT_BYTES`]: nine tenths of it.
 pub const NEAR_LIMIT_BYTES: usize = LIMIT_BYTES / 10 * 9;
 

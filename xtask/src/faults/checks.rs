@@ -1,7 +1,7 @@
 //! The reference of the diagnosis: every check, by area, in the order in which one explains another.
 
 use super::escape;
-use quake_plan::diagnose::{Check, all};
+use quake_diagnose::checks::{Check, all};
 use std::fmt::Write as _;
 
 /// The page.

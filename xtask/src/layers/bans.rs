@@ -31,6 +31,10 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
+        folder: "agent/diagnose",
+        groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
+    },
+    Row {
         folder: "agent/plan",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },

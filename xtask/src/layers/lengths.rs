@@ -35,17 +35,17 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "the record and its one fold",
     },
     Exception {
-        path: "agent/plan/src/diagnose/iam.rs",
+        path: "agent/diagnose/src/checks/iam.rs",
         lines: 420,
         reason: "one check, and the policy that it compares with",
     },
     Exception {
-        path: "agent/plan/src/diagnose/kubelet/tests.rs",
+        path: "agent/diagnose/src/checks/kubelet/tests.rs",
         lines: 420,
         reason: "one table of what kubelet says for each way in which it fails",
     },
     Exception {
-        path: "agent/plan/src/diagnose/node_sample.rs",
+        path: "agent/diagnose/src/checks/node_sample.rs",
         lines: 430,
         reason: "a whole node, of which each test breaks one thing",
     },

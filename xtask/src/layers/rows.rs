@@ -62,6 +62,12 @@ pub(super) const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
+        package: "quake-diagnose",
+        ours: &["quake-formats", "quake-model", "quake-volumes"],
+        theirs: Theirs::Only(&["base64", "serde", "serde_json", "x509-cert"]),
+        purity: Purity::Pure,
+    },
+    Row {
         package: "quake-plan",
         ours: &["quake-formats", "quake-model", "quake-volumes"],
         theirs: Theirs::Only(&[
@@ -80,6 +86,8 @@ pub(super) const ROWS: &[Row] = &[
         package: "quake-engine",
         ours: &[
             "quake-addons",
+            // The fleet view is read by the engine, and so is a kubeconfig.
+            "quake-diagnose",
             "quake-formats",
             "quake-model",
             "quake-plan",
@@ -219,6 +227,7 @@ pub(super) const ROWS: &[Row] = &[
         // The simulated region lives in the testkit, and `rehearse` ships it: docs/adr/0004.
         ours: &[
             "quake-addons",
+            "quake-diagnose",
             "quake-formats",
             "quake-model",
             "quake-plan",
@@ -273,7 +282,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         package: "xtask",
-        ours: &["quake-model", "quake-plan"],
+        ours: &["quake-model", "quake-diagnose"],
         theirs: Theirs::Only(&["serde", "serde_json", "thiserror"]),
         purity: Purity::Effects,
     },

@@ -10,12 +10,12 @@ use crate::host::{Observer, StorePlace};
 use crate::output;
 use crate::render::fleet::{fleet_json, fleet_text};
 use crate::render::fleet_consoles::{consoles_json, consoles_text};
+use quake_diagnose::fleet::{Question, Rows, Wanted, fleet};
 use quake_engine::{read_consoles, read_reports};
 use quake_host::aws::Surroundings;
 use quake_host::clock::SystemClock;
 use quake_model::ports::{Clock, Meter};
 use quake_model::time::Timestamp;
-use quake_plan::fleet::{Question, Rows, Wanted, fleet};
 
 /// Prints the boots; 0 when all of them became ready, 1 when one did not or there is none.
 pub(crate) async fn run(arguments: FleetArguments) -> u8 {

@@ -1,9 +1,9 @@
 //! What `diagnose` prints: the findings first, root causes before what follows from them.
 
 use super::node::{instance_json, spec_json};
+use quake_diagnose::checks::{Check, CheckReport, Finding, Report, Status};
 use quake_model::facts::Survey;
 use quake_model::record::{BootState, Record};
-use quake_plan::diagnose::{Check, CheckReport, Finding, Report, Status};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! The boots of a cluster, for people and for programs.
 
 use super::table::table;
+use quake_diagnose::fleet::{Durations, Failures, Fleet, Percentiles};
 use quake_model::boot_report::BootReport;
 use quake_model::location::Location;
-use quake_plan::fleet::{Durations, Failures, Fleet, Percentiles};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -159,7 +159,7 @@ pub(super) fn seconds(millis: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_plan::fleet::{Found, Question, fleet};
+    use quake_diagnose::fleet::{Found, Question, fleet};
 
     fn report(id: &str, result: &str, fault: &str) -> Found {
         let text = format!(

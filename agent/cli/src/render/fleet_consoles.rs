@@ -2,8 +2,8 @@
 
 use super::fleet::{details_text, fault_of, seconds};
 use super::table::table;
+use quake_diagnose::fleet::{ConsoleFleet, Quiet};
 use quake_model::boot_report::BootReport;
-use quake_plan::fleet::{ConsoleFleet, Quiet};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -130,9 +130,9 @@ mod tests {
     use super::*;
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+    use quake_diagnose::fleet::{Heard, Rows, fleet_of_consoles};
     use quake_model::facts::{InstanceState, InstanceView};
     use quake_model::time::Timestamp;
-    use quake_plan::fleet::{Heard, Rows, fleet_of_consoles};
 
     fn heard(id: &str, console: Result<&str, &str>) -> Heard {
         let tag = ("kops.k8s.io/instancegroup".to_owned(), "nodes".to_owned());

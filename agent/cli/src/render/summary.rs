@@ -4,10 +4,10 @@ use super::fault::{fault_json, fault_text};
 use super::node::{instance_json, spec_json};
 use super::status::is_bastion;
 use super::timeline::timeline_text;
+use quake_diagnose::timeline::{MachineSources, timeline};
 use quake_model::outcome::Outcome;
 use quake_model::phase::PHASES;
 use quake_model::record::Record;
-use quake_plan::timeline::{MachineSources, timeline};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

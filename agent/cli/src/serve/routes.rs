@@ -11,10 +11,10 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use quake_diagnose::timeline::{MachineSources, timeline};
 use quake_model::boot::BootId;
 use quake_model::phase::Phase;
 use quake_model::record::Record;
-use quake_plan::timeline::{MachineSources, timeline};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! Consoles of a cluster's instances, read by its tag.
 
 use crate::common::{host, strike};
+use quake_diagnose::fleet::{ConsoleFleet, Quiet, Rows, Wanted};
 use quake_engine::read_consoles;
 use quake_model::facts::InstanceView;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Meter};
 use quake_model::time::Timestamp;
-use quake_plan::fleet::{ConsoleFleet, Quiet, Rows, Wanted};
 use quake_testkit::{Script, SimHost, Timing};
 use std::sync::Arc;
 

@@ -20,7 +20,7 @@ pub use survey::{
     ClockFacts, DeviceSeen, EntryFacts, Listener, MemberSeen, MemberStatus, Membership,
     MetadataSeen, NameSeen, NodeCondition, NodeObject, PermissionSeen, Permitted, PodFound,
     PodSeen, PodsSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA,
-    Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, Unseen, UserDataSeen, WantedFile,
-    WantedPart,
+    Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, USER_DATA_LIMIT_BYTES, Unseen,
+    UserDataSeen, WantedFile, WantedPart,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};

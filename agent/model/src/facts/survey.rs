@@ -18,7 +18,8 @@ pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
 pub use seen::{Seen, Unseen};
 pub use source::Source;
 pub use surroundings::{
-    MetadataSeen, NameSeen, PermissionSeen, Permitted, ReachSeen, Reached, TlsSeen, UserDataSeen,
+    MetadataSeen, NameSeen, PermissionSeen, Permitted, ReachSeen, Reached, TlsSeen,
+    USER_DATA_LIMIT_BYTES, UserDataSeen,
 };
 
 use super::{EntryKind, InstanceView, NetworkFacts, Owner, UnitFacts, VolumeFacts};

@@ -1,7 +1,7 @@
 //! Which checks are made.
 
 use crate::args::diagnose::DiagnoseArguments;
-use quake_plan::diagnose::{Check, all};
+use quake_diagnose::checks::{Check, all};
 
 /// The checks that were asked for, in the order of the table.
 ///

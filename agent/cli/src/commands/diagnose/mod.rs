@@ -12,8 +12,8 @@ use crate::args::diagnose::DiagnoseArguments;
 use crate::exit;
 use crate::output;
 use crate::render::diagnose::{checks_json, checks_text, report_json, report_text};
+use quake_diagnose::checks::{Status, judge};
 use quake_model::ports::PortError;
-use quake_plan::diagnose::{Status, judge};
 use std::time::Instant;
 
 /// The schema of the report, as it is published.

@@ -8,6 +8,7 @@ use crate::commands::follow::{Follower, Leftovers};
 use crate::commands::left_behind::read_record;
 use crate::commands::service::{UNIT, unit_of};
 use quake_assets::digest_files;
+use quake_diagnose::checks::{Check, WANTED};
 use quake_host::clock::SystemClock;
 use quake_host::survey::{
     CloudLook, Local, limited, limited_blocking, look_at_devices, look_at_journals,
@@ -22,7 +23,6 @@ use quake_model::facts::{
 };
 use quake_model::ports::{Clock, PortError};
 use quake_model::record::Record;
-use quake_plan::diagnose::{Check, WANTED};
 use quake_volumes::volume_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! What is asked of services around the node: the metadata service, AWS and the API server. Everything is read, or tried
 //! dry.
 
+use quake_diagnose::checks::api_access;
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
 use quake_host::imds::{Imds, MetadataEndpoint, decompress};
 use quake_host::survey::{
@@ -13,7 +14,6 @@ use quake_model::location::{Location, Scheme};
 use quake_model::ports::Condition;
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
-use quake_plan::diagnose::api_access;
 use quake_plan::user_data::find_documents;
 use quake_volumes::newest_backup_at;
 use std::collections::BTreeMap;

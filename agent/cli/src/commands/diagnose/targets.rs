@@ -1,11 +1,11 @@
 //! What a node needs of the world around it: names to resolve and hosts to connect to, of what it is expected to have.
 
+use quake_diagnose::checks::PUBLISHED;
 use quake_host::aws::{AwsSettings, Surroundings};
 use quake_host::survey::Target;
 use quake_http::{ProxySettings, Speaks};
 use quake_model::expected::Expected;
 use quake_model::record::Record;
-use quake_plan::diagnose::PUBLISHED;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Every catalogue whose names can be explained. One more catalogue is one more row here.
 
+use quake_diagnose::checks::{Check, all, find};
 use quake_model::fault::{Code, Page};
-use quake_plan::diagnose::{Check, all, find};
 use serde_json::{Value, json};
 
 /// What is told of a name.

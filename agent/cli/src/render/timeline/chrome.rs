@@ -2,8 +2,8 @@
 //! names of processes and threads as metadata (`M`), in the order of time. A layer is a process and a phase a thread; steps that
 //! overlap have threads of their own, for slices of one thread must nest.
 
+use quake_diagnose::timeline::{BootSpans, Layer, MachineSpan, Timeline};
 use quake_model::transfer::{Fetched, asset_of};
-use quake_plan::timeline::{BootSpans, Layer, MachineSpan, Timeline};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! The timeline for programs: `quake-agent/timeline/v1`. Times are milliseconds from the boot's first event.
 
+use quake_diagnose::timeline::{BootSpans, Link, Machine, Part, PhaseSpan, Timeline, slack_ms};
 use quake_model::record::Record;
 use quake_model::transfer::{Fetched, asset_of};
-use quake_plan::timeline::{BootSpans, Link, Machine, Part, PhaseSpan, Timeline, slack_ms};
 use serde_json::{Value, json};
 
 /// The spans of the boot and of the machine around it, and the chain that the end waited for.

@@ -1,7 +1,9 @@
 //! The timeline for people: bars in a hundred columns, the chain that the end waited for marked, and the chain in one line.
 
+use quake_diagnose::timeline::{
+    Clock, Layer, Link, MachineSpan, Part, PhaseSpan, Timeline, slack_ms,
+};
 use quake_model::record::Record;
-use quake_plan::timeline::{Clock, Layer, Link, MachineSpan, Part, PhaseSpan, Timeline, slack_ms};
 use std::fmt::Write;
 
 /// Columns of the bars.

@@ -30,6 +30,9 @@ pub struct MetadataSeen {
     pub lifecycle: Option<String>,
 }
 
+/// The most bytes of user data that EC2 takes, before base64 (EC2 API reference, `RunInstances`, `UserData`).
+pub const USER_DATA_LIMIT_BYTES: usize = 16_384;
+
 /// The shape of user data, without its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

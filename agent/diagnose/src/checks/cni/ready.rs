@@ -1,0 +1,101 @@
+//! `cni.ready`: the pod of the `DaemonSet` that brings the network.
+
+use super::configuration::candidates;
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use crate::checks::stage;
+use quake_model::facts::{PodSeen, Unseen};
+use quake_model::phase::Phase;
+use quake_model::pod_networks::{Network, of_word};
+use quake_model::record::BootState;
+
+/// So many starts are no accident any more.
+const MANY: u32 = 3;
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = stage::kubernetes(node)?;
+    if expected.network.writer != "daemon-set" {
+        return Verdict::skip("no DaemonSet brings the network");
+    }
+    let Some(network) = of_word(&expected.network.name) else {
+        return Verdict::skip(format!(
+            "the pods of {} are not known",
+            expected.network.name
+        ));
+    };
+    stage::done(node, Phase::Services)?;
+    let is_configured = candidates(node)?
+        .iter()
+        .any(|file| network.has_file(file.name));
+    let runtime = node.survey().runtime.get()?;
+    let why = || Unseen::NotTaken("the runtime's pods were not listed".to_owned());
+    let pods = runtime.pods.as_ref().ok_or_else(why)?;
+    let of_network = |pod: &&PodSeen| network.has_pod(&pod.name);
+    let own: Vec<&PodSeen> = pods.iter().filter(of_network).collect();
+    if let Some(broken) = own.iter().find(|pod| is_broken(pod, &own)) {
+        return broken_pod(broken, node).fail();
+    }
+    match (own.is_empty(), is_configured) {
+        (false, true) => Verdict::ok(format!("{} runs", own[0].name)),
+        (true, true) => Verdict::ok("the network is configured; no pod has its usual name"),
+        (false, false) => Finding::new(
+            format!(
+                "the pod {} runs and has written no configuration yet",
+                own[0].name
+            ),
+            format!(
+                "kubectl -n {} logs {} --all-containers",
+                own[0].namespace, own[0].name
+            ),
+        )
+        .warn(),
+        (true, false) => missing(node, network),
+    }
+}
+
+/// A container that ended badly, and of which no other run goes on or ended well.
+fn is_broken(pod: &PodSeen, own: &[&PodSeen]) -> bool {
+    let went_well = |other: &&&PodSeen| {
+        other.container == pod.container
+            && other.name == pod.name
+            && (other.exit_code == Some(0) || (other.state == "running" && other.restarts < MANY))
+    };
+    let is_bad = pod.state != "running" && pod.exit_code.is_some_and(|code| code != 0);
+    let is_looping = pod.state == "running"
+        && pod.restarts >= MANY
+        && pod.exit_code.is_some_and(|code| code != 0);
+    (is_bad || is_looping) && !own.iter().any(|other| went_well(&other))
+}
+
+fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
+    let code = pod.exit_code.unwrap_or_default();
+    let mut finding = Finding::new(
+        format!("the container {} of {} ended with {code}, started {} times", pod.container, pod.name, pod.restarts + 1),
+        format!("kubectl -n {0} logs {1} -c {2} --previous; on this node: crictl ps -a --name {2}, crictl logs <id>", pod.namespace, pod.name, pod.container),
+    )
+    .seen("image", &pod.image);
+    let said = |line: &&String| {
+        line.contains("cni plugin not initialized") || line.contains("cni config uninitialized")
+    };
+    if let Some(line) = node.journal("kubelet.service").iter().rev().find(said) {
+        finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
+    }
+    finding
+}
+
+fn missing(node: &Node<'_>, network: &Network) -> Result<Verdict, Unseen> {
+    let finding = Finding::new(
+        format!("no pod of {} came to this node", network.pod()),
+        format!(
+            "kubectl -n kube-system get daemonset,pods -o wide | grep {}; a DaemonSet that is missing is an add-on that was not applied (kops update cluster --yes)",
+            network.pod()
+        ),
+    );
+    match node.record()?.state {
+        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
+        BootState::Starting
+        | BootState::Configuring
+        | BootState::Preparing
+        | BootState::Joining => finding.warn(),
+    }
+}

@@ -1,0 +1,127 @@
+//! `cni.stale`: leftovers of other networks.
+
+use super::configuration::{Candidate, candidates};
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use crate::checks::stage;
+use quake_model::expected::{Expected, ExpectedNetwork};
+use quake_model::facts::Unseen;
+use quake_model::pod_networks::{META, Network, OF_TEMPLATE, of_file, of_word};
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = stage::kubernetes(node)?;
+    let candidates = candidates(node)?;
+    let Some(winner) = candidates.first() else {
+        return Verdict::skip("there is no configuration");
+    };
+    if winner
+        .programs()
+        .iter()
+        .any(|program| META.contains(program))
+    {
+        return Verdict::ok(format!("{} calls the other networks", winner.name));
+    }
+    let Some(own) = Own::of(&expected.network) else {
+        return Verdict::ok(format!(
+            "{} counts; the network's own files are not known",
+            winner.name
+        ));
+    };
+    let beside: Vec<&str> = candidates[1..].iter().map(|file| file.name).collect();
+    if !own.has(winner.name) {
+        return foreign_winner(winner, &own, &beside, may_be_own(winner.name, expected));
+    }
+    let leftover = candidates[1..].iter().find(|file| {
+        !own.has(file.name) && (of_file(file.name).is_some() || file.name == OF_TEMPLATE)
+    });
+    match leftover {
+        None => Verdict::ok(format!("{} is the network's own", winner.name)),
+        Some(leftover) => Finding::new(
+            format!(
+                "{} of another network lies beside {}",
+                leftover.path(),
+                winner.name
+            ),
+            format!(
+                "rm {}: it would count if {} were gone for a moment",
+                leftover.path(),
+                winner.name
+            ),
+        )
+        .warn(),
+    }
+}
+
+/// Whether the configuration of the cluster leaves open which network its operator brought: in the newer dialect `external`
+/// looks as kubenet does, and both have containerd's template.
+fn may_be_own(winner: &str, expected: &Expected) -> bool {
+    let is_agents = winner.contains("quake-agent");
+    expected.dialect == "kops" && expected.network.writer == "runtime" && !is_agents
+}
+
+fn foreign_winner(
+    winner: &Candidate<'_>,
+    own: &Own,
+    beside: &[&str],
+    may_be_own: bool,
+) -> Result<Verdict, Unseen> {
+    let path = winner.path();
+    let own_beside = beside.iter().find(|name| own.has(name));
+    let whose = match of_file(winner.name) {
+        Some(other) => format!("{path} of {}", other.word()),
+        None => path.clone(),
+    };
+    let fix = format!("rm {path}; then delete the pods that got their addresses by it");
+    let is_known = of_file(winner.name).is_some() || matches!(own, Own::File(_));
+    let finding = match own_beside {
+        Some(name) => Finding::new(
+            format!("{whose} comes before {name} by its name, and counts"),
+            fix,
+        ),
+        None => Finding::new(
+            format!("{whose} counts, and {} is not there", own.shown()),
+            fix,
+        ),
+    };
+    let finding = finding.seen("plugins", winner.programs().join(", "));
+    match (is_known || own_beside.is_some()) && !may_be_own {
+        true => finding.fail(),
+        // A package's own file, which counts only until the network writes its.
+        false => finding.warn(),
+    }
+}
+
+/// The network's own files.
+enum Own {
+    /// This one.
+    File(String),
+    /// Those of this network.
+    Of(&'static Network),
+}
+
+impl Own {
+    fn of(network: &ExpectedNetwork) -> Option<Self> {
+        match network.writer.as_str() {
+            "agent" => {
+                let path = network.files.first()?;
+                Some(Self::File(path.rsplit('/').next()?.to_owned()))
+            }
+            "runtime" => Some(Self::File(OF_TEMPLATE.to_owned())),
+            _ => of_word(&network.name).map(Self::Of),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::File(own) => own == name,
+            Self::Of(network) => network.has_file(name),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::File(name) => name.clone(),
+            Self::Of(network) => format!("the file of {}", network.word()),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The check of the names that the node needs.
+
+use super::published::PUBLISHED;
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{NameSeen, Unseen};
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "dns.names",
+    title: "the names that the node needs resolve, soon and to real addresses",
+    severity: Severity::Critical,
+    tags: &["dns"],
+    sources: &[Source::Names],
+    because: &["net.links", "net.routes", "dns.resolvers", "dns.hosts-file"],
+    why: "kubelet, the runtime and the agent find everything by name",
+    remedy: "turn on enableDnsSupport of the VPC, and associate it with the cluster's private hosted zone",
+    judge: names,
+}];
+
+/// What kops writes for a name before the control plane has published its address (RFC 5737 keeps it unused).
+pub(super) const PLACEHOLDER: &str = "203.0.113.123";
+/// Beyond this a name is slow: a server was asked in vain before.
+const SLOW_MS: u64 = 1_000;
+
+fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let seen = node.survey().names.get()?;
+    // What a node publishes itself has a check of its own.
+    let needed = seen.iter().filter(|seen| seen.purpose != PUBLISHED);
+    let own: Vec<&NameSeen> = needed.filter(|seen| seen.server.is_empty()).collect();
+    if own.is_empty() {
+        return Verdict::skip("no name was resolved");
+    }
+    let lost: Vec<&NameSeen> = own
+        .iter()
+        .copied()
+        .filter(|seen| seen.addresses.is_empty())
+        .collect();
+    if let Some(first) = lost.first() {
+        return unresolved(seen, first, &lost, own.len()).fail();
+    }
+    if let Some(held) = own
+        .iter()
+        .find(|seen| seen.addresses.iter().any(|one| one == PLACEHOLDER))
+    {
+        return Finding::new(
+            format!("{} still leads to {PLACEHOLDER}: no control plane has published its address yet", held.name),
+            "see that a control plane is up and that dns-controller (or kops-controller) runs there and may write the hosted zone",
+        )
+        .fail();
+    }
+    let silent = seen
+        .iter()
+        .filter(|one| one.purpose != PUBLISHED)
+        .find(|one| !one.server.is_empty() && one.addresses.is_empty() && one.error.is_some());
+    if let Some(silent) = silent {
+        let error = silent.error.as_deref().unwrap_or_default();
+        return Finding::new(
+            format!(
+                "the name server {} does not resolve {}, and another does",
+                silent.server, silent.name
+            ),
+            "take it out of the VPC's DHCP options, or mend it: dig @<server> <name>",
+        )
+        .seen("answer", error)
+        .warn();
+    }
+    match own.iter().max_by_key(|seen| seen.took_ms) {
+        Some(slow) if slow.took_ms >= SLOW_MS => Finding::new(
+            format!("{} took {} ms to resolve", slow.name, slow.took_ms),
+            "see which name server does not answer: resolvectl statistics; dig @<server> <name>",
+        )
+        .warn(),
+        _ => Verdict::ok(format!("{} names resolve", own.len())),
+    }
+}
+
+fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], asked: usize) -> Finding {
+    let fix = match (lost.len() == asked, first.purpose.as_str()) {
+        (true, _) => "aws ec2 modify-vpc-attribute --enable-dns-support, and let UDP and TCP port 53 out to the name servers; see /etc/resolv.conf".to_owned(),
+        (false, "api-server") => format!(
+            "associate the VPC with the private hosted zone of {}: aws route53 associate-vpc-with-hosted-zone; or wait for the control plane to publish it",
+            first.name
+        ),
+        (false, _) => format!("dig {}; the VPC's resolver must forward it", first.name),
+    };
+    let summary = match (lost.len() == asked, lost.len()) {
+        (true, 2..) => format!("none of {asked} names resolves, {} among them", first.name),
+        _ => format!("{} does not resolve", first.name),
+    };
+    let finding = Finding::new(summary, fix);
+    let told = lost.iter().copied().chain(
+        all.iter()
+            .filter(|seen| !seen.server.is_empty() && seen.addresses.is_empty()),
+    );
+    told.take(6).fold(finding, |finding, seen| {
+        let who = if seen.server.is_empty() {
+            "the system"
+        } else {
+            &seen.server
+        };
+        let error = seen.error.as_deref().unwrap_or("no address");
+        finding.seen(&seen.name, format_args!("{who}: {error}"))
+    })
+}

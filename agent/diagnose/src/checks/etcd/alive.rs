@@ -1,0 +1,112 @@
+//! `etcd.alive`: the members' own answers, and where none can be had the API server's word.
+
+use super::asked::{askable, own};
+use super::{silent, without_members};
+use crate::checks::api_server;
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{MemberSeen, ProbeFacts, ProbeSeen, Unseen};
+use quake_model::fault::Code;
+use quake_model::phase::Phase;
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(skip) = without_members(node)? {
+        return Ok(skip);
+    }
+    if !node.has_done(Phase::Services) {
+        return Verdict::skip("the boot has not come so far as to start kubelet");
+    }
+    let probes = probes(node)?;
+    if let Some(ill) = probes.iter().flatten().find(|it| !it.answer.is_healthy()) {
+        return silent(ill);
+    }
+    let is_askable = !askable(node)?.is_empty();
+    let asked = match is_askable {
+        true => own(node),
+        false => Ok(Vec::new()),
+    };
+    if let Some(ill) = asked.iter().flatten().find(|it| !it.health.is_healthy()) {
+        return unhealthy(ill);
+    }
+    let named = probes.iter().flatten().map(|it| it.component.clone());
+    let members = asked.iter().flatten();
+    let alive: Vec<String> = named
+        .chain(members.map(|it| format!("etcd-{}", it.cluster)))
+        .collect();
+    if let Some(finding) = told_by_the_api_server(node, &alive) {
+        return finding.fail();
+    }
+    match (asked, probes) {
+        (Err(unseen), _) => Err(unseen),
+        (Ok(_), _) if !alive.is_empty() => Verdict::ok(alive.join(", ")),
+        (Ok(_), Some(_)) => Err(Unseen::NotTaken("no member was asked".to_owned())),
+        (Ok(_), None) => Verdict::skip(
+            "its members ask for certificates; the API server is not healthy without them",
+        ),
+    }
+}
+
+/// The members that answer without a certificate; `None` where no such one runs here.
+fn probes<'a>(node: &Node<'a>) -> Result<Option<Vec<&'a ProbeSeen>>, Unseen> {
+    let mut expected = node.expected()?.probes.iter();
+    if !expected.any(|it| it.starts_with("etcd")) {
+        return Ok(None);
+    }
+    let seen = node.survey().probes.get()?.iter();
+    let ours = seen.filter(|it| it.component.starts_with("etcd"));
+    Ok(Some(ours.collect()))
+}
+
+/// A member of this node that is not healthy.
+fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
+    let (cluster, url) = (&member.cluster, &member.url);
+    let said = match &member.health {
+        ProbeFacts::Answered { status, body } => format!("answered {status}: {}", body.trim()),
+        ProbeFacts::Silent { reason } => format!("does not answer: {reason}"),
+    };
+    let log = match cluster.as_str() {
+        "main" => "/var/log/etcd.log".to_owned(),
+        other => format!("/var/log/etcd-{other}.log"),
+    };
+    let fix = format!(
+        "read its log: tail -n 50 {log}, or crictl logs $(crictl ps -a -q --name etcd-manager | head -n 1); a member without its quorum waits for its peers"
+    );
+    let mut finding = Finding::new(format!("etcd-{cluster} {said}"), fix)
+        .coded(Code::ReadyProbeFailing)
+        .seen("url", url);
+    if let Some(status) = member.status.as_ref().filter(|status| !status.has_leader) {
+        finding = finding.seen("leader", "none");
+        finding = finding.seen("version", &status.version);
+    }
+    finding.fail()
+}
+
+/// The API server that says of etcd that it failed; it is not what has to be mended.
+fn told_by_the_api_server(node: &Node<'_>, alive: &[String]) -> Option<Finding> {
+    let probe = api_server::probe(node)?;
+    let ProbeFacts::Answered { body, .. } = &probe.answer else {
+        return None;
+    };
+    let failing = api_server::failing(body);
+    if probe.answer.is_healthy() || !failing.iter().any(|check| check.starts_with("etcd")) {
+        return None;
+    }
+    let finding = match alive.is_empty() {
+        true => Finding::new(
+            "kube-apiserver says that etcd failed",
+            "read etcd's log: tail -n 50 /var/log/etcd.log, /var/log/etcd-events.log; crictl ps -a | grep etcd",
+        ),
+        false => Finding::new(
+            format!(
+                "kube-apiserver says that etcd failed, though {} answers here",
+                alive.join(", ")
+            ),
+            "look how long etcd takes (tail -n 50 /var/log/etcd.log | grep -i slow), and compare --etcd-servers, --etcd-servers-overrides and --etcd-cafile of kube-apiserver with etcd's",
+        ),
+    };
+    Some(
+        finding
+            .coded(Code::ReadyProbeFailing)
+            .seen("url", &probe.url),
+    )
+}

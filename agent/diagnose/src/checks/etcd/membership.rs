@@ -1,0 +1,118 @@
+//! `etcd.membership`: whether the cluster still counts this node's member.
+
+use super::asked::{NONE_ASKED, askable, etcdctl, own_host};
+use super::without_members;
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use quake_model::expected::{ExpectedClient, ExpectedMember};
+use quake_model::facts::{MemberSeen, Membership, Unseen};
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(skip) = without_members(node)? {
+        return Ok(skip);
+    }
+    let askable = askable(node)?;
+    if askable.is_empty() {
+        return Verdict::skip(NONE_ASKED);
+    }
+    let seen = node.survey().etcd.get()?;
+    let mut counted = Vec::new();
+    for (member, client) in askable {
+        let of_cluster: Vec<&MemberSeen> = seen
+            .iter()
+            .filter(|one| one.cluster == member.cluster)
+            .collect();
+        match of(node, (member, client), &of_cluster) {
+            Some(Standing::Removed(finding)) => return finding.fail(),
+            Some(Standing::Learner(finding)) => return finding.warn(),
+            Some(Standing::Counted(name)) => counted.push(name),
+            None => {}
+        }
+    }
+    match counted.is_empty() {
+        true => Err(Unseen::NotTaken("no member named the others".to_owned())),
+        false => Verdict::ok(counted.join(", ")),
+    }
+}
+
+/// How the cluster counts a member.
+enum Standing {
+    Counted(String),
+    Learner(Finding),
+    Removed(Finding),
+}
+
+/// By the lists of all members that were asked. One that was removed does not answer itself, and so its peers' count.
+fn of(
+    node: &Node<'_>,
+    (member, client): (&ExpectedMember, &ExpectedClient),
+    seen: &[&MemberSeen],
+) -> Option<Standing> {
+    let host = own_host(node, member)?;
+    let name = host.split('.').next().unwrap_or(host);
+    let lists = seen
+        .iter()
+        .filter_map(|one| Some((*one, one.members.as_deref()?)));
+    let mut counted = None;
+    for (one, list) in lists {
+        match list.iter().find(|row| is_it(row, name, host)) {
+            None => {
+                return Some(Standing::Removed(removed(
+                    member,
+                    client,
+                    name,
+                    (one, list),
+                )));
+            }
+            Some(row) if row.is_learner => {
+                return Some(Standing::Learner(learner(member, client, name)));
+            }
+            Some(_) => counted = Some(Standing::Counted(name.to_owned())),
+        }
+    }
+    let learns =
+        |one: &&&MemberSeen| one.own && one.status.as_ref().is_some_and(|it| it.is_learner);
+    match seen.iter().find(learns) {
+        Some(_) => Some(Standing::Learner(learner(member, client, name))),
+        None => counted,
+    }
+}
+
+/// A member that has not started yet has no name in the list, but its peers' URL.
+fn is_it(row: &Membership, name: &str, host: &str) -> bool {
+    let is_at = |url: &String| {
+        let place = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        place.split(':').next() == Some(host)
+    };
+    row.name == name || row.peer_urls.iter().any(is_at)
+}
+
+fn removed(
+    member: &ExpectedMember,
+    client: &ExpectedClient,
+    name: &str,
+    (one, list): (&MemberSeen, &[Membership]),
+) -> Finding {
+    let names: Vec<&str> = list.iter().map(|row| row.name.as_str()).collect();
+    let pod = member.pod.as_ref();
+    let manifest = pod.map_or("the manifest of its pod", |pod| pod.manifest.as_str());
+    Finding::new(
+        format!("{name} was removed from etcd's cluster {}, and cannot start", member.cluster),
+        format!("make sure that a backup is fresh; mv {manifest} /root/ stops it; move data and state of its volume (findmnt | grep /mnt/) into a folder beside them; mv the manifest back: etcd-manager adds the member anew. Look first who is a member: in the container of a peer, {} member list", etcdctl(client)),
+    )
+    .seen("members", names.join(", "))
+    .seen("asked", &one.url)
+}
+
+fn learner(member: &ExpectedMember, client: &ExpectedClient, name: &str) -> Finding {
+    Finding::new(
+        format!(
+            "{name} only learns in etcd's cluster {}: it has no vote",
+            member.cluster
+        ),
+        format!(
+            "once it has caught up, in the container of a peer: {} member promote <id>",
+            etcdctl(client)
+        ),
+    )
+}

@@ -1,0 +1,338 @@
+//! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
+
+use super::kernel_log;
+use crate::checks::asked::{kubelet_flag, kubelet_key, runs_kubernetes};
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::Unseen;
+use quake_model::phase::Phase;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "host.cpu",
+        title: "the machine has the processors it needs, and gets to use them",
+        severity: Severity::Warning,
+        tags: &["capacity"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "a control plane on one processor misses its deadlines, and one without credits is as slow as a tenth of one",
+        remedy: "choose a larger instance type, or one that is not burstable; or set its credits to unlimited",
+        judge: cpu,
+    },
+    Check {
+        id: "host.memory",
+        title: "the machine has memory to spare",
+        severity: Severity::Warning,
+        tags: &["capacity"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "kubelet evicts pods below 100 MiB, and then the kernel kills what it finds",
+        remedy: "choose a larger instance type, or give pods memory limits and kubelet a systemReserved",
+        judge: memory,
+    },
+    Check {
+        id: "host.swap",
+        title: "swap is off, or kubelet does not mind it",
+        severity: Severity::Critical,
+        tags: &["capacity", "kubelet"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "kubelet ends at its start when the machine swaps, unless it is told otherwise",
+        remedy: "swapoff -a, and remove swap from /etc/fstab; or failSwapOn: false for kubelet",
+        judge: swap,
+    },
+    Check {
+        id: "host.limits",
+        title: "the kernel's limits leave room for the node's pods",
+        severity: Severity::Warning,
+        tags: &["capacity", "kernel"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "containers of root share them, and beyond them no process starts and no file is watched",
+        remedy: "set them in a file of /etc/sysctl.d that is read last, then: sysctl --system",
+        judge: limits,
+    },
+    Check {
+        id: "host.oom",
+        title: "the kernel killed nothing for want of memory",
+        severity: Severity::Warning,
+        tags: &["capacity", "kernel"],
+        sources: &[Source::KernelLog],
+        because: &["host.memory"],
+        why: "what the kernel kills is often not what took the memory: the runtime, kubelet, or etcd",
+        remedy: "choose a larger instance type, or give pods memory limits and kubelet a systemReserved",
+        judge: oom,
+    },
+];
+
+/// Below this much of all time the hypervisor's other guests are no trouble.
+const STOLEN: f64 = 0.2;
+
+fn cpu(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let processors = node.need_text("/proc/cpuinfo")?;
+    let count = processors
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
+    if node.is_control_plane() && count == 1 {
+        return Finding::new(
+            "the control plane has one processor, and needs two",
+            "change machineType of the instance group to one with two processors or more, such as t3.medium",
+        )
+        .warn();
+    }
+    let stolen = node
+        .text("/proc/stat")?
+        .and_then(stolen)
+        .unwrap_or_default();
+    if stolen < STOLEN {
+        return Verdict::ok(format!("{count} processors"));
+    }
+    Finding::new(
+        format!("the hypervisor withheld {:.0} % of the processors' time", stolen * 100.0),
+        "aws ec2 modify-instance-credit-specification with CpuCredits=unlimited, or choose a type that is not burstable",
+    )
+    .warn()
+}
+
+/// The share of stolen time since the start: the eighth number of the first line of `/proc/stat` (proc(5)).
+fn stolen(stat: &str) -> Option<f64> {
+    let numbers = stat
+        .lines()
+        .next()?
+        .strip_prefix("cpu ")?
+        .split_whitespace();
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let all: u64 = numbers.iter().take(8).sum();
+    // A minute of ticks says nothing yet.
+    (all > 6_000).then(|| *numbers.get(7).unwrap_or(&0) as f64 / all as f64)
+}
+
+const MIB: u64 = 1024;
+
+fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let text = node.need_text("/proc/meminfo")?;
+    let kib = |key: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.and_then(|value| value.trim().trim_end_matches(" kB").parse::<u64>().ok())
+    };
+    let Some(total) = kib("MemTotal") else {
+        return Err(Unseen::Failed("/proc/meminfo has no MemTotal".to_owned()));
+    };
+    let larger = "change machineType of the instance group to a larger one";
+    if node.is_control_plane() && total < 1_700 * MIB {
+        let summary = format!(
+            "the control plane has {} MiB of memory, and needs 1700",
+            total / MIB
+        );
+        return Finding::new(summary, larger).warn();
+    }
+    let Some(available) = kib("MemAvailable") else {
+        return Verdict::ok(format!("{} MiB", total / MIB));
+    };
+    if available >= (100 * MIB).min(total / 10) {
+        return Verdict::ok(format!(
+            "{} of {} MiB are available",
+            available / MIB,
+            total / MIB
+        ));
+    }
+    Finding::new(
+        format!(
+            "{} of {} MiB of memory are available",
+            available / MIB,
+            total / MIB
+        ),
+        format!("give pods memory limits and kubelet systemReserved.memory, or {larger}"),
+    )
+    .warn()
+}
+
+fn swap(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let table = node.need_text("/proc/swaps")?;
+    let devices = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next());
+    let devices: Vec<&str> = devices.collect();
+    if devices.is_empty() {
+        return Verdict::ok("no swap");
+    }
+    let asked = kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
+    let named = devices.join(", ");
+    if asked.as_deref() == Some("false") {
+        return Verdict::ok(format!("{named}, which kubelet is told to bear"));
+    }
+    let finding = Finding::new(
+        format!("the machine swaps to {named}, and kubelet does not start where it does"),
+        "swapoff -a, and take the line of swap out of /etc/fstab (or mask its unit: systemctl --type swap); or set failSwapOn: false in spec.kubelet",
+    );
+    match runs_kubernetes(node) {
+        true => finding.fail(),
+        false => Verdict::ok(format!("{named}; no kubelet is known to run here")),
+    }
+}
+
+/// A share of a limit beyond which it is as good as reached.
+const NEAR: f64 = 0.8;
+
+fn limits(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let number = |key: &str| -> Result<Option<u64>, Unseen> {
+        Ok(node.sysctl(key)?.and_then(|text| text.parse().ok()))
+    };
+    if let Some(finding) = near_limit(node)? {
+        return finding.fail();
+    }
+    if let Some(finding) = no_watches(node) {
+        return finding.fail();
+    }
+    let set_by_agent = node.has_done(Phase::Network);
+    let least: &[(&str, u64, bool)] = &[
+        ("kernel.pid_max", 32_768, true),
+        ("fs.file-max", 100_000, true),
+        // The agent raises these in its network phase.
+        ("fs.inotify.max_user_instances", 512, set_by_agent),
+        ("fs.inotify.max_user_watches", 65_536, set_by_agent),
+    ];
+    let mut low = Vec::new();
+    for (key, least, judged) in least {
+        if let Some(found) = number(key)?.filter(|found| *judged && found < least) {
+            low.push((*key, found, *least));
+        }
+    }
+    let Some((key, found, least)) = low.first() else {
+        return Verdict::ok("there is room");
+    };
+    let all: Vec<String> = low
+        .iter()
+        .map(|(key, found, _)| format!("{key} = {found}"))
+        .collect();
+    Finding::new(
+        format!("{key} is {found}, and a node of many pods wants {least} or more"),
+        format!("echo '{key} = {least}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"),
+    )
+    .seen("too low", all.join(", "))
+    .warn()
+}
+
+/// What the node's services could not watch any more. `inotify_add_watch` says that there is no space when the watches
+/// are used up, and `inotify_init` that too many files are open when the instances are (inotify(7)).
+fn no_watches(node: &Node<'_>) -> Option<Finding> {
+    let units = ["kubelet.service", "containerd.service", "docker.service"];
+    let mut lines = units.iter().flat_map(|unit| node.journal(unit)).rev();
+    let line = lines.find(|line| {
+        line.contains("inotify")
+            && (line.contains("too many open files") || line.contains("no space left on device"))
+    })?;
+    let key = match line.contains("too many open files") {
+        true => "fs.inotify.max_user_instances",
+        false => "fs.inotify.max_user_watches",
+    };
+    let found = node.sysctl(key).ok().flatten();
+    let most = found.and_then(|text| text.parse::<u64>().ok());
+    let summary = match most {
+        Some(most) => format!("{key} is {most}, and all of it is used"),
+        None => format!("all that {key} allows is used"),
+    };
+    let more = most.unwrap_or(8_192).saturating_mul(8);
+    let fix = format!(
+        "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
+    );
+    Some(Finding::new(summary, fix).seen("journal", quake_formats::yaml::shorten(line, 300)))
+}
+
+/// A limit that is as good as reached.
+fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    // The fourth word is the running threads and all of them (proc(5)).
+    let load = node.text("/proc/loadavg")?.unwrap_or_default();
+    let threads = load.split_whitespace().nth(3);
+    let threads = threads.and_then(|pair| pair.split_once('/')?.1.parse::<u64>().ok());
+    let open = node
+        .sysctl("fs.file-nr")?
+        .and_then(|text| text.split_whitespace().next());
+    let open = open.and_then(|number| number.parse::<u64>().ok());
+    let used = [
+        ("kernel.pid_max", threads, "threads run"),
+        ("kernel.threads-max", threads, "threads run"),
+        ("fs.file-max", open, "files are open"),
+    ];
+    for (key, used, what) in used {
+        let most = node.sysctl(key)?.and_then(|text| text.parse::<u64>().ok());
+        if let (Some(used), Some(most)) = (used, most)
+            && used as f64 > most as f64 * NEAR
+        {
+            let summary = format!("{used} {what}, and {key} allows {most}");
+            let fix = format!(
+                "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; raise the limit: sysctl -w {key}={}",
+                most.saturating_mul(4)
+            );
+            return Ok(Some(Finding::new(summary, fix)));
+        }
+    }
+    Ok(None)
+}
+
+/// Programs without which the node is none.
+const OURS: &[&str] = &[
+    "containerd",
+    "dockerd",
+    "etcd",
+    "etcd-manager",
+    "kube-apiserver",
+    "kube-controller",
+    "kubelet",
+    "quake-agent",
+];
+
+fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    // A kernel that counts them and counted none needs no log.
+    let counted = node.text("/proc/vmstat")?.unwrap_or_default();
+    if counted.lines().any(|line| line == "oom_kill 0") {
+        return Verdict::ok("none since the machine's start");
+    }
+    let kills = kernel_log::lines(node, &["Killed process ", "Kill process "])?;
+    let (limited, global): (Vec<&str>, Vec<&str>) = kills
+        .iter()
+        .partition(|line| line.contains("Memory cgroup"));
+    let ours = kills
+        .iter()
+        .copied()
+        .find(|line| OURS.contains(&victim(line)));
+    let fix = "change machineType of the instance group to a larger one, or give pods memory limits and kubelet systemReserved.memory";
+    if let Some(line) = ours {
+        return Finding::new(
+            format!("the kernel killed {} for want of memory", victim(line)),
+            fix,
+        )
+        .seen("kernel log", line)
+        .fail();
+    }
+    if global.is_empty() {
+        return Verdict::ok(format!(
+            "{} times a pod beyond its own limit",
+            limited.len()
+        ));
+    }
+    let mut victims: Vec<&str> = global.iter().map(|line| victim(line)).collect();
+    victims.dedup();
+    Finding::new(
+        format!(
+            "the machine ran out of memory, and the kernel killed {}",
+            victims.join(", ")
+        ),
+        fix,
+    )
+    .seen("kernel log", kernel_log::last(&global))
+    .warn()
+}
+
+/// The program in `Killed process 4711 (java) total-vm:…`.
+fn victim(line: &str) -> &str {
+    let after = line.split_once(" process ").map_or("", |(_, after)| after);
+    let name = after
+        .split_once('(')
+        .and_then(|(_, rest)| rest.split_once(')'));
+    name.map_or("a process", |(name, _)| name)
+}

@@ -1,0 +1,287 @@
+//! Checks of the machine's disks and filesystems.
+
+use super::kernel_log;
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::{Mount, Node};
+use quake_model::facts::{SpaceFacts, Unseen};
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "host.disk-errors",
+        title: "disks and filesystems report no errors",
+        severity: Severity::Critical,
+        tags: &["disk", "kernel"],
+        sources: &[Source::Files, Source::KernelLog],
+        because: &[],
+        why: "a filesystem with errors turns read-only, and then nothing on the node can be written",
+        remedy: "replace the instance; of a volume with data, take a snapshot first, then check it with fsck while it is not mounted",
+        judge: disk_errors,
+    },
+    Check {
+        id: "host.disk-space",
+        title: "the node's filesystems have room, in bytes and in inodes",
+        severity: Severity::Critical,
+        tags: &["disk"],
+        sources: &[Source::Spaces],
+        because: &[],
+        why: "assets cannot be unpacked, images not pulled and logs not written; kubelet evicts pods below a tenth",
+        remedy: "grow the volume, or make room: journalctl --vacuum-size=200M, crictl rmi --prune, quake-agent store gc",
+        judge: disk_space,
+    },
+    Check {
+        id: "host.disk-latency",
+        title: "disks answer in time",
+        severity: Severity::Warning,
+        tags: &["disk"],
+        sources: &[Source::Files, Source::KernelLog],
+        because: &["host.disk-errors"],
+        why: "etcd loses its leader and kubelet its lease when the disk does not answer for seconds",
+        remedy: "raise the volume's IOPS and throughput: aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250",
+        judge: disk_latency,
+    },
+    Check {
+        id: "host.noexec",
+        title: "programs may run from where the node's programs are",
+        severity: Severity::Critical,
+        tags: &["disk", "hardening"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "a hardened image mounts some folders noexec, and a program there ends with permission denied",
+        remedy: "mount -o remount,exec the filesystem, and take noexec out of its line in /etc/fstab",
+        judge: noexec,
+    },
+];
+
+/// Below this much a filesystem is full for the node: kubelet's own threshold for evictions of pods is a tenth, and a
+/// boot wants some hundred megabytes for its assets.
+const FULL: f64 = 0.03;
+/// Below this much kubelet begins to evict pods (`nodefs.available<10%`, its default).
+const SCARCE: f64 = 0.10;
+
+fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let spaces = node.survey().spaces.get()?;
+    // The volumes of etcd are grown and not tidied: `volumes.space` judges them.
+    let own = spaces
+        .iter()
+        .filter(|space| !space.path.starts_with("/mnt/master-"));
+    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, room(space))).collect();
+    let Some((space, left)) = rooms.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Verdict::skip("no filesystem was looked at");
+    };
+    let percent = left * 100.0;
+    let note = format!("{percent:.0} % of {} is free", space.path);
+    if *left >= SCARCE {
+        return Verdict::ok(note);
+    }
+    let finding = Finding::new(
+        format!("{} is almost full: {percent:.1} % is free", space.path),
+        "journalctl --vacuum-size=200M; crictl rmi --prune; quake-agent store gc; or grow the volume",
+    )
+    .seen("bytes free", format_args!("{} of {}", space.bytes_free, space.bytes))
+    .seen("inodes free", format_args!("{} of {}", space.inodes_free, space.inodes));
+    match *left < FULL {
+        true => finding.fail(),
+        false => finding.warn(),
+    }
+}
+
+/// How much of a filesystem is free, of bytes or of inodes, whichever is scarcer.
+fn room(space: &SpaceFacts) -> f64 {
+    let share = |free: u64, all: u64| match all {
+        0 => 1.0,
+        all => free as f64 / all as f64,
+    };
+    share(space.bytes_free, space.bytes).min(share(space.inodes_free, space.inodes))
+}
+
+/// What the kernel writes of a disk or a filesystem with errors.
+const ERRORS: &[&str] = &[
+    "EXT4-fs error",
+    "EXT4-fs (",
+    "XFS (",
+    "BTRFS error",
+    "I/O error",
+    "critical medium error",
+    "Remounting filesystem read-only",
+];
+/// Of the lines with such a sign, those that tell of an error.
+const TOLD: &[&str] = &[
+    "error",
+    "Corruption",
+    "shut down",
+    "Shutting down",
+    "read-only",
+];
+
+/// Of those, the harmless: options of a mount, and drives that a virtual machine has for show.
+const HARMLESS: &[&str] = &[
+    "errors=remount-ro",
+    "errors=continue",
+    "dev fd0",
+    "dev sr0",
+    "dev loop",
+];
+
+fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let mounts = node.mounts()?;
+    if let Some(mount) = mounts.iter().find(|mount| turned_read_only(mount)) {
+        let (source, target) = (&mount.facts.source, &mount.facts.target);
+        let finding = Finding::new(
+            format!("{source} at {target} turned read-only"),
+            "replace the instance; of a volume with data, take a snapshot first, then: umount, fsck -f, mount",
+        )
+        .seen("filesystem", &mount.facts.filesystem);
+        let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
+        return match log.is_empty() {
+            true => finding,
+            false => finding.seen("kernel log", kernel_log::last(&log)),
+        }
+        .fail();
+    }
+    if let Some(mount) = node.mount_of("/var/lib")?
+        && mount.has("ro")
+    {
+        return Finding::new(
+            format!(
+                "{} holds /var/lib and is mounted read-only",
+                mount.facts.target
+            ),
+            format!(
+                "mount -o remount,rw {}; mend its line in /etc/fstab",
+                mount.facts.target
+            ),
+        )
+        .fail();
+    }
+    let log = kernel_log::lines(node, ERRORS)?;
+    let says = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let told = |line: &&&str| says(line, TOLD) && !says(line, HARMLESS);
+    let errors: Vec<&str> = log.iter().filter(told).copied().collect();
+    if errors.is_empty() {
+        return Verdict::ok("the kernel reports none");
+    }
+    let of_mounted = errors.iter().find_map(|line| {
+        let found = mounts.iter().find(|mount| is_of(line, mount));
+        found.map(|mount| (line, mount))
+    });
+    match of_mounted {
+        Some((line, mount)) => Finding::new(
+            format!("{} at {} reports errors", mount.facts.source, mount.facts.target),
+            "replace the instance; of a volume with data, take a snapshot first, then check it with fsck while it is not mounted",
+        )
+        .seen("kernel log", line)
+        .fail(),
+        None => Finding::new(
+            "the kernel reports errors of disks that are not mounted",
+            "journalctl -k -b -p err; a volume that was detached by force leaves such lines",
+        )
+        .seen("kernel log", kernel_log::last(&errors))
+        .warn(),
+    }
+}
+
+/// Whether the kernel made the mount read-only because of errors: the filesystem is so, and the mount was not asked to be.
+fn turned_read_only(mount: &Mount) -> bool {
+    let is_disk = matches!(
+        mount.facts.filesystem.as_str(),
+        "ext3" | "ext4" | "xfs" | "btrfs"
+    );
+    let has = |options: &[String]| options.iter().any(|option| option == "ro");
+    is_disk && has(&mount.filesystem_options) && !has(&mount.options)
+}
+
+/// Whether a line of the log names the device of a mount, or its disk: `nvme1n1p1`, `nvme1n1`.
+fn is_of(line: &str, mount: &Mount) -> bool {
+    let Some(device) = mount.facts.source.strip_prefix("/dev/") else {
+        return false;
+    };
+    let word = |c: char| !c.is_ascii_alphanumeric();
+    let mut words = line.split(word).filter(|word| word.len() > 2);
+    words.any(|word| {
+        let is_disk = |rest: &str| {
+            let rest = rest.strip_prefix('p').unwrap_or(rest);
+            rest.chars().all(|c| c.is_ascii_digit())
+        };
+        let names_device = word.contains(|c: char| c.is_ascii_digit())
+            || word.starts_with("sd")
+            || word.starts_with("xvd");
+        names_device && device.strip_prefix(word).is_some_and(is_disk)
+    })
+}
+
+/// The share of time in which every process waited for a disk, beyond which the node is slow.
+const STALLED: f64 = 40.0;
+/// The share beyond which nothing on the node gets on.
+const AT_A_STAND: f64 = 80.0;
+
+fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    const FIX: &str = "aws ec2 modify-volume --volume-id <volume> --volume-type gp3 --iops 6000 --throughput 250; see VolumeQueueLength and BurstBalance in CloudWatch";
+    let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
+    let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
+    let average = full.and_then(|line| {
+        let word = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix("avg300="));
+        word?.parse::<f64>().ok()
+    });
+    if let Some(average) = average.filter(|average| *average >= STALLED) {
+        let finding = Finding::new(
+            format!("for {average:.0} % of the last five minutes every process waited for a disk"),
+            FIX,
+        );
+        return match average >= AT_A_STAND {
+            true => finding.fail(),
+            false => finding.warn(),
+        };
+    }
+    let log = kernel_log::lines(
+        node,
+        &[
+            "blocked for more than",
+            "timeout, aborting",
+            "timeout, completion polled",
+            "timeout, reset controller",
+            "timeout, disable controller",
+        ],
+    )?;
+    if log.is_empty() {
+        return Verdict::ok("no process waited long for one");
+    }
+    Finding::new(
+        format!("{} times something waited too long for a disk", log.len()),
+        FIX,
+    )
+    .seen("kernel log", kernel_log::last(&log))
+    .warn()
+}
+
+/// Where the node's programs are, and where the agent unpacks them.
+const PROGRAMS: &[&str] = &[
+    "/usr/bin",
+    "/usr/local/bin",
+    "/opt/cni/bin",
+    "/var/lib/quake-agent",
+];
+
+fn noexec(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    for path in PROGRAMS {
+        let Some(mount) = node.mount_of(path)?.filter(|mount| mount.has("noexec")) else {
+            continue;
+        };
+        let target = &mount.facts.target;
+        let finding = Finding::new(
+            format!("{target} is mounted noexec, and programs run from {path}"),
+            format!("mount -o remount,exec {target}; take noexec out of its line in /etc/fstab"),
+        )
+        .seen(
+            "mount",
+            format_args!("{} {}", mount.facts.source, mount.options.join(",")),
+        );
+        // The store only keeps programs, and copies them where they run.
+        return match *path == "/var/lib/quake-agent" {
+            true => finding.warn(),
+            false => finding.fail(),
+        };
+    }
+    Verdict::ok("none of their folders is noexec")
+}

@@ -1,0 +1,249 @@
+//! Checks of the kernel: its version and faults, its modules, its control groups.
+
+use super::kernel_log;
+use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::Unseen;
+use quake_model::phase::Phase;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "host.kernel",
+        title: "the kernel is new enough, and reports no fault of its own",
+        severity: Severity::Critical,
+        tags: &["kernel"],
+        sources: &[Source::Files, Source::KernelLog],
+        because: &[],
+        why: "containers need what old kernels lack, and a kernel with a fault loses processes and connections",
+        remedy: "replace the instance, with an image of a newer kernel",
+        judge: kernel,
+    },
+    Check {
+        id: "host.modules",
+        title: "the kernel has what containers and services need of it",
+        severity: Severity::Critical,
+        tags: &["kernel", "network"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "without overlay no container starts, without br_netfilter and conntrack services do not reach pods",
+        remedy: "modprobe the module; where the running kernel's modules are gone, restart the machine",
+        judge: modules,
+    },
+    Check {
+        id: "host.cgroup",
+        title: "kubelet understands the machine's control groups",
+        severity: Severity::Critical,
+        tags: &["kernel", "kubelet"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "kubelet up to 1.18 knows only version 1 and ends on version 2, and from 1.35 on it refuses version 1",
+        remedy: "start the kernel with systemd.unified_cgroup_hierarchy=1 (or =0), or use an image that fits the version",
+        judge: cgroup,
+    },
+];
+
+/// Older ones lack overlayfs and much of what runc uses.
+const OLDEST: (u32, u32) = (3, 10);
+/// What kubeadm asks for since Kubernetes 1.32.
+const OLDEST_SINCE_1_32: (u32, u32) = (4, 19);
+/// What the kernel writes when something in it went wrong.
+const FAULTS: &[&str] = &[
+    "BUG: soft lockup",
+    "BUG: unable to handle",
+    "kernel BUG at",
+    "general protection fault",
+    "Kernel panic",
+    "rcu_sched detected stalls",
+    "unregister_netdevice: waiting for",
+];
+
+fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let release = node.need_text("/proc/sys/kernel/osrelease")?.trim();
+    let Some(version) = version(release) else {
+        return Err(Unseen::Failed(format!(
+            "{release:?} is no version of a kernel"
+        )));
+    };
+    let newer = "use an image with a newer kernel, such as Debian 12 or Amazon Linux 2023";
+    if version < OLDEST {
+        return Finding::new(format!("the kernel {release} is older than 3.10"), newer).fail();
+    }
+    if version < OLDEST_SINCE_1_32 && kubernetes_minor(node).is_some_and(|minor| minor >= 32) {
+        return Finding::new(
+            format!("the kernel {release} is older than 4.19, which this Kubernetes asks for"),
+            newer,
+        )
+        .warn();
+    }
+    let faults = match kernel_log::lines(node, FAULTS) {
+        Ok(faults) => faults,
+        Err(_) => return Verdict::ok(format!("{release}; its log was not seen")),
+    };
+    match faults.is_empty() {
+        true => Verdict::ok(release),
+        false => Finding::new(
+            format!(
+                "the kernel {release} reports faults of its own, {} in all",
+                faults.len()
+            ),
+            "drain the node and replace the instance; if it comes back, use another kernel",
+        )
+        .seen("kernel log", kernel_log::last(&faults))
+        .warn(),
+    }
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if !runs_kubernetes(node) {
+        return Verdict::skip("the node is not known to run Kubernetes");
+    }
+    if !node.has_done(Phase::Network) {
+        return Verdict::skip(
+            "the boot has not come so far: modules are loaded in its network phase",
+        );
+    }
+    let mut missing = Vec::new();
+    if !has_filesystem(node, "overlay")? {
+        missing.push(("overlay", node.expected()?.runtime == "containerd"));
+    }
+    if node.sysctl("net.bridge.bridge-nf-call-iptables")?.is_none()
+        && !is_loaded(node, "br_netfilter")?
+    {
+        missing.push(("br_netfilter", node.expected()?.network.name == "kubenet"));
+    }
+    if node.sysctl("net.netfilter.nf_conntrack_max")?.is_none() && !is_loaded(node, "nf_conntrack")?
+    {
+        // Newer kops loads none, as nodeup did not; it comes with the first rule that asks for it.
+        missing.push(("nf_conntrack", node.expected()?.dialect != "kops"));
+    }
+    let Some((first, _)) = missing.first() else {
+        return Verdict::ok("overlay, br_netfilter and nf_conntrack are there");
+    };
+    let needed = missing.iter().any(|(_, needed)| *needed);
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let finding = without(node, first, &names.join(", "))?;
+    match needed {
+        true => finding.fail(),
+        false => finding.warn(),
+    }
+}
+
+fn without(node: &Node<'_>, first: &str, names: &str) -> Result<Finding, Unseen> {
+    let release = node.need_text("/proc/sys/kernel/osrelease")?.trim();
+    let summary = format!("the kernel {release} lacks {names}");
+    let folders: Vec<&str> = ["/lib/modules", "/usr/lib/modules"]
+        .iter()
+        .flat_map(|folder| node.list(folder))
+        .map(|(name, _)| name)
+        .collect();
+    if folders.is_empty() || folders.contains(&release) {
+        let fix = format!(
+            "modprobe {first}; if that finds no module, install the package of the kernel's extra modules or use another image"
+        );
+        return Ok(Finding::new(summary, fix));
+    }
+    let finding = Finding::new(
+        format!("{summary}: its modules were replaced by those of another kernel"),
+        "restart the machine, so that it runs the kernel whose modules are installed",
+    );
+    Ok(finding.seen("/lib/modules", folders.join(", ")))
+}
+
+fn has_filesystem(node: &Node<'_>, name: &str) -> Result<bool, Unseen> {
+    let known = node.need_text("/proc/filesystems")?;
+    let known = known
+        .lines()
+        .any(|line| line.split_whitespace().last() == Some(name));
+    Ok(known || is_loaded(node, name)?)
+}
+
+fn is_loaded(node: &Node<'_>, name: &str) -> Result<bool, Unseen> {
+    let loaded = node.text("/proc/modules")?.unwrap_or_default();
+    Ok(loaded
+        .lines()
+        .any(|line| line.split(' ').next() == Some(name)))
+}
+
+/// What kubelet cannot do without in version 2.
+const CONTROLLERS: &[&str] = &["cpu", "cpuset", "memory", "pids"];
+
+fn cgroup(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let minor = kubernetes_minor(node);
+    match node.text("/sys/fs/cgroup/cgroup.controllers")? {
+        Some(controllers) => version_two(node, minor, controllers),
+        None => match has_version_one(node)? {
+            true => version_one(node, minor),
+            false => Err(Unseen::NotTaken(
+                "no control groups are in what was looked at".to_owned(),
+            )),
+        },
+    }
+}
+
+fn has_version_one(node: &Node<'_>) -> Result<bool, Unseen> {
+    if node.entry("/sys/fs/cgroup/memory")?.is_some() {
+        return Ok(true);
+    }
+    let mounts = node.mounts()?;
+    Ok(mounts
+        .iter()
+        .any(|mount| mount.facts.filesystem == "cgroup"))
+}
+
+fn version_two(node: &Node<'_>, minor: Option<u32>, controllers: &str) -> Result<Verdict, Unseen> {
+    if let Some(minor) = minor.filter(|minor| *minor < 19) {
+        return Finding::new(
+            format!("control groups are of version 2, and kubelet 1.{minor} knows only version 1"),
+            "start the kernel with systemd.unified_cgroup_hierarchy=0 (GRUB_CMDLINE_LINUX, update-grub, restart), or use an older image",
+        )
+        .fail();
+    }
+    let there: Vec<&str> = controllers.split_whitespace().collect();
+    let absent: Vec<&str> = CONTROLLERS
+        .iter()
+        .copied()
+        .filter(|name| !there.contains(name))
+        .collect();
+    if absent.is_empty() || (minor.is_none() && !runs_kubernetes(node)) {
+        return Verdict::ok("version 2");
+    }
+    let command_line = node.text("/proc/cmdline")?.unwrap_or_default();
+    let disabled = command_line
+        .split_whitespace()
+        .filter(|word| word.starts_with("cgroup_disable="));
+    let disabled: Vec<&str> = disabled.collect();
+    let finding = Finding::new(
+        format!("control groups lack the controllers {}", absent.join(", ")),
+        "remove cgroup_disable= from the kernel's command line (GRUB_CMDLINE_LINUX, update-grub) and restart, or use a kernel that has them",
+    )
+    .seen("controllers", there.join(" "));
+    match disabled.is_empty() {
+        true => finding,
+        false => finding.seen("command line", disabled.join(" ")),
+    }
+    .fail()
+}
+
+fn version_one(node: &Node<'_>, minor: Option<u32>) -> Result<Verdict, Unseen> {
+    let fix = "start the kernel with systemd.unified_cgroup_hierarchy=1, or use an image with version 2, such as Debian 12 or Amazon Linux 2023";
+    let allowed = kubelet_key(node, "failCgroupV1").as_deref() == Some("false");
+    match minor {
+        Some(minor) if minor >= 35 && !allowed => Finding::new(
+            format!("control groups are of version 1, which kubelet 1.{minor} refuses"),
+            fix,
+        )
+        .fail(),
+        Some(minor) if minor >= 31 => Finding::new(
+            format!("control groups are of version 1, which kubelet 1.{minor} still takes and 1.35 refuses"),
+            fix,
+        )
+        .warn(),
+        _ => Verdict::ok("version 1"),
+    }
+}

@@ -1,0 +1,132 @@
+//! Checks of what guards the machine and may stand in the node's way.
+
+use super::kernel_log;
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{ActiveState, Unseen};
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "host.selinux",
+        title: "SELinux denies the node's programs nothing",
+        severity: Severity::Warning,
+        tags: &["hardening"],
+        sources: &[Source::Files, Source::KernelLog],
+        because: &[],
+        why: "a file with a wrong label is denied to the program that needs it, which then ends with permission denied",
+        remedy: "restorecon -Rv on the folder named; if that does not help, write a module with audit2allow, or run permissive",
+        judge: selinux,
+    },
+    Check {
+        id: "host.firewall",
+        title: "no firewall of the host stands before the pods",
+        severity: Severity::Warning,
+        tags: &["hardening", "network"],
+        sources: &[Source::Files, Source::Units],
+        because: &[],
+        why: "firewalld and ufw drop what they do not know: traffic between pods, kubelet's port, node ports",
+        remedy: "systemctl disable --now the firewall, and let security groups do its work",
+        judge: firewall,
+    },
+    Check {
+        id: "host.fips",
+        title: "whether the kernel keeps to FIPS 140 is known",
+        severity: Severity::Info,
+        tags: &["hardening"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "in FIPS mode the kernel and many libraries refuse MD5, some key sizes and some ciphers",
+        remedy: "nothing is to be done; choose another image where FIPS is not wanted, or where it is",
+        judge: fips,
+    },
+];
+
+/// Programs and folders of the node, as they stand in a denial.
+const OURS: &[&str] = &[
+    "quake-agent",
+    "kubelet",
+    "containerd",
+    "dockerd",
+    "runc",
+    "etcd",
+    "/opt/cni",
+    "cni.conf",
+];
+
+fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let Some(enforcing) = node.text("/sys/fs/selinux/enforce")? else {
+        let known = node.need_text("/proc/filesystems")?;
+        return match known.contains("selinuxfs") {
+            true => Verdict::ok("it is built in, and off"),
+            false => Verdict::ok("the kernel has none"),
+        };
+    };
+    if enforcing.trim() != "1" {
+        return Verdict::ok("permissive");
+    }
+    let denied = kernel_log::lines(node, &["avc:  denied", "avc: denied"])?;
+    let ours = |line: &&&str| {
+        OURS.iter().any(|name| line.contains(name)) && !line.contains("permissive=1")
+    };
+    let ours: Vec<&str> = denied.iter().filter(ours).copied().collect();
+    let Some(line) = ours.last() else {
+        return Verdict::ok(
+            "enforcing; it denied the node's programs nothing that the kernel's log has",
+        );
+    };
+    let value = |key: &str| {
+        let after = line.split_once(key).map_or("", |(_, after)| after);
+        after
+            .split([' ', ','])
+            .next()
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned()
+    };
+    let (program, object) = (value(" comm="), value(" name="));
+    Finding::new(
+        format!("SELinux denied {program} the use of {object}"),
+        "restorecon -Rv /usr/local/bin /opt/cni /var/lib/quake-agent /var/lib/kubelet /etc/kubernetes; if it stays: ausearch -m avc -ts boot | audit2allow -M node && semodule -i node.pp",
+    )
+    .seen("kernel log", kernel_log::last(&ours))
+    .fail()
+}
+
+fn firewall(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let ufw = node.text("/etc/ufw/ufw.conf")?.unwrap_or_default();
+    // Its unit is active on every Ubuntu, whether it filters or not; this line decides.
+    if ufw
+        .lines()
+        .any(|line| line.trim().eq_ignore_ascii_case("ENABLED=yes"))
+    {
+        return Finding::new(
+            "ufw filters the host's traffic, and pods' with it",
+            "ufw disable (or ufw default allow routed, and allow 10250/tcp and the node ports)",
+        )
+        .warn();
+    }
+    let active = match node.unit("firewalld.service") {
+        Ok(unit) => unit.is_some_and(|unit| unit.active == ActiveState::Active),
+        Err(why) => {
+            match node.entry("/etc/systemd/system/multi-user.target.wants/firewalld.service")? {
+                Some(_) => true,
+                None => return Err(why),
+            }
+        }
+    };
+    match active {
+        false => Verdict::ok("neither firewalld nor ufw filters"),
+        true => Finding::new(
+            "firewalld filters the host's traffic, and pods' with it",
+            "systemctl disable --now firewalld; systemctl restart kubelet, so that its rules are made anew",
+        )
+        .warn(),
+    }
+}
+
+fn fips(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    match node.sysctl("crypto.fips_enabled")? {
+        Some("1") => Verdict::ok("FIPS mode is on"),
+        Some(_) | None => Verdict::ok("FIPS mode is off"),
+    }
+}

@@ -1,0 +1,152 @@
+//! Checks of disks.
+
+use super::{logged, machine};
+use crate::checks::report::Status;
+use crate::checks::surveyed::{proves, tree};
+use quake_model::facts::{Seen, SpaceFacts, Survey, Unseen};
+
+const MOUNTED: &str =
+    "21 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw,errors=remount-ro\n";
+
+fn mounted(more: &str) -> Survey {
+    machine(
+        "node",
+        "1.29.0",
+        &[("/proc/self/mountinfo", &format!("{MOUNTED}{more}"))],
+    )
+}
+
+#[test]
+fn a_filesystem_with_errors_is_told_apart_from_a_disk_that_left() {
+    let turned = "30 21 259:3 / /mnt/master-vol-1 rw,relatime - ext4 /dev/nvme1n1 ro\n";
+    let asked = "30 21 259:3 / /mnt/x ro,relatime - ext4 /dev/nvme1n1 ro\n";
+    let var = "30 21 259:3 / /var ro,relatime - xfs /dev/nvme1n1 ro\n";
+    let own = "EXT4-fs error (device nvme0n1p1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0";
+    let left = "Buffer I/O error on dev nvme2n1, logical block 5, lost async page write";
+    let option = "EXT4-fs (nvme0n1p1): re-mounted. Opts: errors=remount-ro";
+    let floppy = "blk_update_request: I/O error, dev fd0, sector 0";
+    let cases = [
+        (logged(mounted(""), &[option, floppy]), Status::Ok, "none"),
+        (
+            logged(mounted(turned), &[]),
+            Status::Fail,
+            "/mnt/master-vol-1 turned read-only",
+        ),
+        (logged(mounted(asked), &[]), Status::Ok, "none"),
+        (
+            logged(mounted(var), &[]),
+            Status::Fail,
+            "/var holds /var/lib",
+        ),
+        (
+            logged(mounted(""), &[own]),
+            Status::Fail,
+            "/dev/nvme0n1p1 at / reports errors",
+        ),
+        (logged(mounted(""), &[left]), Status::Warn, "not mounted"),
+        (mounted(""), Status::Skip, "nothing recorded it"),
+        (tree(&[]), Status::Skip, "mountinfo"),
+    ];
+    for (survey, status, words) in cases {
+        proves("host.disk-errors", &survey, status, words);
+    }
+}
+
+#[test]
+fn a_slow_disk_is_told_by_pressure_or_by_the_log() {
+    let hung = "INFO: task jbd2/nvme0n1p1-:211 blocked for more than 120 seconds.";
+    let pressed =
+        "some avg10=90 avg60=80 avg300=70 total=1\nfull avg10=80 avg60=70 avg300=61.50 total=1\n";
+    let pressed = machine("node", "1.29.0", &[("/proc/pressure/io", pressed)]);
+    proves(
+        "host.disk-latency",
+        &logged(pressed.clone(), &[]),
+        Status::Warn,
+        "62 %",
+    );
+    proves(
+        "host.disk-latency",
+        &logged(tree(&[]), &[hung]),
+        Status::Warn,
+        "jbd2",
+    );
+    proves(
+        "host.disk-latency",
+        &logged(tree(&[]), &[]),
+        Status::Ok,
+        "no process",
+    );
+    proves(
+        "host.disk-latency",
+        &tree(&[]),
+        Status::Skip,
+        "nothing recorded it",
+    );
+}
+
+#[test]
+fn room_is_judged_by_the_scarcest() {
+    let space = |free: u64, inodes: u64| {
+        let mut survey = tree(&[]);
+        survey.spaces = Seen::Yes(vec![SpaceFacts {
+            path: "/var/lib".into(),
+            bytes: 1000,
+            bytes_free: free,
+            inodes: 1000,
+            inodes_free: inodes,
+            read_only: false,
+        }]);
+        survey
+    };
+    proves("host.disk-space", &space(500, 500), Status::Ok, "50 %");
+    proves("host.disk-space", &space(60, 500), Status::Warn, "6.0 %");
+    proves("host.disk-space", &space(500, 10), Status::Fail, "1.0 %");
+    proves(
+        "host.disk-space",
+        &tree(&[]),
+        Status::Skip,
+        "nothing recorded it",
+    );
+}
+
+#[test]
+fn programs_must_be_allowed_to_run_where_they_are() {
+    let of = |target: &str| {
+        mounted(&format!(
+            "40 21 0:1 / {target} rw,noexec,nosuid - ext4 /dev/nvme0n1p2 rw\n"
+        ))
+    };
+    proves("host.noexec", &of("/tmp"), Status::Ok, "none");
+    proves(
+        "host.noexec",
+        &of("/opt"),
+        Status::Fail,
+        "remount,exec /opt",
+    );
+    proves(
+        "host.noexec",
+        &of("/usr/local"),
+        Status::Fail,
+        "/usr/local/bin",
+    );
+    proves(
+        "host.noexec",
+        &of("/var"),
+        Status::Warn,
+        "/var/lib/quake-agent",
+    );
+    proves("host.noexec", &tree(&[]), Status::Skip, "mountinfo");
+}
+
+#[test]
+fn a_log_that_only_root_may_read_makes_no_check_pass() {
+    let mut survey = mounted("");
+    survey.kernel_log = Seen::Denied("/dev/kmsg".into());
+    assert_eq!(
+        survey.kernel_log.get(),
+        Err(Unseen::Denied("/dev/kmsg".into()))
+    );
+    for id in ["host.disk-errors", "host.disk-latency", "host.oom"] {
+        proves(id, &survey, Status::Skip, "needs root");
+    }
+}

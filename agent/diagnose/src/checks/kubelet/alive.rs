@@ -1,0 +1,90 @@
+//! `kubelet.alive`: kubelet's unit, its health, and why it ended.
+
+use super::reasons::{AWAY, FATAL};
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::from_journal::from_journal;
+use crate::checks::node::Node;
+use crate::checks::stage;
+use crate::checks::unit_health::{UnitHealth, health, with_evidence};
+use quake_formats::journal::latest;
+use quake_model::facts::{ProbeFacts, ProbeSeen, UnitFacts, Unseen};
+use quake_model::fault::Code;
+use quake_model::phase::Phase;
+
+const UNIT: &str = "kubelet.service";
+
+/// A kubelet that was started so lately may not answer yet.
+const YOUNG_MS: u64 = 30_000;
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    stage::kubernetes(node)?;
+    stage::begun(node, Phase::Services)?;
+    let Some(unit) = node.unit(UNIT)? else {
+        return match node.has_done(Phase::Files) {
+            true => Finding::new(
+                "systemd knows no kubelet.service, which the agent writes",
+                "systemctl restart quake-agent.service",
+            )
+            .coded(Code::ServicesUnitUnknown)
+            .fail(),
+            false => Verdict::skip("the boot has not come so far"),
+        };
+    };
+    let is_unstarted = unit.main_started_us == 0 && unit.main_ended.is_none() && unit.restarts == 0;
+    let is_idle = unit.sub_state == "dead" && unit.result == "success";
+    if is_unstarted && is_idle && !node.has_done(Phase::Services) {
+        return Verdict::skip("the boot has not come so far as to start it");
+    }
+    let journal = node.journal(UNIT);
+    match health(unit, node.taken()) {
+        UnitHealth::Down(how) => {
+            let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
+            let finding = match reason {
+                Some(reason) => from_journal(&reason, &how),
+                None => Finding::new(
+                    how,
+                    "journalctl -b -u kubelet.service; mend what it says, then: systemctl restart kubelet.service",
+                ),
+            };
+            with_evidence(finding, unit, journal)
+                .coded(Code::ServicesUnitFailed)
+                .fail()
+        }
+        UnitHealth::Coming(how) => {
+            let finding = Finding::new(how, "wait; then: systemctl status kubelet.service");
+            with_evidence(finding, unit, journal).warn()
+        }
+        UnitHealth::Up(how) => answering(node, unit, &how),
+    }
+}
+
+/// A kubelet that is up: what it says of its health.
+fn answering(node: &Node<'_>, unit: &UnitFacts, up: &str) -> Result<Verdict, Unseen> {
+    let probes = node.survey().probes.ok();
+    let probe = probes.and_then(|probes| probes.iter().find(|probe| probe.component == "kubelet"));
+    let Some(ProbeSeen { url, answer, .. }) = probe else {
+        return Verdict::ok(format!("{up}; its health was not asked"));
+    };
+    if answer.is_healthy() {
+        return Verdict::ok(format!("{up} and says that it is well"));
+    }
+    let journal = node.journal(UNIT);
+    let said = match answer {
+        ProbeFacts::Answered { status, body } => format!("answered {status} {body}"),
+        ProbeFacts::Silent { reason } => format!("did not answer: {reason}"),
+    };
+    let how = format!("kubelet runs and {url} {}", said.trim_end());
+    let finding = match latest(journal, FATAL) {
+        Some(reason) => from_journal(&reason, &how),
+        None => Finding::new(
+            how,
+            "journalctl -b -u kubelet.service; a kubelet that hangs often waits for the runtime: crictl pods",
+        ),
+    };
+    let finding = with_evidence(finding, unit, journal);
+    let lived = node.taken().0.saturating_sub(unit.main_started_us / 1000);
+    match unit.main_started_us > 0 && lived < YOUNG_MS {
+        true => finding.warn(),
+        false => finding.coded(Code::ReadyProbeFailing).fail(),
+    }
+}

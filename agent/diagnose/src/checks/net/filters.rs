@@ -1,0 +1,59 @@
+//! The check of the program that makes the rules of services.
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::Unseen;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "net.iptables",
+    title: "the iptables of both families speak to the same part of the kernel",
+    severity: Severity::Warning,
+    tags: &["network"],
+    sources: &[Source::Files],
+    because: &[],
+    why: "rules made the old way and the new way do not see each other, so that services work half",
+    remedy: "update-alternatives --set iptables and ip6tables to the same one, -nft or -legacy, then restart the machine",
+    judge: iptables,
+}];
+
+/// Where the program is on the distributions we know.
+const PROGRAMS: &[&str] = &["/usr/sbin/iptables", "/sbin/iptables"];
+
+fn iptables(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let kind = |name: &str| -> Result<Option<&'static str>, Unseen> {
+        let entry = node.entry(&format!("/etc/alternatives/{name}"))?;
+        let target = entry
+            .and_then(|entry| entry.target.as_deref())
+            .unwrap_or_default();
+        Ok(["nft", "legacy"]
+            .into_iter()
+            .find(|kind| target.ends_with(kind)))
+    };
+    if let (Some(four), Some(six)) = (kind("iptables")?, kind("ip6tables")?) {
+        return match four == six {
+            true => Verdict::ok(format!("both are {four}")),
+            false => Finding::new(
+                format!("iptables is {four} and ip6tables is {six}"),
+                format!("update-alternatives --set ip6tables /usr/sbin/ip6tables-{four}, then restart the machine"),
+            )
+            .warn(),
+        };
+    }
+    for path in PROGRAMS {
+        if node.entry(path)?.is_some() {
+            return Verdict::ok("there is one of each");
+        }
+    }
+    node.was_surveyed("/usr/sbin/iptables")?;
+    let expected = node.expected()?;
+    let user = match (expected.runtime.as_str(), expected.network.name.as_str()) {
+        ("docker", _) => "dockerd",
+        (_, "kubenet") => "the bridge plugin of kubenet",
+        _ => return Verdict::ok("there is none, and nothing on the host itself uses it"),
+    };
+    Finding::new(
+        format!("there is no iptables, which {user} needs"),
+        "apt-get install iptables, or dnf install iptables-nft; better in the image",
+    )
+    .fail()
+}

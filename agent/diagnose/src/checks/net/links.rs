@@ -1,0 +1,308 @@
+//! Checks of links, routes and the size of packets.
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
+use std::net::{IpAddr, Ipv6Addr};
+
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "net.links",
+        title: "a network interface is up, has carrier and an address",
+        severity: Severity::Critical,
+        tags: &["network"],
+        sources: &[Source::Network, Source::Files],
+        because: &[],
+        why: "without it the node reaches neither the metadata service nor anything else",
+        remedy: "networkctl status, or journalctl -b -u systemd-networkd -u NetworkManager: which interface waits for DHCP",
+        judge: links,
+    },
+    Check {
+        id: "net.routes",
+        title: "the node has a way out, for each family it has an address of",
+        severity: Severity::Critical,
+        tags: &["network"],
+        sources: &[Source::Network, Source::Files],
+        because: &["net.links"],
+        why: "without a default route nothing outside of the subnet answers: no AWS, no API server, no mirror",
+        remedy: "renew the lease: networkctl renew <interface>; for IPv6 accept_ra must be 2 where forwarding is on",
+        judge: routes,
+    },
+    Check {
+        id: "net.mtu",
+        title: "packets of pods fit the interface they leave by",
+        severity: Severity::Warning,
+        tags: &["network"],
+        sources: &[Source::Network],
+        because: &["net.links"],
+        why: "larger packets are dropped on the way, so that small requests work and large answers hang",
+        remedy: "give the pod network an MTU that fits: that of the interface, less 50 bytes for VXLAN or 20 for IP in IP",
+        judge: mtu,
+    },
+];
+
+/// How the names of links begin that are not the machine's own: bridges, tunnels, and the ends of pods' links.
+const VIRTUAL: &[&str] = &[
+    "lo",
+    "br-",
+    "cali",
+    "cbr",
+    "cilium",
+    "cni",
+    "docker",
+    "dummy",
+    "eni",
+    "flannel",
+    "gre",
+    "kube-",
+    "lxc",
+    "nodelocaldns",
+    "tunl",
+    "veth",
+    "vxlan",
+    "weave",
+    "wireguard",
+];
+
+fn is_own(name: &str) -> bool {
+    !VIRTUAL.iter().any(|start| name.starts_with(start))
+}
+
+const RENEW: &str = "networkctl status --all; journalctl -b -u systemd-networkd -u NetworkManager; then: networkctl renew <interface>";
+
+fn links(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let network = match node.survey().network.get() {
+        Ok(network) => network,
+        Err(why) => return by_files(node, why),
+    };
+    let own: Vec<&LinkFacts> = network
+        .links
+        .iter()
+        .filter(|link| is_own(&link.name))
+        .collect();
+    let has_address = |link: &&&LinkFacts| link.addresses.iter().any(|one| is_global(&one.address));
+    let up = |link: &&&LinkFacts| link.up && carrier(node, &link.name) != Some(false);
+    if let Some(link) = own.iter().filter(up).find(has_address) {
+        let addresses: Vec<&str> = link
+            .addresses
+            .iter()
+            .map(|one| one.address.as_str())
+            .collect();
+        return Verdict::ok(format!("{} has {}", link.name, addresses.join(", ")));
+    }
+    let names: Vec<&str> = own.iter().map(|link| link.name.as_str()).collect();
+    match (own.is_empty(), own.iter().any(|link| up(&link))) {
+        (true, _) => Finding::new(
+            "the machine has no network interface beside loopback",
+            "attach a network interface; if one is attached, its driver is missing: modprobe ena",
+        ),
+        (false, false) => Finding::new(
+            format!("no network interface is up: {}", names.join(", ")),
+            RENEW,
+        ),
+        (false, true) => Finding::new(
+            format!("no network interface has an address: {}", names.join(", ")),
+            RENEW,
+        ),
+    }
+    .fail()
+}
+
+/// Whether a link has carrier; `None` where that is not known.
+fn carrier(node: &Node<'_>, name: &str) -> Option<bool> {
+    let text = node
+        .text(&format!("/sys/class/net/{name}/carrier"))
+        .ok()??;
+    Some(text.trim() == "1")
+}
+
+/// What files tell of links, in a tree that was captured by hand: a link that a route leads over has an address.
+fn by_files(node: &Node<'_>, why: Unseen) -> Result<Verdict, Unseen> {
+    let Some(table) = node.text("/proc/net/route")? else {
+        return Err(why);
+    };
+    let names = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next());
+    let found = names
+        .filter(|name| is_own(name))
+        .find(|name| carrier(node, name) != Some(false));
+    match found {
+        Some(name) => Verdict::ok(format!("{name} is up")),
+        None => Finding::new("no network interface is up and has an address", RENEW).fail(),
+    }
+}
+
+/// Whether an address is of use beyond the link.
+fn is_global(address: &str) -> bool {
+    match address.parse() {
+        Ok(IpAddr::V4(address)) => !address.is_loopback() && !address.is_link_local(),
+        Ok(IpAddr::V6(address)) => is_global_v6(address),
+        Err(_) => false,
+    }
+}
+
+fn is_global_v6(address: Ipv6Addr) -> bool {
+    !address.is_loopback() && !address.is_unicast_link_local()
+}
+
+/// Which families have a default route, and which have an address.
+struct Ways {
+    v4: bool,
+    v6: bool,
+    has_v4: bool,
+    has_v6: bool,
+}
+
+fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let ways = match node.survey().network.get() {
+        Ok(network) => of_network(network),
+        Err(why) => of_files(node, why)?,
+    };
+    match (ways.v4, ways.v6) {
+        (false, false) => Finding::new(
+            "the node has no default route",
+            "networkctl renew <interface>, or dhclient -r && dhclient; look who removed it: journalctl -b -u systemd-networkd",
+        )
+        .fail(),
+        (false, true) if ways.has_v4 => Finding::new(
+            "the node has an IPv4 address and no IPv4 default route",
+            "networkctl renew <interface>, or dhclient -4; in an IPv6-only subnet the address should not be there",
+        )
+        .fail(),
+        (true, false) if ways.has_v6 => match cuts_off(node) {
+            Some(host) => without_v6(node).seen("cannot be reached", host).fail(),
+            None => without_v6(node).warn(),
+        },
+        (v4, v6) => {
+            let families = [(v4, "IPv4"), (v6, "IPv6")];
+            let names: Vec<&str> = families.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
+            Verdict::ok(format!("a default route for {}", names.join(" and ")))
+        }
+    }
+}
+
+/// A host that the node needs and has no way to.
+fn cuts_off<'a>(node: &Node<'a>) -> Option<&'a str> {
+    let reach = node.survey().reach.ok()?;
+    let is_cut_off = |seen: &&ReachSeen| matches!(seen.result, Reached::Unreachable { .. });
+    reach.iter().find(is_cut_off).map(|seen| seen.host.as_str())
+}
+
+fn without_v6(node: &Node<'_>) -> Finding {
+    let finding = Finding::new(
+        "the node has an IPv6 address and no IPv6 default route",
+        "sysctl -w net.ipv6.conf.<interface>.accept_ra=2, and the same in /etc/sysctl.d: with forwarding on, 1 ignores routers",
+    );
+    let start = "/proc/sys/net/ipv6/conf/";
+    let texts = node.survey().texts.iter();
+    let ignored = texts.filter_map(|(path, text)| {
+        let name = path.strip_prefix(start)?.strip_suffix("/accept_ra")?;
+        (is_own(name) && text.ok()?.trim() == "1").then_some(name)
+    });
+    let ignored: Vec<&str> = ignored
+        .filter(|name| !matches!(*name, "all" | "default"))
+        .collect();
+    match ignored.is_empty() {
+        true => finding,
+        false => finding.seen("accept_ra = 1", ignored.join(", ")),
+    }
+}
+
+fn of_network(network: &NetworkFacts) -> Ways {
+    let defaults = network
+        .routes
+        .iter()
+        .filter(|route| route.destination == "default");
+    // A default route without a gateway, of a link to one peer, has no family of its own to see.
+    let is_v6 = |gateway: &String| gateway.contains(':');
+    let gateways: Vec<Option<bool>> = defaults
+        .map(|route| route.gateway.as_ref().map(is_v6))
+        .collect();
+    let own = network.links.iter().filter(|link| is_own(&link.name));
+    let addresses = own
+        .flat_map(|link| &link.addresses)
+        .filter(|one| is_global(&one.address));
+    let (six, four): (Vec<_>, Vec<_>) = addresses.partition(|one| one.address.contains(':'));
+    Ways {
+        v4: gateways.iter().any(|six| *six != Some(true)),
+        v6: gateways.iter().any(|six| *six != Some(false)),
+        has_v4: !four.is_empty(),
+        has_v6: !six.is_empty(),
+    }
+}
+
+/// What the kernel's own tables tell: flags 0x200 mark a route that refuses (route.h).
+fn of_files(node: &Node<'_>, why: Unseen) -> Result<Ways, Unseen> {
+    const REJECT: u32 = 0x200;
+    let Some(four) = node.text("/proc/net/route")? else {
+        return Err(why);
+    };
+    let leads_out =
+        |flags: &str| u32::from_str_radix(flags, 16).is_ok_and(|flags| flags & REJECT == 0);
+    let v4 = four.lines().skip(1).any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        matches!(words.as_slice(), [_, "00000000", _, flags, _, _, _, "00000000", ..] if leads_out(flags))
+    });
+    let six = node.text("/proc/net/ipv6_route")?.unwrap_or_default();
+    let nowhere = "0".repeat(32);
+    let v6 = six.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        matches!(words.as_slice(), [to, "00", _, _, _, _, _, _, flags, _] if *to == nowhere && leads_out(flags))
+    });
+    let has_v4 = four.lines().skip(1).count() > 0;
+    Ok(Ways {
+        v4,
+        v6,
+        has_v4,
+        has_v6: false,
+    })
+}
+
+/// The smallest that IPv4 over Ethernet has everywhere.
+const ETHERNET: u32 = 1500;
+/// Links that carry pods' packets to other nodes.
+const CARRIERS: &[&str] = &[
+    "cbr0",
+    "cilium_vxlan",
+    "cni0",
+    "docker0",
+    "flannel.1",
+    "tunl0",
+    "vxlan.calico",
+    "weave",
+];
+
+fn mtu(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let network = node.survey().network.get()?;
+    let Some(primary) = network.primary() else {
+        return Verdict::skip("the node has no default route to measure by");
+    };
+    let (name, most) = (&primary.name, primary.mtu);
+    if most < ETHERNET {
+        return Finding::new(
+            format!("{name} takes packets of {most} bytes, less than Ethernet's 1500"),
+            format!("ip link set {name} mtu 9001 (1500 outside of a VPC); find who sets it in /etc/systemd/network or /etc/netplan"),
+        )
+        .warn();
+    }
+    let carriers = network
+        .links
+        .iter()
+        .filter(|link| link.up && CARRIERS.contains(&link.name.as_str()));
+    let large = carriers
+        .filter(|link| link.mtu > most)
+        .max_by_key(|link| link.mtu);
+    match large {
+        None => Verdict::ok(format!("{name} takes packets of {most} bytes")),
+        Some(link) => Finding::new(
+            format!(
+                "{} makes packets of {} bytes, and {name} takes {most}",
+                link.name, link.mtu
+            ),
+            format!("set the MTU of the pod network to {} or less", most - 50),
+        )
+        .warn(),
+    }
+}

@@ -1,0 +1,194 @@
+//! The check of proxies: whom they must not stand before.
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::Unseen;
+use std::net::Ipv4Addr;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "net.proxy",
+    title: "no proxy stands before the metadata service and the cluster's own names",
+    severity: Severity::Warning,
+    tags: &["network", "proxy"],
+    sources: &[Source::Files],
+    because: &[],
+    why: "the proxy's own metadata service would answer in the node's place, and the API server is seldom reached through it",
+    remedy: "add the names to NO_PROXY where the proxy is set, or to egressProxy.excludes of the cluster's spec",
+    judge: proxy,
+}];
+
+/// A place where proxy variables are set for the node's services.
+struct Setting {
+    path: String,
+    proxied: bool,
+    no_proxy: String,
+}
+
+/// What no proxy may stand before, whatever the cluster.
+const METADATA: &str = "169.254.169.254";
+
+fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = node.expected().ok();
+    let direct: Vec<&str> = match expected {
+        Some(expected) if !expected.no_proxy.is_empty() => {
+            expected.no_proxy.iter().map(String::as_str).collect()
+        }
+        _ => vec![METADATA],
+    };
+    let settings = settings(node)?;
+    for setting in settings.iter().filter(|setting| setting.proxied) {
+        let missing: Vec<&str> = direct
+            .iter()
+            .copied()
+            .filter(|host| !covers(&setting.no_proxy, host))
+            .collect();
+        if !missing.is_empty() {
+            let finding = lacking(setting, &missing);
+            return match harm(node) {
+                Some(harm) => finding.seen("what it does", harm).fail(),
+                None => finding.warn(),
+            };
+        }
+    }
+    if let Some(finding) = before_api_server(node, &settings) {
+        return finding.fail();
+    }
+    let proxied = settings.iter().any(|setting| setting.proxied);
+    match (proxied, expected.is_some_and(|expected| expected.proxied)) {
+        (true, _) => Verdict::ok(format!("a proxy, and not before {}", direct.join(", "))),
+        (false, true) => Verdict::ok("a proxy of the cluster's spec"),
+        (false, false) => Verdict::ok("no proxy is set"),
+    }
+}
+
+/// What a proxy before the metadata service does already: the agent or kubelet does not come to it.
+fn harm(node: &Node<'_>) -> Option<String> {
+    if let Err(Unseen::Failed(_) | Unseen::TimedOut(_)) = node.survey().metadata.get() {
+        return Some("the metadata service does not answer".to_owned());
+    }
+    kubelet_says(node, &["EC2Metadata", "EC2 Metadata", "EC2 IMDS"])
+}
+
+/// The last line of kubelet's journal that has one of these words.
+fn kubelet_says(node: &Node<'_>, words: &[&str]) -> Option<String> {
+    let mut lines = node.journal("kubelet.service").iter().rev();
+    let line = lines.find(|line| words.iter().any(|word| line.contains(word)))?;
+    Some(quake_formats::yaml::shorten(line, 300))
+}
+
+/// A proxy by which kubelet goes to its API server in vain.
+fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    let line = kubelet_says(node, &["proxyconnect"])?;
+    let servers = &node.expected().ok()?.api_servers;
+    let url = servers.first()?.split_once("://")?.1;
+    let host = url.split(['/', ':']).next()?;
+    let mut proxied = settings.iter().filter(|setting| setting.proxied);
+    let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
+    Some(lacking(setting, &[host]).seen("journal", line))
+}
+
+fn lacking(setting: &Setting, missing: &[&str]) -> Finding {
+    let given = setting
+        .no_proxy
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    let whole: Vec<&str> = given.chain(missing.iter().copied()).collect();
+    let whole = whole.join(",");
+    Finding::new(
+        format!("{} sends {} through a proxy", setting.path, missing.join(" and ")),
+        format!("set NO_PROXY={whole} and no_proxy={whole} in {}; then: systemctl daemon-reload and restart what reads it", setting.path),
+    )
+    .seen("NO_PROXY", match setting.no_proxy.as_str() {
+        "" => "(not set)",
+        given => given,
+    })
+}
+
+/// Where the node's services get variables from: their units, and the files these read.
+fn settings(node: &Node<'_>) -> Result<Vec<Setting>, Unseen> {
+    let mut found = Vec::new();
+    for (path, text) in &node.survey().texts {
+        let is_unit = path.starts_with("/etc/systemd/system/");
+        let is_file = path.starts_with("/etc/sysconfig/")
+            || path == "/etc/environment"
+            || path.starts_with("/etc/default/");
+        if !is_unit && !is_file {
+            continue;
+        }
+        let Some(text) = text.ok() else { continue };
+        let mut setting = Setting {
+            path: path.clone(),
+            proxied: false,
+            no_proxy: String::new(),
+        };
+        for (name, value) in text.lines().flat_map(|line| variables(line, is_unit)) {
+            match name.to_ascii_lowercase().as_str() {
+                "http_proxy" | "https_proxy" if !value.is_empty() => setting.proxied = true,
+                "no_proxy" => setting.no_proxy = value,
+                _ => {}
+            }
+        }
+        found.push(setting);
+    }
+    if found.is_empty() {
+        node.was_surveyed("/etc/environment")?;
+    }
+    Ok(found)
+}
+
+/// The variables of a line: `Environment="A=b" "C=d"` of a unit (systemd.exec(5)), `A="b"` of a file.
+fn variables(line: &str, is_unit: bool) -> Vec<(String, String)> {
+    let line = line.trim();
+    let rest = match is_unit {
+        true => match line.strip_prefix("Environment=") {
+            Some(rest) => rest,
+            None => return Vec::new(),
+        },
+        false => line.strip_prefix("export ").unwrap_or(line),
+    };
+    if rest.starts_with('#') {
+        return Vec::new();
+    }
+    let words: Vec<&str> = match is_unit && rest.starts_with('"') {
+        true => rest
+            .split('"')
+            .filter(|word| !word.trim().is_empty())
+            .collect(),
+        false if is_unit => rest.split_whitespace().collect(),
+        false => vec![rest],
+    };
+    let pairs = words.iter().filter_map(|word| word.split_once('='));
+    pairs
+        .map(|(name, value)| {
+            (
+                name.trim().to_owned(),
+                value.trim().trim_matches(['"', '\'']).to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// Whether a list of exceptions covers a host, or with a leading dot all names below it.
+fn covers(no_proxy: &str, host: &str) -> bool {
+    let suffix = host.trim_start_matches('.');
+    no_proxy.split(',').map(str::trim).any(|exception| {
+        let name = exception.trim_start_matches("*.").trim_start_matches('.');
+        exception == "*"
+            || name == suffix
+            || (!name.is_empty() && suffix.ends_with(&format!(".{name}")))
+            || within(exception, suffix)
+    })
+}
+
+/// Whether an IPv4 address is in a range such as `169.254.0.0/16`.
+fn within(range: &str, address: &str) -> bool {
+    let parsed = || {
+        let (base, length) = range.split_once('/')?;
+        let (base, address): (Ipv4Addr, Ipv4Addr) = (base.parse().ok()?, address.parse().ok()?);
+        let length: u32 = length.parse().ok().filter(|length| *length <= 32)?;
+        let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+        Some((base.to_bits() ^ address.to_bits()) & mask == 0)
+    };
+    parsed().unwrap_or(false)
+}

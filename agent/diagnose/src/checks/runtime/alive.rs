@@ -1,0 +1,149 @@
+//! `runtime.alive`: the runtime's unit and its answer.
+
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::from_journal::from_journal;
+use crate::checks::node::Node;
+use crate::checks::stage;
+use crate::checks::unit_health::{UnitHealth, health, with_evidence};
+use quake_formats::journal::{Known, latest};
+use quake_model::facts::{RuntimeSeen, Unseen};
+use quake_model::fault::Code;
+use quake_model::phase::Phase;
+
+/// Lines with which containerd and docker end, or cannot begin.
+const REASONS: &[Known] = &[
+    Known {
+        parts: &["failed to load TOML"],
+        means: "its configuration is no TOML",
+        fix: "containerd config dump names the place; systemctl restart quake-agent.service writes the agent's own file",
+    },
+    Known {
+        parts: &["no space left on device"],
+        means: "its filesystem is full",
+        fix: "make room below /var/lib: crictl rmi --prune, journalctl --vacuum-size=200M; or grow the volume",
+    },
+    Known {
+        parts: &["read-only file system"],
+        means: "its filesystem is read-only",
+        fix: "dmesg shows why the kernel made it so; a damaged disk is replaced with its instance",
+    },
+    Known {
+        parts: &["Exec format error"],
+        means: "its program is for another processor",
+        fix: "pin the assets of the instance's own architecture in the cluster spec, and roll the group",
+    },
+    Known {
+        parts: &["address already in use"],
+        means: "something else listens at its address",
+        fix: "ss -ltnxp shows who listens; stop that, then restart the runtime",
+    },
+    Known {
+        parts: &["pid file found, ensure docker is not running"],
+        means: "another docker runs, or a dead one left its pid file",
+        fix: "pgrep dockerd; where none runs: rm /var/run/docker.pid, then: systemctl restart docker.service",
+    },
+    Known {
+        parts: &["unable to configure the Docker daemon with file"],
+        means: "/etc/docker/daemon.json contradicts the flags or is no JSON",
+        fix: "take from /etc/docker/daemon.json what DOCKER_OPTS in /etc/sysconfig/docker sets too, then: systemctl restart docker.service",
+    },
+    Known {
+        parts: &["error initializing graphdriver"],
+        means: "its storage driver does not work on this machine",
+        fix: "choose a storage driver that the kernel has (overlay2) in the cluster spec's docker.storage; what another driver stored is not seen any more",
+    },
+    Known {
+        parts: &["Failed to create NAT chain"],
+        means: "it cannot program iptables",
+        fix: "modprobe ip_tables iptable_nat; where the image has only nftables, install iptables-nft",
+    },
+    Known {
+        parts: &["meta.db", "timeout"],
+        means: "another containerd holds its database",
+        fix: "pgrep -a containerd; stop the one that systemd did not start, then: systemctl restart containerd.service",
+    },
+    Known {
+        parts: &["panic:"],
+        means: "it crashed",
+        fix: "journalctl -b -u containerd.service -u docker.service has the trace; after a hard stop a damaged database in /var/lib/containerd may be why: replace the instance",
+    },
+    Known {
+        parts: &["oom-kill"],
+        means: "the kernel killed it for want of memory",
+        fix: "take a larger instance type, or give pods memory limits and kubelet a reserve (systemReserved)",
+    },
+];
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = stage::kubernetes(node)?;
+    stage::begun(node, Phase::Services)?;
+    let name = match expected.runtime.as_str() {
+        "docker" => "docker.service",
+        _ => "containerd.service",
+    };
+    let answer = node.survey().runtime.get();
+    let unit = match node.unit(name) {
+        Ok(unit) => unit,
+        // Without systemd the runtime's own answer tells.
+        Err(unseen) => return answered(name, &answer, None).unwrap_or(Err(unseen)),
+    };
+    let Some(unit) = unit else {
+        return Finding::new(
+            format!("systemd knows no {name}"),
+            "bake the runtime's package into the image, or pin its archive in the cluster spec's assets",
+        )
+        .coded(Code::ServicesUnitUnknown)
+        .fail();
+    };
+    let journal = node.journal(name);
+    match health(unit, node.taken()) {
+        UnitHealth::Down(how) => {
+            let finding = match latest(journal, REASONS) {
+                Some(reason) => from_journal(&reason, &how),
+                None => Finding::new(
+                    how,
+                    format!(
+                        "journalctl -b -u {name}; mend what it says, then: systemctl restart {name}"
+                    ),
+                ),
+            };
+            with_evidence(finding, unit, journal)
+                .coded(Code::ServicesUnitFailed)
+                .fail()
+        }
+        UnitHealth::Coming(how) => {
+            let finding = Finding::new(how, format!("wait; then: systemctl status {name}"));
+            with_evidence(finding, unit, journal).warn()
+        }
+        UnitHealth::Up(how) => match answered(name, &answer, Some(&how)) {
+            Some(verdict) => verdict,
+            None => Verdict::ok(how),
+        },
+    }
+}
+
+/// What the runtime's own answer says; `None` where it was not asked.
+fn answered(
+    name: &str,
+    answer: &Result<&RuntimeSeen, Unseen>,
+    up: Option<&str>,
+) -> Option<Result<Verdict, Unseen>> {
+    let silent = |how: String| {
+        Finding::new(
+            format!("{name} does not answer: {how}"),
+            format!("journalctl -b -u {name}; systemctl restart {name} (containers go on running)"),
+        )
+    };
+    match answer {
+        Ok(seen) => Some(match (&seen.error, &seen.version) {
+            (Some(error), _) => silent(error.clone()).fail(),
+            (None, Some(version)) => Verdict::ok(format!("{} {version} answers", seen.name)),
+            (None, None) => return None,
+        }),
+        Err(Unseen::TimedOut(millis)) => {
+            let seconds = *millis as f64 / 1000.0;
+            Some(silent(format!("nothing came within {seconds:.1} s")).warn())
+        }
+        Err(_) => up.map(|up| Verdict::ok(format!("{up}; it was not asked itself"))),
+    }
+}

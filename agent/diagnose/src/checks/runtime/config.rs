@@ -1,0 +1,256 @@
+//! `runtime.config`: what is wrong with containerd's configuration.
+
+use super::configuration::{CONFIG, Configuration, Reading, read};
+use super::is_containerd;
+use crate::checks::asked::{kubelet_flag, kubelet_key};
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use crate::checks::read_error::read_error;
+use quake_model::facts::Unseen;
+
+/// What puts the agent's own rendering back.
+const RESTORE: &str = "systemctl restart quake-agent.service writes the agent's own; then: systemctl restart containerd.service";
+
+/// Snapshotters that are part of containerd.
+const SNAPSHOTTERS: &[&str] = &[
+    "aufs",
+    "blockfile",
+    "btrfs",
+    "devmapper",
+    "erofs",
+    "native",
+    "overlayfs",
+    "zfs",
+];
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// The node cannot run pods.
+    Breaks,
+    /// A setting has no effect, or will have none.
+    Misleads,
+}
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if is_containerd(node) == Some(false) {
+        return Verdict::skip("docker is the runtime, and starts containerd itself");
+    }
+    let configuration = match read(node)? {
+        Reading::Absent => return Verdict::skip(format!("there is no {CONFIG}")),
+        Reading::Broken(path, text, misread) => {
+            let fix = match path == CONFIG {
+                true => RESTORE.to_owned(),
+                false => {
+                    format!("mend or remove {path}, then: systemctl restart containerd.service")
+                }
+            };
+            return read_error(&misread, path, text, fix).fail();
+        }
+        Reading::Read(configuration) => configuration,
+    };
+    let mut problems = Vec::new();
+    // Where docker may be the runtime, a containerd that does not serve kubelet is as it should be.
+    if is_containerd(node) == Some(true) {
+        problems.extend(disabled(&configuration));
+        problems.extend(refused_by_itself(node));
+        problems.extend(another_socket(&configuration, node));
+    }
+    problems.extend(two_registries(&configuration));
+    problems.extend(unknown_snapshotter(&configuration));
+    problems.extend(odd_version(&configuration, node));
+    problems.extend(sections_of_another_version(&configuration));
+    problems.extend(replaced_sections(&configuration));
+    verdict(problems, &configuration)
+}
+
+fn verdict(
+    mut problems: Vec<(Weight, Finding)>,
+    read: &Configuration<'_>,
+) -> Result<Verdict, Unseen> {
+    problems.sort_by_key(|(weight, _)| *weight);
+    let mut problems = problems.into_iter();
+    let Some((weight, mut first)) = problems.next() else {
+        let files = read.documents.len();
+        return Verdict::ok(format!(
+            "version {} of the format, {files} file(s)",
+            read.version
+        ));
+    };
+    for (_, other) in problems {
+        first = first.seen("also", other.summary);
+    }
+    match weight {
+        Weight::Breaks => first.fail(),
+        Weight::Misleads => first.warn(),
+    }
+}
+
+/// A socket that kubelet does not look for containerd at.
+fn another_socket(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Finding)> {
+    let own = read.socket()?;
+    let asked = kubelet_flag(node, "container-runtime-endpoint")
+        .or_else(|| kubelet_key(node, "containerRuntimeEndpoint"))?;
+    let asked = asked.strip_prefix("unix://")?;
+    // `/var/run` leads to `/run`.
+    let plain = |path: &str| path.strip_prefix("/var").unwrap_or(path).to_owned();
+    (plain(own) != plain(asked)).then(|| {
+        let finding = Finding::new(
+            format!("containerd listens at {own}, and kubelet looks for it at {asked}"),
+            RESTORE,
+        );
+        (Weight::Breaks, finding.seen("file", CONFIG))
+    })
+}
+
+fn disabled(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let serves_kubelet = |name: &&str| {
+        matches!(
+            *name,
+            "cri"
+                | "io.containerd.grpc.v1.cri"
+                | "io.containerd.cri.v1.runtime"
+                | "io.containerd.cri.v1.images"
+        )
+    };
+    let name = read.disabled().find(serves_kubelet)?;
+    let summary = format!("{CONFIG} turns off {name}, the plugin that serves kubelet");
+    let fix = format!(
+        "take {name:?} out of disabled_plugins (packages of docker write it there); {RESTORE}"
+    );
+    Some((Weight::Breaks, Finding::new(summary, fix)))
+}
+
+/// What containerd says of its configuration when it prints it.
+fn refused_by_itself(node: &Node<'_>) -> Option<(Weight, Finding)> {
+    let problems = &node.survey().runtime.ok()?.configuration_problems;
+    let summary = format!(
+        "containerd refuses its configuration: {}",
+        problems.first()?
+    );
+    let mut finding = Finding::new(
+        summary,
+        format!("containerd config dump shows what it reads; {RESTORE}"),
+    );
+    for problem in &problems[1..] {
+        finding = finding.seen("also", problem);
+    }
+    Some((Weight::Breaks, finding))
+}
+
+/// Mirrors in the file and mirrors in a directory: the plugin that serves kubelet does not load with both.
+fn two_registries(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let registry = read.registry()?;
+    let path = registry
+        .get("config_path")?
+        .as_str()
+        .filter(|path| !path.is_empty())?;
+    let is_table = |name: &&&str| {
+        registry
+            .get(**name)
+            .and_then(|table| table.as_object())
+            .is_some_and(|t| !t.is_empty())
+    };
+    let other = ["mirrors", "configs"].iter().find(is_table)?;
+    // Of `configs` only what concerns TLS is refused; authentication may stay.
+    if *other == "configs" && !has_tls(registry) {
+        return None;
+    }
+    let summary = format!(
+        "registry has both config_path and {other}, with which the plugin that serves kubelet does not load"
+    );
+    let fix = format!(
+        "move {other} to {path}/<registry>/hosts.toml, or take config_path out; then: systemctl restart containerd.service"
+    );
+    Some((
+        Weight::Breaks,
+        Finding::new(summary, fix).seen("config_path", path),
+    ))
+}
+
+fn has_tls(registry: &serde_json::Value) -> bool {
+    let hosts = registry
+        .get("configs")
+        .and_then(|configs| configs.as_object());
+    hosts.is_some_and(|hosts| hosts.values().any(|host| host.get("tls").is_some()))
+}
+
+fn unknown_snapshotter(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let name = read.snapshotter()?;
+    if SNAPSHOTTERS.contains(&name) || read.proxied().any(|proxied| proxied == name) {
+        return None;
+    }
+    let summary =
+        format!("snapshotter {name:?} is neither part of containerd nor among proxy_plugins");
+    let fix = format!(
+        "set snapshotter to \"overlayfs\", or add [proxy_plugins.{name}] with the address of its socket; then: systemctl restart containerd.service"
+    );
+    Some((Weight::Breaks, Finding::new(summary, fix)))
+}
+
+/// A version that the running containerd does not know.
+fn odd_version(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Finding)> {
+    let version = read.version;
+    if !(1..=3).contains(&version) {
+        let summary = format!("{CONFIG} has version {version}, and containerd knows 1 to 3");
+        return Some((Weight::Breaks, Finding::new(summary, RESTORE)));
+    }
+    let running = node.survey().runtime.ok()?.version.as_deref()?;
+    let major: u32 = running
+        .trim_start_matches('v')
+        .split('.')
+        .next()?
+        .parse()
+        .ok()?;
+    let summary = match (version, major) {
+        (3, 1) => format!(
+            "containerd {running} does not know version 3 of the format: its plugins run with their defaults"
+        ),
+        (1, 2..) => format!("version 1 of the format is not for containerd {running}"),
+        _ => return None,
+    };
+    let fix = format!("containerd config migrate prints it in another version; {RESTORE}");
+    Some((Weight::Misleads, Finding::new(summary, fix)))
+}
+
+/// Sections that the version of the file gives no meaning.
+fn sections_of_another_version(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let (runtime, images) = read.section_names();
+    let another = |name: &str| match read.version {
+        1 => {
+            name.starts_with("io.containerd.grpc.v1.cri")
+                || name.starts_with("io.containerd.cri.v1.")
+        }
+        2 => name == "cri" || name.starts_with("io.containerd.cri.v1."),
+        // The third version has a part of its own under the old name.
+        _ => name == "cri",
+    };
+    let (path, name) = read.sections().find(|(_, name)| another(name))?;
+    let version = read.version;
+    let summary =
+        format!("[plugins.{name:?}] in {path} has no effect in version {version} of the format");
+    let wanted = match runtime == images {
+        true => runtime.to_owned(),
+        false => format!("{runtime} and {images}"),
+    };
+    let fix = format!(
+        "move its settings to {wanted}, or set the version that they are for; then: systemctl restart containerd.service"
+    );
+    Some((Weight::Misleads, Finding::new(summary, fix)))
+}
+
+/// Sections that an import takes the place of.
+fn replaced_sections(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let (_, name) = read
+        .sections()
+        .find(|(_, name)| read.holders(name).len() > 1)?;
+    let holders = read.holders(name);
+    let ((first, _), (last, _)) = (holders.first()?, holders.last()?);
+    let summary = format!(
+        "{last} has [plugins.{name:?}] too, and containerd takes the whole section from there"
+    );
+    let fix = format!(
+        "containerd config dump shows what is left; repeat in {last} what {first} sets there, or move all to one file"
+    );
+    Some((Weight::Misleads, Finding::new(summary, fix)))
+}

@@ -1,0 +1,127 @@
+use crate::checks::Status;
+use crate::checks::node_sample::{Sample, manifest};
+use quake_model::facts::{EntryKind, Seen};
+use quake_model::phase::Phase;
+
+const PROXY: &str = "/etc/kubernetes/manifests/kube-proxy.manifest";
+
+#[test]
+fn a_manifest_that_kubelet_cannot_read_is_told_with_its_place() {
+    for (from, to, words) in [
+        ("kind: Pod", "kind: [Pod", "line"),
+        ("kind: Pod", "kind: Deployment", "no Pod but Deployment"),
+        ("  name: kube-proxy\n", "", "no metadata.name"),
+        (
+            "name: kube-proxy\n  namespace",
+            "name: proxy\n  namespace",
+            "no manifest of kube-proxy",
+        ),
+    ] {
+        let mut node = Sample::worker();
+        node.edit(PROXY, from, to)
+            .assert("staticpods.manifests", Status::Fail, words);
+    }
+}
+
+#[test]
+fn kubelet_reads_copies_and_ignores_files_with_a_dot() {
+    let mut node = Sample::worker();
+    node.assert("staticpods.manifests", Status::Ok, "1 manifests");
+    node.text(&format!("{PROXY}~"), &manifest("kube-proxy"));
+    node.assert(
+        "staticpods.manifests",
+        Status::Fail,
+        "mv /etc/kubernetes/manifests/kube-proxy.manifest~",
+    );
+    let mut node = Sample::worker();
+    node.text("/etc/kubernetes/manifests/.kube-proxy.manifest.swp", "x");
+    node.assert("staticpods.manifests", Status::Ok, "1 manifests");
+    node.remove(PROXY).assert(
+        "staticpods.manifests",
+        Status::Fail,
+        ".kube-proxy.manifest.swp",
+    );
+    node.in_phase(Phase::Files)
+        .assert("staticpods.manifests", Status::Skip, "not come so far");
+}
+
+#[test]
+fn a_directory_in_a_files_place_is_told() {
+    let mut node = Sample::worker();
+    node.entry(
+        "/var/lib/kube-proxy/kubeconfig",
+        EntryKind::Directory,
+        0o755,
+    );
+    node.assert(
+        "staticpods.manifests",
+        Status::Fail,
+        "rmdir /var/lib/kube-proxy/kubeconfig",
+    );
+    node.entry("/var/lib/kube-proxy/kubeconfig", EntryKind::File, 0o400);
+    node.assert("staticpods.manifests", Status::Ok, "1 manifests");
+    node.edit(PROXY, "/kubeconfig\n", "/kubeconfig\n      type: File\n")
+        .remove("/var/lib/kube-proxy/kubeconfig");
+    node.assert("staticpods.manifests", Status::Fail, "is not there");
+}
+
+#[test]
+fn a_kubelet_that_reads_another_directory_is_told() {
+    let mut node = Sample::worker();
+    node.edit(
+        "/etc/sysconfig/kubelet",
+        "/etc/kubernetes/manifests",
+        "/etc/kubelet.d",
+    );
+    node.assert(
+        "staticpods.manifests",
+        Status::Fail,
+        "kubelet reads /etc/kubelet.d",
+    );
+    node.expected().manifest_directory = "/etc/kubelet.d".to_owned();
+    node.assert("staticpods.manifests", Status::Skip, "not looked at");
+}
+
+#[test]
+fn a_pod_that_does_not_run_is_told_with_how_it_ended() {
+    let mut node = Sample::control_plane();
+    node.assert("staticpods.running", Status::Ok, "kube-scheduler");
+    node.pod("kube-scheduler", "running").restarts = 9;
+    node.assert(
+        "staticpods.running",
+        Status::Warn,
+        "kube-scheduler was started again 9 times",
+    );
+    let pod = node.pod("kube-apiserver", "exited");
+    pod.exit_code = Some(1);
+    pod.restarts = 3;
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "kube-apiserver ended with 1, started again 3 times",
+    );
+    node.pod("kube-apiserver", "exited").exit_code = Some(137);
+    node.assert("staticpods.running", Status::Fail, "liveness");
+    node.pods().retain(|pod| pod.container != "kube-apiserver");
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "has not started kube-apiserver",
+    );
+    node.in_phase(Phase::Ready)
+        .assert("staticpods.running", Status::Warn, "has not started");
+    node.runtime().pods = None;
+    node.assert("staticpods.running", Status::Skip, "not listed");
+    node.survey.runtime = Seen::default();
+    node.assert("staticpods.running", Status::Skip, "");
+}
+
+#[test]
+fn a_run_that_ended_beside_one_that_goes_on_is_no_trouble() {
+    let mut node = Sample::worker();
+    let mut old = node.pod("kube-proxy", "running").clone();
+    old.state = "exited".to_owned();
+    old.exit_code = Some(2);
+    node.pods().push(old);
+    node.assert("staticpods.running", Status::Ok, "kube-proxy");
+}

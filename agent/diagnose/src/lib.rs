@@ -1,0 +1,6 @@
+//! What is wrong with a node, and where the time of its boot went. Facts and records in, findings out; no effects.
+
+pub mod boot_report;
+pub mod checks;
+pub mod fleet;
+pub mod timeline;
