@@ -11,7 +11,7 @@ use quake_model::event::Event;
 use quake_model::facts::FileStamp;
 use quake_model::ports::{Host, PortError};
 use quake_model::step::WriteFile;
-use quake_plan::owned::{OwnedFile, Owners};
+use quake_node::owned::{OwnedFile, Owners};
 use std::collections::BTreeMap;
 
 /// Where systemd keeps the links by which units are enabled; each of its folders that ends so has some.

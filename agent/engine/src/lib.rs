@@ -1,5 +1,5 @@
 //! Sequence of quake-agent: phases, budgets, the one retry loop, events. It knows no AWS and no Linux;
-//! it drives a [`quake_model::ports::Host`] through the decisions of `quake_plan`.
+//! it drives a [`quake_model::ports::Host`] through the decisions of `quake_node`.
 
 mod access;
 pub mod addons;

@@ -9,7 +9,7 @@ use crate::request::Request;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::ports::Host;
-use quake_plan::dns::{Upkeep, upkeep};
+use quake_node::dns::{Upkeep, upkeep};
 use std::time::Duration;
 
 /// How long after one look the next follows at least, and at most twice as long: 24 to 48 questions to Route 53 a day. A guess: an

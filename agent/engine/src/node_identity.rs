@@ -21,7 +21,7 @@ use quake_model::ports::Host;
 use quake_model::signal::ApiAccess;
 use quake_model::step::WriteFile;
 use quake_model::time::Timestamp;
-use quake_plan::node_identity::NodeIdentity;
+use quake_node::node_identity::NodeIdentity;
 use std::time::Duration;
 use talk::Talk;
 use tokio::time::Instant;

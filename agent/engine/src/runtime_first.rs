@@ -12,7 +12,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::{Action, Step};
-use quake_plan::kops::steps::{self, Owners};
+use quake_node::kops::steps::{self, Owners};
 use std::collections::BTreeSet;
 
 impl<H: Host> Context<'_, H> {

@@ -16,7 +16,7 @@ use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
 use quake_model::signal::{ApiAccess, Asked, HookCompletion, HookName, HookResult};
 use quake_model::time::Timestamp;
-use quake_plan::signal::{Decision, Telling, decide, ending, node_event};
+use quake_node::signal::{Decision, Telling, decide, ending, node_event};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 

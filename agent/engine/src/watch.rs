@@ -21,7 +21,7 @@ use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_plan::watch::{Look, Subject, Watch, is_lost, look_of};
+use quake_node::watch::{Look, Subject, Watch, is_lost, look_of};
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -9,7 +9,7 @@
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_plan::pki::{Authority, Held, Misfit, misfit, unsigned, unsigned_authority};
+use quake_node::pki::{Authority, Held, Misfit, misfit, unsigned, unsigned_authority};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;

@@ -89,10 +89,10 @@ mod tests {
     #[test]
     fn the_tests_of_a_pure_crate_may_use_tools_but_no_effects() {
         let plan = package(
-            "quake-plan",
+            "quake-node",
             &[("proptest", Some("dev")), ("aws-sdk-ec2", Some("dev"))],
         );
-        let expected = "quake-plan may not depend on aws-sdk-ec2 (dev dependency)";
+        let expected = "quake-node may not depend on aws-sdk-ec2 (dev dependency)";
         assert_eq!(check(&[plan]), [expected]);
     }
 

@@ -35,7 +35,7 @@ const ROWS: &[Row] = &[
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {
-        folder: "agent/plan",
+        folder: "agent/node",
         groups: &[FILES, NETWORK, PROCESSES, AMBIENT],
     },
     Row {

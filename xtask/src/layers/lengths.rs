@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn a_file_at_the_limit_is_not_found_and_one_line_more_is() {
-        assert_eq!(judge("agent/plan/src/lib.rs", 400), None);
-        let expected = "agent/plan/src/lib.rs has 401 lines, and may have 400";
+        assert_eq!(judge("agent/node/src/lib.rs", 400), None);
+        let expected = "agent/node/src/lib.rs has 401 lines, and may have 400";
         assert_eq!(
-            judge("agent/plan/src/lib.rs", 401).as_deref(),
+            judge("agent/node/src/lib.rs", 401).as_deref(),
             Some(expected)
         );
     }
@@ -98,6 +98,6 @@ mod tests {
     fn an_exception_holds_for_its_own_file_and_has_its_own_end() {
         assert_eq!(judge("agent/model/src/record.rs", 450), None);
         assert!(judge("agent/model/src/record.rs", 451).is_some());
-        assert!(judge("agent/plan/src/record.rs", 450).is_some());
+        assert!(judge("agent/node/src/record.rs", 450).is_some());
     }
 }

@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
-        package: "quake-plan",
+        package: "quake-node",
         ours: &["quake-formats", "quake-model", "quake-volumes"],
         theirs: Theirs::Only(&[
             "base64",
@@ -90,7 +90,7 @@ pub(super) const ROWS: &[Row] = &[
             "quake-diagnose",
             "quake-formats",
             "quake-model",
-            "quake-plan",
+            "quake-node",
             "quake-volumes",
         ],
         theirs: Theirs::Only(&[
@@ -127,7 +127,7 @@ pub(super) const ROWS: &[Row] = &[
         ours: &[
             "quake-apisim",
             "quake-model",
-            "quake-plan",
+            "quake-node",
             "quake-engine",
             "quake-keys",
         ],
@@ -230,7 +230,7 @@ pub(super) const ROWS: &[Row] = &[
             "quake-diagnose",
             "quake-formats",
             "quake-model",
-            "quake-plan",
+            "quake-node",
             "quake-engine",
             "quake-assets",
             "quake-http",

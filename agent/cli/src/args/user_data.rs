@@ -3,7 +3,7 @@
 use super::OutputFormat;
 use clap::{Args, Subcommand, ValueEnum};
 use quake_model::digest::{Algorithm, Digest};
-use quake_plan::user_data::render::Form;
+use quake_node::user_data::render::Form;
 use std::path::PathBuf;
 
 /// What is shown below the help.

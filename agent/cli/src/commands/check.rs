@@ -6,7 +6,7 @@ use crate::exit;
 use crate::output;
 use crate::render::{fault_json, fault_text};
 use quake_model::fault::Code;
-use quake_plan::dialect;
+use quake_node::dialect;
 use serde_json::json;
 
 /// Checks files; 0 when none has a finding, else the status of the gravest class.

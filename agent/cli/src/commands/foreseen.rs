@@ -9,8 +9,8 @@ use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::ports::{Clock, Objects};
 use quake_model::spec::{EtcdCluster, EtcdMember, NamesPlace, NodeSpec, Role};
-use quake_plan::dialect::kops::{CLUSTER_OBJECT, Origin, read_cluster};
-use quake_plan::dialect::kube_env::{self, Document, Sources};
+use quake_node::dialect::kops::{CLUSTER_OBJECT, Origin, read_cluster};
+use quake_node::dialect::kube_env::{self, Document, Sources};
 
 use quake_testkit::SimHost;
 use quake_testkit::region::{EtcdSlot, Region};

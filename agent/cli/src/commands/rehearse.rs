@@ -15,7 +15,7 @@ use crate::output;
 use crate::parts::{self, Part};
 use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
 use quake_model::signal;
-use quake_plan::dialect::kube_env;
+use quake_node::dialect::kube_env;
 use quake_testkit::SimHost;
 use quake_testkit::region::example_instance;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! User data explained.
 
-use quake_plan::user_data::LIMIT_BYTES;
-use quake_plan::user_data::explain::{Explanation, Problem, Weight};
+use quake_node::user_data::LIMIT_BYTES;
+use quake_node::user_data::explain::{Explanation, Problem, Weight};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

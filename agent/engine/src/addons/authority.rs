@@ -15,7 +15,7 @@ use quake_addons::{
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, Condition, Host};
-use quake_plan::pki::unsigned_authority;
+use quake_node::pki::unsigned_authority;
 use serde_json::Value;
 
 impl<H: Host> Session<'_, H> {

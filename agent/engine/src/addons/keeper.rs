@@ -18,7 +18,7 @@ use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::time::Timestamp;
-use quake_plan::addon_mode::Keeping;
+use quake_node::addon_mode::Keeping;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -18,7 +18,7 @@ pub use session::Session;
 use crate::context::Context;
 use keeper::Keeper;
 use quake_model::ports::Host;
-use quake_plan::addon_mode::Tending;
+use quake_node::addon_mode::Tending;
 use watcher::Watcher;
 
 /// Does what there is to be done about add-ons, until the agent is told to stop.

@@ -14,7 +14,7 @@ use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::redact::scrub;
-use quake_plan::addon_mode::Watching;
+use quake_node::addon_mode::Watching;
 use std::time::Duration;
 
 /// How long before the next look, shortest and longest, once all is applied.

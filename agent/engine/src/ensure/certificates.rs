@@ -12,9 +12,9 @@ use quake_model::item::{CertificateOrder, Issuer};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, MadeKey, PortError};
 use quake_model::step::Step;
-use quake_plan::dialect::kops::Origin;
-use quake_plan::known::Keypair;
-use quake_plan::pki::{self, Authority, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
+use quake_node::dialect::kops::Origin;
+use quake_node::known::Keypair;
+use quake_node::pki::{self, Authority, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -12,12 +12,12 @@ use quake_model::phase::Phase;
 use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
-use quake_plan::dialect::kops::{BootConfig, ConfigServer, Origin, verify_config_hash};
-use quake_plan::dialect::kube_env::Document;
-use quake_plan::kops::bootstrap::{
+use quake_node::dialect::kops::{BootConfig, ConfigServer, Origin, verify_config_hash};
+use quake_node::dialect::kube_env::Document;
+use quake_node::kops::bootstrap::{
     BootstrapRequest, BootstrapResponse, CERTAIN, USUAL, public_key, read_response, token_versions,
 };
-use quake_plan::pki::{Held, Misfit, claims, unfit};
+use quake_node::pki::{Held, Misfit, claims, unfit};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use quake_model::phase::Phase;
 use quake_model::ports::Condition::Missing;
 use quake_model::ports::{Host, InstanceQuery, PortError, VolumeQuery};
 use quake_model::step::Step;
-use quake_plan::dns::{self, Decision, Due, Upkeep};
+use quake_node::dns::{self, Decision, Due, Upkeep};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use quake_model::item::{Package, PackageSource};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{Need, Step};
-use quake_plan::packages::{keyring_file, source_file, trusts};
+use quake_node::packages::{keyring_file, source_file, trusts};
 use std::time::Duration;
 
 /// How long packages may take, the lock of another included. A guess: unattended upgrades hold it for minutes.

@@ -5,7 +5,7 @@ use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_plan::standing::{STEADY, Standing, judge_unit};
+use quake_node::standing::{STEADY, Standing, judge_unit};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;

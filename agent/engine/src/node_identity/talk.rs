@@ -6,7 +6,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, ClusterApi, Condition, PortError};
 use quake_model::redact::scrub;
 use quake_model::signal::ApiAccess;
-use quake_plan::node_identity::{AccessRule, Decision, Mark, NodeIdentity, decide};
+use quake_node::node_identity::{AccessRule, Decision, Mark, NodeIdentity, decide};
 
 /// How often in a row somebody else may be faster with the object, before that is told.
 const CONFLICTS: u32 = 3;

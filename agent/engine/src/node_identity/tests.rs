@@ -8,7 +8,7 @@ use quake_model::ports::{
 };
 use quake_model::redact::Secret;
 use quake_model::signal::ApiAccess;
-use quake_plan::node_identity::{NodeIdentity, Taint};
+use quake_node::node_identity::{NodeIdentity, Taint};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;

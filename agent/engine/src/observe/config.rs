@@ -10,10 +10,10 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, Object};
-use quake_plan::dialect::kops::is_boot_config;
-use quake_plan::dialect::kube_env::{self, Document, Sources};
-use quake_plan::expected::expected;
-use quake_plan::user_data;
+use quake_node::dialect::kops::is_boot_config;
+use quake_node::dialect::kube_env::{self, Document, Sources};
+use quake_node::expected::expected;
+use quake_node::user_data;
 use std::sync::Arc;
 use std::time::Duration;
 

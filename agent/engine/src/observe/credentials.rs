@@ -13,10 +13,10 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::redact::Secret;
 use quake_model::step::Need;
-use quake_plan::credentials::{self, WantedKeypair, WantedSecret};
-use quake_plan::files::EtcdManifest;
-use quake_plan::keyset;
-use quake_plan::known::{Credentials, Keypair};
+use quake_node::credentials::{self, WantedKeypair, WantedSecret};
+use quake_node::files::EtcdManifest;
+use quake_node::keyset;
+use quake_node::known::{Credentials, Keypair};
 
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
 const READ_LANES: usize = 4;

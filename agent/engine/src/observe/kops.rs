@@ -14,15 +14,15 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::spec::Role;
 use quake_model::step::Need;
-use quake_plan::dialect::kops::{
+use quake_node::dialect::kops::{
     BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin, config_hash, read_boot_config,
     read_nodeup_config, verify_config_hash,
 };
-use quake_plan::dialect::kube_env::Document;
-use quake_plan::distribution::Distribution;
-use quake_plan::expected::expected;
-use quake_plan::keyset::{KeyBundle, fallback_name, read_authorities, read_secret};
-use quake_plan::kops::{Node, Objects, WantedObject, processor, wanted_objects};
+use quake_node::dialect::kube_env::Document;
+use quake_node::distribution::Distribution;
+use quake_node::expected::expected;
+use quake_node::keyset::{KeyBundle, fallback_name, read_authorities, read_secret};
+use quake_node::kops::{Node, Objects, WantedObject, processor, wanted_objects};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

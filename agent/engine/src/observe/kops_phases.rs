@@ -8,7 +8,7 @@ use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::Step;
-use quake_plan::kops::steps::{self, Owners};
+use quake_node::kops::steps::{self, Owners};
 use std::sync::Arc;
 
 impl<H: Host> Context<'_, H> {
@@ -32,7 +32,7 @@ impl<H: Host> Context<'_, H> {
             Phase::Assets => {
                 self.observe_images().await;
                 let known = self.know(Knowledge::known)?;
-                let mut planned = quake_plan::assets::plan(&spec, &known);
+                let mut planned = quake_node::assets::plan(&spec, &known);
                 ensure::assets::record(self, &planned).await?;
                 planned.extend(steps::assets(&spec));
                 planned
@@ -42,7 +42,7 @@ impl<H: Host> Context<'_, H> {
             Phase::Services => steps::services(&spec, &self.know(Knowledge::known)?),
             Phase::Ready => steps::ready(&spec),
         };
-        debug_assert_eq!(quake_plan::lint::lint(&planned), Vec::<String>::new());
+        debug_assert_eq!(quake_node::lint::lint(&planned), Vec::<String>::new());
         Ok(planned)
     }
 

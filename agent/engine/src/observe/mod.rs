@@ -16,7 +16,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::{Action, Step, WriteFile};
-use quake_plan::{assets, dns, files, network, node_environment, ready, services};
+use quake_node::{assets, dns, files, network, node_environment, ready, services};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -77,11 +77,11 @@ impl<H: Host> Context<'_, H> {
 
     fn plan_from_known(
         &self,
-        plan: impl FnOnce(&quake_model::spec::NodeSpec, &quake_plan::known::Known) -> Vec<Step>,
+        plan: impl FnOnce(&quake_model::spec::NodeSpec, &quake_node::known::Known) -> Vec<Step>,
     ) -> Result<Vec<Step>, Fault> {
         let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
         let steps = plan(&*spec?, &known?);
-        debug_assert_eq!(quake_plan::lint::lint(&steps), Vec::<String>::new());
+        debug_assert_eq!(quake_node::lint::lint(&steps), Vec::<String>::new());
         Ok(steps)
     }
 

@@ -7,7 +7,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
-use quake_plan::keyset;
+use quake_node::keyset;
 use quake_volumes::{Incarnation, incarnation, key_digests};
 
 /// The names of the cluster's CA: kops 1.19 gave it another, and leaves the older one to clusters that have it.

@@ -13,7 +13,7 @@ use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
 use quake_model::event::Event;
 use quake_model::ports::{Clock, Meter, Sink};
 use quake_model::time::Timestamp;
-use quake_plan::addon_mode::{KUBECONFIG, Keeping, Tending};
+use quake_node::addon_mode::{KUBECONFIG, Keeping, Tending};
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Script, SimHost, Timing, When};
 use serde_json::Value;

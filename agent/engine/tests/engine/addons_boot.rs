@@ -7,7 +7,7 @@ use quake_apisim::ApiServer;
 use quake_engine::{Emitter, Request, StopHandle, boot, stop_signal};
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
-use quake_plan::addon_mode::KUBECONFIG;
+use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::{SimHost, Timing};
 use serde_json::Value;
 use std::sync::Arc;

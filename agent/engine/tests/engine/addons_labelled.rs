@@ -11,7 +11,7 @@ use quake_model::event::Event;
 use quake_model::fault::Code;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
-use quake_plan::addon_mode::KUBECONFIG;
+use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::SimHost;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -6,7 +6,7 @@ use quake_apisim::{ApiServer, Request};
 use quake_model::addon::{AddonState, AddonsRecord};
 use quake_model::fault::Code;
 use quake_model::ports::Condition;
-use quake_plan::addon_mode::KUBECONFIG;
+use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::{Script, SimHost, Timing};
 use serde_json::json;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use quake_model::event::Event;
 use quake_model::fault::Code;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Clock, Condition, Sink};
-use quake_plan::addon_mode::Tending;
+use quake_node::addon_mode::Tending;
 use quake_testkit::{Script, SimHost, When};
 use std::path::Path;
 use std::sync::{Arc, Mutex};

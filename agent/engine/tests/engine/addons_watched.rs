@@ -6,7 +6,7 @@ use quake_model::addon::{AddonKeeper, AddonState};
 use quake_model::fault::Code;
 use quake_model::ports::Meter;
 use quake_model::spec::AddonsPod;
-use quake_plan::addon_mode::{KUBECONFIG, Tending, Watching};
+use quake_node::addon_mode::{KUBECONFIG, Tending, Watching};
 use std::collections::BTreeMap;
 
 fn watching(health: Option<&str>) -> Tending {

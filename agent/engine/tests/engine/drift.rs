@@ -6,7 +6,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
 use quake_model::step::WriteFile;
-use quake_plan::owned::{self, Owned, OwnedFile};
+use quake_node::owned::{self, Owned, OwnedFile};
 use quake_testkit::{SimHost, Timing};
 use std::sync::{Arc, Mutex};
 

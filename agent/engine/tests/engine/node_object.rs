@@ -8,7 +8,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
-use quake_plan::addon_mode::KUBECONFIG;
+use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::{SimHost, Timing};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

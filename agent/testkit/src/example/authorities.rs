@@ -6,7 +6,7 @@ use quake_keys::{make_key, public_key_pem, sign};
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_plan::pki::unsigned_authority;
+use quake_node::pki::unsigned_authority;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;

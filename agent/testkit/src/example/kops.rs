@@ -5,7 +5,7 @@ use super::authorities::{Authorities, quoted};
 use crate::Controller;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
-use quake_plan::dialect::kops::config_hash;
+use quake_node::dialect::kops::config_hash;
 use sha2::{Digest as _, Sha256};
 
 /// The cluster's name.

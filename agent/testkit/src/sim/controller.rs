@@ -10,10 +10,10 @@ use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage}
 use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_plan::dialect::kops::{Provider, read_nodeup_config};
-use quake_plan::kops::bootstrap::{BootstrapResponse, read_public_key, read_request, request_hash};
-use quake_plan::kops::{node_name, processor};
-use quake_plan::pki::{Authority, Unsigned, unsigned};
+use quake_node::dialect::kops::{Provider, read_nodeup_config};
+use quake_node::kops::bootstrap::{BootstrapResponse, read_public_key, read_request, request_hash};
+use quake_node::kops::{node_name, processor};
+use quake_node::pki::{Authority, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
 /// The one certificate that another authority signs.

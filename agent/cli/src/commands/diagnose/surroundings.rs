@@ -14,7 +14,7 @@ use quake_model::location::{Location, Scheme};
 use quake_model::ports::Condition;
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
-use quake_plan::user_data::find_documents;
+use quake_node::user_data::find_documents;
 use quake_volumes::newest_backup_at;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -14,10 +14,10 @@ use quake_host::linux::{NodeFiles, OwnerPolicy};
 use quake_host::systemd::Systemd;
 use quake_model::fault::Class;
 use quake_model::ports::{Files, PortError, Units};
-use quake_plan::configuration_unit::{
+use quake_node::configuration_unit::{
     Command, ENVIRONMENT, Running, Start, UNIT, decide_start, environment_text, unit_text,
 };
-use quake_plan::distribution::Distribution;
+use quake_node::distribution::Distribution;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

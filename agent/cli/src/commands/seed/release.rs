@@ -7,7 +7,7 @@ use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::PortError;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_plan::release::{Pin, ReleaseFile, read_published, release_files};
+use quake_node::release::{Pin, ReleaseFile, read_published, release_files};
 
 /// The longest file that may hold a digest and the name of what it is of.
 const MOST_BYTES: usize = 4 << 10;

@@ -8,9 +8,9 @@ use crate::output;
 use crate::render::fault_text;
 use quake_formats::yaml::parse;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_plan::dialect::kops::is_boot_config;
-use quake_plan::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
-use quake_plan::user_data::find_documents;
+use quake_node::dialect::kops::is_boot_config;
+use quake_node::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
+use quake_node::user_data::find_documents;
 use std::path::Path;
 
 /// Gathers the assets, each once: what several sources name has the URLs of all of them.

@@ -4,7 +4,7 @@ use super::read::read_optional;
 use quake_host::objects::StateStore;
 use quake_model::fault::{Class, Fault};
 use quake_model::location::Location;
-use quake_plan::keyset::KeyBundle;
+use quake_node::keyset::KeyBundle;
 
 /// Where a store may have the CA. kops 1.19 renamed it; `pki/issued` is for readers without a right to private keys.
 const PLACES: [&str; 4] = [

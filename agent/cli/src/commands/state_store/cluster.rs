@@ -8,7 +8,7 @@ use quake_host::aws::Surroundings;
 use quake_host::objects::{Moved, StateStore};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError, Scheme};
-use quake_plan::dialect::kops::{CLUSTER_OBJECT, Cluster, read_cluster};
+use quake_node::dialect::kops::{CLUSTER_OBJECT, Cluster, read_cluster};
 use std::path::{Path, PathBuf};
 
 /// The generation of kops that wrote a cluster's directory.

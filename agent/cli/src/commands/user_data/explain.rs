@@ -8,7 +8,7 @@ use crate::output;
 use crate::render::user_data::{explanation_json, explanation_text};
 use quake_host::imds::decompress;
 use quake_model::fault::Class;
-use quake_plan::user_data::explain::explain;
+use quake_node::user_data::explain::explain;
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;

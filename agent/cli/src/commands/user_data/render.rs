@@ -8,8 +8,8 @@ use crate::output;
 use quake_host::imds::compress;
 use quake_model::digest::Digest;
 use quake_model::fault::Class;
-use quake_plan::user_data::render::{Delivery, render};
-use quake_plan::user_data::{LIMIT_BYTES, NEAR_LIMIT_BYTES};
+use quake_node::user_data::render::{Delivery, render};
+use quake_node::user_data::{LIMIT_BYTES, NEAR_LIMIT_BYTES};
 use std::io::{IsTerminal, Write};
 
 /// Renders; the exit status.

@@ -7,9 +7,9 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::Clock;
 use quake_model::spec::EtcdMember;
-use quake_plan::dialect::kops::{CLUSTER_OBJECT, read_cluster};
-use quake_plan::dialect::kube_env::{Document, read_etcd_members};
-use quake_plan::keyset;
+use quake_node::dialect::kops::{CLUSTER_OBJECT, read_cluster};
+use quake_node::dialect::kube_env::{Document, read_etcd_members};
+use quake_node::keyset;
 use quake_volumes::{Incarnation, incarnation};
 use std::collections::{BTreeMap, BTreeSet};
 

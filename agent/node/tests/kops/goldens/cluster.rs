@@ -1,0 +1,151 @@
+//! The items of a golden's cluster.
+
+use crate::support::{Assets, base_name, boots, conformance, folders, instance, machine};
+use quake_model::digest::Digest;
+use quake_model::facts::InstanceFacts;
+use quake_node::dialect::kops::{read_boot_config, read_nodeup_config};
+use quake_node::distribution::{Distribution, Project};
+use quake_node::keyset::KeyBundle;
+use quake_node::kops::{Built, Context, Inputs, Objects, build};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// How a golden's cluster is made of one that boots.
+pub(super) struct Cluster {
+    /// The boot.
+    pub(super) boot: &'static str,
+    /// The role, if it is not the boot's.
+    pub(super) role: Option<&'static str>,
+    /// What is changed in its configuration.
+    pub(super) edit: fn(&mut Value),
+    /// As kops and as EC2 name it.
+    pub(super) processor: (&'static str, &'static str),
+    /// kops' tests run on Ubuntu 26.04, unless they say otherwise.
+    pub(super) project: (Project, (u32, u32)),
+    /// Whether containerd's archive is the one of kops' tests.
+    pub(super) members: bool,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self {
+            boot: "",
+            role: None,
+            edit: |_| {},
+            processor: ("amd64", "x86_64"),
+            project: (Project::Ubuntu, (26, 4)),
+            members: false,
+        }
+    }
+}
+
+/// What is in the archive of containerd in kops' tests.
+const MEMBERS: &[&str] = &[
+    "containerd",
+    "containerd-shim",
+    "containerd-shim-runc-v1",
+    "containerd-shim-runc-v2",
+    "containerd-stress",
+    "ctr",
+];
+
+/// A cluster with what is made of it.
+pub(super) struct BuiltCluster {
+    /// What the builders make.
+    pub(super) built: Vec<Built>,
+    /// Names of its assets.
+    pub(super) assets: BTreeMap<Digest, String>,
+}
+
+impl Cluster {
+    /// What the builders make of it.
+    pub(super) fn built(&self) -> BuiltCluster {
+        let boot = boots().into_iter().find(|boot| boot.name == self.boot);
+        let boot = boot.expect("the boot is beside the goldens");
+        let there = boot.boot_config();
+        let bytes = boot.nodeup_config_bytes(&there);
+        let text = String::from_utf8(bytes).expect("the configuration is text");
+        let mut document: Value = serde_saphyr::from_str(&text).expect("it is YAML");
+        injected(&mut document);
+        let (processor, architecture) = self.processor;
+        (self.edit)(&mut document);
+        let read = read_nodeup_config("nodeupconfig.yaml", &document.to_string(), processor);
+        let (config, findings) = read.unwrap_or_else(|fault| panic!("{}: {fault}", self.boot));
+        assert_eq!(findings, [], "{}", self.boot);
+        let text = fs::read_to_string(boot.folder.join("kube_env.yaml")).expect("it is there");
+        let text = match self.role {
+            Some(role) => text.replace(
+                "InstanceGroupRole: ControlPlane",
+                &format!("InstanceGroupRole: {role}"),
+            ),
+            None => text,
+        };
+        let (boot_config, _) = read_boot_config("kube_env.yaml", &text).expect("it is read");
+        let mut objects = boot.objects(&there, &config);
+        objects.secrets.clear();
+        keysets(&mut objects);
+        let mut members = Assets::read(&config).members();
+        if self.members {
+            let mut assets = config.assets.iter();
+            let archive = assets.find(|asset| asset.name.starts_with("containerd-"));
+            let names = MEMBERS.iter().map(|name| (*name).to_owned()).collect();
+            members.extend(archive.map(|archive| (archive.digest.clone(), names)));
+        }
+        let (project, version) = self.project;
+        let instance = InstanceFacts {
+            architecture: architecture.to_owned(),
+            ..instance()
+        };
+        let machine = machine();
+        let context = Context::new(Inputs {
+            boot: &boot_config,
+            config: &config,
+            instance: &instance,
+            machine: &machine,
+            distribution: Distribution { project, version },
+            objects: &objects,
+            members: &members,
+        });
+        let built = context.and_then(|context| build(&context));
+        let names = config.assets.iter();
+        BuiltCluster {
+            built: built
+                .unwrap_or_else(|fault| panic!("{}: {fault} {:?}", self.boot, fault.evidence)),
+            assets: names
+                .map(|asset| (asset.digest.clone(), asset.name.clone()))
+                .collect(),
+        }
+    }
+}
+
+/// What kops' tests put into every configuration: two generations of one authority. No static pods.
+fn injected(document: &mut Value) {
+    let root = conformance("kops/golden-pki").expect("it is beside the goldens");
+    let bundle = fs::read_to_string(root.join("kubernetes-ca-bundle.pem")).expect("it is there");
+    if let Some(authorities) = document["CAs"].as_object_mut() {
+        authorities.insert("kubernetes-ca".into(), bundle.into());
+    }
+    if let Some(ids) = document["KeypairIDs"].as_object_mut() {
+        ids.insert("kubernetes-ca".into(), "3".into());
+        ids.insert("service-account".into(), "2".into());
+    }
+    // Of service accounts there are two generations, too; which keys they are the comparison does not see.
+    if let Some(keys) = document["APIServerConfig"]["ServiceAccountPublicKeys"].as_str() {
+        document["APIServerConfig"]["ServiceAccountPublicKeys"] = keys.repeat(2).into();
+    }
+    if let Some(keys) = document.as_object_mut() {
+        keys.remove("staticManifests");
+    }
+}
+
+/// The keysets of kops' tests.
+fn keysets(objects: &mut Objects) {
+    let root = conformance("kops/golden-pki/private").expect("it is beside the goldens");
+    for folder in folders(&root) {
+        let path = folder.join("keyset.yaml");
+        let text = fs::read_to_string(&path).expect("it is there");
+        let bundle = KeyBundle::read(&path.display().to_string(), &text).expect("a keyset");
+        objects.keysets.insert(base_name(&folder), bundle);
+    }
+}

@@ -1,0 +1,248 @@
+//! The policies of `quake-agent iam policy`: against goldens, and against what nodes of each role ask for.
+
+use crate::nodes::{self, Node};
+use quake_model::iam::policy::{Policy, Request, policy};
+use quake_model::iam::{Caller, GRANTS, Grant, Reach, is_like};
+use quake_node::credentials;
+use std::path::PathBuf;
+
+const BUCKET: &str = "arn:aws:s3:::state.example.com";
+
+fn request(caller: Caller, cluster: &str) -> Request {
+    Request {
+        caller,
+        cluster: cluster.to_owned(),
+        state_store: "s3://state.example.com".parse().expect("a location"),
+        region: Some("us-west-2".to_owned()),
+        account: Some("111122223333".to_owned()),
+        partition: None,
+        with_signals: false,
+        with_newer_kops: false,
+        zone: None,
+        assets: Vec::new(),
+    }
+}
+
+fn policy_of(caller: Caller) -> Policy {
+    policy(&request(caller, "c.example.com")).expect("the request is good")
+}
+
+fn check(case: &str, caller: Caller) {
+    check_request(case, &request(caller, "c.example.com"));
+}
+
+fn check_request(case: &str, request: &Request) {
+    let policy = policy(request).expect("the request is good");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/iam");
+    let path = folder.join(format!("{case}.json"));
+    let mut actual = serde_json::to_string_pretty(&policy).expect("it is plain data");
+    actual.push('\n');
+    if std::env::var_os("QUAKE_BLESS").is_some() {
+        std::fs::write(&path, &actual).expect("the golden can be written");
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        actual, wanted,
+        "{case} differs from its golden; QUAKE_BLESS=1 writes it anew"
+    );
+}
+
+#[test]
+fn the_iam_policy_of_the_control_plane_is_as_its_golden() {
+    check("control-plane", Caller::ControlPlane);
+}
+
+#[test]
+fn the_iam_policy_of_a_worker_is_as_its_golden() {
+    check("worker", Caller::Worker);
+}
+
+#[test]
+fn the_iam_policy_of_an_operator_is_as_its_golden() {
+    check("operator", Caller::Operator);
+}
+
+#[test]
+fn the_iam_policy_of_a_node_with_signals_is_as_its_golden_and_an_operator_has_none() {
+    let with = |caller| Request {
+        with_signals: true,
+        ..request(caller, "c.example.com")
+    };
+    check_request("worker-with-signals", &with(Caller::Worker));
+    let operator = policy(&with(Caller::Operator)).expect("the request is good");
+    assert_eq!(operator, policy_of(Caller::Operator));
+}
+
+#[test]
+fn the_iam_policy_of_a_node_of_newer_kops_is_as_its_golden_and_an_operator_has_none_of_it() {
+    let with = |caller| Request {
+        with_newer_kops: true,
+        ..request(caller, "c.example.com")
+    };
+    check_request("worker-with-newer-kops", &with(Caller::Worker));
+    check_request("control-plane-with-newer-kops", &with(Caller::ControlPlane));
+    let operator = policy(&with(Caller::Operator)).expect("the request is good");
+    assert_eq!(operator, policy_of(Caller::Operator));
+}
+
+#[test]
+fn the_iam_policy_of_a_control_plane_with_a_zone_is_as_its_golden_and_a_worker_has_none_of_it() {
+    let with = |caller| Request {
+        zone: Some("/hostedzone/Z1D633PJN98FT9".to_owned()),
+        ..request(caller, "c.example.com")
+    };
+    check_request("control-plane-with-zone", &with(Caller::ControlPlane));
+    let worker = policy(&with(Caller::Worker)).expect("the request is good");
+    assert_eq!(worker, policy_of(Caller::Worker));
+}
+
+/// The nodes of a role, each also with what else a spec of the role can ask for.
+fn nodes_of(caller: Caller) -> Vec<Node> {
+    let mut found = Vec::new();
+    for (_, node) in nodes::all() {
+        if node.spec.is_control_plane() == (caller == Caller::ControlPlane) {
+            let mut all = node.clone();
+            if let Some(control_plane) = &mut all.spec.control_plane {
+                control_plane.encryption_config = true;
+                let manifest = all.spec.config_base.join("manifests/etcd/main.yaml");
+                all.spec.etcd_manifests.push(manifest);
+            }
+            found.extend([node, all]);
+        }
+    }
+    assert!(!found.is_empty(), "no node is a {caller:?}");
+    found
+}
+
+/// What a node reads and what it lists, below its cluster's folder.
+fn asked_by(node: &Node) -> (Vec<String>, Vec<String>) {
+    let group = &node.spec.instance_group;
+    let mut read = vec!["cluster.spec".to_owned(), format!("instancegroup/{group}")];
+    let mut listed = Vec::new();
+    for keypair in credentials::wanted(&node.spec) {
+        let mut folders = vec![format!("pki/issued/{}", keypair.name)];
+        if keypair.key {
+            folders.push(format!("pki/private/{}", keypair.name));
+        }
+        for folder in folders {
+            read.push(format!("{folder}/keyset.yaml"));
+            listed.push(format!("{folder}/"));
+        }
+    }
+    let secrets = credentials::wanted_secrets(&node.spec);
+    read.extend(
+        secrets
+            .iter()
+            .map(|secret| format!("secrets/{}", secret.name)),
+    );
+    for manifest in &node.spec.etcd_manifests {
+        let base = format!("{}/", node.spec.config_base.key());
+        read.extend(manifest.key().strip_prefix(&base).map(str::to_owned));
+    }
+    if node.spec.is_control_plane() {
+        listed.push("backups/etcd/main/".to_owned());
+        read.push("backups/etcd/main/control/etcd-cluster-created".to_owned());
+    }
+    (read, listed)
+}
+
+#[test]
+fn an_iam_policy_allows_whatever_a_node_of_its_role_reads_and_lists() {
+    for caller in [Caller::ControlPlane, Caller::Worker] {
+        let policy = policy_of(caller);
+        let may_read = |path: &str| {
+            let arn = format!("{BUCKET}/c.example.com/{path}");
+            let of_s3 = policy
+                .statement
+                .iter()
+                .filter(|it| it.action == ["s3:GetObject"]);
+            of_s3
+                .flat_map(|it| &it.resource)
+                .any(|pattern| is_like(&arn, pattern))
+        };
+        let prefixes = policy
+            .statement
+            .iter()
+            .filter(|it| it.action == ["s3:ListBucket"])
+            .flat_map(|it| &it.condition["StringLike"]["s3:prefix"]);
+        let prefixes: Vec<&String> = prefixes.collect();
+        for node in nodes_of(caller) {
+            let (read, listed) = asked_by(&node);
+            for path in &read {
+                assert!(may_read(path), "{caller:?} may not read {path}");
+            }
+            // S3 judges an object that is not there as if its key were listed.
+            for path in read.iter().chain(&listed) {
+                let path = format!("c.example.com/{path}");
+                let may = prefixes.iter().any(|prefix| is_like(&path, prefix));
+                assert!(may, "{caller:?} may not list {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_iam_policy_allows_no_key_and_no_secret_that_no_node_of_its_role_reads() {
+    for caller in [Caller::ControlPlane, Caller::Worker] {
+        let read: Vec<String> = nodes_of(caller)
+            .iter()
+            .flat_map(|node| asked_by(node).0)
+            .collect();
+        let grants = GRANTS
+            .iter()
+            .filter(|grant| grant.callers.contains(&caller))
+            .filter(|grant| matches!(grant.reach, Reach::Objects(_)))
+            .filter(|grant| grant.actions == ["s3:GetObject"]);
+        for path in grants.flat_map(Grant::paths) {
+            let used = read.iter().any(|key| is_like(key, path));
+            assert!(used, "no {caller:?} reads {path}");
+        }
+    }
+}
+
+#[test]
+fn an_iam_policy_fits_into_what_iam_takes() {
+    // The quota of a managed policy is 6,144 characters, white space apart (IAM quotas, as of 2026-11).
+    for caller in [Caller::ControlPlane, Caller::Worker, Caller::Operator] {
+        let request = request(caller, "production.eu-central-1.kubernetes.example.com");
+        let policy = policy(&request).expect("the request is good");
+        let length = serde_json::to_string(&policy)
+            .expect("it is plain data")
+            .len();
+        assert!(length <= 6144, "{caller:?}: {length} characters");
+        let newer = Request {
+            with_newer_kops: true,
+            ..request
+        };
+        let policy = quake_model::iam::policy::policy(&newer).expect("the request is good");
+        let length = serde_json::to_string(&policy)
+            .expect("it is plain data")
+            .len();
+        assert!(
+            length <= 6144,
+            "{caller:?} of newer kops: {length} characters"
+        );
+    }
+}
+
+#[test]
+fn an_iam_policy_lets_nobody_detach_delete_or_create() {
+    for caller in [Caller::ControlPlane, Caller::Worker, Caller::Operator] {
+        for statement in policy_of(caller).statement {
+            for action in &statement.action {
+                assert!(!action.contains('*'), "{action}");
+                let (_, verb) = action.split_once(':').expect("a service and a verb");
+                let harmless = ["Describe", "Attach", "Modify", "Get", "List"];
+                let own_tags = ["CreateTags", "DeleteTags"].contains(&verb);
+                let report = action == "s3:PutObject"
+                    && statement
+                        .resource
+                        .iter()
+                        .all(|arn| arn.ends_with("/c.example.com/boot-reports/*"));
+                let may =
+                    own_tags || report || harmless.iter().any(|start| verb.starts_with(start));
+                assert!(may, "{caller:?}: {action}");
+            }
+        }
+    }
+}

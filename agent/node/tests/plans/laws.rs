@@ -1,0 +1,381 @@
+//! What every plan of a node keeps, and what its secrets hold, which goldens do not show.
+
+use crate::nodes::{self, Node};
+use quake_model::digest::Digest;
+use quake_model::spec::{EtcdProvider, NetworkMode, Runtime};
+use quake_model::step::{Action, Condition, Step, WriteFile};
+use quake_node::files::EtcdManifest;
+use quake_node::lint::lint;
+use quake_node::{assets, files, network, ready, services};
+
+fn manifests() -> Vec<EtcdManifest> {
+    ["main", "events"]
+        .map(|name| EtcdManifest {
+            name: name.to_owned(),
+            contents: format!("# {name}\n").into_bytes(),
+        })
+        .to_vec()
+}
+
+fn plan(node: &Node) -> Vec<Step> {
+    let managed = node
+        .spec
+        .etcd
+        .iter()
+        .any(|cluster| cluster.provider == EtcdProvider::Manager);
+    let manifests = if managed { manifests() } else { Vec::new() };
+    [
+        network::plan(&node.spec, &node.known),
+        assets::plan(&node.spec, &node.known),
+        files::plan(&node.spec, &node.known, &manifests),
+        services::plan(&node.spec, &node.known),
+        ready::plan(&node.spec, &node.known),
+    ]
+    .concat()
+}
+
+fn file(node: &Node, path: &str) -> Option<WriteFile> {
+    plan(node).into_iter().find_map(|step| match step.action {
+        Action::WriteFile(file) if file.path == path => Some(file),
+        _ => None,
+    })
+}
+
+fn text(node: &Node, path: &str) -> String {
+    let file = file(node, path).expect(path);
+    String::from_utf8(file.contents.0).expect("the file is text")
+}
+
+fn placed(node: &Node) -> Vec<(Digest, String)> {
+    plan(node)
+        .into_iter()
+        .filter_map(|step| match step.action {
+            Action::Place(place) => Some((place.asset, place.path)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn position(steps: &[Step], wanted: impl Fn(&Action) -> bool) -> usize {
+    steps
+        .iter()
+        .position(|step| wanted(&step.action))
+        .expect("the step is planned")
+}
+
+#[test]
+fn every_plan_keeps_the_laws() {
+    for (name, node) in nodes::all() {
+        assert_eq!(lint(&plan(&node)), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_facts_give_the_same_plan() {
+    for (name, node) in nodes::all() {
+        let mut shuffled = node.clone();
+        shuffled
+            .known
+            .members
+            .values_mut()
+            .for_each(|members| members.reverse());
+        shuffled.known.filesystems.reverse();
+        assert_eq!(plan(&node), plan(&shuffled), "{name}");
+    }
+}
+
+#[test]
+fn no_plan_names_protokube() {
+    for (name, node) in nodes::all() {
+        assert!(
+            plan(&node)
+                .iter()
+                .all(|step| !step.id.contains("protokube")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_etcd_member_without_a_mounted_volume_gets_no_pod() {
+    let mut node = nodes::control_plane_kubenet();
+    node.known.slots.retain(|slot| slot.cluster == "main");
+    assert!(file(&node, "/etc/kubernetes/manifests/etcd.manifest").is_some());
+    assert!(file(&node, "/etc/kubernetes/manifests/etcd-events.manifest").is_none());
+}
+
+#[test]
+fn the_manifests_of_etcd_manager_are_copied_whole() {
+    let node = nodes::control_plane_manager();
+    let path = "/etc/kubernetes/manifests/etcd-main.manifest";
+    let file = file(&node, path).expect("it is written");
+    assert_eq!(
+        (file.contents.0.as_slice(), file.mode),
+        (b"# main\n".as_slice(), 0o440)
+    );
+}
+
+#[test]
+fn a_control_plane_asks_its_own_api_server_and_a_worker_the_internal_name() {
+    let kubeconfig = "/var/lib/kubelet/kubeconfig";
+    let mut node = nodes::control_plane_kubenet();
+    assert!(text(&node, kubeconfig).contains("server: https://127.0.0.1\n"));
+    node.spec.kubernetes = "1.5.8".parse().expect("a version");
+    assert!(text(&node, kubeconfig).contains("server: http://127.0.0.1:8080\n"));
+    let worker = text(&nodes::worker_cni(), kubeconfig);
+    assert!(
+        worker.contains("server: https://api.internal.calico.example.com\n"),
+        "{worker}"
+    );
+}
+
+#[test]
+fn tokens_stand_in_the_order_of_their_names() {
+    let tokens = text(
+        &nodes::control_plane_kubenet(),
+        "/srv/kubernetes/known_tokens.csv",
+    );
+    let mut sorted: Vec<&str> = tokens.lines().collect();
+    sorted.sort_by_key(|line| line.split(',').nth(1));
+    assert_eq!(tokens.lines().collect::<Vec<_>>(), sorted);
+    assert_eq!(tokens.lines().next(), Some("token-of-admin,admin,admin"));
+    let newer = text(
+        &nodes::control_plane_manager(),
+        "/srv/kubernetes/known_tokens.csv",
+    );
+    assert_eq!(
+        newer.lines().next(),
+        Some("token-of-admin,admin,admin,system:masters")
+    );
+}
+
+#[test]
+fn a_worker_gets_neither_kubectl_nor_a_key_of_the_control_plane() {
+    let node = nodes::worker_cni();
+    assert!(
+        placed(&node)
+            .iter()
+            .all(|(_, path)| !path.ends_with("kubectl"))
+    );
+    let keys = plan(&node)
+        .iter()
+        .filter(|step| step.id.starts_with("files:/srv/kubernetes/") && step.id.ends_with("key"))
+        .count();
+    assert_eq!(keys, 0);
+}
+
+#[test]
+fn kubenet_and_cni_get_their_own_plugins() {
+    let names = |node: &Node| -> Vec<String> {
+        let places = placed(node).into_iter();
+        places
+            .filter_map(|(_, path)| Some(path.strip_prefix("/opt/cni/bin/")?.to_owned()))
+            .collect()
+    };
+    assert_eq!(
+        names(&nodes::control_plane_kubenet()),
+        ["bridge", "host-local", "loopback", "portmap"]
+    );
+    let all = [
+        "bridge",
+        "host-local",
+        "loopback",
+        "ptp",
+        "portmap",
+        "flannel",
+    ];
+    assert_eq!(names(&nodes::worker_cni()), all);
+}
+
+#[test]
+fn a_plugin_the_archive_lacks_is_asked_for_only_if_the_network_needs_it() {
+    let mut node = nodes::control_plane_kubenet();
+    for members in node.known.members.values_mut() {
+        members.retain(|name| name != "portmap" && name != "bridge");
+    }
+    let paths: Vec<String> = placed(&node).into_iter().map(|(_, path)| path).collect();
+    assert!(
+        paths.contains(&"/opt/cni/bin/bridge".to_owned()),
+        "the step must fail, not vanish"
+    );
+    assert!(!paths.contains(&"/opt/cni/bin/portmap".to_owned()));
+    assert!(!text(&node, "/etc/cni/net.d/10-quake-agent.conflist").contains("portmap"));
+}
+
+#[test]
+fn a_pod_range_is_written_only_where_the_spec_fixes_it() {
+    let path = "/etc/cni/net.d/10-quake-agent.conflist";
+    let mut node = nodes::control_plane_kubenet();
+    let read = |node: &Node| -> serde_json::Value {
+        serde_json::from_str(&text(node, path)).expect("it is JSON")
+    };
+    let bridge = read(&node)["plugins"][0].clone();
+    assert_eq!(bridge["capabilities"]["ipRanges"], true);
+    assert!(bridge["ipam"].get("ranges").is_none(), "{bridge}");
+    node.spec.networking.pod_cidr = Some("10.123.45.0/29".to_owned());
+    let bridge = read(&node)["plugins"][0].clone();
+    assert_eq!(bridge["ipam"]["ranges"][0][0]["subnet"], "10.123.45.0/29");
+    assert!(bridge.get("capabilities").is_none(), "{bridge}");
+}
+
+#[test]
+fn the_bridge_takes_the_mtu_of_the_spec_then_of_the_way_out() {
+    let path = "/etc/cni/net.d/10-quake-agent.conflist";
+    let mut node = nodes::control_plane_kubenet();
+    assert!(text(&node, path).contains("\"mtu\": 9001"));
+    node.spec.networking.mtu = Some(8912);
+    assert!(text(&node, path).contains("\"mtu\": 8912"));
+}
+
+#[test]
+fn containerd_fills_in_the_pod_range_itself() {
+    let mut node = nodes::worker_containerd();
+    let config = text(&node, "/etc/containerd/config.toml");
+    assert!(
+        config.contains("conf_template = \"/etc/containerd/cni.conflist.template\""),
+        "{config}"
+    );
+    assert!(text(&node, "/etc/containerd/cni.conflist.template").contains(".PodCIDRRanges"));
+    assert!(file(&node, "/etc/cni/net.d/10-quake-agent.conflist").is_none());
+    node.spec.networking.mode = NetworkMode::Cni {
+        provider: "cilium".to_owned(),
+    };
+    assert!(!text(&node, "/etc/containerd/config.toml").contains("conf_template"));
+}
+
+#[test]
+fn kubelet_waits_for_the_instances_own_tags_only_on_aws() {
+    let mut node = nodes::control_plane_kubenet();
+    let steps = plan(&node);
+    let tags = position(&steps, |action| {
+        matches!(action, Action::Await(Condition::OwnTags { .. }))
+    });
+    let kubelet = position(
+        &steps,
+        |action| matches!(action, Action::StartUnit(unit) if unit.unit == "kubelet.service"),
+    );
+    let docker = position(
+        &steps,
+        |action| matches!(action, Action::StartUnit(unit) if unit.unit == "docker.service"),
+    );
+    assert!(tags < docker && docker < kubelet);
+    node.spec
+        .kubelet
+        .flags
+        .retain(|flag| flag.name != "cloud-provider");
+    let waits = |action: &Action| matches!(action, Action::Await(Condition::OwnTags { .. }));
+    assert!(!plan(&node).iter().any(|step| waits(&step.action)));
+}
+
+#[test]
+fn kubelet_never_starts_at_boot_by_itself() {
+    for (name, node) in nodes::all() {
+        let unit = text(&node, "/etc/systemd/system/kubelet.service");
+        assert!(!unit.contains("\n[Install]"), "{name}");
+        let enabled = |action: &Action| matches!(action, Action::StartUnit(unit) if unit.unit == "kubelet.service" && unit.enable);
+        assert!(
+            !plan(&node).iter().any(|step| enabled(&step.action)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_hook_before_docker_is_started_before_docker() {
+    let steps = plan(&nodes::worker_cni());
+    let start = |wanted: &str| {
+        position(
+            &steps,
+            |action| matches!(action, Action::StartUnit(unit) if unit.unit == wanted),
+        )
+    };
+    assert!(start("disk-tuning.service") < start("docker.service"));
+    assert!(start("docker.service") < start("kops-hook-0.service"));
+    assert!(start("kops-hook-0.service") < start("kubelet.service"));
+}
+
+#[test]
+fn all_units_are_started_as_one_batch_in_between_what_is_awaited() {
+    for (name, node) in nodes::all() {
+        let steps = services::plan(&node.spec, &node.known);
+        let starts = |step: &Step| matches!(step.action, Action::StartUnit(_));
+        let batches: Vec<&[Step]> = steps.chunk_by(|a, b| starts(a) == starts(b)).collect();
+        let batches = batches.iter().filter(|batch| starts(&batch[0]));
+        assert_eq!(batches.count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn what_the_plan_orders_the_unit_files_order() {
+    let mut node = nodes::worker_cni();
+    let unit = |node: &Node, name: &str| text(node, &format!("/etc/systemd/system/{name}.service"));
+    assert!(unit(&node, "kubelet").contains("After=network-online.target docker.service\n"));
+    let early = unit(&node, "disk-tuning");
+    assert!(
+        early.contains("Before=docker.service\nBefore=kubelet.service\n"),
+        "{early}"
+    );
+    assert!(!early.contains("After="), "docker waits for it: {early}");
+    let container = unit(&node, "kops-hook-0");
+    assert!(
+        container.contains("Before=kubelet.service\nAfter=docker.service\n"),
+        "{container}"
+    );
+    node.spec.hooks[0].before.clear();
+    let late = unit(&node, "disk-tuning");
+    assert!(
+        late.contains("Before=kubelet.service\nAfter=docker.service\n"),
+        "{late}"
+    );
+    node.spec.hooks[0].requires = vec!["kubelet.service".to_owned()];
+    let last = unit(&node, "disk-tuning");
+    assert!(
+        last.contains("After=kubelet.service\n") && !last.contains("Before="),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_flag_of_dockershim_is_not_passed_to_a_kubelet_without_it() {
+    let old = text(&nodes::worker_cni(), "/etc/sysconfig/kubelet");
+    let new = text(&nodes::worker_containerd(), "/etc/sysconfig/kubelet");
+    assert!(old.contains("--cni-bin-dir=/opt/cni/bin/") && !new.contains("--cni-bin-dir"));
+    assert!(new.contains("--container-runtime-endpoint=unix:///run/containerd/containerd.sock"));
+}
+
+#[test]
+fn an_old_docker_is_started_the_old_way() {
+    let mut node = nodes::worker_cni();
+    let unit = "/etc/systemd/system/docker.service";
+    assert!(text(&node, unit).contains("ExecStart=/usr/bin/dockerd -H fd:// $DOCKER_OPTS"));
+    if let Runtime::Docker(docker) = &mut node.spec.runtime {
+        docker.version = Some("1.11.2".to_owned());
+    }
+    assert!(text(&node, unit).contains("ExecStart=/usr/bin/docker daemon -H fd:// $DOCKER_OPTS"));
+}
+
+#[test]
+fn a_health_port_that_is_turned_off_is_not_awaited() {
+    let mut node = nodes::worker_cni();
+    let awaited = |node: &Node| plan(node).iter().any(|step| step.id == "ready:kubelet");
+    assert!(awaited(&node));
+    node.spec
+        .kubelet
+        .flags
+        .push(quake_model::spec::Flag::new("healthz-port", "0"));
+    assert!(!awaited(&node));
+}
+
+#[test]
+fn bytes_named_twice_are_fetched_once_and_two_of_one_name_are_both_fetched() {
+    let mut node = nodes::worker_cni();
+    let mut mirrored = node.spec.assets[0].clone();
+    mirrored.urls = vec!["https://mirror.example.com/kubelet".to_owned()];
+    let mut other = node.spec.assets[1].clone();
+    other.name = "kubelet".to_owned();
+    node.spec.assets = vec![node.spec.assets[0].clone(), mirrored, other];
+    let steps = assets::plan(&node.spec, &node.known);
+    let ids: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+    let second = format!("assets:kubelet@{}", node.spec.assets[2].digest);
+    assert_eq!(ids, ["assets:kubelet", second.as_str()]);
+}
