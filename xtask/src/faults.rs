@@ -1,19 +1,13 @@
 //! `faults`: docs/reference, written from the catalogue so that it cannot say anything else: an index, and a page a code.
 
-mod checks;
-mod page;
-
 use crate::error::TaskError;
+use crate::program::{capture, cargo, spell};
 use crate::task::FaultsMode;
 use crate::workspace::{Workspace, files_below};
-use page::page_of;
-use quake_model::fault::{Class, Code};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const INDEX: &str = "docs/reference/faults.md";
-const CHECKS: &str = "docs/reference/checks.md";
 const PAGES: &str = "docs/reference/faults";
 
 /// Writes the reference, or compares it; says which. Pages of codes that are no more are removed.
@@ -22,7 +16,7 @@ const PAGES: &str = "docs/reference/faults";
 ///
 /// Fails when a file cannot be used, or differs from the catalogue.
 pub(crate) fn generate(workspace: &Workspace, mode: FaultsMode) -> Result<String, TaskError> {
-    let wanted = wanted();
+    let wanted = wanted(workspace)?;
     let stale = stale(&workspace.root, &wanted)?;
     match mode {
         FaultsMode::Write => {
@@ -32,27 +26,29 @@ pub(crate) fn generate(workspace: &Workspace, mode: FaultsMode) -> Result<String
             for file in &stale {
                 std::fs::remove_file(file).map_err(TaskError::path(file))?;
             }
-            let (codes, gone) = (Code::ALL.len(), stale.len());
+            let (files, gone) = (wanted.len(), stale.len());
             Ok(format!(
-                "faults: wrote {codes} codes to {INDEX} and {PAGES}, removed {gone} pages"
+                "faults: wrote {files} files: {INDEX}, {PAGES}, checks; removed {gone} pages"
             ))
         }
         FaultsMode::Check => check(workspace, &wanted, &stale),
     }
 }
 
-/// Every file and its text.
-fn wanted() -> BTreeMap<String, String> {
-    let pages = Code::ALL
-        .iter()
-        .map(|code| (path_of(*code), page_of(*code)));
-    let index = (INDEX.to_owned(), index(Code::ALL));
-    let checks = (CHECKS.to_owned(), checks::reference());
-    pages.chain([index, checks]).collect()
-}
-
-fn path_of(code: Code) -> String {
-    format!("{PAGES}/{code}.md")
+/// Every file and its text, from the program beside the catalogue that writes them.
+///
+/// # Errors
+///
+/// Fails when the program cannot be built or prints something else.
+fn wanted(workspace: &Workspace) -> Result<BTreeMap<String, String>, TaskError> {
+    let mut program = cargo();
+    program.args(["run", "--quiet", "--package", "quake-diagnose"]);
+    program.args(["--example", "reference"]);
+    let printed = capture(program.current_dir(&workspace.root))?;
+    serde_json::from_slice(&printed).map_err(|source| TaskError::Output {
+        command: spell(&program),
+        source,
+    })
 }
 
 /// What stands among the pages and is none.
@@ -90,9 +86,9 @@ fn check(
         format!("{} is of no code", file.display())
     }));
     if findings.is_empty() {
-        let codes = Code::ALL.len();
+        let files = wanted.len();
         return Ok(format!(
-            "faults: {INDEX} and {PAGES} are current, {codes} codes"
+            "faults: the {files} files of {INDEX}, {PAGES} and checks are current"
         ));
     }
     findings.push("write them with: cargo xtask faults".to_owned());
@@ -102,101 +98,19 @@ fn check(
     })
 }
 
-fn index(codes: &[Code]) -> String {
-    let mut text = String::from(HEAD);
-    for class in Class::ALL {
-        let retried = if class.is_retried() { "yes" } else { "no" };
-        let (name, exit) = (class.name(), class.exit_status());
-        let (meaning, handling) = (class.meaning(), class.handling());
-        let _ = writeln!(
-            text,
-            "| {name} | {meaning} | {handling} | {retried} | {exit} |"
-        );
-    }
-    let mut area = "";
-    for code in codes {
-        if code.area() != area {
-            area = code.area();
-            let _ = write!(text, "\n## {area}\n\n{AREA_HEAD}");
-        }
-        let (entry, anchor) = (code.entry(), code.anchor());
-        let (class, exit) = (entry.class, entry.class.exit_status());
-        let why = escape(entry.why).replace('|', "\\|");
-        let _ = writeln!(
-            text,
-            "| <a id=\"{anchor}\"></a>[{code}](faults/{code}.md) | {class} | {exit} | {why} |"
-        );
-    }
-    text
-}
-
-/// Placeholders such as `<id>` would vanish as HTML.
-fn escape(text: &str) -> String {
-    text.replace('<', "&lt;").replace('>', "&gt;")
-}
-
-const HEAD: &str = "\
-# Faults
-
-Every way in which the agent can fail. The same name is a field of the journal, a value in `/v1/status`, and the argument
-of `quake-agent explain`, which prints a code's page without the network. What to do about each, step by step, is in the
-[runbook](../operations.md).
-
-This file and the pages are written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog.rs`.
-
-## Classes
-
-| class | meaning | what the agent does | tried again | exit status |
-|---|---|---|---|---|
-";
-
-const AREA_HEAD: &str = "\
-| code | class | exit status | why it matters |
-|---|---|---|---|
-";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_in_the_index_once_and_has_a_page() {
-        let text = index(Code::ALL);
-        let wanted = wanted();
-        for code in Code::ALL {
-            let link = format!("[{code}](faults/{code}.md)");
-            assert_eq!(text.matches(&link).count(), 1, "{code}");
-            assert!(wanted.contains_key(&path_of(*code)), "{code}");
-        }
-        // The index, and the reference of checks.
-        assert_eq!(wanted.len(), Code::ALL.len() + 2);
-    }
-
-    #[test]
-    fn every_class_of_a_code_is_in_the_table_with_its_exit_status() {
-        let text = index(Code::ALL);
-        for code in Code::ALL {
-            let class = code.entry().class;
-            let row = text
-                .lines()
-                .find(|line| line.starts_with(&format!("| {class} |")))
-                .expect("the class has a row");
-            assert!(
-                row.ends_with(&format!("| {} |", class.exit_status())),
-                "{row}"
-            );
-        }
-    }
-
-    #[test]
     fn a_page_of_no_code_is_stale_and_those_of_codes_are_not() {
         let root = std::env::temp_dir().join(format!("faults-{}", std::process::id()));
-        let wanted = wanted();
-        let code = Code::AssetsNotFound;
-        write(&root.join(path_of(code)), &page_of(code)).expect("a scratch folder");
+        let page = format!("{PAGES}/assets.not-found.md");
+        let wanted = BTreeMap::from([(page.clone(), "x".to_owned())]);
+        write(&root.join(page), "x").expect("a scratch directory");
         assert!(stale(&root, &wanted).expect("it lists").is_empty());
         let renamed = root.join(PAGES).join("assets.lost.md");
-        write(&renamed, "x").expect("a scratch folder");
+        write(&renamed, "x").expect("a scratch directory");
         assert_eq!(stale(&root, &wanted).expect("it lists"), [renamed]);
         std::fs::remove_dir_all(root).expect("it is ours");
     }

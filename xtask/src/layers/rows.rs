@@ -282,7 +282,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         package: "xtask",
-        ours: &["quake-model", "quake-diagnose"],
+        ours: &[],
         theirs: Theirs::Only(&["serde", "serde_json", "thiserror"]),
         purity: Purity::Effects,
     },

@@ -1,6 +1,6 @@
 //! The page of one code: what `quake-agent explain` prints, with links.
 
-use super::escape;
+use crate::escape;
 use quake_model::fault::{Code, Page};
 use std::fmt::Write as _;
 

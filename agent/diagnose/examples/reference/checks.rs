@@ -1,6 +1,6 @@
 //! The reference of the diagnosis: every check, by area, in the order in which one explains another.
 
-use super::escape;
+use crate::escape;
 use quake_diagnose::checks::{Check, all};
 use std::fmt::Write as _;
 
