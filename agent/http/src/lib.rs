@@ -12,6 +12,7 @@
 //! | [`failure`] | what happened when no answer came |
 
 mod body;
+mod ca_error_verifier;
 mod client;
 mod connector;
 mod failure;
@@ -21,7 +22,6 @@ mod request;
 mod resolver;
 mod response;
 mod settings;
-mod telling;
 mod tls;
 
 pub use body::AnswerBody;

@@ -1,7 +1,7 @@
 //! Whose certificates are trusted. The system's authorities are read when the first https connection is opened, and
 //! once: that takes milliseconds, which a client that never speaks https does not pay.
 
-use super::telling::Telling;
+use super::ca_error_verifier::CaErrorVerifier;
 use quake_model::ports::{Condition, PortError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -89,7 +89,7 @@ fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> 
             builder.with_root_certificates(roots_with(RootCertStore::empty(), authorities))
         }
         Trust::Cluster(authorities) => {
-            let judge = Telling::of(authorities, Arc::new(default_provider()))?;
+            let judge = CaErrorVerifier::of(authorities, Arc::new(default_provider()))?;
             builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(judge))

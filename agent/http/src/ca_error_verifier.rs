@@ -18,12 +18,12 @@ const TOLD: usize = 4;
 
 /// Judges as the library does, and says more where it refuses.
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct CaErrorVerifier {
     judge: Arc<WebPkiServerVerifier>,
     trusted: Vec<String>,
 }
 
-impl Telling {
+impl CaErrorVerifier {
     /// A judge who trusts these authorities alone.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Telling {
     }
 }
 
-impl ServerCertVerifier for Telling {
+impl ServerCertVerifier for CaErrorVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
