@@ -1,9 +1,9 @@
 //! Each method of the port as a request.
 
+use super::api_error_redactor::ApiErrorRedactor;
 use super::client::{CHANGE_LIMIT, ClusterClient, Whole};
 use super::refusal::Attempt;
 use super::served::{core_group, groups, kinds};
-use super::telling::Telling;
 use futures_util::StreamExt;
 use kube::api::{
     DeleteParams, DynamicObject, GetParams, ListParams, Patch, PatchParams, PostParams,
@@ -91,7 +91,7 @@ impl ClusterApi for ClusterClient {
     ) -> Result<Vec<ClusterObject>, PortError> {
         let what = format!("a list of {}", query.served.kind);
         let attempt = Attempt {
-            telling: Telling::about(&query.served.kind.kind, None),
+            telling: ApiErrorRedactor::about(&query.served.kind.kind, None),
             ..plain_attempt(access, &what)
         };
         let request = request_for(&query.served, query.namespace.as_deref(), &attempt)?;
@@ -212,7 +212,7 @@ fn plain_attempt<'a>(access: &'a ApiAccess, what: &str) -> Attempt<'a> {
     Attempt {
         server: &access.server,
         what: format!("a question for {what}"),
-        telling: Telling::default(),
+        telling: ApiErrorRedactor::default(),
     }
 }
 
@@ -225,7 +225,7 @@ fn attempt_at<'a>(
     Attempt {
         server: &access.server,
         what: format!("{verb} {place}"),
-        telling: Telling::about(&place.served.kind.kind, sent),
+        telling: ApiErrorRedactor::about(&place.served.kind.kind, sent),
     }
 }
 

@@ -9,10 +9,10 @@
 //! | `telling` | how much of such an answer may be shown |
 
 mod api;
+mod api_error_redactor;
 mod client;
 mod refusal;
 mod served;
-mod telling;
 
 pub use client::ClusterClient;
 

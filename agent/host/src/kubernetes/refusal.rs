@@ -1,6 +1,6 @@
 //! What it means that an API server did not do what it was asked for.
 
-use super::telling::Telling;
+use super::api_error_redactor::ApiErrorRedactor;
 use crate::aws::outdated;
 use kube::core::Status;
 use kube::core::response::StatusSummary;
@@ -44,7 +44,7 @@ pub(super) struct Attempt<'a> {
     /// What was asked for, such as `an apply of Deployment/kube-system/coredns`.
     pub(super) what: String,
     /// What of an answer is shown.
-    pub(super) telling: Telling,
+    pub(super) telling: ApiErrorRedactor,
 }
 
 impl Attempt<'_> {

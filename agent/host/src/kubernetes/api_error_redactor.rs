@@ -38,14 +38,14 @@ const HARMLESS: [&str; 6] = [
 
 /// What of an answer may be shown.
 #[derive(Debug, Default)]
-pub(super) struct Telling {
+pub(super) struct ApiErrorRedactor {
     /// Whether it is about a Secret.
     secret: bool,
     /// What is not shown, the longest first.
     held: Vec<String>,
 }
 
-impl Telling {
+impl ApiErrorRedactor {
     /// What may be shown of answers to what is sent about an object of this kind.
     pub(super) fn about(kind: &str, sent: Option<&Value>) -> Self {
         let mut held = Vec::new();
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn why_a_value_is_not_valid_is_told_and_the_value_is_not() {
-        let telling = Telling::default();
+        let telling = ApiErrorRedactor::default();
         for (message, expected) in [
             (
                 "Deployment.apps \"x\" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{\"a\":\"b: c\"}}: field is immutable",
@@ -220,7 +220,7 @@ mod tests {
             "spec": {"env": [{"name": "A", "value": "hushed-too"}]},
             "binaryData": {"b": "aHVzaGVkLWJ5dGVz"},
         });
-        let telling = Telling::about("ConfigMap", Some(&sent));
+        let telling = ApiErrorRedactor::about("ConfigMap", Some(&sent));
         let said = "admission webhook \"x\" denied the request: first hushed line, second \\\"hushed\\\" line and hushed-too or hushed-bytes";
         let told = telling.tell(said);
         assert!(!told.contains("hushed"), "{told}");
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn of_what_is_said_of_a_secret_only_its_start_is_told() {
-        let telling = Telling::about("Secret", None);
+        let telling = ApiErrorRedactor::about("Secret", None);
         let said = "admission webhook \"x\" denied the request: hush is too short";
         assert_eq!(
             telling.tell(said),
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_piece_of_json_and_the_rest_of_a_long_message_are_cut() {
-        let telling = Telling::default();
+        let telling = ApiErrorRedactor::default();
         let said = "ReadString: expects \", error found in #10 byte of ...|\"hush\":8|..., bigger context ...|hush|...";
         assert_eq!(telling.tell(said), "ReadString: expects \", …");
         assert_eq!(telling.tell(&"x ".repeat(900)).chars().count(), SHOWN + 1);
