@@ -4,9 +4,9 @@
 //! for as long as it is renewed, and whoever wants it waits until it has seen *by its own clock* no renewal for the whole of its
 //! duration. Clocks of different nodes are never compared.
 
-mod telling;
+mod annotation;
 
-pub use telling::{MOST_TOLD, tell, told};
+pub use annotation::{MOST_TOLD, tell, told};
 
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::spec::KubernetesVersion;
