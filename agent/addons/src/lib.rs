@@ -10,7 +10,6 @@ mod adopt;
 mod authority;
 mod changes;
 mod channel;
-mod choose;
 mod fault;
 mod json;
 pub mod lease;
@@ -20,6 +19,7 @@ mod nodes;
 mod order;
 mod prune;
 mod range;
+mod select;
 mod selector;
 mod semver;
 mod version;
@@ -32,7 +32,6 @@ pub use authority::{
 };
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};
-pub use choose::{Menu, NameError, choose};
 pub use fault::{
     fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, not_established,
     prune_failed, unserved,
@@ -42,5 +41,6 @@ pub use merge::{LAST_APPLIED, last_applied, merge_three_ways, with_last_applied}
 pub use nodes::{NEEDS_UPDATE, needs_update_nodes, needs_update_patch};
 pub use order::{defined_kind, is_established, waves};
 pub use prune::{prune_queries, to_prune};
+pub use select::{NameError, SelectedAddons, select};
 pub use version::{ANNOTATION_PREFIX, applied_versions, is_due, record_patch};
 pub use watched::watched;

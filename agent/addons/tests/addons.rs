@@ -6,8 +6,8 @@
 )]
 
 use quake_addons::{
-    Addon, Manifest, Menu, choose, hash_matches, is_same, merge_three_ways, parse_channel,
-    parse_manifest, prune_queries, to_prune, waves, with_last_applied,
+    Addon, Manifest, SelectedAddons, hash_matches, is_same, merge_three_ways, parse_channel,
+    parse_manifest, prune_queries, select, to_prune, waves, with_last_applied,
 };
 use quake_model::cluster_object::ClusterObject;
 use quake_model::location::Location;
@@ -39,12 +39,12 @@ fn channels() -> Vec<PathBuf> {
     found
 }
 
-fn menu(channel: &Path, server: &str) -> Menu {
+fn menu(channel: &Path, server: &str) -> SelectedAddons {
     let location = Location::file(&channel.to_string_lossy());
     let bytes = fs::read(channel).expect("a file that was listed");
     let channel = parse_channel(&location, &bytes).expect("a channel");
     let server: KubernetesVersion = server.parse().expect("a literal");
-    choose(&[channel], server)
+    select(&[channel], server)
 }
 
 fn bytes_of(addon: &Addon) -> Vec<u8> {

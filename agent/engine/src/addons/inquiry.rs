@@ -5,7 +5,7 @@ use super::channels::read_manifest;
 use super::session::Session;
 use crate::access::access_by;
 use quake_addons::lease::{Holding, LeaseKind};
-use quake_addons::{Addon, Channel, Menu, choose, fault_of_read, is_due, parse_channel};
+use quake_addons::{Addon, Channel, SelectedAddons, fault_of_read, is_due, parse_channel, select};
 use quake_model::addon::{AddonState, AddonStatus, AddonVersion};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Inquiry<'a, H> {
     host: &'a H,
     session: Session<'a, H>,
-    menu: Menu,
+    menu: SelectedAddons,
     versions: BTreeMap<(String, String), AddonVersion>,
     /// The add-ons that lack an authority they ask for.
     lacking: BTreeSet<String>,
@@ -50,7 +50,7 @@ impl<'a, H: Host> Inquiry<'a, H> {
         {
             return Err(fault.clone());
         }
-        let mut menu = choose(&read, session.version());
+        let mut menu = select(&read, session.version());
         menu.warnings.splice(0..0, unread);
         let versions = session.versions().await?;
         let mut lacking = BTreeSet::new();
@@ -77,7 +77,7 @@ impl<'a, H: Host> Inquiry<'a, H> {
     }
 
     /// What the channels want of this cluster.
-    pub fn menu(&self) -> &Menu {
+    pub fn menu(&self) -> &SelectedAddons {
         &self.menu
     }
 

@@ -12,7 +12,7 @@ use super::session::Session;
 use super::told::Told;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use quake_addons::{Addon, Manifest, authority_place, choose, is_due};
+use quake_addons::{Addon, Manifest, authority_place, is_due, select};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOST_WARNINGS};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
@@ -197,7 +197,7 @@ impl<'a, H: Host> Keeper<'a, H> {
         if self.look_next.is_none() && !was_told {
             self.look_at_channels().await;
         }
-        let menu = choose(&self.store.channels(), self.keeping.kubernetes);
+        let menu = select(&self.store.channels(), self.keeping.kubernetes);
         self.warn(&menu);
         for addon in &menu.addons {
             let known = self.told.statuses().get(&addon.name);
@@ -241,7 +241,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             Err(fault) => return self.stand(AddonKeeper::Me, Some(fault)),
         };
         self.stand(AddonKeeper::Me, self.unread.clone());
-        let menu = choose(&channels, session.version());
+        let menu = select(&channels, session.version());
         self.warn(&menu);
         if self.store.is_read() {
             self.tell_forgotten(&menu);

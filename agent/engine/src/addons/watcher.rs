@@ -7,7 +7,7 @@ use super::channels::Store;
 use super::session::Session;
 use super::told::Told;
 use crate::context::Context;
-use quake_addons::{choose, watched};
+use quake_addons::{select, watched};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::backoff::ARRIVAL;
 use quake_model::facts::ProbeFacts;
@@ -90,7 +90,7 @@ impl<'a, H: Host> Watcher<'a, H> {
             Ok(versions) => versions,
             Err(fault) => return Some(fault),
         };
-        let menu = choose(&self.store.channels(), session.version());
+        let menu = select(&self.store.channels(), session.version());
         if self.store.is_read() {
             self.told.warn(&menu.warnings);
         }
@@ -117,7 +117,7 @@ impl<'a, H: Host> Watcher<'a, H> {
     }
 
     fn waits(&mut self, fault: Fault) -> Fault {
-        let menu = choose(&self.store.channels(), self.watching.kubernetes);
+        let menu = select(&self.store.channels(), self.watching.kubernetes);
         for addon in menu.addons {
             if !self.told.statuses().contains_key(&addon.name) {
                 self.told.tell(AddonStatus {

@@ -1,7 +1,7 @@
 //! What whoever looks after add-ons tells, and only what is news.
 
 use super::{AGAIN, Keeper};
-use quake_addons::{Addon, Menu};
+use quake_addons::{Addon, SelectedAddons};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
@@ -71,14 +71,14 @@ impl<H: Host> Keeper<'_, H> {
     }
 
     /// Tells what is odd about the channels, once all of them are read: what is not read yet is not known to be well.
-    pub(super) fn warn(&mut self, menu: &Menu) {
+    pub(super) fn warn(&mut self, menu: &SelectedAddons) {
         if self.store.is_read() {
             self.told.warn(&menu.warnings);
         }
     }
 
     /// Tells of add-ons that no channel names any more.
-    pub(super) fn tell_forgotten(&mut self, menu: &Menu) {
+    pub(super) fn tell_forgotten(&mut self, menu: &SelectedAddons) {
         self.keep_only(|name| menu.addons.iter().any(|addon| addon.name == name));
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// What is applied to a cluster.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Menu {
+pub struct SelectedAddons {
     /// The add-ons, each name once, sorted by name. None waits for another: what one needs of another comes with a later try.
     pub addons: Vec<Addon>,
     /// The names of entries that are not applied, and why, in the order of the channels.
@@ -19,7 +19,7 @@ pub struct Menu {
     pub warnings: Vec<Fault>,
 }
 
-impl Menu {
+impl SelectedAddons {
     /// The add-ons of these names, or all where none is named. A name may be shortened to what comes before a dot, as
     /// `coredns` for `coredns.addons.k8s.io`, where that means one.
     ///
@@ -98,8 +98,8 @@ pub enum NameError {
 /// applied over it: nearly always, but never an older version over a newer.
 ///
 /// What comes after the patch number is not looked at, as kops does not: `1.9.0-beta.1` is 1.9.0.
-pub fn choose(channels: &[Channel], server: KubernetesVersion) -> Menu {
-    let mut menu = Menu::default();
+pub fn select(channels: &[Channel], server: KubernetesVersion) -> SelectedAddons {
+    let mut menu = SelectedAddons::default();
     let mut chosen: BTreeMap<&str, &Addon> = BTreeMap::new();
     for channel in channels {
         menu.warnings.extend(channel.warnings.iter().cloned());
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    fn ids(menu: &Menu) -> Vec<(&str, &str)> {
+    fn ids(menu: &SelectedAddons) -> Vec<(&str, &str)> {
         menu.addons
             .iter()
             .map(|addon| (addon.name.as_str(), addon.version.id.as_str()))
@@ -214,7 +214,7 @@ mod tests {
             ("v1.12.0-beta.1", "k8s-1.12"),
             ("1.15.3", "k8s-1.12"),
         ] {
-            let menu = choose(&[kops_1_15()], server(version));
+            let menu = select(&[kops_1_15()], server(version));
             assert_eq!(ids(&menu), [("core", ""), ("kube-dns", id)], "{version}");
             assert_eq!(menu.skipped.len(), 2, "{version}");
         }
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_passed_over_says_why() {
-        let menu = choose(&[kops_1_15()], server("1.11.0"));
+        let menu = select(&[kops_1_15()], server("1.11.0"));
         let why = "1.14.13-kops.1 pre-k8s-1.6 is for Kubernetes <1.6.0, not 1.11.0";
         assert_eq!(menu.skipped[0], ("kube-dns".to_owned(), why.to_owned()));
     }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_later_entry_wins_unless_it_is_older() {
         let wins = |first: Addon, second: Addon| {
-            let menu = choose(
+            let menu = select(
                 &[channel(vec![first]), channel(vec![second])],
                 server("1.9.0"),
             );
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_range_that_is_none_holds_up_no_other_add_on() {
         let addons = vec![entry("a", "", "", "~1.9"), entry("b", "", "", "")];
-        let menu = choose(&[channel(addons)], server("1.9.0"));
+        let menu = select(&[channel(addons)], server("1.9.0"));
         assert_eq!(ids(&menu), [("b", "")]);
         assert_eq!(menu.warnings[0].code, Code::AddonsChannelInvalid);
         assert_eq!(menu.warnings[0].evidence_named("addon"), Some("a"));
@@ -257,7 +257,7 @@ mod tests {
     fn an_add_on_is_found_by_its_name_or_by_how_it_begins() {
         let names = ["coredns.addons.k8s.io", "dns.a", "dns.b", "coredns"];
         let addons = names.map(|name| entry(name, "", "", "")).to_vec();
-        let menu = choose(&[channel(addons)], server("1.9.0"));
+        let menu = select(&[channel(addons)], server("1.9.0"));
         let named = |names: &[&str]| -> Result<Vec<String>, String> {
             let names: Vec<String> = names.iter().map(|name| str::to_owned(name)).collect();
             let found = menu.named(&names).map_err(|error| error.to_string())?;
@@ -280,7 +280,7 @@ mod tests {
         turned.addons.reverse();
         for version in ["1.5.0", "1.8.0", "1.14.0"] {
             let menus =
-                [kops_1_15(), turned.clone()].map(|one| choose(&[one], server(version)).addons);
+                [kops_1_15(), turned.clone()].map(|one| select(&[one], server(version)).addons);
             assert_eq!(menus[0], menus[1]);
         }
     }
