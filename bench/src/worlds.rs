@@ -2,7 +2,7 @@
 
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_volumes::{IGNORE, Incarnation, Member, Peer, Slot, UID, World};
+use quake_volumes::{ClusterGeneration, IGNORE, Member, Peer, Slot, UID, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CLUSTER: &str = "c.example.com";
@@ -207,7 +207,7 @@ fn empty() -> World {
     World {
         me: peer(0),
         cluster: CLUSTER.to_owned(),
-        incarnation: Incarnation {
+        cluster_generation: ClusterGeneration {
             current: None,
             uids: BTreeSet::from(["this life".to_owned()]),
             born: Some(Timestamp(BORN)),

@@ -8,7 +8,7 @@ use crate::state::{Content, Life, Shown, State};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use quake_volumes::{
-    Action, Decision, Incarnation, Member, Peer, Rule, Slot, World, select_volumes,
+    Action, ClusterGeneration, Decision, Member, Peer, Rule, Slot, World, select_volumes,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -253,7 +253,7 @@ impl Decider {
                 },
             },
             cluster: CLUSTER.to_owned(),
-            incarnation: Incarnation::default(),
+            cluster_generation: ClusterGeneration::default(),
             members: self.members.clone(),
             instances: listed.map(peer).collect(),
             volumes: shown

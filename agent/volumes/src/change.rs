@@ -134,7 +134,7 @@ pub fn edits(facts: &Facts, volume_id: &str, change: &Change) -> Result<Vec<TagE
             if let Some(slot) = slot {
                 is_for(volume, slot)?;
             }
-            let uid = facts.incarnation.current.clone();
+            let uid = facts.cluster_generation.current.clone();
             let cluster = facts.cluster.clone();
             writing(
                 volume_id,

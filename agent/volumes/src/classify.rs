@@ -2,7 +2,7 @@
 
 use super::rule::Rule;
 use super::tags::{self, BadTags, Slot};
-use super::world::{Incarnation, World};
+use super::world::{ClusterGeneration, World};
 use quake_model::facts::{Attachment, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
@@ -192,14 +192,14 @@ fn stand_for(world: &World, volume: &VolumeFacts, slot: &Slot, ignored: bool) ->
     let Some(member) = world.members.iter().find(|member| member.slot == *slot) else {
         return (Excluded, Rule::UnknownMember);
     };
-    let adopted = is_adopted(volume, &world.incarnation);
+    let adopted = is_adopted(volume, &world.cluster_generation);
     let uid = volume.tags.get(tags::UID);
-    let is_stale = uid.is_some_and(|uid| !world.incarnation.uids.contains(uid));
+    let is_stale = uid.is_some_and(|uid| !world.cluster_generation.uids.contains(uid));
     let is_elsewhere = member
         .zone
         .as_ref()
         .is_some_and(|zone| *zone != volume.zone);
-    let born = world.incarnation.born;
+    let born = world.cluster_generation.born;
     let predates =
         born.is_some_and(|born| volume.created.0.saturating_add(BIRTH_TOLERANCE_MS) < born.0);
     let verified = world.verified.contains(&volume.volume_id);
@@ -225,7 +225,7 @@ fn stand_for(world: &World, volume: &VolumeFacts, slot: &Slot, ignored: bool) ->
 }
 
 /// Whether an operator took the volume into this life of the cluster.
-pub fn is_adopted(volume: &VolumeFacts, incarnation: &Incarnation) -> bool {
+pub fn is_adopted(volume: &VolumeFacts, cluster_generation: &ClusterGeneration) -> bool {
     let uid = tags::operators(&volume.tags, tags::ADOPT);
-    uid.is_some_and(|uid| incarnation.uids.contains(uid))
+    uid.is_some_and(|uid| cluster_generation.uids.contains(uid))
 }

@@ -1,7 +1,7 @@
 //! Whether an empty volume would be an accident: is data expected where it goes?
 
 use super::tags::{BLANK_OK, FORMATTED, Slot, UID, instant, is_of_cluster, operators, slot_of};
-use super::world::Incarnation;
+use super::world::ClusterGeneration;
 use quake_model::facts::VolumeFacts;
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
@@ -32,11 +32,11 @@ pub fn expects_data(
     slot: &Slot,
     volume: &VolumeFacts,
     volumes: &[VolumeFacts],
-    incarnation: &Incarnation,
+    cluster_generation: &ClusterGeneration,
 ) -> Option<Expectation> {
     let of_this_life = |volume: &VolumeFacts| {
         let uid = volume.tags.get(UID);
-        uid.is_some_and(|uid| incarnation.uids.contains(uid))
+        uid.is_some_and(|uid| cluster_generation.uids.contains(uid))
     };
     if of_this_life(volume) || volume.tags.contains_key(FORMATTED) {
         return Some(Expectation::WasFormatted);

@@ -244,7 +244,7 @@ pub fn inside(facts: &InsideFacts, context: InsideContext<'_>) -> Inside {
         };
     }
     if !facts.peer_authorities.is_empty() && !context.peer_keys.is_empty() {
-        let found = super::incarnation::key_digests(&facts.peer_authorities);
+        let found = super::cluster_generation::key_digests(&facts.peer_authorities);
         let ours = found.iter().any(|key| context.peer_keys.contains(key));
         return if ours {
             Inside::LegacyMatch

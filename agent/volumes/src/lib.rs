@@ -2,12 +2,12 @@
 
 mod change;
 mod classify;
+mod cluster_generation;
 mod decision;
 mod device_names;
 mod expectation;
 mod gate;
 mod held_back;
-mod incarnation;
 mod journal;
 mod marker;
 mod recorded;
@@ -24,6 +24,7 @@ mod world;
 
 pub use change::{Change, ChangeError, TagEdit, apply, edits};
 pub use classify::{Standing, Verdict, is_adopted};
+pub use cluster_generation::{cluster_generation, key_digests};
 pub use decision::{Decision, Detail, SlotDecision};
 pub use device_names::device_names;
 pub use expectation::{
@@ -33,7 +34,6 @@ pub use gate::{
     GateDecision, GateFacts, GateRule, Inside, InsideContext, Surface, decide_gate, inside, surface,
 };
 pub use held_back::{MOUNTS, mounted_volume, volume_at, withheld_manifests};
-pub use incarnation::{incarnation, key_digests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
 pub use marker::{Marker, VolumeIdentity, Writer, identity};
 pub use recorded::{Recorded, RecordedError, read_recorded};
@@ -49,4 +49,4 @@ pub use tags::{
 };
 pub use tags::{CONTROL_PLANE_TAGS, member_tag};
 pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
-pub use world::{Incarnation, Known, Member, Peer, World};
+pub use world::{ClusterGeneration, Known, Member, Peer, World};

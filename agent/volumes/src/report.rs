@@ -237,7 +237,7 @@ fn holder(world: &World, detail: &Detail) -> String {
 }
 
 fn born(world: &World) -> String {
-    let born = world.incarnation.born;
+    let born = world.cluster_generation.born;
     born.map(|born| format!(", which was made at {born}"))
         .unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use super::decision::{Decision, Detail, SlotDecision};
 use super::select::select_volumes;
 use super::tags::Slot;
-use super::world::{Incarnation, Member, Peer, World};
+use super::world::{ClusterGeneration, Member, Peer, World};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use serde::Deserialize;
@@ -140,7 +140,7 @@ impl Scenario {
         World {
             me: self.me.peer(),
             cluster: self.cluster.clone(),
-            incarnation: Incarnation {
+            cluster_generation: ClusterGeneration {
                 uids: self.cluster_uids.clone(),
                 current: self.cluster_uids.first().cloned(),
                 born: self.cluster_birth.map(instant),

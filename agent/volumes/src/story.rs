@@ -143,7 +143,7 @@ pub fn verdict_of(world: &World, decision: &Decision<'_>, verdict: &Verdict<'_>)
         Rule::PredatesCluster => format!(
             "it was made at {}, before the cluster's authority{}",
             verdict.volume.created,
-            match world.incarnation.born {
+            match world.cluster_generation.born {
                 Some(born) => format!(" at {born}"),
                 None => String::new(),
             }

@@ -3,7 +3,7 @@
 use super::classify::Standing;
 use super::select::select_volumes;
 use super::tags::{self, Slot, group_of};
-use super::world::{Incarnation, Member, NamedMembers, Peer, World, members};
+use super::world::{ClusterGeneration, Member, NamedMembers, Peer, World, members};
 use quake_formats::tags::{CLUSTER_TAG, own_tags_seen, role_of_tags};
 use quake_model::facts::{AttachmentState, InstanceState, InstanceView, VolumeFacts};
 use quake_model::spec::{EtcdMember, Role};
@@ -20,7 +20,7 @@ pub struct Facts {
     /// The zones of the instance groups that run members, where they are known.
     pub zones: BTreeMap<String, Vec<String>>,
     /// The cluster's life that is going on.
-    pub incarnation: Incarnation,
+    pub cluster_generation: ClusterGeneration,
     /// Volumes, in any order.
     pub volumes: Vec<VolumeFacts>,
     /// Instances, in any order; empty where none were described.
@@ -94,7 +94,7 @@ impl Facts {
             members: self.members(&me),
             me,
             cluster: self.cluster.clone(),
-            incarnation: self.incarnation.clone(),
+            cluster_generation: self.cluster_generation.clone(),
             instances,
             volumes: self.volumes.clone(),
             verified: BTreeSet::new(),

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The life of a cluster's name that is going on now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Incarnation {
+pub struct ClusterGeneration {
     /// What names it: the digest of each public key that its authority has or had; see
-    /// [`incarnation`](super).
+    /// [`cluster_generation`](super).
     pub uids: BTreeSet<String>,
     /// Of these, the newest key's: what is written on volumes.
     pub current: Option<String>,
@@ -54,7 +54,7 @@ pub struct World {
     /// The cluster's name.
     pub cluster: String,
     /// Its life that is going on now.
-    pub incarnation: Incarnation,
+    pub cluster_generation: ClusterGeneration,
     /// All members of all its etcd clusters, each once.
     pub members: Vec<Member>,
     /// Instances: holders of volumes, and those of this one's group; in any order, an id perhaps twice.
@@ -73,7 +73,7 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Known {
     /// The cluster's life that is going on now.
-    pub incarnation: Incarnation,
+    pub cluster_generation: ClusterGeneration,
     /// Volumes that are verified on this machine.
     pub verified: BTreeSet<String>,
     /// The member this instance began to take before.
@@ -122,7 +122,7 @@ impl World {
             ),
             me,
             cluster: spec.cluster.clone(),
-            incarnation: known.incarnation,
+            cluster_generation: known.cluster_generation,
             instances: peers,
             volumes,
             verified: known.verified,

@@ -96,7 +96,12 @@ impl<H: Host> Context<'_, H> {
         for fault in quake_volumes::warnings(&decision) {
             self.emitter.emit(Event::Warning { fault });
         }
-        let uid = pass.world.incarnation.current.clone().unwrap_or_default();
+        let uid = pass
+            .world
+            .cluster_generation
+            .current
+            .clone()
+            .unwrap_or_default();
         let chosen = quake_volumes::volume_steps(&pass.world, &decision, &uid, mounts);
         let slots = quake_volumes::mounted_slots(&pass.world, &chosen);
         Ok((chosen, slots))

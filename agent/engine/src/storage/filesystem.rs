@@ -15,9 +15,9 @@ use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::{
-    self, Expectation, Formatting, GateDecision, GateFacts, Incarnation, Inside, InsideContext,
-    Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside, newest_backup,
-    surface,
+    self, ClusterGeneration, Expectation, Formatting, GateDecision, GateFacts, Inside,
+    InsideContext, Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside,
+    newest_backup, surface,
 };
 
 /// How often a device that cannot be read is read again before that is believed.
@@ -113,7 +113,7 @@ pub(super) async fn look<H: Host>(
     let Subject {
         slot,
         identity,
-        incarnation,
+        cluster_generation,
         shown,
         format_intent,
     } = &subject;
@@ -153,7 +153,7 @@ pub(super) async fn look<H: Host>(
         format_intent: *format_intent,
         data_expected: expectation.is_some(),
         empty_consented: by_flag || quake_volumes::consents(&shown.tags, slot, context.host.now()),
-        adopted: quake_volumes::is_adopted(shown, incarnation),
+        adopted: quake_volumes::is_adopted(shown, cluster_generation),
     });
     Ok(Gate {
         decision,
@@ -172,19 +172,19 @@ pub(super) async fn look<H: Host>(
 struct Subject {
     slot: Slot,
     identity: VolumeIdentity,
-    incarnation: Incarnation,
+    cluster_generation: ClusterGeneration,
     shown: VolumeFacts,
     format_intent: bool,
 }
 
 async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Subject, Fault> {
     let spec = context.know(Knowledge::spec)?;
-    let incarnation = context.incarnation().await?;
+    let cluster_generation = context.cluster_generation().await?;
     let slot: Slot = volume
         .slot
         .parse()
         .map_err(|error| Fault::new(Code::BootInternal, format!("{error}")))?;
-    let uid = incarnation.current.as_deref().unwrap_or_default();
+    let uid = cluster_generation.current.as_deref().unwrap_or_default();
     let identity = identity(&spec.cluster, uid, &slot, &volume.volume_id);
     let shown = context.know(|knowledge| {
         let mut volumes = knowledge.storage.volumes.iter();
@@ -201,7 +201,7 @@ async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Resu
     Ok(Subject {
         slot,
         identity,
-        incarnation,
+        cluster_generation,
         shown,
         format_intent: record.is_some_and(|record| record.uuid == volume.uuid),
     })
@@ -247,7 +247,7 @@ async fn judge<H: Host>(
         found,
         InsideContext {
             identity: &subject.identity,
-            uids: &subject.incarnation.uids,
+            uids: &subject.cluster_generation.uids,
             filesystem_uuid: uuid_of(contents),
             format_intent: subject.format_intent,
             peer_keys: &peer_keys,
@@ -273,13 +273,13 @@ async fn expectation<H: Host>(
 ) -> Result<Option<Expectation>, Fault> {
     let Subject {
         slot,
-        incarnation,
+        cluster_generation,
         shown,
         ..
     } = subject;
     let spec = context.know(Knowledge::spec)?;
     let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
-    if let Some(found) = expects_data(&spec.cluster, slot, shown, &volumes, incarnation) {
+    if let Some(found) = expects_data(&spec.cluster, slot, shown, &volumes, cluster_generation) {
         // What this instance itself was about to make empty was judged before it began.
         let stands = !subject.format_intent || found == Expectation::WasFormatted;
         return Ok(stands.then_some(found));

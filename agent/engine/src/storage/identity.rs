@@ -8,7 +8,7 @@ use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_node::keyset;
-use quake_volumes::{Incarnation, incarnation, key_digests};
+use quake_volumes::{ClusterGeneration, cluster_generation, key_digests};
 
 /// The names of the cluster's CA: kops 1.19 gave it another, and leaves the older one to clusters that have it.
 fn ca_names(has_key_store: bool) -> &'static [&'static str] {
@@ -20,8 +20,8 @@ fn ca_names(has_key_store: bool) -> &'static [&'static str] {
 
 impl<H: Host> Context<'_, H> {
     /// The cluster's life, read once.
-    pub(crate) async fn incarnation(&self) -> Result<Incarnation, Fault> {
-        if let Some(known) = self.know(|knowledge| knowledge.storage.incarnation.clone()) {
+    pub(crate) async fn cluster_generation(&self) -> Result<ClusterGeneration, Fault> {
+        if let Some(known) = self.know(|knowledge| knowledge.storage.cluster_generation.clone()) {
             return Ok(known);
         }
         let mut authorities = Vec::new();
@@ -30,21 +30,21 @@ impl<H: Host> Context<'_, H> {
                 authorities = self.read_authorities(name).await?;
             }
         }
-        let mut found = incarnation(&authorities, self.host.now());
+        let mut found = cluster_generation(&authorities, self.host.now());
         if found.uids.is_empty() {
             found = self.made_up_incarnation()?;
         }
-        self.learn(|knowledge| knowledge.storage.incarnation = Some(found.clone()));
+        self.learn(|knowledge| knowledge.storage.cluster_generation = Some(found.clone()));
         Ok(found)
     }
 
     /// A rehearsal without the cluster's authority has a life of its own; a node has none.
-    fn made_up_incarnation(&self) -> Result<Incarnation, Fault> {
+    fn made_up_incarnation(&self) -> Result<ClusterGeneration, Fault> {
         let spec = self.know(crate::knowledge::Knowledge::spec)?;
         match self.request.credentials {
             CredentialSource::StandIn => {
                 let uid = format!("stand-in-for-{}", spec.cluster);
-                Ok(Incarnation {
+                Ok(ClusterGeneration {
                     uids: [uid.clone()].into(),
                     current: Some(uid),
                     born: None,

@@ -7,7 +7,9 @@ use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host, PortError};
-use quake_volumes::{Incarnation, Inside, InsideContext, Slot, VolumeIdentity, identity, inside};
+use quake_volumes::{
+    ClusterGeneration, Inside, InsideContext, Slot, VolumeIdentity, identity, inside,
+};
 use std::collections::BTreeSet;
 
 /// What a look inside a filesystem came to.
@@ -57,12 +59,12 @@ impl<H: Host> Context<'_, H> {
     pub(crate) async fn verified(
         &self,
         cluster: &str,
-        incarnation: &Incarnation,
+        cluster_generation: &ClusterGeneration,
         here: &[&VolumeFacts],
         devices: &[DeviceFacts],
     ) -> BTreeSet<String> {
         let mut verified = BTreeSet::new();
-        let uid = incarnation.current.as_deref().unwrap_or_default();
+        let uid = cluster_generation.current.as_deref().unwrap_or_default();
         let expected =
             |volume: &VolumeFacts, slot: &Slot| identity(cluster, uid, slot, &volume.volume_id);
         for volume in here {
@@ -72,7 +74,7 @@ impl<H: Host> Context<'_, H> {
             let slot = Slot::of_tags(&volume.tags);
             if let (Some(device), Some(slot)) = (device, slot)
                 && self
-                    .carries_marker(incarnation, &expected(volume, &slot), device)
+                    .carries_marker(cluster_generation, &expected(volume, &slot), device)
                     .await
             {
                 verified.insert(volume.volume_id.clone());
@@ -129,7 +131,7 @@ impl<H: Host> Context<'_, H> {
     /// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.
     async fn carries_marker(
         &self,
-        incarnation: &Incarnation,
+        cluster_generation: &ClusterGeneration,
         identity: &VolumeIdentity,
         device: &DeviceFacts,
     ) -> bool {
@@ -139,7 +141,7 @@ impl<H: Host> Context<'_, H> {
         };
         let context = InsideContext {
             identity,
-            uids: &incarnation.uids,
+            uids: &cluster_generation.uids,
             filesystem_uuid: None,
             format_intent: false,
             peer_keys: &[],

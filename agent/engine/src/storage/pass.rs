@@ -33,7 +33,7 @@ impl<H: Host> Context<'_, H> {
         let instance = self.know(Knowledge::instance)?;
         let ours = &instance.instance_id;
         let journal = self.journal().await?;
-        let incarnation = self.incarnation().await?;
+        let cluster_generation = self.cluster_generation().await?;
         let devices = self.devices().await?;
         let found = self.find_volumes(&spec.cluster, ours).await?;
         let volumes = sorted(shown_by_kernel(found, &devices, ours));
@@ -43,7 +43,7 @@ impl<H: Host> Context<'_, H> {
         let here = volumes.iter().filter(|volume| volume.is_attached_to(ours));
         let here: Vec<&VolumeFacts> = here.collect();
         let verified = self
-            .verified(&spec.cluster, &incarnation, &here, &devices)
+            .verified(&spec.cluster, &cluster_generation, &here, &devices)
             .await;
         let settled = self.know_mut(|knowledge| {
             knowledge.storage.volumes.clone_from(&volumes);
@@ -51,7 +51,7 @@ impl<H: Host> Context<'_, H> {
             knowledge.storage.settling.is_settled()
         });
         let known = Known {
-            incarnation,
+            cluster_generation,
             verified,
             intent: journal.member,
             settled: settled && own_tags_seen,

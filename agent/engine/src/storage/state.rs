@@ -2,7 +2,7 @@
 
 use quake_model::facts::VolumeFacts;
 use quake_model::fault::Fault;
-use quake_volumes::{Incarnation, Journal};
+use quake_volumes::{ClusterGeneration, Journal};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ pub(crate) struct StorageState {
     /// The journal as it is on disk; `None` before it was read.
     pub(crate) journal: Option<Journal>,
     /// The cluster's life; `None` before it was read.
-    pub(crate) incarnation: Option<Incarnation>,
+    pub(crate) cluster_generation: Option<ClusterGeneration>,
     /// How long the world has been the same.
     pub(crate) settling: Settling,
     /// What is waited for, and how it looked.

@@ -3,7 +3,7 @@
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
 use quake_volumes::{
-    Asked, Change, ChangeError, Facts, Incarnation, Slot, Viewpoint, apply, edits, fault_of,
+    Asked, Change, ChangeError, ClusterGeneration, Facts, Slot, Viewpoint, apply, edits, fault_of,
     judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
 };
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn facts(volumes: &[Value]) -> Facts {
         cluster: "c".to_owned(),
         etcd: Vec::new(),
         zones: [].into(),
-        incarnation: Incarnation {
+        cluster_generation: ClusterGeneration {
             uids: ["U".to_owned()].into(),
             current: Some("U".to_owned()),
             born: None,
@@ -140,7 +140,7 @@ fn a_volume_of_another_life_is_adopted_into_this_one() {
 #[test]
 fn nothing_is_adopted_into_a_life_that_nobody_knows() {
     let mut unknown = duplicates(&[]);
-    unknown.incarnation = Incarnation::default();
+    unknown.cluster_generation = ClusterGeneration::default();
     let refused = edits(&unknown, "vol-1", &Change::Adopt { slot: None });
     assert!(
         matches!(refused, Err(ChangeError::NoLife { .. })),

@@ -4,7 +4,7 @@ use crate::laws::outcome;
 use crate::worlds::{CLUSTER, ME, bare_volume};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeState};
 use quake_model::time::Timestamp;
-use quake_volumes::{Incarnation, Member, Peer, Rule, Slot, World};
+use quake_volumes::{ClusterGeneration, Member, Peer, Rule, Slot, World};
 use std::collections::BTreeSet;
 
 #[test]
@@ -42,7 +42,7 @@ fn a_tag_that_cannot_be_read_elsewhere_hides_no_second_member_that_is_here() {
         instances: vec![me.clone()],
         me,
         cluster: CLUSTER.to_owned(),
-        incarnation: Incarnation::default(),
+        cluster_generation: ClusterGeneration::default(),
         members: vec![member("a"), member("b")],
         volumes: vec![
             here("a", AttachmentState::Attaching),

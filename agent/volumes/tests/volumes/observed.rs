@@ -104,7 +104,7 @@ fn observed(world: &World, members: &[&str]) -> World {
         architecture: String::new(),
     };
     let known = Known {
-        incarnation: world.incarnation.clone(),
+        cluster_generation: world.cluster_generation.clone(),
         verified: world.verified.clone(),
         intent: world.intent.clone(),
         settled: world.settled,
@@ -147,7 +147,7 @@ proptest! {
 /// A world of free volumes, each for one member of both etcd clusters: member and zone.
 fn free(members: &[(&str, &str)]) -> World {
     let mut world = bare();
-    let created = world.incarnation.born.unwrap_or_default();
+    let created = world.cluster_generation.born.unwrap_or_default();
     let volume = |etcd: &str, member: &str, zone: &str| VolumeFacts {
         volume_id: format!("vol-{etcd}-{member}"),
         zone: zone.to_owned(),

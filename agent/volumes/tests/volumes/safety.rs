@@ -102,11 +102,11 @@ fn assert_fit(world: &World, slot: &Slot, id: &str) {
         volume
             .tags
             .get(tag)
-            .map(|uid| world.incarnation.uids.contains(uid))
+            .map(|uid| world.cluster_generation.uids.contains(uid))
     };
     let adopted = known(ADOPT) == Some(true);
     assert!(known(UID) != Some(false) || adopted, "it is stale");
-    let born = world.incarnation.born.map_or(0, |born| born.0);
+    let born = world.cluster_generation.born.map_or(0, |born| born.0);
     let predates = volume.created.0 < born - 300_000_u64.min(born);
     let proven = adopted || known(UID) == Some(true) || world.verified.contains(id);
     assert!(!predates || proven, "it is older than the cluster");

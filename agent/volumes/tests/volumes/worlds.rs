@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_volumes::{Incarnation, Member, Peer, Slot, World, select_volumes};
+use quake_volumes::{ClusterGeneration, Member, Peer, Slot, World, select_volumes};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const CLUSTER: &str = "c.example.com";
@@ -111,7 +111,7 @@ impl Layout {
         World {
             me,
             cluster: CLUSTER.to_owned(),
-            incarnation: Incarnation {
+            cluster_generation: ClusterGeneration {
                 current: None,
                 uids: BTreeSet::from([UID_NOW.to_owned()]),
                 born: about.born.then_some(Timestamp(BORN)),

@@ -10,7 +10,7 @@ use quake_model::spec::EtcdMember;
 use quake_node::dialect::kops::{CLUSTER_OBJECT, read_cluster};
 use quake_node::dialect::kube_env::{Document, read_etcd_members};
 use quake_node::keyset;
-use quake_volumes::{Incarnation, incarnation};
+use quake_volumes::{ClusterGeneration, cluster_generation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cluster's directory, and how it is read.
@@ -91,7 +91,7 @@ impl Stored {
     /// # Errors
     ///
     /// What reading the objects comes to.
-    pub(super) async fn read_life(&self) -> Result<Incarnation, Fault> {
+    pub(super) async fn read_life(&self) -> Result<ClusterGeneration, Fault> {
         let authorities = match self.generation {
             Generation::Legacy => self.read_older_authorities().await?,
             Generation::Current => {
@@ -99,7 +99,7 @@ impl Stored {
                 bundle.iter().map(keyset::KeyBundle::certificates).collect()
             }
         };
-        Ok(incarnation(&authorities, SystemClock.now()))
+        Ok(cluster_generation(&authorities, SystemClock.now()))
     }
 
     async fn read_older_authorities(&self) -> Result<Vec<String>, Fault> {

@@ -59,7 +59,7 @@ pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
             live(place, volume).await.map_err(|fault| fail(&fault))?
         }
     };
-    let life = &mut seen.facts.incarnation;
+    let life = &mut seen.facts.cluster_generation;
     if let Some(uid) = &arguments.cluster_uid {
         life.uids = [uid.clone()].into();
         life.current = Some(uid.clone());
@@ -79,7 +79,7 @@ pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
 fn remark(seen: &mut Seen) {
     let facts = &seen.facts;
     let mut note = |text: &str| seen.notes.push(text.to_owned());
-    if facts.incarnation.uids.is_empty() && facts.incarnation.born.is_none() {
+    if facts.cluster_generation.uids.is_empty() && facts.cluster_generation.born.is_none() {
         note(
             "which life of the cluster is going on is not known, so stale volumes cannot be told: name --state-store, or --cluster-uid and --cluster-born",
         );
@@ -242,7 +242,7 @@ fn empty(cluster: String) -> Facts {
         cluster,
         etcd: Vec::new(),
         zones: [].into(),
-        incarnation: quake_volumes::Incarnation::default(),
+        cluster_generation: quake_volumes::ClusterGeneration::default(),
         volumes: Vec::new(),
         instances: Vec::new(),
         settled: true,
@@ -252,7 +252,7 @@ fn empty(cluster: String) -> Facts {
 /// Adds what the state store knows.
 async fn learn(facts: &mut Facts, stored: &Stored) -> Result<(), Fault> {
     (facts.etcd, facts.zones) = stored.read_members().await?;
-    facts.incarnation = stored.read_life().await?;
+    facts.cluster_generation = stored.read_life().await?;
     Ok(())
 }
 

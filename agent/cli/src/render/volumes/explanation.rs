@@ -17,12 +17,12 @@ pub(crate) fn explanation_json(
     slot: Option<&Slot>,
     notes: &[String],
 ) -> Value {
-    let life = &facts.incarnation;
+    let life = &facts.cluster_generation;
     let decisions = worlds.iter().filter_map(|world| decided_json(world, slot));
     json!({
         "schemaVersion": "quake-agent/volumes/v1",
         "cluster": facts.cluster,
-        "incarnation": {
+        "cluster_generation": {
             "uids": life.uids,
             "current": life.current,
             "born": life.born.map(|born| born.to_string()),

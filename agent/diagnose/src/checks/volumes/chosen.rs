@@ -5,7 +5,8 @@ use super::super::node::Node;
 use quake_model::facts::{InstanceFacts, Unseen, VolumeFacts};
 use quake_model::spec::EtcdMember;
 use quake_volumes::{
-    Facts, Incarnation, JOURNAL, Journal, UID, Viewpoint, World, incarnation, mounted_volume,
+    ClusterGeneration, Facts, JOURNAL, Journal, UID, Viewpoint, World, cluster_generation,
+    mounted_volume,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,7 @@ pub(super) fn world_of(node: &Node<'_>) -> Result<World, Unseen> {
         cluster: spec.cluster.clone(),
         etcd: members(node)?,
         zones: BTreeMap::new(),
-        incarnation: life(node, &volumes, &instance.instance_id)?,
+        cluster_generation: life(node, &volumes, &instance.instance_id)?,
         instances: survey.instances.ok().cloned().unwrap_or_default(),
         volumes,
         settled: true,
@@ -75,11 +76,11 @@ fn members(node: &Node<'_>) -> Result<Vec<(String, Vec<EtcdMember>)>, Unseen> {
 }
 
 /// The cluster's life: by its authority, and by the volumes that this instance has.
-fn life(node: &Node<'_>, volumes: &[VolumeFacts], own: &str) -> Result<Incarnation, Unseen> {
+fn life(node: &Node<'_>, volumes: &[VolumeFacts], own: &str) -> Result<ClusterGeneration, Unseen> {
     let authority = node.text("/srv/kubernetes/ca.crt")?.map(str::to_owned);
     let known = authority.is_some();
     let authorities: Vec<String> = authority.into_iter().collect();
-    let mut life = incarnation(&authorities, node.taken());
+    let mut life = cluster_generation(&authorities, node.taken());
     let counts = |volume: &&VolumeFacts| !known || volume.is_held_by(own);
     let tagged = volumes
         .iter()

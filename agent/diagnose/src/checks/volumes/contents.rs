@@ -50,7 +50,7 @@ fn refused(
     (slot, volume): (&Slot, &VolumeFacts),
     contents: &DeviceContents,
 ) -> Option<Finding> {
-    let (cluster, life) = (&world.cluster, &world.incarnation);
+    let (cluster, life) = (&world.cluster, &world.cluster_generation);
     let expectation = expects_data(cluster, slot, volume, &world.volumes, life);
     let facts = GateFacts {
         surface: surface(contents, "", false),
@@ -91,7 +91,7 @@ fn found_inside(node: &Node<'_>, world: &World, slot: &Slot, volume_id: &str) ->
         marker: Some(text.to_owned()),
         ..InsideFacts::default()
     };
-    let uids = &world.incarnation.uids;
+    let uids = &world.cluster_generation.uids;
     let current = uids.first().map_or("", String::as_str);
     let context = InsideContext {
         identity: &identity(&world.cluster, current, slot, volume_id),

@@ -11,7 +11,7 @@ use quake_model::ports::Condition;
 use quake_model::time::Timestamp;
 use quake_testkit::region::{EtcdSlot, Region};
 use quake_testkit::{SimHost, example};
-use quake_volumes::{ADOPT, IGNORE, PIN, incarnation};
+use quake_volumes::{ADOPT, IGNORE, PIN, cluster_generation};
 
 const ME: &str = "i-0123456789abcdef0";
 const PEER: &str = "i-0fedcba9876543210";
@@ -150,7 +150,7 @@ async fn what_only_an_operator_can_decide_is_taken_once_it_is_decided() {
                     host.change(|region| volume(region, MAIN).created = before);
                 },
                 |host| {
-                    let life = incarnation(&[AUTHORITY.to_owned()], EPOCH);
+                    let life = cluster_generation(&[AUTHORITY.to_owned()], EPOCH);
                     tag(host, MAIN, ADOPT, &life.current.expect("it has a key"));
                 },
             ),

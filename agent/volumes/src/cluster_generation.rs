@@ -5,7 +5,7 @@
 //! them (`UnixNano << 32 | random`, `pkg/pki` of kops), which gives the authority's age; its `notBefore` is two
 //! days earlier and of no use.
 
-use super::world::Incarnation;
+use super::world::ClusterGeneration;
 use quake_formats::pem::certificates;
 use quake_model::time::Timestamp;
 use sha2::{Digest, Sha256};
@@ -18,8 +18,8 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Reads the cluster's life from its authority's certificates, PEM, of which each text may hold several. What is no
 /// certificate says nothing. `now` bounds what a serial may claim.
-pub fn incarnation(authorities: &[String], now: Timestamp) -> Incarnation {
-    let mut found = Incarnation::default();
+pub fn cluster_generation(authorities: &[String], now: Timestamp) -> ClusterGeneration {
+    let mut found = ClusterGeneration::default();
     let mut newest = None;
     for certificate in authorities.iter().flat_map(|text| certificates(text)) {
         let uid = key_digest(&certificate);
