@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What the bytes of a device show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surface {
+pub enum DeviceSignature {
     /// Everything that would show a use is zero.
     Blank,
     /// An ext4 filesystem, sound as far as was looked.
@@ -55,7 +55,7 @@ pub enum Inside {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateFacts {
     /// What the device's bytes show.
-    pub surface: Surface,
+    pub surface: DeviceSignature,
     /// What is inside its filesystem; `NoMarker` where there is none.
     pub inside: Inside,
     /// Whether the volume was made from a snapshot.
@@ -145,13 +145,13 @@ rules! {
 /// Decides about a device.
 pub fn decide_gate(facts: &GateFacts) -> GateDecision {
     match facts.surface {
-        Surface::Unreadable => GateDecision::Refuse(GateRule::DeviceIo),
-        Surface::Foreign => GateDecision::Refuse(GateRule::UnexpectedSignature),
-        Surface::Ambiguous => GateDecision::Refuse(GateRule::AmbiguousSignature),
-        Surface::Damaged => GateDecision::Refuse(GateRule::FilesystemCorrupt),
-        Surface::Unsigned => decide_unsigned(facts),
-        Surface::Blank => decide_blank(facts),
-        Surface::Ext4 => decide_inside(facts),
+        DeviceSignature::Unreadable => GateDecision::Refuse(GateRule::DeviceIo),
+        DeviceSignature::Foreign => GateDecision::Refuse(GateRule::UnexpectedSignature),
+        DeviceSignature::Ambiguous => GateDecision::Refuse(GateRule::AmbiguousSignature),
+        DeviceSignature::Damaged => GateDecision::Refuse(GateRule::FilesystemCorrupt),
+        DeviceSignature::Unsigned => decide_unsigned(facts),
+        DeviceSignature::Blank => decide_blank(facts),
+        DeviceSignature::Ext4 => decide_inside(facts),
     }
 }
 
@@ -194,19 +194,21 @@ fn decide_inside(facts: &GateFacts) -> GateDecision {
 
 /// Reads what a probe found as a surface. Parts of a filesystem with the very UUID that this instance was about to
 /// make are its own interrupted work: mke2fs writes backups before the first superblock.
-pub fn surface(contents: &DeviceContents, uuid: &str, format_intent: bool) -> Surface {
+pub fn surface(contents: &DeviceContents, uuid: &str, format_intent: bool) -> DeviceSignature {
     match contents {
-        DeviceContents::Blank => Surface::Blank,
-        DeviceContents::Filesystem { name, .. } if name == "ext4" => Surface::Ext4,
-        DeviceContents::Filesystem { .. } | DeviceContents::Signature { .. } => Surface::Foreign,
-        DeviceContents::Ambiguous { .. } => Surface::Ambiguous,
+        DeviceContents::Blank => DeviceSignature::Blank,
+        DeviceContents::Filesystem { name, .. } if name == "ext4" => DeviceSignature::Ext4,
+        DeviceContents::Filesystem { .. } | DeviceContents::Signature { .. } => {
+            DeviceSignature::Foreign
+        }
+        DeviceContents::Ambiguous { .. } => DeviceSignature::Ambiguous,
         DeviceContents::Damaged { uuid: found, .. }
             if format_intent && found.as_deref() == Some(uuid) =>
         {
-            Surface::Unsigned
+            DeviceSignature::Unsigned
         }
-        DeviceContents::Damaged { .. } => Surface::Damaged,
-        DeviceContents::Unsigned { .. } => Surface::Unsigned,
+        DeviceContents::Damaged { .. } => DeviceSignature::Damaged,
+        DeviceContents::Unsigned { .. } => DeviceSignature::Unsigned,
     }
 }
 

@@ -15,8 +15,8 @@ use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::{
-    self, ClusterGeneration, Expectation, Formatting, GateDecision, GateFacts, Inside,
-    InsideContext, Slot, Surface, VolumeIdentity, decide_gate, expects_data, identity, inside,
+    self, ClusterGeneration, DeviceSignature, Expectation, Formatting, GateDecision, GateFacts,
+    Inside, InsideContext, Slot, VolumeIdentity, decide_gate, expects_data, identity, inside,
     newest_backup, surface,
 };
 
@@ -123,7 +123,7 @@ pub(super) async fn look<H: Host>(
     let mut is_checked = false;
     let mut check = None;
     let mut unmountable = None;
-    if surface == Surface::Ext4 {
+    if surface == DeviceSignature::Ext4 {
         let uuid = uuid_of(contents.as_ref());
         match context.look_inside(device, uuid, identity).await? {
             Looked::Inside(facts, checked) => {
@@ -132,17 +132,19 @@ pub(super) async fn look<H: Host>(
                 inside_seen = judge(context, &subject, &found, contents.as_ref()).await?;
             }
             Looked::Damaged(checked) => {
-                surface = Surface::Damaged;
+                surface = DeviceSignature::Damaged;
                 check = Some(checked);
             }
             Looked::Unmountable(error) => {
-                surface = Surface::Damaged;
+                surface = DeviceSignature::Damaged;
                 unmountable = Some(error);
             }
         }
     }
     let expectation = match surface {
-        Surface::Blank | Surface::Unsigned => expectation(context, &subject).await?,
+        DeviceSignature::Blank | DeviceSignature::Unsigned => {
+            expectation(context, &subject).await?
+        }
         _ => None,
     };
     let by_flag = context.request.empty_slots.contains(&volume.slot);
@@ -212,7 +214,7 @@ async fn probe<H: Host>(
     volume: &VolumeStep,
     device: &DeviceFacts,
     format_intent: bool,
-) -> Result<(Surface, Option<DeviceContents>), Fault> {
+) -> Result<(DeviceSignature, Option<DeviceContents>), Fault> {
     let mut tries = 0;
     loop {
         match context.host.probe_device(device).await {
@@ -226,7 +228,7 @@ async fn probe<H: Host>(
                 context.pause(HICCUP.pause(tries, context.draw())).await?;
             }
             Err(error) if error.condition == Condition::Io => {
-                return Ok((Surface::Unreadable, None));
+                return Ok((DeviceSignature::Unreadable, None));
             }
             Err(error) => return Err(unreadable(error, device)),
         }

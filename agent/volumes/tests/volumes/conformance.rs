@@ -2,7 +2,7 @@
 
 use flate2::read::GzDecoder;
 use quake_volumes::{
-    GateFacts, Inside, Scenario, Surface, decide_gate, read_scenarios, select_volumes,
+    DeviceSignature, GateFacts, Inside, Scenario, decide_gate, read_scenarios, select_volumes,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -137,15 +137,15 @@ fn every_row_of_the_single_volume_product_agrees() {
     }
 }
 
-fn surface_of(name: &str) -> Surface {
+fn surface_of(name: &str) -> DeviceSignature {
     match name {
-        "none" => Surface::Blank,
-        "nonzero" => Surface::Unsigned,
-        "ext4_clean" | "ext4_fixed" => Surface::Ext4,
-        "fs_corrupt" => Surface::Damaged,
-        "other_fs" | "ptable" => Surface::Foreign,
-        "ambiguous" => Surface::Ambiguous,
-        "io_error" => Surface::Unreadable,
+        "none" => DeviceSignature::Blank,
+        "nonzero" => DeviceSignature::Unsigned,
+        "ext4_clean" | "ext4_fixed" => DeviceSignature::Ext4,
+        "fs_corrupt" => DeviceSignature::Damaged,
+        "other_fs" | "ptable" => DeviceSignature::Foreign,
+        "ambiguous" => DeviceSignature::Ambiguous,
+        "io_error" => DeviceSignature::Unreadable,
         other => unreachable!("the table has no signature {other}"),
     }
 }
