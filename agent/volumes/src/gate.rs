@@ -28,7 +28,7 @@ pub enum DeviceSignature {
 
 /// What is inside an ext4 filesystem, seen by this cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inside {
+pub enum FilesystemContents {
     /// Its marker is for this very volume and slot.
     Match,
     /// Its marker is of another life of the cluster, or another cluster.
@@ -57,7 +57,7 @@ pub struct GateFacts {
     /// What the device's bytes show.
     pub surface: DeviceSignature,
     /// What is inside its filesystem; `NoMarker` where there is none.
-    pub inside: Inside,
+    pub inside: FilesystemContents,
     /// Whether the volume was made from a snapshot.
     pub from_snapshot: bool,
     /// Whether this instance recorded that it is about to format this volume.
@@ -175,16 +175,18 @@ fn decide_blank(facts: &GateFacts) -> GateDecision {
 
 fn decide_inside(facts: &GateFacts) -> GateDecision {
     let rule = match facts.inside {
-        Inside::Match => return GateDecision::Mount(GateRule::Mount),
-        Inside::LegacyMatch => return GateDecision::Mount(GateRule::AdoptLegacy),
-        Inside::EmptyOurs => return GateDecision::Mount(GateRule::MountEmpty),
+        FilesystemContents::Match => return GateDecision::Mount(GateRule::Mount),
+        FilesystemContents::LegacyMatch => return GateDecision::Mount(GateRule::AdoptLegacy),
+        FilesystemContents::EmptyOurs => return GateDecision::Mount(GateRule::MountEmpty),
         // No word of an operator makes one member's data another's.
-        Inside::OtherSlot => return GateDecision::Refuse(GateRule::ForeignMemberData),
-        Inside::OtherUid | Inside::LegacyOther => GateRule::ForeignClusterData,
-        Inside::OtherVolume => GateRule::ClonedVolume,
-        Inside::LegacyUnknown => GateRule::LegacyUnproven,
-        Inside::EmptyUnknown => GateRule::EmptyUnproven,
-        Inside::NoMarker => GateRule::NoMarker,
+        FilesystemContents::OtherSlot => return GateDecision::Refuse(GateRule::ForeignMemberData),
+        FilesystemContents::OtherUid | FilesystemContents::LegacyOther => {
+            GateRule::ForeignClusterData
+        }
+        FilesystemContents::OtherVolume => GateRule::ClonedVolume,
+        FilesystemContents::LegacyUnknown => GateRule::LegacyUnproven,
+        FilesystemContents::EmptyUnknown => GateRule::EmptyUnproven,
+        FilesystemContents::NoMarker => GateRule::NoMarker,
     };
     match facts.adopted {
         true => GateDecision::Mount(GateRule::Adopted),
@@ -214,7 +216,7 @@ pub fn surface(contents: &DeviceContents, uuid: &str, format_intent: bool) -> De
 
 /// What is needed to judge what is inside a filesystem.
 #[derive(Debug, Clone, Copy)]
-pub struct InsideContext<'a> {
+pub struct ContentsContext<'a> {
     /// What the volume should be.
     pub identity: &'a VolumeIdentity,
     /// All keys that the cluster's authority has or had.
@@ -228,43 +230,43 @@ pub struct InsideContext<'a> {
 }
 
 /// Judges what is inside a filesystem.
-pub fn inside(facts: &InsideFacts, context: InsideContext<'_>) -> Inside {
+pub fn inside(facts: &InsideFacts, context: ContentsContext<'_>) -> FilesystemContents {
     let identity = context.identity;
     if let Some(text) = &facts.marker {
         let Some(marker) = Marker::read(text) else {
-            return Inside::NoMarker;
+            return FilesystemContents::NoMarker;
         };
         let found = marker.identity;
         let same_life = found.cluster == identity.cluster
             && (found.cluster_uid == identity.cluster_uid
                 || context.uids.contains(&found.cluster_uid));
         return match () {
-            () if !same_life => Inside::OtherUid,
-            () if found.slot != identity.slot => Inside::OtherSlot,
-            () if found.volume_id != identity.volume_id => Inside::OtherVolume,
-            () => Inside::Match,
+            () if !same_life => FilesystemContents::OtherUid,
+            () if found.slot != identity.slot => FilesystemContents::OtherSlot,
+            () if found.volume_id != identity.volume_id => FilesystemContents::OtherVolume,
+            () => FilesystemContents::Match,
         };
     }
     if !facts.peer_authorities.is_empty() && !context.peer_keys.is_empty() {
         let found = super::cluster_generation::key_digests(&facts.peer_authorities);
         let ours = found.iter().any(|key| context.peer_keys.contains(key));
         return if ours {
-            Inside::LegacyMatch
+            FilesystemContents::LegacyMatch
         } else {
-            Inside::LegacyOther
+            FilesystemContents::LegacyOther
         };
     }
     if !facts.peer_authorities.is_empty() || !facts.etcd_data.is_empty() {
-        return Inside::LegacyUnknown;
+        return FilesystemContents::LegacyUnknown;
     }
     if !facts.is_empty() {
-        return Inside::NoMarker;
+        return FilesystemContents::NoMarker;
     }
     let ours = identity.filesystem_uuid();
     let is_ours = context.filesystem_uuid == Some(ours.as_str()) || context.format_intent;
     if is_ours {
-        Inside::EmptyOurs
+        FilesystemContents::EmptyOurs
     } else {
-        Inside::EmptyUnknown
+        FilesystemContents::EmptyUnknown
     }
 }

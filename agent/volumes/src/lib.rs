@@ -31,8 +31,8 @@ pub use expectation::{
     Expectation, consent, consents, expects_data, newest_backup, newest_backup_at,
 };
 pub use gate::{
-    DeviceSignature, GateDecision, GateFacts, GateRule, Inside, InsideContext, decide_gate, inside,
-    surface,
+    ContentsContext, DeviceSignature, FilesystemContents, GateDecision, GateFacts, GateRule,
+    decide_gate, inside, surface,
 };
 pub use held_back::{MOUNTS, mounted_volume, volume_at, withheld_manifests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};

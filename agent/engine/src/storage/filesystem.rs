@@ -15,9 +15,9 @@ use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::{
-    self, ClusterGeneration, DeviceSignature, Expectation, Formatting, GateDecision, GateFacts,
-    Inside, InsideContext, Slot, VolumeIdentity, decide_gate, expects_data, identity, inside,
-    newest_backup, surface,
+    self, ClusterGeneration, ContentsContext, DeviceSignature, Expectation, FilesystemContents,
+    Formatting, GateDecision, GateFacts, Slot, VolumeIdentity, decide_gate, expects_data, identity,
+    inside, newest_backup, surface,
 };
 
 /// How often a device that cannot be read is read again before that is believed.
@@ -119,14 +119,14 @@ pub(super) async fn look<H: Host>(
     } = &subject;
     let (mut surface, contents) = probe(context, volume, device, *format_intent).await?;
     let mut found = InsideFacts::default();
-    let mut inside_seen = Inside::NoMarker;
+    let mut inside_seen = FilesystemContents::NoMarker;
     let mut is_checked = false;
     let mut check = None;
     let mut unmountable = None;
     if surface == DeviceSignature::Ext4 {
         let uuid = uuid_of(contents.as_ref());
         match context.look_inside(device, uuid, identity).await? {
-            Looked::Inside(facts, checked) => {
+            Looked::FilesystemContents(facts, checked) => {
                 is_checked = checked;
                 found = facts;
                 inside_seen = judge(context, &subject, &found, contents.as_ref()).await?;
@@ -240,14 +240,14 @@ async fn judge<H: Host>(
     subject: &Subject,
     found: &InsideFacts,
     contents: Option<&DeviceContents>,
-) -> Result<Inside, Fault> {
+) -> Result<FilesystemContents, Fault> {
     let peer_keys = match found.peer_authorities.is_empty() || found.marker.is_some() {
         true => Vec::new(),
         false => context.peer_keys(&subject.slot.etcd).await?,
     };
     Ok(inside(
         found,
-        InsideContext {
+        ContentsContext {
             identity: &subject.identity,
             uids: &subject.cluster_generation.uids,
             filesystem_uuid: uuid_of(contents),

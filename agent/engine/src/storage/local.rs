@@ -8,14 +8,14 @@ use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFa
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host, PortError};
 use quake_volumes::{
-    ClusterGeneration, Inside, InsideContext, Slot, VolumeIdentity, identity, inside,
+    ClusterGeneration, ContentsContext, FilesystemContents, Slot, VolumeIdentity, identity, inside,
 };
 use std::collections::BTreeSet;
 
 /// What a look inside a filesystem came to.
 pub(crate) enum Looked {
     /// It was looked into; and whether it was checked before, as what is ours is.
-    Inside(InsideFacts, bool),
+    FilesystemContents(InsideFacts, bool),
     /// It is ours, and no safe repair mends it.
     Damaged(FilesystemCheck),
     /// It cannot be mounted, and why.
@@ -97,7 +97,7 @@ impl<H: Host> Context<'_, H> {
             return Ok(Looked::Damaged(damaged));
         }
         match self.host.look_inside(device).await {
-            Ok(found) => Ok(Looked::Inside(found, is_checked)),
+            Ok(found) => Ok(Looked::FilesystemContents(found, is_checked)),
             Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
             Err(error) => Err(fault_of(Attempted::ReadDisks, error)
                 .seen("volume", &identity.volume_id)
@@ -139,14 +139,14 @@ impl<H: Host> Context<'_, H> {
         let Ok(found) = self.host.look_inside(device).await else {
             return false;
         };
-        let context = InsideContext {
+        let context = ContentsContext {
             identity,
             uids: &cluster_generation.uids,
             filesystem_uuid: None,
             format_intent: false,
             peer_keys: &[],
         };
-        inside(&found, context) == Inside::Match
+        inside(&found, context) == FilesystemContents::Match
     }
 }
 

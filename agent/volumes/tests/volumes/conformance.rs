@@ -2,7 +2,8 @@
 
 use flate2::read::GzDecoder;
 use quake_volumes::{
-    DeviceSignature, GateFacts, Inside, Scenario, decide_gate, read_scenarios, select_volumes,
+    DeviceSignature, FilesystemContents, GateFacts, Scenario, decide_gate, read_scenarios,
+    select_volumes,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -150,18 +151,18 @@ fn surface_of(name: &str) -> DeviceSignature {
     }
 }
 
-fn inside_of(name: &str) -> Inside {
+fn inside_of(name: &str) -> FilesystemContents {
     match name {
-        "none" => Inside::NoMarker,
-        "match" => Inside::Match,
-        "other_uid" => Inside::OtherUid,
-        "other_slot" => Inside::OtherSlot,
-        "other_volume" => Inside::OtherVolume,
-        "legacy_match_ca" => Inside::LegacyMatch,
-        "legacy_other_ca" => Inside::LegacyOther,
-        "legacy_unknown" => Inside::LegacyUnknown,
-        "empty_fs_ours" => Inside::EmptyOurs,
-        "empty_fs_unknown" => Inside::EmptyUnknown,
+        "none" => FilesystemContents::NoMarker,
+        "match" => FilesystemContents::Match,
+        "other_uid" => FilesystemContents::OtherUid,
+        "other_slot" => FilesystemContents::OtherSlot,
+        "other_volume" => FilesystemContents::OtherVolume,
+        "legacy_match_ca" => FilesystemContents::LegacyMatch,
+        "legacy_other_ca" => FilesystemContents::LegacyOther,
+        "legacy_unknown" => FilesystemContents::LegacyUnknown,
+        "empty_fs_ours" => FilesystemContents::EmptyOurs,
+        "empty_fs_unknown" => FilesystemContents::EmptyUnknown,
         other => unreachable!("the table has no marker {other}"),
     }
 }

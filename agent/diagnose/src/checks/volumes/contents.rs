@@ -6,8 +6,9 @@ use super::chosen::{concerns, world_of};
 use super::device;
 use quake_model::facts::{DeviceContents, InsideFacts, Unseen, VolumeFacts};
 use quake_volumes::{
-    Action, GateDecision, GateFacts, Inside, InsideContext, MOUNTS, Marker, Slot, World, consents,
-    decide_gate, expects_data, identity, inside, is_adopted, select_volumes, surface,
+    Action, ContentsContext, FilesystemContents, GateDecision, GateFacts, MOUNTS, Marker, Slot,
+    World, consents, decide_gate, expects_data, identity, inside, is_adopted, select_volumes,
+    surface,
 };
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
@@ -81,11 +82,16 @@ fn refused(
 }
 
 /// What the marker of a mounted volume says. One that cannot be read here was read by the boot that mounted it.
-fn found_inside(node: &Node<'_>, world: &World, slot: &Slot, volume_id: &str) -> Inside {
+fn found_inside(
+    node: &Node<'_>,
+    world: &World,
+    slot: &Slot,
+    volume_id: &str,
+) -> FilesystemContents {
     let paths = MOUNTS.map(|before| format!("{before}{volume_id}/.quake-agent/volume.json"));
     let text = paths.iter().find_map(|path| node.text(path).ok()?);
     let Some(text) = text.filter(|text| Marker::read(text).is_some()) else {
-        return Inside::Match;
+        return FilesystemContents::Match;
     };
     let facts = InsideFacts {
         marker: Some(text.to_owned()),
@@ -93,7 +99,7 @@ fn found_inside(node: &Node<'_>, world: &World, slot: &Slot, volume_id: &str) ->
     };
     let uids = &world.cluster_generation.uids;
     let current = uids.first().map_or("", String::as_str);
-    let context = InsideContext {
+    let context = ContentsContext {
         identity: &identity(&world.cluster, current, slot, volume_id),
         uids,
         filesystem_uuid: None,
