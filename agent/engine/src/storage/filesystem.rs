@@ -24,7 +24,7 @@ use quake_volumes::{
 const PROBES: u32 = 2;
 
 /// What the gate saw and decided.
-pub(super) struct Gate {
+pub(super) struct SafetyGate {
     pub(super) decision: GateDecision,
     pub(super) identity: VolumeIdentity,
     /// What is on the device.
@@ -108,7 +108,7 @@ pub(super) async fn look<H: Host>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
-) -> Result<Gate, Fault> {
+) -> Result<SafetyGate, Fault> {
     let subject = subject(context, volume).await?;
     let Subject {
         slot,
@@ -157,7 +157,7 @@ pub(super) async fn look<H: Host>(
         empty_consented: by_flag || quake_volumes::consents(&shown.tags, slot, context.host.now()),
         adopted: quake_volumes::is_adopted(shown, cluster_generation),
     });
-    Ok(Gate {
+    Ok(SafetyGate {
         decision,
         identity: identity.clone(),
         contents,

@@ -1,6 +1,6 @@
 //! Mounts a volume that passed the gate, and leaves on it and on EC2 whose it is.
 
-use super::filesystem::{Gate, look, unseen};
+use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
 use crate::context::Context;
 use crate::meaning::{Attempted, fault_of};
@@ -127,7 +127,7 @@ async fn check<H: Host>(
 /// Makes the filesystem as large as a volume that was enlarged.
 async fn grow<H: Host>(
     context: &Context<'_, H>,
-    gate: &Gate,
+    gate: &SafetyGate,
     device: &DeviceFacts,
 ) -> Result<bool, Fault> {
     let Some(DeviceContents::Filesystem {
@@ -155,7 +155,7 @@ async fn grow<H: Host>(
 /// Writes the marker unless it is there and says the same.
 async fn mark<H: Host>(
     context: &Context<'_, H>,
-    gate: &Gate,
+    gate: &SafetyGate,
     device: &DeviceFacts,
 ) -> Result<bool, Fault> {
     let before = gate.inside.marker.as_deref().and_then(Marker::read);
@@ -190,7 +190,7 @@ async fn mark<H: Host>(
 /// Writes on EC2 what the marker says, for those who cannot look inside. A role that may not is told so and goes on:
 /// the marker stands. Beside etcd-manager nothing is written: the role that kops makes for such a node may tag no volume
 /// that is there already (kops 1.32 to 1.37, `pkg/model/iam/iam_builder.go`), and every try would be a denied call.
-async fn tag<H: Host>(context: &Context<'_, H>, gate: &Gate) -> Result<(), Fault> {
+async fn tag<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(), Fault> {
     if context.holds_etcd_back() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Why a device is left as it is, in the operator's terms.
 
-use super::filesystem::Gate;
+use super::filesystem::SafetyGate;
 use crate::context::Context;
 use crate::knowledge::Knowledge;
 use quake_model::event::Event;
@@ -13,7 +13,7 @@ use quake_volumes::{Expectation, GateRule};
 /// The refusal, with what was seen and what to do.
 pub(super) fn refusal<H: Host>(
     context: &Context<'_, H>,
-    gate: &Gate,
+    gate: &SafetyGate,
     rule: GateRule,
     device: &DeviceFacts,
 ) -> Fault {
@@ -132,7 +132,7 @@ fn expected<H: Host>(
 }
 
 /// Says what the gate let pass although it is unusual.
-pub(super) fn warn_of_consent<H: Host>(context: &Context<'_, H>, gate: &Gate) {
+pub(super) fn warn_of_consent<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) {
     if gate.decision.rule() == GateRule::Adopted {
         let summary = format!(
             "{} is used because an operator adopted it",
