@@ -15,7 +15,7 @@ const UNVERIFIED: &[&str] = &["/var/lib/kubelet/pki/kubelet.crt"];
 
 /// How a certificate stands; the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum CertificateValidity {
     Valid,
     EndsSoon,
     EndedUnverified,
@@ -28,18 +28,20 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let now = node.taken();
     let standing = |held: &Held<'_>| {
         let Some(chief) = held.chief() else {
-            return Standing::Valid;
+            return CertificateValidity::Valid;
         };
         let ends = ends(chief);
         match () {
-            () if ends <= now && UNVERIFIED.contains(&held.path) => Standing::EndedUnverified,
-            () if ends <= now => Standing::Ended,
-            () if begins(chief) > now => Standing::NotYet,
+            () if ends <= now && UNVERIFIED.contains(&held.path) => {
+                CertificateValidity::EndedUnverified
+            }
+            () if ends <= now => CertificateValidity::Ended,
+            () if begins(chief) > now => CertificateValidity::NotYet,
             // kubelet renews its own client certificate; what it renews may be short-lived.
             () if ends.0 < now.0 + SOON_MS && !held.path.contains("kubelet-client-") => {
-                Standing::EndsSoon
+                CertificateValidity::EndsSoon
             }
-            () => Standing::Valid,
+            () => CertificateValidity::Valid,
         }
     };
     let Some((worst, of)) = held
@@ -52,7 +54,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         ));
     };
     let alike: Vec<&Held<'_>> = held.iter().filter(|it| standing(it) == worst).collect();
-    if worst == Standing::Valid {
+    if worst == CertificateValidity::Valid {
         let first = held
             .iter()
             .filter_map(|it| Some((ends(it.chief()?), it)))
@@ -68,7 +70,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 }
 
 fn told(
-    worst: Standing,
+    worst: CertificateValidity,
     of: &Held<'_>,
     alike: &[&Held<'_>],
     node: &Node<'_>,
@@ -77,15 +79,17 @@ fn told(
     let end = of.chief().map(ends).unwrap_or_default();
     let begin = of.chief().map(begins).unwrap_or_default();
     let (summary, fix) = match worst {
-        Standing::NotYet => (
+        CertificateValidity::NotYet => (
             format!("{place} is not valid before {begin}"),
             "compare the local time with the right one: chronyc tracking; step the clock: chronyc makestep",
         ),
-        Standing::EndsSoon => (
+        CertificateValidity::EndsSoon => (
             format!("{place} ends at {end}"),
             "issue it anew before then (kops rotates keypairs; a rolled node gets new ones), then: systemctl restart quake-agent.service",
         ),
-        Standing::Valid | Standing::EndedUnverified | Standing::Ended => (
+        CertificateValidity::Valid
+        | CertificateValidity::EndedUnverified
+        | CertificateValidity::Ended => (
             format!("{place} ended at {end}"),
             "if the local time is right, issue it anew with the cluster's tool, then: systemctl restart quake-agent.service; what kubelet made itself it makes again once the file is gone and it is restarted",
         ),
@@ -95,7 +99,9 @@ fn told(
         finding = finding.seen("also", other.place());
     }
     match worst {
-        Standing::NotYet | Standing::Ended => finding.fail(),
-        Standing::Valid | Standing::EndsSoon | Standing::EndedUnverified => finding.warn(),
+        CertificateValidity::NotYet | CertificateValidity::Ended => finding.fail(),
+        CertificateValidity::Valid
+        | CertificateValidity::EndsSoon
+        | CertificateValidity::EndedUnverified => finding.warn(),
     }
 }
