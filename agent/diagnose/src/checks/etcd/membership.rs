@@ -23,9 +23,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .filter(|one| one.cluster == member.cluster)
             .collect();
         match of(node, (member, client), &of_cluster) {
-            Some(Standing::Removed(finding)) => return finding.fail(),
-            Some(Standing::Learner(finding)) => return finding.warn(),
-            Some(Standing::Counted(name)) => counted.push(name),
+            Some(MemberHealth::Removed(finding)) => return finding.fail(),
+            Some(MemberHealth::Learner(finding)) => return finding.warn(),
+            Some(MemberHealth::Counted(name)) => counted.push(name),
             None => {}
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 }
 
 /// How the cluster counts a member.
-enum Standing {
+enum MemberHealth {
     Counted(String),
     Learner(Finding),
     Removed(Finding),
@@ -47,7 +47,7 @@ fn of(
     node: &Node<'_>,
     (member, client): (&ExpectedMember, &ExpectedClient),
     seen: &[&MemberSeen],
-) -> Option<Standing> {
+) -> Option<MemberHealth> {
     let host = own_host(node, member)?;
     let name = host.split('.').next().unwrap_or(host);
     let lists = seen
@@ -57,7 +57,7 @@ fn of(
     for (one, list) in lists {
         match list.iter().find(|row| is_it(row, name, host)) {
             None => {
-                return Some(Standing::Removed(removed(
+                return Some(MemberHealth::Removed(removed(
                     member,
                     client,
                     name,
@@ -65,15 +65,15 @@ fn of(
                 )));
             }
             Some(row) if row.is_learner => {
-                return Some(Standing::Learner(learner(member, client, name)));
+                return Some(MemberHealth::Learner(learner(member, client, name)));
             }
-            Some(_) => counted = Some(Standing::Counted(name.to_owned())),
+            Some(_) => counted = Some(MemberHealth::Counted(name.to_owned())),
         }
     }
     let learns =
         |one: &&&MemberSeen| one.own && one.status.as_ref().is_some_and(|it| it.is_learner);
     match seen.iter().find(learns) {
-        Some(_) => Some(Standing::Learner(learner(member, client, name))),
+        Some(_) => Some(MemberHealth::Learner(learner(member, client, name))),
         None => counted,
     }
 }
