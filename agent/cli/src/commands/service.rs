@@ -4,7 +4,7 @@ use quake_host::systemd::Systemd;
 use quake_model::facts::UnitFacts;
 use quake_model::ports::{PortError, Units};
 use quake_node::configuration_unit;
-use quake_node::lasting::{Service, service_of};
+use quake_node::restart_policy::{Service, service_of};
 use quake_tree::{Last, locate};
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::serve::{Condition, condition_of, fault_of_condition};
 use quake_model::fault::Fault;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::Record;
-use quake_node::lasting::{Service, failed_for_good};
+use quake_node::restart_policy::{Service, failed_for_good};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;

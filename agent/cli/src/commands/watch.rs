@@ -9,7 +9,7 @@ use crate::render::{Live, status_text};
 use quake_host::clock::SystemClock;
 use quake_model::ports::{Clock, Sink};
 use quake_model::record::Record;
-use quake_node::lasting::failed_for_good;
+use quake_node::restart_policy::failed_for_good;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
