@@ -1,6 +1,6 @@
 //! Reads the consoles of a cluster's instances, a few at a time.
 
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::retry::through_hiccups;
 use futures_util::StreamExt;
 use futures_util::stream;

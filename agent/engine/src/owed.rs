@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::ensure::files::look;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::fault::Fault;
 use quake_model::item::Reaction;
 use quake_model::phase::Phase;

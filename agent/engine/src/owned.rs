@@ -2,7 +2,7 @@
 //! plan. Nothing is kept from being written by it, and a boot goes on without it.
 
 use crate::context::{Context, lock};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::facts::{FileFacts, Placed};
 use quake_model::fault::{Code, Fault};

@@ -8,7 +8,7 @@
 use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::{certificates, files, services};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::certificates::CertificateDates;
 use quake_model::event::Event;
 use quake_model::facts::InstanceFacts;

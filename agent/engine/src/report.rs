@@ -7,7 +7,7 @@
 use crate::boot::Verdict;
 use crate::context::{Context, stop_signal};
 use crate::emit::Emitter;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::note::Note;
 use crate::request::Request;
 use crate::retry::millis;

@@ -1,7 +1,7 @@
 //! The loops that sleep: a boot's, and one for questions that are no boot.
 
 use crate::context::{Context, lock};
-use crate::meaning::asset_fault;
+use crate::fault_mapping::asset_fault;
 use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, Jitter, WATCH};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};

@@ -6,7 +6,7 @@
 use crate::access::access_by;
 use crate::context::Stop;
 use crate::emit::Emitter;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::note::Note;
 use crate::retry::{millis, through_hiccups};
 use quake_model::event::Event;

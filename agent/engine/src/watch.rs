@@ -12,7 +12,7 @@ use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{arrivals, ready, services};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::names::keep_names;
 use crate::node_identity::NodeKeeper;
 use crate::renewal::Renewer;

@@ -6,7 +6,7 @@
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::session::{HICCUPS, MANAGER, Session};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::retry::arrives;
 use quake_addons::{
     Addon, authority_place, authority_secret, fault_of_change, issuer, issuer_kind, issuer_place,

@@ -3,7 +3,7 @@
 
 use crate::access::access_by;
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::facts::PodsSeen;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host};

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, PlannedStep};
 use crate::ensure::fetch_watch::Watch;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::owned::placed_differs;
 use crate::retry::millis;
 use quake_model::event::Event;

@@ -6,7 +6,7 @@
 
 use crate::context::{Context, lock};
 use crate::ensure::services::{self, Begun, JobEnd};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use futures_util::future::{join, join_all};
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;

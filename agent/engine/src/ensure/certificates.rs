@@ -3,8 +3,8 @@
 use crate::context::Context;
 use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};

@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::ensure::certificates;
 use crate::ensure::files::look;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};

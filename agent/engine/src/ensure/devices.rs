@@ -5,7 +5,7 @@
 //! expected. What is not blank and not the filesystem that is wanted is refused and left as it is.
 
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::facts::{DeviceContents, DeviceFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::VolumeMount;

@@ -4,8 +4,8 @@
 //! they were, or as they should be.
 
 use crate::context::{Context, lock};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::dns::{
     AddressRecord, ChangeProgress, Publication, ZoneFacts, ZoneKind, ZoneReference,
 };

@@ -1,7 +1,7 @@
 //! Holds files and directories.
 
 use crate::context::{Context, PlannedStep};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;

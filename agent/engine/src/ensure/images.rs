@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::assets;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;

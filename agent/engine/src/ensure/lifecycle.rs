@@ -1,8 +1,8 @@
 //! Tells the Auto Scaling group of a warm pool that the node is configured: the group holds the instance at a hook until then.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::LifecycleHook;
 use quake_model::outcome::Outcome;

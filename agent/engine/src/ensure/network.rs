@@ -1,7 +1,7 @@
 //! Holds kernel modules and settings.
 
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::files::look;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Package, PackageSource};

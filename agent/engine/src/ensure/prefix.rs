@@ -1,8 +1,8 @@
 //! Holds an IPv6 prefix on the primary interface, from which the node's pods get their addresses.
 
 use crate::context::{Context, lock};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Host};

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::ensure::arrivals;
 use crate::ensure::dns;
 use crate::ensure::standing::{self, Watched};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};

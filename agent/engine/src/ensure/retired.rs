@@ -2,7 +2,7 @@
 
 use super::files::look;
 use crate::context::{Context, PlannedStep};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::fault::Fault;
 use quake_model::item::RetiredPod;
 use quake_model::outcome::Outcome;

@@ -3,7 +3,7 @@
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure::files;
 use crate::ensure::standing::{self, Watched};
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::retry::Wait;
 use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};

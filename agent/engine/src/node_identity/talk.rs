@@ -1,6 +1,6 @@
 //! One conversation with the API server about the node's object: look, say what is missing, look again.
 
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, ClusterApi, Condition, PortError};

@@ -1,8 +1,8 @@
 //! Finds out what the node is to be: user data, then the state store, lowered to one spec.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_formats::yaml::parse;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;

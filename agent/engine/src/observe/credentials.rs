@@ -1,8 +1,8 @@
 //! Reads the keypairs and secrets the node needs from the state store.
 
 use crate::context::Context;
+use crate::fault_mapping::Attempted;
 use crate::knowledge::Knowledge;
-use crate::meaning::Attempted;
 use crate::request::CredentialSource;
 use futures_util::StreamExt;
 use futures_util::stream;

@@ -1,7 +1,7 @@
 //! Reads which archives of images a seed left.
 
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::ports::Host;
 

@@ -3,8 +3,8 @@
 
 use crate::context::Context;
 use crate::ensure::controller;
+use crate::fault_mapping::Attempted;
 use crate::knowledge::Knowledge;
-use crate::meaning::Attempted;
 use futures_util::future::try_join_all;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;

@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::ensure;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;

@@ -1,8 +1,8 @@
 //! Observes of the machine what builders of the newer dialect must know.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;

@@ -1,8 +1,8 @@
 //! Reads the members of archives.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::fault::Fault;
 use quake_model::ports::{Condition, Host};
 use quake_model::spec::AssetKind;

@@ -10,7 +10,7 @@ mod members;
 
 use crate::context::Context;
 use crate::ensure;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;

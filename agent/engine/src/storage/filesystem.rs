@@ -3,8 +3,8 @@
 use super::local::Looked;
 use super::refusal::refusal;
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::backoff::HICCUP;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,

@@ -6,8 +6,8 @@
 use super::state::{Held, sorted};
 use crate::context::{Context, lock};
 use crate::ensure::files::look;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use crate::retry::millis;
 use quake_model::backoff::CONFLICT;
 use quake_model::event::Event;

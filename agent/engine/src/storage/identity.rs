@@ -1,7 +1,7 @@
 //! Reads which life of the cluster is going on, and the authorities of etcd's peers.
 
 use crate::context::Context;
-use crate::meaning::Attempted;
+use crate::fault_mapping::Attempted;
 use crate::request::CredentialSource;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;

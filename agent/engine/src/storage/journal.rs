@@ -1,8 +1,8 @@
 //! Keeps the journal: on disk before the act that it records.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;

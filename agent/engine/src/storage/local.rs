@@ -1,8 +1,8 @@
 //! What this machine itself knows of a volume: its device, by serial, and what is inside.
 
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};

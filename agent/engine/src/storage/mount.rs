@@ -3,7 +3,7 @@
 use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
 use crate::context::Context;
-use crate::meaning::{Attempted, fault_of};
+use crate::fault_mapping::{Attempted, fault_of};
 use quake_model::event::Event;
 use quake_model::facts::{DeviceContents, DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};

@@ -3,8 +3,8 @@
 use super::local::is_of;
 use super::state::sorted;
 use crate::context::Context;
+use crate::fault_mapping::{Attempted, fault_of};
 use crate::knowledge::Knowledge;
-use crate::meaning::{Attempted, fault_of};
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
 use quake_model::facts::{
