@@ -5,7 +5,7 @@ use quake_model::ports::{Condition, PortError};
 
 /// What was attempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attempted {
+pub(crate) enum Operation {
     ReadMetadata,
     ReadRole,
     DescribeInstances,
@@ -46,22 +46,22 @@ pub(crate) enum Attempted {
 }
 
 /// Turns the error of one attempt into a fault.
-pub(crate) fn fault_of(attempted: Attempted, error: PortError) -> Fault {
+pub(crate) fn fault_of(attempted: Operation, error: PortError) -> Fault {
     let code = code_of(attempted, error.condition);
     error.into_fault(code)
 }
 
 /// The fault that the failure of an asset's fetch, or of the store, is.
 pub fn asset_fault(error: PortError) -> Fault {
-    fault_of(Attempted::FetchAsset, error)
+    fault_of(Operation::FetchAsset, error)
 }
 
 /// The fault that the failure to read or write a file is.
 pub fn file_fault(error: PortError) -> Fault {
-    fault_of(Attempted::UseFile, error)
+    fault_of(Operation::UseFile, error)
 }
 
-fn code_of(attempted: Attempted, condition: Condition) -> Code {
+fn code_of(attempted: Operation, condition: Condition) -> Code {
     if condition == Condition::ClockSkew {
         return Code::IdentityClockSkew;
     }
@@ -69,64 +69,64 @@ fn code_of(attempted: Attempted, condition: Condition) -> Code {
         return Code::BootResourcesExhausted;
     }
     match attempted {
-        Attempted::ReadMetadata => metadata(condition),
-        Attempted::ReadRole => match condition {
+        Operation::ReadMetadata => metadata(condition),
+        Operation::ReadRole => match condition {
             Condition::Missing => Code::IdentityRoleMissing,
             _ => metadata(condition),
         },
-        Attempted::DescribeInstances | Attempted::ReadConsole => instances(attempted, condition),
-        Attempted::DescribeVolumes => match condition {
+        Operation::DescribeInstances | Operation::ReadConsole => instances(attempted, condition),
+        Operation::DescribeVolumes => match condition {
             Condition::Denied => Code::StorageDescribeDenied,
             _ => Code::StorageCloudUnreachable,
         },
-        Attempted::AttachVolume => match condition {
+        Operation::AttachVolume => match condition {
             Condition::Denied => Code::StorageAttachDenied,
             Condition::Conflict | Condition::Missing => Code::StorageAttachFailed,
             _ => Code::StorageCloudUnreachable,
         },
-        Attempted::KeepVolume | Attempted::TagVolume => match condition {
+        Operation::KeepVolume | Operation::TagVolume => match condition {
             Condition::Denied => Code::StorageTagDenied,
             _ => Code::StorageCloudUnreachable,
         },
-        Attempted::ReadConfiguration => configuration(condition),
-        Attempted::ReadCredential => credential(condition),
-        Attempted::AskController => controller(condition),
-        Attempted::UseKey => Code::CredentialsMalformed,
-        Attempted::PullImage => Code::ServicesPullFailed,
-        Attempted::FetchKeyring | Attempted::InstallPackages | Attempted::MakeUser => {
+        Operation::ReadConfiguration => configuration(condition),
+        Operation::ReadCredential => credential(condition),
+        Operation::AskController => controller(condition),
+        Operation::UseKey => Code::CredentialsMalformed,
+        Operation::PullImage => Code::ServicesPullFailed,
+        Operation::FetchKeyring | Operation::InstallPackages | Operation::MakeUser => {
             provision(attempted, condition)
         }
-        Attempted::RunCommand => Code::FilesReactionFailed,
-        Attempted::AssignPrefix | Attempted::DescribeType | Attempted::CompleteHook => {
+        Operation::RunCommand => Code::FilesReactionFailed,
+        Operation::AssignPrefix | Operation::DescribeType | Operation::CompleteHook => {
             cloud(attempted, condition)
         }
-        Attempted::UseZone => zone(condition),
-        Attempted::WriteReport => match condition {
+        Operation::UseZone => zone(condition),
+        Operation::WriteReport => match condition {
             Condition::Denied => Code::BootReportDenied,
             _ => Code::BootReportFailed,
         },
-        Attempted::Signal => signal(condition),
-        Attempted::FetchAsset | Attempted::UseStore => asset(condition),
-        Attempted::UseImage => image(condition),
-        Attempted::UseFile => file(condition),
-        Attempted::ReadNetwork
-        | Attempted::LoadModule
-        | Attempted::SetSysctl
-        | Attempted::ReadDisks
-        | Attempted::MakeFilesystem
-        | Attempted::CheckFilesystem
-        | Attempted::GrowFilesystem
-        | Attempted::Mount
-        | Attempted::UseUnit
-        | Attempted::StartUnit => machine(attempted, condition),
+        Operation::Signal => signal(condition),
+        Operation::FetchAsset | Operation::UseStore => asset(condition),
+        Operation::UseImage => image(condition),
+        Operation::UseFile => file(condition),
+        Operation::ReadNetwork
+        | Operation::LoadModule
+        | Operation::SetSysctl
+        | Operation::ReadDisks
+        | Operation::MakeFilesystem
+        | Operation::CheckFilesystem
+        | Operation::GrowFilesystem
+        | Operation::Mount
+        | Operation::UseUnit
+        | Operation::StartUnit => machine(attempted, condition),
     }
 }
 
 /// What EC2 said when it was asked about instances or their consoles.
-fn instances(attempted: Attempted, condition: Condition) -> Code {
+fn instances(attempted: Operation, condition: Condition) -> Code {
     match (attempted, condition) {
-        (Attempted::ReadConsole, Condition::Denied) => Code::BootConsoleDenied,
-        (Attempted::ReadConsole, _) => Code::BootConsoleUnread,
+        (Operation::ReadConsole, Condition::Denied) => Code::BootConsoleDenied,
+        (Operation::ReadConsole, _) => Code::BootConsoleUnread,
         (_, Condition::Denied) => Code::IdentityDescribeDenied,
         (_, Condition::Missing) => Code::IdentityInstanceUnknown,
         _ => Code::StorageCloudUnreachable,
@@ -134,25 +134,25 @@ fn instances(attempted: Attempted, condition: Condition) -> Code {
 }
 
 /// What the distribution's own programs came to.
-fn provision(attempted: Attempted, condition: Condition) -> Code {
+fn provision(attempted: Operation, condition: Condition) -> Code {
     match (attempted, condition) {
-        (Attempted::FetchKeyring, Condition::Malformed) => Code::AssetsKeyringUnusable,
-        (Attempted::InstallPackages, Condition::Conflict) => Code::AssetsPackagesLocked,
-        (Attempted::InstallPackages, Condition::Missing) => Code::AssetsPackageUnknown,
-        (Attempted::MakeUser, Condition::Occupied) => Code::AssetsUserRefused,
-        (Attempted::MakeUser, _) => Code::AssetsUserFailed,
+        (Operation::FetchKeyring, Condition::Malformed) => Code::AssetsKeyringUnusable,
+        (Operation::InstallPackages, Condition::Conflict) => Code::AssetsPackagesLocked,
+        (Operation::InstallPackages, Condition::Missing) => Code::AssetsPackageUnknown,
+        (Operation::MakeUser, Condition::Occupied) => Code::AssetsUserRefused,
+        (Operation::MakeUser, _) => Code::AssetsUserFailed,
         _ => Code::AssetsPackagesFailed,
     }
 }
 
 /// What a cloud service said to a node of the newer dialect.
-fn cloud(attempted: Attempted, condition: Condition) -> Code {
+fn cloud(attempted: Operation, condition: Condition) -> Code {
     let is_denied = condition == Condition::Denied;
     match attempted {
-        Attempted::AssignPrefix if is_denied => Code::NetworkPrefixDenied,
-        Attempted::AssignPrefix => Code::NetworkPrefixFailed,
-        Attempted::DescribeType if is_denied => Code::ConfigInstanceTypeDenied,
-        Attempted::DescribeType => Code::ConfigInstanceTypeUnknown,
+        Operation::AssignPrefix if is_denied => Code::NetworkPrefixDenied,
+        Operation::AssignPrefix => Code::NetworkPrefixFailed,
+        Operation::DescribeType if is_denied => Code::ConfigInstanceTypeDenied,
+        Operation::DescribeType => Code::ConfigInstanceTypeUnknown,
         _ if is_denied => Code::ReadyHookDenied,
         _ => Code::ReadyHookFailed,
     }
@@ -246,29 +246,29 @@ fn signal(condition: Condition) -> Code {
     }
 }
 
-fn machine(attempted: Attempted, condition: Condition) -> Code {
+fn machine(attempted: Operation, condition: Condition) -> Code {
     match (attempted, condition) {
-        (Attempted::LoadModule, Condition::Unknown | Condition::Missing) => {
+        (Operation::LoadModule, Condition::Unknown | Condition::Missing) => {
             Code::NetworkModuleMissing
         }
-        (Attempted::LoadModule | Attempted::SetSysctl, _) => Code::NetworkSysctlRefused,
-        (Attempted::ReadNetwork, _) => Code::NetworkUnreadable,
-        (Attempted::ReadDisks, Condition::Missing) => Code::StorageDeviceMissing,
-        (Attempted::MakeFilesystem, Condition::Occupied) => Code::StorageDeviceNotBlank,
-        (Attempted::Mount, Condition::Malformed) => Code::StorageFilesystemUnusable,
+        (Operation::LoadModule | Operation::SetSysctl, _) => Code::NetworkSysctlRefused,
+        (Operation::ReadNetwork, _) => Code::NetworkUnreadable,
+        (Operation::ReadDisks, Condition::Missing) => Code::StorageDeviceMissing,
+        (Operation::MakeFilesystem, Condition::Occupied) => Code::StorageDeviceNotBlank,
+        (Operation::Mount, Condition::Malformed) => Code::StorageFilesystemUnusable,
         // Who has the device, such as the mkfs of an agent that was killed, may be done with it soon.
         (
-            Attempted::MakeFilesystem | Attempted::CheckFilesystem | Attempted::Mount,
+            Operation::MakeFilesystem | Operation::CheckFilesystem | Operation::Mount,
             Condition::Conflict,
         ) => Code::StorageVolumeBusy,
-        (Attempted::MakeFilesystem, _) => Code::StorageFormatFailed,
-        (Attempted::CheckFilesystem, _) => Code::StorageCheckFailed,
-        (Attempted::GrowFilesystem, _) => Code::StorageGrowFailed,
-        (Attempted::ReadDisks, Condition::Conflict) => Code::StorageDeviceMissing,
-        (Attempted::Mount | Attempted::ReadDisks, _) => Code::StorageMountFailed,
+        (Operation::MakeFilesystem, _) => Code::StorageFormatFailed,
+        (Operation::CheckFilesystem, _) => Code::StorageCheckFailed,
+        (Operation::GrowFilesystem, _) => Code::StorageGrowFailed,
+        (Operation::ReadDisks, Condition::Conflict) => Code::StorageDeviceMissing,
+        (Operation::Mount | Operation::ReadDisks, _) => Code::StorageMountFailed,
         (_, Condition::Unknown) => Code::ServicesUnitUnknown,
         (_, Condition::Io) => Code::ServicesUnitFailed,
-        (Attempted::StartUnit, Condition::TimedOut) => Code::ServicesUnitStarting,
+        (Operation::StartUnit, Condition::TimedOut) => Code::ServicesUnitStarting,
         _ => Code::ServicesBusUnreachable,
     }
 }

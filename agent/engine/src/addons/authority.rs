@@ -6,7 +6,7 @@
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::session::{HICCUPS, MANAGER, Session};
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::retry::arrives;
 use quake_addons::{
     Addon, authority_place, authority_secret, fault_of_change, issuer, issuer_kind, issuer_place,
@@ -131,7 +131,7 @@ impl<H: Host> Session<'_, H> {
     /// The Secret of an authority that nobody had before.
     async fn new_authority(&self, addon: &Addon) -> Result<Value, Fault> {
         let host = self.host();
-        let fault = |error| fault_of(Attempted::UseKey, error).seen("addon", &addon.name);
+        let fault = |error| fault_of(Operation::UseKey, error).seen("addon", &addon.name);
         let made = host.make_key().await.map_err(fault)?;
         let waiting = unsigned_authority(&addon.name, &made.public, host.now())?;
         let signature = host.sign(&made.key, waiting.kind, &waiting.message).await;

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use crate::retry::Wait;
 use quake_model::event::Event;
@@ -224,7 +224,7 @@ pub(crate) async fn hold<H: Host>(
 ) -> Result<(), Fault> {
     let file = held.file(name);
     let written = context.host.write_file(&file).await;
-    written.map_err(|error| fault_of(Attempted::UseFile, error).seen("path", &file.path))?;
+    written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", &file.path))?;
     context.learn(|knowledge| drop(knowledge.issued.insert(name.to_owned(), held)));
     Ok(())
 }
@@ -282,5 +282,5 @@ fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result
 }
 
 fn key_fault(error: PortError, whose: &str) -> Fault {
-    fault_of(Attempted::UseKey, error).seen("key of", whose)
+    fault_of(Operation::UseKey, error).seen("key of", whose)
 }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::assets;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -112,7 +112,7 @@ pub(crate) async fn pulled<H: Host>(
     let look = async |wait: &Wait| {
         let look = || async {
             let found = context.host.has_named(runtime, name).await;
-            found.map_err(|error| fault(Attempted::UseImage, error))
+            found.map_err(|error| fault(Operation::UseImage, error))
         };
         context.retry(wait, look).await
     };
@@ -134,7 +134,7 @@ pub(crate) async fn pulled<H: Host>(
         // A pull that is cut short leaves nothing that looks whole, so a stop need not wait for it.
         tokio::select! {
             pulled = context.host.pull_image(runtime, name) => {
-                pulled.map_err(|error| fault(Attempted::PullImage, error))
+                pulled.map_err(|error| fault(Operation::PullImage, error))
             }
             fault = context.stopped() => Err(fault),
         }
@@ -165,7 +165,7 @@ async fn has_all<H: Host>(
 }
 
 fn about(error: PortError, image: &ImageSpec, runtime: ImageRuntime) -> Fault {
-    fault_of(Attempted::UseImage, error)
+    fault_of(Operation::UseImage, error)
         .seen("image", &image.name)
         .seen("archive", &image.archive.digest)
         .seen("runtime", runtime.name())

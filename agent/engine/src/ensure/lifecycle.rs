@@ -1,7 +1,7 @@
 //! Tells the Auto Scaling group of a warm pool that the node is configured: the group holds the instance at a hook until then.
 
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::LifecycleHook;
@@ -28,7 +28,7 @@ pub(crate) async fn completed<H: Host>(
     let wait = context.wait(step.phase, &step.id, DEADLINE);
     let look = || async {
         let found = context.host.has_hook(&hook.group, &hook.name).await;
-        found.map_err(|error| about(fault_of(Attempted::CompleteHook, error)))
+        found.map_err(|error| about(fault_of(Operation::CompleteHook, error)))
     };
     if !context.retry(&wait, look).await? {
         return Ok(Outcome::Held);
@@ -47,7 +47,7 @@ pub(crate) async fn completed<H: Host>(
         match context.host.complete_hook(&completion).await {
             Ok(()) => Ok(true),
             Err(error) if error.condition == Condition::Missing => Ok(false),
-            Err(error) => Err(about(fault_of(Attempted::CompleteHook, error))),
+            Err(error) => Err(about(fault_of(Operation::CompleteHook, error))),
         }
     };
     if !context.retry(&wait, tell).await? {

@@ -1,7 +1,7 @@
 //! Finds out what the node is to be: user data, then the state store, lowered to one spec.
 
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_formats::yaml::parse;
 use quake_model::boot_report::ReportFolder;
@@ -111,7 +111,7 @@ impl<H: Host> Context<'_, H> {
         let wait = self.wait(Phase::Config, "config:user-data", Duration::from_secs(120));
         let read = || async {
             let read = self.host.read_user_data().await;
-            read.map_err(|error| fault_of(Attempted::ReadMetadata, error))
+            read.map_err(|error| fault_of(Operation::ReadMetadata, error))
         };
         let Some(bytes) = self.retry(&wait, read).await? else {
             let summary = "this instance has no user data";
@@ -134,7 +134,7 @@ impl<H: Host> Context<'_, H> {
     /// Reads an object that may not exist.
     async fn read_optional(&self, location: Location) -> Result<Option<Document>, Fault> {
         let object = self
-            .read_object(Phase::Config, Attempted::ReadConfiguration, &location)
+            .read_object(Phase::Config, Operation::ReadConfiguration, &location)
             .await?;
         let Some(object) = object else {
             return Ok(None);
@@ -154,7 +154,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) async fn read_object(
         &self,
         phase: Phase,
-        attempted: Attempted,
+        attempted: Operation,
         location: &Location,
     ) -> Result<Option<Object>, Fault> {
         let wait = self.wait(phase, &format!("{phase}:{location}"), OBJECT_DEADLINE);
@@ -172,7 +172,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) async fn list_names(
         &self,
         phase: Phase,
-        attempted: Attempted,
+        attempted: Operation,
         location: &Location,
     ) -> Result<Vec<String>, Fault> {
         let wait = self.wait(phase, &format!("{phase}:{location}"), OBJECT_DEADLINE);

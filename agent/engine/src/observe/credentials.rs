@@ -1,7 +1,7 @@
 //! Reads the keypairs and secrets the node needs from the state store.
 
 use crate::context::Context;
-use crate::fault_mapping::Attempted;
+use crate::fault_mapping::Operation;
 use crate::knowledge::Knowledge;
 use crate::request::CredentialSource;
 use futures_util::StreamExt;
@@ -107,7 +107,7 @@ impl<H: Host> Context<'_, H> {
         suffix: &str,
     ) -> Result<Option<Secret<String>>, Fault> {
         let names = self
-            .list_names(Phase::Credentials, Attempted::ReadCredential, directory)
+            .list_names(Phase::Credentials, Operation::ReadCredential, directory)
             .await?;
         match keyset::newest_serial(&names, suffix) {
             Some(name) => self.read_text(&directory.join(name), true).await,
@@ -124,7 +124,7 @@ impl<H: Host> Context<'_, H> {
             return Ok(None);
         }
         let read = self
-            .read_object(Phase::Credentials, Attempted::ReadCredential, location)
+            .read_object(Phase::Credentials, Operation::ReadCredential, location)
             .await?;
         let Some(object) = read else { return Ok(None) };
         let text = String::from_utf8(object.bytes).map_err(|_| {
@@ -197,7 +197,7 @@ impl<H: Host> Context<'_, H> {
         let mut manifests = Vec::new();
         for location in &spec.etcd_manifests {
             let read = self
-                .read_object(Phase::Files, Attempted::ReadConfiguration, location)
+                .read_object(Phase::Files, Operation::ReadConfiguration, location)
                 .await?;
             let name = location.key().rsplit('/').next().unwrap_or_default();
             let name = name.trim_end_matches(".yaml").to_owned();

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::ensure::controller;
-use crate::fault_mapping::Attempted;
+use crate::fault_mapping::Operation;
 use crate::knowledge::Knowledge;
 use futures_util::future::try_join_all;
 use quake_model::boot_report::ReportFolder;
@@ -118,7 +118,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn read_needed(&self, location: &Location) -> Result<Vec<u8>, Fault> {
         let read = self
-            .read_object(Phase::Config, Attempted::ReadConfiguration, location)
+            .read_object(Phase::Config, Operation::ReadConfiguration, location)
             .await?;
         read.map(|object| object.bytes).ok_or_else(|| {
             let summary = format!("there is no {location}");
@@ -163,7 +163,7 @@ impl<H: Host> Context<'_, H> {
                 need,
             } => {
                 let read = self
-                    .read_object(Phase::Config, Attempted::ReadCredential, &location)
+                    .read_object(Phase::Config, Operation::ReadCredential, &location)
                     .await?;
                 match (read, need) {
                     (Some(object), _) => {
@@ -177,7 +177,7 @@ impl<H: Host> Context<'_, H> {
             }
             WantedObject::Cluster { location } => {
                 let read = self
-                    .read_object(Phase::Config, Attempted::ReadConfiguration, &location)
+                    .read_object(Phase::Config, Operation::ReadConfiguration, &location)
                     .await?;
                 match read {
                     Some(object) => {
@@ -206,7 +206,7 @@ impl<H: Host> Context<'_, H> {
         });
         for location in [Some(location.clone()), older].into_iter().flatten() {
             let read = self
-                .read_object(Phase::Config, Attempted::ReadCredential, &location)
+                .read_object(Phase::Config, Operation::ReadCredential, &location)
                 .await?;
             if let Some(object) = read {
                 return Ok((location, object.bytes));

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
@@ -48,7 +48,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn observe_links(&self) -> Result<(), Fault> {
         let read = self.host.read_network().await;
-        let network = read.map_err(|error| fault_of(Attempted::ReadNetwork, error))?;
+        let network = read.map_err(|error| fault_of(Operation::ReadNetwork, error))?;
         self.learn(|knowledge| knowledge.network = network);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Reads the members of archives.
 
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_model::fault::Fault;
 use quake_model::ports::{Condition, Host};
@@ -23,7 +23,7 @@ impl<H: Host> Context<'_, H> {
                     continue;
                 }
                 Err(error) => {
-                    return Err(fault_of(Attempted::UseStore, error).seen("asset", &asset.name));
+                    return Err(fault_of(Operation::UseStore, error).seen("asset", &asset.name));
                 }
             };
             self.learn(|knowledge| {

@@ -4,7 +4,7 @@ use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_model::event::Event;
 use quake_model::facts::EntryKind;
@@ -36,7 +36,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn find_mounts_folder(&self) -> Result<&'static str, Fault> {
         let looked = self.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
-        let found = looked.map_err(|error| fault_of(Attempted::UseFile, error))?;
+        let found = looked.map_err(|error| fault_of(Operation::UseFile, error))?;
         let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
         Ok(if is_there {
             MOUNTS_ON_READ_ONLY_ROOT

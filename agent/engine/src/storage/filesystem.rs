@@ -3,7 +3,7 @@
 use super::local::Looked;
 use super::refusal::refusal;
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use quake_model::backoff::HICCUP;
 use quake_model::facts::{
@@ -80,7 +80,7 @@ pub(crate) async fn formatted<H: Host>(
     if let Err(error) = context.host.make_filesystem(&device, &wanted).await {
         // The mkfs of an agent that was killed may have ended since the look: then it is ours, and done.
         let is_changed = error.condition == Condition::Occupied;
-        let fault = fault_of(Attempted::MakeFilesystem, error).seen("volume", &volume.volume_id);
+        let fault = fault_of(Operation::MakeFilesystem, error).seen("volume", &volume.volume_id);
         if !is_changed {
             return Err(fault);
         }
@@ -258,7 +258,7 @@ async fn judge<H: Host>(
 }
 
 fn unreadable(error: PortError, device: &DeviceFacts) -> Fault {
-    fault_of(Attempted::ReadDisks, error).seen("device", &device.path)
+    fault_of(Operation::ReadDisks, error).seen("device", &device.path)
 }
 
 fn uuid_of(contents: Option<&DeviceContents>) -> Option<&str> {
@@ -296,7 +296,7 @@ async fn expectation<H: Host>(
         None => context.config_base()?.join("backups/etcd").join(&slot.etcd),
     };
     let names = context
-        .list_names(Phase::Storage, Attempted::ReadConfiguration, &store)
+        .list_names(Phase::Storage, Operation::ReadConfiguration, &store)
         .await?;
     let newest = newest_backup(&names);
     Ok(newest.map(|name| Expectation::Backup(store.join(name).to_string())))

@@ -6,7 +6,7 @@
 use super::state::{Held, sorted};
 use crate::context::{Context, lock};
 use crate::ensure::files::look;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use crate::retry::millis;
 use quake_model::backoff::CONFLICT;
@@ -104,7 +104,7 @@ impl<H: Host> Context<'_, H> {
             return Ok(());
         }
         let listed = self.host.list_mounts().await;
-        let mounts = listed.map_err(|error| fault_of(Attempted::Mount, error))?;
+        let mounts = listed.map_err(|error| fault_of(Operation::Mount, error))?;
         let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
         for path in quake_volumes::withheld_manifests(&spec.etcd, &volumes, &mounts) {
             self.remove_manifest(phase, path).await?;
@@ -133,7 +133,7 @@ impl<H: Host> Context<'_, H> {
                 }
                 // Somebody wrote it meanwhile.
                 Err(error) if error.condition == Condition::Conflict => {}
-                Err(error) => return Err(fault_of(Attempted::UseFile, error).seen("path", path)),
+                Err(error) => return Err(fault_of(Operation::UseFile, error).seen("path", path)),
             }
         }
         let summary = format!("{path} cannot be taken out of kubelet's directory");

@@ -1,7 +1,7 @@
 //! Reads which life of the cluster is going on, and the authorities of etcd's peers.
 
 use crate::context::Context;
-use crate::fault_mapping::Attempted;
+use crate::fault_mapping::Operation;
 use crate::request::CredentialSource;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -86,7 +86,7 @@ impl<H: Host> Context<'_, H> {
             }
         }
         let names = self
-            .list_names(Phase::Storage, Attempted::ReadCredential, &issued)
+            .list_names(Phase::Storage, Operation::ReadCredential, &issued)
             .await?;
         let mut found = Vec::new();
         for name in names.iter().filter(|name| name.ends_with(".crt")) {
@@ -97,7 +97,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn read_public(&self, location: &Location) -> Result<Option<String>, Fault> {
         let read = self
-            .read_object(Phase::Storage, Attempted::ReadCredential, location)
+            .read_object(Phase::Storage, Operation::ReadCredential, location)
             .await?;
         Ok(read.map(|object| String::from_utf8_lossy(&object.bytes).into_owned()))
     }

@@ -3,7 +3,7 @@
 use super::local::is_of;
 use super::state::sorted;
 use crate::context::Context;
-use crate::fault_mapping::{Attempted, fault_of};
+use crate::fault_mapping::{Operation, fault_of};
 use crate::knowledge::Knowledge;
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
@@ -113,7 +113,7 @@ impl<H: Host> Context<'_, H> {
         query: &VolumeQuery,
     ) -> Result<Vec<VolumeFacts>, Fault> {
         let described = self.host.describe_volumes(query).await;
-        described.map_err(|error| fault_of(Attempted::DescribeVolumes, error))
+        described.map_err(|error| fault_of(Operation::DescribeVolumes, error))
     }
 
     /// This instance, the holders of volumes, and, where several members are open, the others of its group.
@@ -154,7 +154,7 @@ impl<H: Host> Context<'_, H> {
         query: &InstanceQuery,
     ) -> Result<Vec<InstanceView>, Fault> {
         let described = self.host.describe_instances(query).await;
-        described.map_err(|error| fault_of(Attempted::DescribeInstances, error))
+        described.map_err(|error| fault_of(Operation::DescribeInstances, error))
     }
 }
 
