@@ -1,8 +1,8 @@
 //! What every step of a boot is handed: the host, the events, the request and the stop signal.
 
+use crate::boot_facts::BootFacts;
 use crate::budget::Budget;
 use crate::emit::Emitter;
-use crate::knowledge::Knowledge;
 use crate::owned::Ownership;
 use crate::request::{Acting, Request};
 use quake_model::backoff::Jitter;
@@ -108,7 +108,7 @@ pub(crate) struct Context<'a, H> {
     /// The most cloud calls that the boot may make until somebody grants it more.
     pub(crate) budget: Mutex<Budget>,
     pub(crate) jitter: Mutex<Jitter>,
-    pub(crate) knowledge: Mutex<Knowledge>,
+    pub(crate) knowledge: Mutex<BootFacts>,
     pub(crate) ownership: Mutex<Ownership>,
     /// Told once the node's services run.
     pub(crate) services_run: tokio::sync::Notify,
@@ -131,7 +131,7 @@ impl<'a, H> Context<'a, H> {
             in_progress: Mutex::new(BTreeSet::new()),
             budget: Mutex::new(request.budget),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
-            knowledge: Mutex::new(Knowledge::default()),
+            knowledge: Mutex::new(BootFacts::default()),
             ownership: Mutex::new(Ownership::default()),
             services_run: tokio::sync::Notify::new(),
             users: tokio::sync::Mutex::new(()),
@@ -145,17 +145,17 @@ impl<'a, H> Context<'a, H> {
     }
 
     /// Reads what is known.
-    pub(crate) fn know<T>(&self, read: impl FnOnce(&Knowledge) -> T) -> T {
+    pub(crate) fn know<T>(&self, read: impl FnOnce(&BootFacts) -> T) -> T {
         read(&lock(&self.knowledge))
     }
 
     /// Changes what is known and reads it.
-    pub(crate) fn know_mut<T>(&self, change: impl FnOnce(&mut Knowledge) -> T) -> T {
+    pub(crate) fn know_mut<T>(&self, change: impl FnOnce(&mut BootFacts) -> T) -> T {
         change(&mut lock(&self.knowledge))
     }
 
     /// Adds to what is known.
-    pub(crate) fn learn(&self, write: impl FnOnce(&mut Knowledge)) {
+    pub(crate) fn learn(&self, write: impl FnOnce(&mut BootFacts)) {
         write(&mut lock(&self.knowledge));
     }
 

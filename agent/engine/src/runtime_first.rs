@@ -4,8 +4,8 @@
 //! It is a head start and nothing more: the phases of files and services plan all of it again. Whatever goes wrong here is
 //! left to them, who name it.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::knowledge::Knowledge;
 use futures_util::future::try_join;
 use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
@@ -19,7 +19,7 @@ impl<H: Host> Context<'_, H> {
     /// Applies the steps of the downloads, and the head start beside them where the node allows it.
     pub(crate) async fn apply_assets(&self, steps: &[Step]) -> Result<usize, Fault> {
         let is_newer = self.know(|knowledge| knowledge.kops.is_some());
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         let Some(digests) =
             steps::runtime_assets(&spec).filter(|_| is_newer && !self.is_planning())
         else {
@@ -55,8 +55,8 @@ impl<H: Host> Context<'_, H> {
     }
 
     async fn plan_runtime(&self, digests: &BTreeSet<Digest>) -> Result<Vec<Step>, Fault> {
-        let node = self.know(Knowledge::kops)?;
-        let instance = self.know(Knowledge::instance)?;
+        let node = self.know(BootFacts::kops)?;
+        let instance = self.know(BootFacts::instance)?;
         let mut members = self.know(|knowledge| knowledge.members.clone());
         for digest in digests {
             // A program that is no archive has none.

@@ -1,10 +1,10 @@
 //! Holds certificates: each is kept while it fits its order, and issued where it does not.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -122,7 +122,7 @@ async fn renewed<H: Host>(
     wait: &Wait,
     wanted: &[&CertificateOrder],
 ) -> Result<(), Fault> {
-    let node = context.know(Knowledge::kops)?;
+    let node = context.know(BootFacts::kops)?;
     let Origin::Server(server) = &node.boot.origin else {
         let summary = "certificates are to be asked for, and no kops-controller is named";
         return Err(Fault::new(Code::BootInternal, summary));
@@ -187,7 +187,7 @@ async fn fits_controller<H: Host>(
 
 /// The authorities that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
 fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
-    let node = context.know(Knowledge::kops)?;
+    let node = context.know(BootFacts::kops)?;
     let (Issuer::Controller { keyset, .. } | Issuer::Authority { keyset, .. }) = &order.issuer;
     if let Some(own) = node.config.authorities.get(keyset) {
         return Ok(own.clone());
@@ -271,7 +271,7 @@ async fn settled<H: Host>(
 
 /// The authority of an order, with its key.
 fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
-    let node = context.know(Knowledge::kops)?;
+    let node = context.know(BootFacts::kops)?;
     let (Issuer::Authority { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =
         &order.issuer;
     let bundle = node.objects.keysets.get(keyset).ok_or_else(|| {

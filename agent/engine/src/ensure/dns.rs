@@ -3,9 +3,9 @@
 //! All changes of one look are one batch, which Route 53 does whole or not at all: a boot that is killed leaves the records as
 //! they were, or as they should be.
 
+use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::dns::{
     AddressRecord, ChangeProgress, Publication, ZoneFacts, ZoneKind, ZoneReference,
 };
@@ -335,7 +335,7 @@ async fn zone_id<H: Host>(
 
 /// Which VPC this instance is in; `None` where the metadata does not tell.
 async fn own_vpc<H: Host>(context: &Context<'_, H>) -> Result<Option<String>, Fault> {
-    let mac = context.know(Knowledge::instance)?.mac;
+    let mac = context.know(BootFacts::instance)?.mac;
     let key = format!("network/interfaces/macs/{mac}/vpc-id");
     let read = context.host.read_metadata(&key).await;
     read.map_err(|error| fault_of(Operation::ReadMetadata, error).seen("key", &key))

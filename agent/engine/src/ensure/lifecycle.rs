@@ -1,8 +1,8 @@
 //! Tells the Auto Scaling group of a warm pool that the node is configured: the group holds the instance at a hook until then.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::LifecycleHook;
 use quake_model::outcome::Outcome;
@@ -40,7 +40,7 @@ pub(crate) async fn completed<H: Host>(
     let completion = HookCompletion {
         group: hook.group.clone(),
         hook: name,
-        instance_id: context.know(Knowledge::instance)?.instance_id,
+        instance_id: context.know(BootFacts::instance)?.instance_id,
         result: HookResult::Continue,
     };
     let tell = || async {

@@ -1,8 +1,8 @@
 //! Holds an IPv6 prefix on the primary interface, from which the node's pods get their addresses.
 
+use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Host};
@@ -22,7 +22,7 @@ pub(crate) async fn assigned<H: Host>(
     context: &Context<'_, H>,
     step: &Step,
 ) -> Result<Outcome, Fault> {
-    let mac = context.know(Knowledge::instance)?.mac;
+    let mac = context.know(BootFacts::instance)?.mac;
     let of_interface = |what: &str| format!("network/interfaces/macs/{mac}/{what}");
     let wait = context.wait(step.phase, &step.id, DEADLINE);
     let (prefix, id) = (of_interface("ipv6-prefix"), of_interface("interface-id"));

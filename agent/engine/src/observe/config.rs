@@ -1,8 +1,8 @@
 //! Finds out what the node is to be: user data, then the state store, lowered to one spec.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_formats::yaml::parse;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
@@ -31,7 +31,7 @@ impl<H: Host> Context<'_, H> {
             return self.observe_kops(kube_env).await;
         }
         let sources = self.find_sources(documents).await?;
-        let instance = self.know(Knowledge::instance)?;
+        let instance = self.know(BootFacts::instance)?;
         let lowered = kube_env::lower(&sources, &instance)?;
         for fault in lowered.warnings {
             self.emitter.emit(Event::Warning { fault });

@@ -1,8 +1,8 @@
 //! Reads the keypairs and secrets the node needs from the state store.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::Operation;
-use crate::knowledge::Knowledge;
 use crate::request::CredentialSource;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -23,7 +23,7 @@ const READ_LANES: usize = 4;
 
 impl<H: Host> Context<'_, H> {
     pub(crate) async fn observe_credentials(&self) -> Result<(), Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         let base = &self.config_base()?;
         let mut found = Credentials::default();
         let mut keypairs = stream::iter(credentials::wanted(&spec))
@@ -48,7 +48,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     pub(crate) fn config_base(&self) -> Result<Location, Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         let asked = self.request.configuration.config_base.clone();
         Ok(asked.unwrap_or_else(|| spec.config_base.clone()))
     }
@@ -193,7 +193,7 @@ impl<H: Host> Context<'_, H> {
 
     /// etcd-manager's static pods, byte for byte as the state store has them.
     pub(crate) async fn read_etcd_manifests(&self) -> Result<Vec<EtcdManifest>, Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         let mut manifests = Vec::new();
         for location in &spec.etcd_manifests {
             let read = self

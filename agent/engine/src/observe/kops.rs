@@ -1,10 +1,10 @@
 //! Finds out what a node of the newer dialect is to be: the boot configuration, the nodeup configuration that it names by
 //! its hash, and every object of the state store that the node needs, read in one wave.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller;
 use crate::fault_mapping::Operation;
-use crate::knowledge::Knowledge;
 use futures_util::future::try_join_all;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
@@ -39,7 +39,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) async fn observe_kops(&self, kube_env: &Document) -> Result<(), Fault> {
         let (boot, findings) = read_boot_config(&kube_env.source, &kube_env.text)?;
         self.warn_of(findings);
-        let instance = self.know(Knowledge::instance)?;
+        let instance = self.know(BootFacts::instance)?;
         self.learn(|knowledge| knowledge.reports = report_folder(&boot));
         let distribution = self.distribution()?;
         let (document, secrets) = self.find_nodeup_config(&boot).await?;

@@ -1,9 +1,9 @@
 //! Plans the phases of a node of the newer dialect from its items.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 impl<H: Host> Context<'_, H> {
     pub(super) async fn plan_kops_phase(&self, phase: Phase) -> Result<Vec<Step>, Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         let planned = match phase {
             // Both are done before anybody knows the dialect.
             Phase::Identity | Phase::Config => Vec::new(),
@@ -31,7 +31,7 @@ impl<H: Host> Context<'_, H> {
             }
             Phase::Assets => {
                 self.observe_images().await;
-                let known = self.know(Knowledge::known)?;
+                let known = self.know(BootFacts::known)?;
                 let mut planned = quake_node::assets::plan(&spec, &known);
                 ensure::assets::record(self, &planned).await?;
                 planned.extend(steps::assets(&spec));
@@ -39,7 +39,7 @@ impl<H: Host> Context<'_, H> {
             }
             Phase::Credentials => steps::credentials(&spec),
             Phase::Files => self.plan_kops_files().await?,
-            Phase::Services => steps::services(&spec, &self.know(Knowledge::known)?),
+            Phase::Services => steps::services(&spec, &self.know(BootFacts::known)?),
             Phase::Ready => steps::ready(&spec),
         };
         debug_assert_eq!(quake_node::lint::lint(&planned), Vec::<String>::new());
@@ -56,8 +56,8 @@ impl<H: Host> Context<'_, H> {
     /// Archives are there now, and so builders yield what is placed from them.
     async fn plan_kops_files(&self) -> Result<Vec<Step>, Fault> {
         self.observe_files().await?;
-        let node = self.know(Knowledge::kops)?;
-        let instance = self.know(Knowledge::instance)?;
+        let node = self.know(BootFacts::kops)?;
+        let instance = self.know(BootFacts::instance)?;
         let members = self.know(|knowledge| knowledge.members.clone());
         let spec = Arc::new(node.spec(&instance, &members)?);
         self.learn(|knowledge| knowledge.spec = Some(Arc::clone(&spec)));

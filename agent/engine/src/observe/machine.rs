@@ -1,8 +1,8 @@
 //! Observes of the machine what builders of the newer dialect must know.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
@@ -56,7 +56,7 @@ impl<H: Host> Context<'_, H> {
         if !needs_eni_capacity(config) {
             return Ok(None);
         }
-        let instance_type = self.know(Knowledge::instance)?.instance_type;
+        let instance_type = self.know(BootFacts::instance)?.instance_type;
         // A note that cannot be read is none.
         let mut kept: BTreeMap<String, EniCapacity> =
             serde_json::from_str(&self.text(TYPES).await?).unwrap_or_default();
@@ -107,7 +107,7 @@ impl<H: Host> Context<'_, H> {
 
     /// Interfaces with a hardware address, beside the loopback.
     async fn interfaces(&self) -> Result<BTreeMap<String, String>, Fault> {
-        let mac = self.know(Knowledge::instance)?.mac;
+        let mac = self.know(BootFacts::instance)?.mac;
         let read = self.host.read_network().await;
         let network = read.map_err(|error| fault_of(Operation::ReadNetwork, error))?;
         let ours = network.links.into_iter().filter(|link| link.mac == mac);

@@ -1,8 +1,8 @@
 //! Reads the members of archives.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::fault::Fault;
 use quake_model::ports::{Condition, Host};
 use quake_model::spec::AssetKind;
@@ -10,7 +10,7 @@ use quake_model::spec::AssetKind;
 impl<H: Host> Context<'_, H> {
     /// Lists what is in each archive of the store, for the files that are placed from it.
     pub(crate) async fn observe_members(&self) -> Result<(), Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         for asset in spec
             .assets
             .iter()

@@ -3,9 +3,9 @@
 use super::attempt::settle_intent;
 use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_formats::tags::own_tags_seen;
 use quake_model::event::Event;
 use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
@@ -115,8 +115,8 @@ async fn take<H: Host>(
 
 /// Looks at this instance alone, as long as only its own tags are waited for.
 async fn require_own_tags<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
-    let ours = context.know(Knowledge::instance)?.instance_id;
-    let cluster = context.know(Knowledge::spec)?.cluster.clone();
+    let ours = context.know(BootFacts::instance)?.instance_id;
+    let cluster = context.know(BootFacts::spec)?.cluster.clone();
     let query = InstanceQuery::Ids(vec![ours.clone()]);
     let views = context.describe_instances(&query).await?;
     let seen = views
@@ -281,7 +281,7 @@ async fn verify<H: Host>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
 ) -> Result<Attachment, Fault> {
-    let ours = context.know(Knowledge::instance)?.instance_id;
+    let ours = context.know(BootFacts::instance)?.instance_id;
     let id = &volume.volume_id;
     let found = describe(context, id).await?;
     let not_yet = |what: String| Err(Fault::new(Code::StorageVolumeBusy, what));

@@ -3,9 +3,9 @@
 use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::event::Event;
 use quake_model::facts::EntryKind;
 use quake_model::fault::{Class, Code, Fault};
@@ -21,7 +21,7 @@ const MOUNTS: &str = "/mnt";
 impl<H: Host> Context<'_, H> {
     /// Plans the storage phase.
     pub(crate) async fn plan_storage(&self) -> Result<Vec<Step>, Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         if !quake_volumes::has_slots(&spec) {
             return Ok(Vec::new());
         }
@@ -56,7 +56,7 @@ impl<H: Host> Context<'_, H> {
         let chosen = self.choose(mounts).await;
         let waiting = match &chosen {
             Err(fault) if is_watched(fault) => {
-                let cluster = self.know(Knowledge::spec)?.cluster.clone();
+                let cluster = self.know(BootFacts::spec)?.cluster.clone();
                 let is_open = self.know(|knowledge| knowledge.storage.has_open_intent);
                 let looked = self.cheaply_shown(&cluster);
                 Some(Waiting::for_fault(fault.clone(), looked, is_open))
@@ -72,7 +72,7 @@ impl<H: Host> Context<'_, H> {
         let Some(waiting) = waiting.filter(|waiting| waiting.left > 0) else {
             return Ok(None);
         };
-        let cluster = self.know(Knowledge::spec)?.cluster.clone();
+        let cluster = self.know(BootFacts::spec)?.cluster.clone();
         let looked = sorted(self.look_cheaply(&cluster).await?);
         let same = looked == waiting.looked;
         let fault = waiting.fault.clone();

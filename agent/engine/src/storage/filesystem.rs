@@ -2,9 +2,9 @@
 
 use super::local::Looked;
 use super::refusal::refusal;
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::backoff::HICCUP;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,
@@ -180,7 +180,7 @@ struct Subject {
 }
 
 async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Subject, Fault> {
-    let spec = context.know(Knowledge::spec)?;
+    let spec = context.know(BootFacts::spec)?;
     let cluster_generation = context.cluster_generation().await?;
     let slot: Slot = volume
         .slot
@@ -279,7 +279,7 @@ async fn expectation<H: Host>(
         shown,
         ..
     } = subject;
-    let spec = context.know(Knowledge::spec)?;
+    let spec = context.know(BootFacts::spec)?;
     let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
     if let Some(found) = expects_data(&spec.cluster, slot, shown, &volumes, cluster_generation) {
         // What this instance itself was about to make empty was judged before it began.

@@ -4,10 +4,10 @@
 //! that the boot completes by itself.
 
 use super::state::{Held, sorted};
+use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::ensure::files::look;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use crate::retry::millis;
 use quake_model::backoff::CONFLICT;
 use quake_model::event::Event;
@@ -55,7 +55,7 @@ impl<H: Host> Context<'_, H> {
             held.clone()
         });
         let deadline = held.since + HELD_DEADLINE;
-        let cluster = self.know(Knowledge::spec)?.cluster.clone();
+        let cluster = self.know(BootFacts::spec)?.cluster.clone();
         let before = self.cheaply_shown(&cluster);
         for _ in 0..=CHEAP_LOOKS {
             let looks = self.know_mut(|knowledge| knowledge.storage.count_look());
@@ -99,7 +99,7 @@ impl<H: Host> Context<'_, H> {
     ///
     /// `files.occupied` where something else than a file stands in a manifest's place; the fault of reading or removing.
     pub(crate) async fn withhold_manifests(&self, phase: Phase) -> Result<(), Fault> {
-        let spec = self.know(Knowledge::spec)?;
+        let spec = self.know(BootFacts::spec)?;
         if self.is_planning() || !spec.holds_etcd_back() {
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! Keeps the journal: on disk before the act that it records.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
@@ -18,7 +18,7 @@ impl<H: Host> Context<'_, H> {
         if let Some(known) = self.know(|knowledge| knowledge.storage.journal.clone()) {
             return Ok(known);
         }
-        let instance = self.know(Knowledge::instance)?;
+        let instance = self.know(BootFacts::instance)?;
         let looked = self.host.look_file(JOURNAL, LIMIT).await;
         let found =
             looked.map_err(|error| fault_of(Operation::UseFile, error).seen("path", JOURNAL))?;

@@ -1,8 +1,8 @@
 //! What this machine itself knows of a volume: its device, by serial, and what is inside.
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
@@ -46,7 +46,7 @@ impl<H: Host> Context<'_, H> {
             }
             (None, _) => {}
         }
-        let ours = self.know(Knowledge::instance)?.instance_id;
+        let ours = self.know(BootFacts::instance)?.instance_id;
         let named = self.know(|knowledge| {
             let mut volumes = knowledge.storage.volumes.iter();
             let volume = volumes.find(|volume| volume.volume_id == volume_id)?;

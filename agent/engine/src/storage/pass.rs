@@ -2,9 +2,9 @@
 
 use super::local::is_of;
 use super::state::sorted;
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, fault_of};
-use crate::knowledge::Knowledge;
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
 use quake_model::facts::{
@@ -29,8 +29,8 @@ pub(crate) struct Pass {
 impl<H: Host> Context<'_, H> {
     /// Observes the world.
     pub(crate) async fn observe_pass(&self) -> Result<Pass, Fault> {
-        let spec = self.know(Knowledge::spec)?;
-        let instance = self.know(Knowledge::instance)?;
+        let spec = self.know(BootFacts::spec)?;
+        let instance = self.know(BootFacts::instance)?;
         let ours = &instance.instance_id;
         let journal = self.journal().await?;
         let cluster_generation = self.cluster_generation().await?;

@@ -1,8 +1,8 @@
 //! Why a device is left as it is, in the operator's terms.
 
 use super::filesystem::SafetyGate;
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::knowledge::Knowledge;
 use quake_model::event::Event;
 use quake_model::facts::{DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
@@ -89,7 +89,7 @@ fn expected<H: Host>(
          or boot with --accept-empty {slot}; then start the agent again"
     );
     let etcd = slot.split('/').next().unwrap_or_default();
-    let spec = context.know(Knowledge::spec).ok();
+    let spec = context.know(BootFacts::spec).ok();
     let is_managed = spec.is_some_and(|spec| {
         let mut clusters = spec.etcd.iter();
         clusters.any(|cluster| cluster.name == etcd && cluster.provider == EtcdProvider::Manager)

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Knowledge {
+pub(crate) struct BootFacts {
     pub(crate) instance: Option<InstanceFacts>,
     pub(crate) os: Option<OsFacts>,
     /// Where reports of the node's group belong.
@@ -53,7 +53,7 @@ pub(crate) struct Knowledge {
     pub(crate) stand_ins: Vec<String>,
 }
 
-impl Knowledge {
+impl BootFacts {
     /// The spec, which every phase after `config` has.
     pub(crate) fn spec(&self) -> Result<Arc<NodeSpec>, Fault> {
         self.spec.clone().ok_or_else(|| missing("the spec"))
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_fact_that_a_phase_needs_and_does_not_have_is_a_bug_that_names_it() {
-        let knowledge = Knowledge::default();
+        let knowledge = BootFacts::default();
         let faults = [
             knowledge.spec().err(),
             knowledge.instance().err(),
