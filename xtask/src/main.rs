@@ -1,7 +1,7 @@
 //! The tasks of this repository, run as `cargo xtask <task>`: everything a recipe would need an `if` for.
 //!
 //! It stays light on purpose: it is compiled before anything else on a fresh machine, so it depends on
-//! the model and on JSON, and on nothing that talks to a network.
+//! JSON, on none of our crates, and on nothing that talks to a network.
 
 mod bench;
 mod demo;
@@ -12,6 +12,7 @@ mod layers;
 mod program;
 mod suite;
 mod task;
+mod words;
 mod workspace;
 
 use error::TaskError;
@@ -47,6 +48,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
     match task {
         Task::Help => {}
         Task::Layers => println!("{}", layers::check(&workspace)?),
+        Task::Words => println!("{}", words::check(&workspace)?),
         Task::Faults(mode) => println!("{}", faults::generate(&workspace, *mode)?),
         Task::Test(extent) => return suite::run(&workspace, *extent),
         Task::Integration { tier, case } => {

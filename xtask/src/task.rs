@@ -7,6 +7,7 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask <task>
 
   layers              check who uses whom, each crate's bans, and file lengths
+  words               check that no name or phrase is back that docs/style.md replaced
   faults [--check]    write docs/reference from the catalogue of faults, or check that it is current
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
   integration [TIER] [CASE]
@@ -89,6 +90,7 @@ pub(crate) enum Ending {
 pub(crate) enum Task {
     Help,
     Layers,
+    Words,
     Faults(FaultsMode),
     Test(Extent),
     /// All tiers or one, and what the names of its cases hold.
@@ -132,6 +134,7 @@ impl Task {
             [] => Err(UsageError::NoTask),
             ["help" | "--help" | "-h", ..] => Ok(Self::Help),
             ["layers"] => Ok(Self::Layers),
+            ["words"] => Ok(Self::Words),
             ["faults"] => Ok(Self::Faults(FaultsMode::Write)),
             ["faults", "--check"] => Ok(Self::Faults(FaultsMode::Check)),
             ["test"] => Ok(Self::Test(Extent::Full)),
@@ -155,7 +158,7 @@ impl Task {
             ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
             ["bench", words @ ..] => Ok(Self::bench(None, words)),
             [
-                task @ ("layers" | "faults" | "test" | "integration" | "demo" | "dist"),
+                task @ ("layers" | "words" | "faults" | "test" | "integration" | "demo" | "dist"),
                 rest @ ..,
             ] => Err(UsageError::UnknownArgument {
                 task: (*task).to_owned(),

@@ -14,7 +14,7 @@ mod tools;
 use crate::error::TaskError;
 use crate::task::{Extent, FaultsMode, Tier};
 use crate::workspace::Workspace;
-use crate::{chain, faults, layers};
+use crate::{chain, faults, layers, words};
 use results::Tally;
 use stages::Stages;
 use std::process::ExitCode;
@@ -34,6 +34,7 @@ pub(crate) fn run(workspace: &Workspace, extent: Extent) -> Result<ExitCode, Tas
     stages.run("tools", || tools::ensure(needs));
     stages.run("format", || cargo_runs::check_format(workspace));
     stages.run("layers", || layers::check(workspace));
+    stages.run("words", || words::check(workspace));
     stages.run("faults", || faults::generate(workspace, FaultsMode::Check));
     stages.run("clippy", || cargo_runs::lint(workspace));
     stages.run("scripts", || scripts::lint(workspace));

@@ -68,7 +68,7 @@ fn render_step(text: &mut String, step: &Step) {
         | Action::PullImage { .. }
         | Action::AssignPrefix
         | Action::PublishNames(_)
-        | Action::CompleteLifecycle(_) => unreachable!("steps of the newer dialect"),
+        | Action::CompleteLifecycle(_) => unreachable!("steps of kops 1.32 and newer"),
         Action::AttachVolume(_) | Action::MakeFilesystem(_) | Action::MountVolume(_) => {
             "volume".to_owned()
         }
