@@ -327,7 +327,7 @@ pub(crate) struct CheckArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainArguments {
-    /// A code such as assets.digest-mismatch, an area such as assets, or a line out of a log; without any, all are listed
+    /// A code such as assets.digest-mismatch, an area such as assets, an exit status, or a line out of a log; without any, all are listed
     #[arg(value_name = "CODE")]
     pub(crate) words: Vec<String>,
     /// Explain every code

@@ -1,12 +1,15 @@
 //! `completions` and `man`: made from the same definition as the parser, when they are asked for, so that neither can tell of
 //! another version. `install --extras` and the published files take them from here, too.
 
+use super::explain::{names, statuses};
 use super::running::usage;
 use crate::args::Arguments;
 use crate::args::generate::{CompletionsArguments, ManArguments, Shell};
 use crate::exit;
 use crate::output;
-use clap::{Command, CommandFactory};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
+use quake_diagnose::checks::{Check, all};
 use std::path::Path;
 
 /// The name under which the agent is called.
@@ -59,18 +62,64 @@ pub(crate) fn shared_files() -> Vec<(String, Vec<u8>)> {
 }
 
 fn completions(shell: Shell) -> Vec<u8> {
-    let mut command = Arguments::command();
-    let mut text = Vec::new();
     match shell {
-        Shell::Bash => generate(clap_complete::Shell::Bash, &mut command, &mut text),
-        Shell::Zsh => generate(clap_complete::Shell::Zsh, &mut command, &mut text),
-        Shell::Fish => generate(clap_complete::Shell::Fish, &mut command, &mut text),
+        Shell::Bash => bash(),
+        Shell::Zsh => generate(clap_complete::Shell::Zsh, NAME),
+        Shell::Fish => generate(clap_complete::Shell::Fish, NAME),
     }
+}
+
+/// Written for a name without a hyphen, and registered under the real one: for a name with a hyphen the generator
+/// writes two labels of each command below the first, which never match (clap_complete 4.6).
+fn bash() -> Vec<u8> {
+    const PLAIN: &str = "quake_agent";
+    let text = generate(clap_complete::Shell::Bash, PLAIN);
+    let text = String::from_utf8_lossy(&text);
+    let lines = text
+        .lines()
+        .map(|line| match line.trim_start().starts_with("complete ") {
+            true => match line.strip_suffix(PLAIN) {
+                Some(before) => format!("{before}{NAME}\n"),
+                None => format!("{line}\n"),
+            },
+            false => format!("{line}\n"),
+        });
+    lines.collect::<String>().into_bytes()
+}
+
+fn generate(shell: clap_complete::Shell, name: &'static str) -> Vec<u8> {
+    let mut command = with_names(Arguments::command()).name(name);
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut text);
     text
 }
 
-fn generate(shell: clap_complete::Shell, command: &mut Command, text: &mut Vec<u8>) {
-    clap_complete::generate(shell, command, NAME, text);
+/// The command line with every name that some arguments take, which the parser itself leaves open: codes, checks, areas,
+/// exit statuses.
+fn with_names(command: Command) -> Command {
+    let checks: Vec<&'static str> = all().iter().map(|check| check.id).collect();
+    let mut areas: Vec<&'static str> = all().iter().map(Check::area).collect();
+    areas.dedup();
+    let of_checks: Vec<&'static str> = areas.into_iter().chain(checks).collect();
+    let statuses = statuses().into_iter().map(|status| status.to_string());
+    let explained: Vec<String> = names()
+        .into_iter()
+        .map(str::to_owned)
+        .chain(statuses)
+        .collect();
+    let one_of_checks =
+        |argument: Arg| argument.value_parser(PossibleValuesParser::new(of_checks.clone()));
+    command
+        .mut_subcommand("explain", |explain| {
+            explain.mut_arg("words", |words| {
+                words.value_parser(PossibleValuesParser::new(explained.clone()))
+            })
+        })
+        .mut_subcommand("diagnose", |diagnose| {
+            diagnose
+                .mut_arg("only", one_of_checks)
+                .mut_arg("skip", one_of_checks)
+        })
 }
 
 /// A page for each command, the agent's own first; named as git and others name theirs.
@@ -132,6 +181,54 @@ mod tests {
         stdin.write_all(text).ok()?;
         drop(stdin);
         child.wait().ok().map(|status| status.success())
+    }
+
+    /// What bash offers for a line, by its own completion with our script.
+    fn offered(line: &str) -> Option<Vec<String>> {
+        let script = "source /dev/stdin; read -r -a COMP_WORDS <<< \"$LINE\"; \
+            case \"$LINE\" in *' ') COMP_WORDS+=('');; esac; \
+            COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )); \
+            function=$(complete -p quake-agent | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
+            \"$function\" quake-agent \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; \
+            printf '%s\\n' \"${COMPREPLY[@]}\"";
+        let mut process = Process::new("bash");
+        process.args(["--norc", "-c", script]).env("LINE", line);
+        process.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = process.spawn().ok()?;
+        child
+            .stdin
+            .take()?
+            .write_all(&completions(Shell::Bash))
+            .ok()?;
+        let printed = child.wait_with_output().ok()?.stdout;
+        let printed = String::from_utf8_lossy(&printed);
+        Some(printed.lines().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn bash_completes_commands_options_and_names() {
+        for (line, wanted) in [
+            ("quake-agent di", "diagnose"),
+            ("quake-agent diagnose --bun", "--bundle"),
+            ("quake-agent volumes p", "pin"),
+            ("quake-agent volumes pin --sl", "--slot"),
+            ("quake-agent user-data ren", "render"),
+            (
+                "quake-agent explain storage.volume-he",
+                "storage.volume-held",
+            ),
+            ("quake-agent explain 7", "75"),
+            ("quake-agent diagnose --only dns.n", "dns.names"),
+        ] {
+            let Some(offered) = offered(line) else {
+                println!("skipped: bash is not installed");
+                return;
+            };
+            assert!(
+                offered.iter().any(|word| word == wanted),
+                "{line}: {offered:?}"
+            );
+        }
     }
 
     #[test]

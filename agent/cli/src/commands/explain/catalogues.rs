@@ -35,7 +35,7 @@ const CATALOGUES: &[Catalogue] = &[
 ];
 
 /// All names, one catalogue after the other.
-pub(super) fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     CATALOGUES
         .iter()
         .flat_map(|catalogue| (catalogue.names)())

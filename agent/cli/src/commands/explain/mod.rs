@@ -2,14 +2,19 @@
 
 mod catalogues;
 mod nearest;
+mod statuses;
 
 use crate::args::{ExplainArguments, OutputFormat};
 use crate::exit;
 use crate::output;
 use crate::output::style;
-use catalogues::{Explanation, explain, names, names_in};
+use catalogues::{Explanation, explain, names_in};
 use nearest::nearest;
 use serde_json::json;
+use statuses::{explain_status, status_in};
+
+pub(crate) use catalogues::names;
+pub(crate) use statuses::statuses;
 
 /// Explains what is named, or lists all there is; 1 when nothing of that name is known.
 pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
@@ -20,6 +25,12 @@ pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
     }
     if asked.is_empty() {
         return list("", arguments.output);
+    }
+    if let Some(status) = status_in(asked) {
+        return match explain_status(status) {
+            Some(explanation) => print(std::iter::once(explanation), arguments),
+            None => unknown(asked, arguments.output),
+        };
     }
     let found = names_in(asked);
     if !found.is_empty() {
