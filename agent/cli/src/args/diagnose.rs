@@ -49,6 +49,9 @@ pub(crate) struct DiagnoseArguments {
     /// Say that the bundle may hold keys and passwords
     #[arg(long)]
     pub(crate) yes_i_know: bool,
+    /// List the checks that were skipped, and why
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// List the checks and end
     #[arg(long)]
     pub(crate) list: bool,

@@ -1,6 +1,7 @@
 //! What `diagnose` prints: the findings first, root causes before what follows from them.
 
 use super::node::{instance_json, spec_json};
+use crate::output::style;
 use quake_diagnose::checks::{Check, CheckReport, Finding, Report, Status};
 use quake_model::facts::Survey;
 use quake_model::record::{BootState, Record};
@@ -14,20 +15,27 @@ const REPORT_SCHEMA: &str = "quake-agent/diagnose/v1";
 /// How wide the names of checks are shown.
 const NAME_WIDTH: usize = 24;
 
-/// The report for people.
-pub(crate) fn report_text(report: &Report, survey: &Survey, took: Duration) -> String {
+/// How much of a report is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The verdict, what was found, and how many checks were skipped.
+    Findings,
+    /// Every skipped check and its reason too.
+    Everything,
+}
+
+/// The report for people: the verdict, then the findings.
+pub(crate) fn report_text(
+    report: &Report,
+    survey: &Survey,
+    took: Duration,
+    detail: Detail,
+) -> String {
     let mut text = heading(survey);
-    for one in report.findings() {
-        finding_text(&mut text, one);
-    }
-    for one in of_status(report, Status::Error) {
-        let _ = writeln!(text, "error {:<NAME_WIDTH$} {}", one.check.id, one.note);
-    }
-    skipped_text(&mut text, report);
     let summary = report.summary();
     let _ = writeln!(
         text,
-        "{}: {} failed, {} warned, {} ok, {} skipped, {} could not be made, in {:.1}s",
+        "{}: {} failed, {} warned, {} ok, {} skipped, {} could not be made, in {:.1}s\n",
         verdict(report),
         summary.fail,
         summary.warn,
@@ -36,6 +44,21 @@ pub(crate) fn report_text(report: &Report, survey: &Survey, took: Duration) -> S
         summary.error,
         took.as_secs_f64()
     );
+    for one in report.findings() {
+        finding_text(&mut text, one);
+    }
+    for one in of_status(report, Status::Error) {
+        let (word, id) = (style::bad("error"), style::strong(one.check.id));
+        let _ = writeln!(text, "{word} {id:<NAME_WIDTH$} {}", one.note);
+    }
+    match detail {
+        Detail::Everything => skipped_text(&mut text, report),
+        Detail::Findings if summary.skip > 0 => {
+            let hint = format!("{} checks skipped; --verbose lists them", summary.skip);
+            let _ = writeln!(text, "{}", style::faint(hint));
+        }
+        Detail::Findings => {}
+    }
     text
 }
 
@@ -53,19 +76,25 @@ fn skipped_text(text: &mut String, report: &Report) {
         }
     }
     for (note, names) in reasons {
-        let _ = writeln!(text, "skip  {}: {note}", names.join(", "));
+        let line = format!("skip  {}: {note}", names.join(", "));
+        let _ = writeln!(text, "{}", style::faint(line));
     }
 }
 
 fn verdict(report: &Report) -> String {
     match (report.status(), report.findings().next()) {
-        (Status::Fail, Some(first)) => format!("first mend {}", first.check.id),
-        (Status::Warn, Some(first)) => format!("no check failed, see {}", first.check.id),
-        (Status::Error, _) => "no check failed, and some could not be made".to_owned(),
-        (Status::Skip, _) => {
-            "this says nothing of the node, for next to nothing was looked at".to_owned()
+        (Status::Fail, Some(first)) => {
+            style::bad(format!("first fix {}", first.check.id)).to_string()
         }
-        _ => "no check found anything wrong".to_owned(),
+        (Status::Warn, Some(first)) => {
+            style::warning(format!("no check failed, see {}", first.check.id)).to_string()
+        }
+        (Status::Error, _) => style::bad("no check failed, and some could not be made").to_string(),
+        (Status::Skip, _) => {
+            style::warning("nearly all checks were skipped: the node is not known to be healthy")
+                .to_string()
+        }
+        _ => style::good("no check found anything wrong").to_string(),
     }
 }
 
@@ -113,11 +142,12 @@ fn boot_line(record: &Record) -> String {
 
 fn finding_text(text: &mut String, one: &CheckReport) {
     let word = match one.status {
-        Status::Fail => "FAIL",
-        Status::Warn => "WARN",
-        Status::Ok | Status::Skip | Status::Error => one.status.name(),
+        Status::Fail => style::bad("FAIL").to_string(),
+        Status::Warn => style::warning("WARN").to_string(),
+        Status::Ok | Status::Skip | Status::Error => one.status.name().to_owned(),
     };
-    let _ = writeln!(text, "{word:<5} {:<NAME_WIDTH$} {}", one.check.id, one.note);
+    let id = style::strong(one.check.id);
+    let _ = writeln!(text, "{word}  {id:<NAME_WIDTH$} {}", one.note);
     let Some(finding) = &one.finding else {
         return;
     };
@@ -236,4 +266,34 @@ pub(crate) fn checks_json(checks: &[Check]) -> Value {
         })
         .collect();
     json!({ "schemaVersion": "quake-agent/checks/v1", "checks": checks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::without_style;
+    use quake_diagnose::checks::judge;
+
+    fn text(detail: Detail) -> String {
+        let survey = Survey::default();
+        let checks: Vec<Check> = quake_diagnose::checks::all().to_vec();
+        let report = judge(&checks, &survey);
+        without_style(&report_text(&report, &survey, Duration::ZERO, detail))
+    }
+
+    #[test]
+    fn the_verdict_comes_first_and_skipped_checks_are_counted() {
+        let text = text(Detail::Findings);
+        let verdict = text.find("nearly all checks were skipped").expect(&text);
+        let skipped = text.find("--verbose lists them").expect(&text);
+        assert!(verdict < skipped, "{text}");
+        assert!(!text.contains("\nskip  "), "{text}");
+    }
+
+    #[test]
+    fn every_skipped_check_is_listed_where_it_is_asked_for() {
+        let text = text(Detail::Everything);
+        assert!(text.contains("\nskip  "), "{text}");
+        assert!("{text}");
+    }
 }

@@ -6,7 +6,7 @@ use super::super::below::found_below;
 use crate::args::diagnose::DiagnoseArguments;
 use crate::exit;
 use crate::output;
-use crate::render::diagnose::{report_json, report_text};
+use crate::render::diagnose::{Detail, report_json, report_text};
 use quake_diagnose::checks::Report;
 use quake_host::bundle::{Bundle, Existing, Recipients, Redaction, check_target};
 use quake_host::collect::{Limits, collect};
@@ -70,7 +70,7 @@ pub(super) async fn write(
         "report.json",
         report_json(report, survey, took).to_string().as_bytes(),
     );
-    let text = report_text(report, survey, took);
+    let text = report_text(report, survey, took, Detail::Everything);
     bundle.add("report.txt", output::without_style(&text).as_bytes());
     add_tree(&mut bundle, root, survey);
     for collected in collect(root, Limits::default()).await {

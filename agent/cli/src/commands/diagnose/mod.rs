@@ -11,7 +11,7 @@ use crate::args::OutputFormat;
 use crate::args::diagnose::DiagnoseArguments;
 use crate::exit;
 use crate::output;
-use crate::render::diagnose::{checks_json, checks_text, report_json, report_text};
+use crate::render::diagnose::{Detail, checks_json, checks_text, report_json, report_text};
 use quake_diagnose::checks::{Status, judge};
 use quake_model::ports::PortError;
 use std::time::Instant;
@@ -52,7 +52,13 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
     let report = judge(&chosen, &survey);
     let took = started.elapsed();
     match arguments.output {
-        OutputFormat::Text => output::text(report_text(&report, &survey, took)),
+        OutputFormat::Text => {
+            let detail = match arguments.verbose {
+                true => Detail::Everything,
+                false => Detail::Findings,
+            };
+            output::text(report_text(&report, &survey, took, detail));
+        }
         OutputFormat::Json => output::line(report_json(&report, &survey, took)),
     }
     if let Some(asked) = &asked {
