@@ -35,8 +35,11 @@ const fn phrase(old: &'static str, new: &'static str) -> Phrase {
 }
 
 /// Code that reads what earlier releases wrote, and so knows the old words.
-pub(super) const READERS_OF_OLD: &[&str] =
-    &["agent/model/src/event.rs", "integration/tests/earlier.rs"];
+pub(super) const READERS_OF_OLD: &[&str] = &[
+    "agent/model/src/event.rs",
+    "agent/model/src/event/tests.rs",
+    "integration/tests/earlier.rs",
+];
 
 /// Names, the newest last.
 pub(super) const NAMES: &[Name] = &[

@@ -1,7 +1,7 @@
 //! `completions` and `man`: made from the same definition as the parser, when they are asked for, so that neither can tell of
 //! another version. `install --extras` and the published files take them from here, too.
 
-use super::explain::{names, statuses};
+use super::explain::{STATUSES, names};
 use super::running::usage;
 use crate::args::Arguments;
 use crate::args::generate::{CompletionsArguments, ManArguments, Shell};
@@ -101,12 +101,8 @@ fn with_names(command: Command) -> Command {
     let mut areas: Vec<&'static str> = all().iter().map(Check::area).collect();
     areas.dedup();
     let of_checks: Vec<&'static str> = areas.into_iter().chain(checks).collect();
-    let statuses = statuses().into_iter().map(|status| status.to_string());
-    let explained: Vec<String> = names()
-        .into_iter()
-        .map(str::to_owned)
-        .chain(statuses)
-        .collect();
+    let explained = names().into_iter().chain(STATUSES.iter().copied());
+    let explained: Vec<&'static str> = explained.collect();
     let one_of_checks =
         |argument: Arg| argument.value_parser(PossibleValuesParser::new(of_checks.clone()));
     command

@@ -14,7 +14,7 @@ use serde_json::json;
 use statuses::{explain_status, status_in};
 
 pub(crate) use catalogues::names;
-pub(crate) use statuses::statuses;
+pub(crate) use statuses::STATUSES;
 
 /// Explains what is named, or lists all there is; 1 when nothing of that name is known.
 pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
