@@ -40,7 +40,7 @@ Every way in which the agent can fail. The same name is a field of the journal, 
 of `quake-agent explain`, which prints a code's page without the network. What to do about each, step by step, is in the
 [runbook](../operations.md).
 
-This file and the pages are written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog.rs`.
+This file and the pages are written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog/table.rs`.
 
 ## Classes
 
