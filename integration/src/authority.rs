@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// An authority, and a folder for what it is asked.
+/// An authority, and a directory for what it is asked.
 #[derive(Debug)]
 pub struct Authority {
     certificate: PathBuf,
@@ -44,7 +44,7 @@ pub enum Callers {
 }
 
 impl Authority {
-    /// The one whose certificate and key are `crt` and `key` in this folder.
+    /// The one whose certificate and key are `crt` and `key` in this directory.
     ///
     /// # Errors
     ///
@@ -343,7 +343,8 @@ pub fn public_keys(pem: &str) -> Result<(String, String), String> {
 }
 
 fn plain(path: &Path) -> &str {
-    path.to_str().expect("a temporary folder has a plain name")
+    path.to_str()
+        .expect("a temporary directory has a plain name")
 }
 
 /// What openssl writes.

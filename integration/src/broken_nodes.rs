@@ -80,7 +80,7 @@ struct Base {
     survey: Value,
 }
 
-/// The names of the folders in a folder of layers, sorted, without `base` itself.
+/// The names of the directories in a directory of layers, sorted, without `base` itself.
 ///
 /// # Errors
 ///

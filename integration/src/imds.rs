@@ -98,7 +98,7 @@ impl Metadata {
         }
     }
 
-    /// The names in a folder, a line each; those of folders end with a slash.
+    /// The names in a directory, a line each; those of directories end with a slash.
     fn list(&self, path: &str) -> Option<Vec<u8>> {
         let folder = format!("{}/", path.trim_end_matches('/'));
         let below = |at: &String| {

@@ -21,7 +21,7 @@ pub const CLUSTERS: [&str; 6] = [
 /// What a copy of a state store is a copy of.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// A folder of buckets.
+    /// A directory of buckets.
     Buckets,
     /// One bucket.
     Bucket,
@@ -91,7 +91,7 @@ impl Copied {
                 }
                 None => format!("{line}\n"),
             });
-            fs::write(&file, lines.collect::<String>()).expect("a folder of ours");
+            fs::write(&file, lines.collect::<String>()).expect("a directory of ours");
         }
     }
 
@@ -126,12 +126,12 @@ impl Copied {
         });
         let described = json!({ "Volumes": volumes.collect::<Vec<_>>() });
         let file = self.at("volumes.json");
-        fs::write(&file, described.to_string()).expect("a folder of ours");
+        fs::write(&file, described.to_string()).expect("a directory of ours");
         file
     }
 }
 
-/// Serves the stand-ins of all release files in this folder by the paths of their URLs.
+/// Serves the stand-ins of all release files in this directory by the paths of their URLs.
 pub fn mirror(assets: PathBuf) -> Server {
     Server::start(move |request| {
         let path = request.path().trim_start_matches('/').to_owned();
@@ -164,7 +164,7 @@ pub fn run(words: &[&str], status: i32) -> Ended {
     ended
 }
 
-/// The directories of clusters in a folder of buckets, sorted.
+/// The directories of clusters in a directory of buckets, sorted.
 fn bases(store: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for bucket in names(store) {
@@ -175,9 +175,9 @@ fn bases(store: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The names of the directories in a folder, sorted.
+/// The names of the directories in a directory, sorted.
 pub fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let entries = fs::read_dir(folder).expect("the directory can be listed");
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = folders
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -186,9 +186,9 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a directory with all that is in it.
 pub fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder of ours");
+    fs::create_dir_all(to).expect("a directory of ours");
     let entries = fs::read_dir(from).expect("the data can be listed");
     for entry in entries.flatten() {
         let (path, into) = (entry.path(), to.join(entry.file_name()));
@@ -196,7 +196,7 @@ pub fn copy(from: &Path, to: &Path) {
             true => copy(&path, &into),
             false => {
                 let bytes = fs::read(&path).expect("the data can be read");
-                fs::write(into, bytes).expect("a folder of ours");
+                fs::write(into, bytes).expect("a directory of ours");
             }
         }
     }

@@ -76,7 +76,7 @@ impl Moto {
         accepted(&self.send("PUT", &format!("/{bucket}/{key}"), &headers, bytes)?)
     }
 
-    /// Puts every file below a folder, each under its path in that folder behind `key`.
+    /// Puts every file below a directory, each under its path in that directory behind `key`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A node's configuration as a folder: the project's example cluster, with assets that a test can serve.
+//! A node's configuration as a directory: the project's example cluster, with assets that a test can serve.
 
 use crate::tree::sha256;
 use flate2::Compression;
@@ -13,7 +13,7 @@ pub const CLUSTER: &str = "demo.quake.example";
 /// Where the example cluster's objects are; its cluster spec says so too.
 pub const CONFIG_BASE: &str = "s3://quake-example-state/demo.quake.example";
 
-/// The folder of the example cluster.
+/// The directory of the example cluster.
 pub const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/testkit/example");
 
 /// Writes the example's cluster spec and instance groups into `folder`, as a state store has them.

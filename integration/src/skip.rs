@@ -55,7 +55,7 @@ pub fn skipped(reason: &str) {
     println!("skipped: {reason}");
 }
 
-/// The folder `name` of the conformance data, which is not part of the project; `None`, said aloud, where
+/// The directory `name` of the conformance data, which is not part of the project; `None`, said aloud, where
 /// it is not.
 pub fn conformance(name: &str) -> Option<PathBuf> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));

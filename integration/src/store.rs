@@ -1,4 +1,4 @@
-//! What a run left in the agent's own folder: the asset store and the ledgers.
+//! What a run left in the agent's own directory: the asset store and the ledgers.
 
 use crate::tree::sha256;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Snapshots of a folder, to compare what two boots left behind.
+//! Snapshots of a directory, to compare what two boots left behind.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Where the agent keeps its own state: logs of runs, the asset store, the endpoint. Relative to the root.
 pub const OWN: &[&str] = &["var/lib/quake-agent", "run/quake-agent"];
 
-/// One thing in a folder.
+/// One thing in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A directory and its permission bits.
@@ -23,7 +23,7 @@ pub enum Entry {
     Other,
 }
 
-/// Everything below a folder, by path relative to it.
+/// Everything below a directory, by path relative to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tree(BTreeMap<PathBuf, Entry>);
 
@@ -32,7 +32,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns the error of the file or folder that cannot be read.
+    /// Returns the error of the file or directory that cannot be read.
     pub fn of(root: &Path, without: &[&str]) -> io::Result<Self> {
         let mut tree = Self::default();
         tree.add(root, Path::new(""), without)?;

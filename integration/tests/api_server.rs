@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Its kubectl is of 1.27 or later, which speaks with any of its version's neighbours.
 const VERSION: &str = "v1.32.0";
 
-/// kubectl, a stand-in over TLS, and a folder for its kubeconfig.
+/// kubectl, a stand-in over TLS, and a directory for its kubeconfig.
 struct Bench {
     served: ApiStandIn,
     client: Client,
@@ -32,7 +32,7 @@ impl Bench {
         Some(Self {
             client: client.expect("a certificate"),
             served,
-            folder: tempfile::tempdir().expect("a folder"),
+            folder: tempfile::tempdir().expect("a directory"),
         })
     }
 
@@ -80,7 +80,7 @@ fn manifests(case: &str) -> Option<Vec<PathBuf>> {
     let store = conformance(&format!("kops/cases/{case}/statestore"))?;
     let (mut folders, mut found) = (vec![store], Vec::new());
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        for entry in std::fs::read_dir(folder).expect("a directory").flatten() {
             let path = entry.path();
             let is_manifest = path.components().any(|part| part.as_os_str() == "addons")
                 && path.extension().is_some_and(|word| word == "yaml");
@@ -242,7 +242,7 @@ fn a_real_server_takes_the_addons_as_the_stand_in_does() {
     let Some(manifests) = manifests("minimal-1.35") else {
         return;
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let config = folder.path().join("kubeconfig");
     std::fs::write(&config, server.kubeconfig()).expect("a file");
     let kubectl = |words: &[&str]| {

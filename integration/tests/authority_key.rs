@@ -33,7 +33,7 @@ fn run(folder: &Path, words: &[&str]) -> Ended {
     agent::run_command(command)
 }
 
-/// A folder with a channel, its manifests and the way to the cluster.
+/// A directory with a channel, its manifests and the way to the cluster.
 fn ground(served: &ApiStandIn) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     for (name, text) in [
@@ -42,7 +42,7 @@ fn ground(served: &ApiStandIn) -> TempDir {
         ("cert-manager.yaml", DEFINITION),
         ("webhook.yaml", MANIFEST),
     ] {
-        std::fs::write(folder.path().join(name), text).expect("the folder is ours");
+        std::fs::write(folder.path().join(name), text).expect("the directory is ours");
     }
     folder
 }

@@ -1,4 +1,4 @@
-//! Bad input, a folder of `cases/` each: the code, the exit status of its class, the place in the file or
+//! Bad input, a directory of `cases/` each: the code, the exit status of its class, the place in the file or
 //! the URL, nothing half-written, and a ready node once the input is put right.
 
 use quake_integration::agent::{self, Ended};
@@ -85,7 +85,7 @@ fn lay_over(from: &Path, to: &Path, mirror: &str) {
             lay_over(&entry.path(), &target, mirror);
         } else {
             let text = std::fs::read_to_string(entry.path()).expect("a case's file is text");
-            std::fs::write(target, filled(&text, mirror)).expect("the folder is ours");
+            std::fs::write(target, filled(&text, mirror)).expect("the directory is ours");
         }
     }
 }
@@ -122,9 +122,9 @@ fn findings(folder: &Path, mirror: &str) -> Vec<String> {
     let case: Case = serde_json::from_str(&filled(&text, mirror)).expect("case.json is a case");
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let (store, root) = (scratch.path().join("store"), scratch.path().join("root"));
-    write_state_store(&store).expect("the folder is ours");
+    write_state_store(&store).expect("the directory is ours");
     std::fs::write(store.join("kube_env.yaml"), kube_env("workers", &[]))
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     lay_over(&folder.join("files"), &store, mirror);
     for file in &case.remove {
         std::fs::remove_file(store.join(file)).expect("the example has the file");
@@ -202,9 +202,9 @@ fn left_behind(case: &Case, root: &Path) -> Vec<String> {
 
 /// With the input put right, the next start over the same root is ready.
 fn not_mended(store: &Path, root: &Path) -> Option<String> {
-    write_state_store(store).expect("the folder is ours");
+    write_state_store(store).expect("the directory is ours");
     std::fs::write(store.join("kube_env.yaml"), kube_env("workers", &[]))
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     let ended = rehearse(store, root);
     (ended.status != 0).then(|| format!("mended, it is not ready: {}", ended.text()))
 }
@@ -272,7 +272,7 @@ fn every_code_of_the_cases_can_be_explained() {
 /// Boots into a tmpfs of this many kilobytes, in a mount namespace of its own that ends with the boot.
 fn rehearse_on_small_disk(store: &Path, scratch: &Path, kilobytes: u32) -> Ended {
     let disk = scratch.join("disk");
-    std::fs::create_dir_all(&disk).expect("the folder is ours");
+    std::fs::create_dir_all(&disk).expect("the directory is ours");
     let script = "mount -t tmpfs -o size=\"$1\"k tmpfs \"$2\" || exit 99
         shift 2; \"$@\"; status=$?
         cd \"$LISTED\" && find . -type f > \"$LISTING\"; exit $status";

@@ -7,7 +7,7 @@ use quake_integration::schema::Schema;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A folder for one tree: a scratch one, or one that stays where `QUAKE_BROKEN_NODES` says.
+/// A directory for one tree: a scratch one, or one that stays where `QUAKE_BROKEN_NODES` says.
 fn folder(scratch: &tempfile::TempDir, name: &str) -> PathBuf {
     let kept = std::env::var_os("QUAKE_BROKEN_NODES").map(PathBuf::from);
     let root = kept.unwrap_or_else(|| scratch.path().to_owned()).join(name);
@@ -89,7 +89,7 @@ fn wrong_with(name: &str, schema: &Schema, scratch: &tempfile::TempDir) -> Resul
 
 #[test]
 fn the_cause_comes_first_in_every_broken_node() {
-    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let scratch = tempfile::tempdir().expect("a scratch directory");
     let (all, schema) = (
         names(Path::new(FOLDER)).expect("the cases"),
         published_schema(),
@@ -109,7 +109,7 @@ fn the_cause_comes_first_in_every_broken_node() {
 
 #[test]
 fn a_healthy_node_gives_no_alarm() {
-    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let scratch = tempfile::tempdir().expect("a scratch directory");
     let schema = published_schema();
     for base in names(&Path::new(FOLDER).join("base")).expect("the bases") {
         let root = folder(&scratch, &format!("healthy-{base}"));
@@ -134,7 +134,7 @@ fn a_healthy_node_gives_no_alarm() {
 /// A check that is skipped gives no alarm either.
 #[test]
 fn every_check_of_etcd_and_of_its_volumes_is_made_where_etcd_manager_runs_it() {
-    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let scratch = tempfile::tempdir().expect("a scratch directory");
     let root = folder(&scratch, "of-three");
     write_base("kops-control-plane-of-three", &root).expect("its layers are sound");
     let root = root.to_str().expect("a plain path");
@@ -158,11 +158,11 @@ type Spoiled = (&'static str, fn(&mut Value));
 #[test]
 fn a_report_that_lacks_a_field_or_has_another_type_is_not_taken() {
     let schema = published_schema();
-    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let scratch = tempfile::tempdir().expect("a scratch directory");
     let all = names(Path::new(FOLDER)).expect("the cases");
     let case = read_case(&all[0]).expect("it is sound");
     let root = folder(&scratch, "schema");
-    write_case(&all[0], &case, &root).expect("the folder is ours");
+    write_case(&all[0], &case, &root).expect("the directory is ours");
     let (_, report) = diagnose(&root);
     assert_eq!(schema.check(&report), Ok(()));
     let spoiled: [Spoiled; 5] = [

@@ -63,7 +63,7 @@ fn rehearse(corpus: &Path, boot: &Path, root: &Path) -> Ended {
     ])
 }
 
-/// The case and the group of a boot's folder.
+/// The case and the group of a boot's directory.
 fn name_of(boot: &Path) -> String {
     let group = boot.file_name().unwrap_or_default().to_string_lossy();
     let case = boot.ancestors().nth(2).and_then(Path::file_name);

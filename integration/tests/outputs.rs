@@ -28,7 +28,7 @@ impl Ground {
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.folder.path().join(name), text).expect("the folder is ours");
+        std::fs::write(self.folder.path().join(name), text).expect("the directory is ours");
     }
 
     /// Runs a command line, in which capitals stand for places of this ground.

@@ -27,12 +27,12 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    /// A root of the example's worker in which `occupied`, if any, is a folder.
+    /// A root of the example's worker in which `occupied`, if any, is a directory.
     fn rehearse(&self, root: &str, occupied: Option<&str>, assets: &[&str]) -> Ended {
         let root = self.at(root);
         if let Some(path) = occupied {
             let path = root.join(path).join("of-somebody-else");
-            std::fs::create_dir_all(path).expect("the folder is ours");
+            std::fs::create_dir_all(path).expect("the directory is ours");
         }
         let mut words = vec!["rehearse", "--root", plain(&root)];
         words.extend(["--exit-when-ready", "--listen", "off", "--output", "json"]);
@@ -43,10 +43,10 @@ impl Ground {
     /// A state store of one node whose kubelet is at `mirror`.
     fn rehearse_from(&self, root: &str, mirror: &str) -> Ended {
         let store = self.at(&format!("{root}-store"));
-        write_state_store(&store).expect("the folder is ours");
+        write_state_store(&store).expect("the directory is ours");
         let kubelet = format!("{}@{mirror}/kubelet", "a".repeat(64));
         let text = kube_env("workers", &[kubelet]);
-        std::fs::write(store.join("kube_env.yaml"), text).expect("the folder is ours");
+        std::fs::write(store.join("kube_env.yaml"), text).expect("the directory is ours");
         let root = self.at(root);
         let mut words = vec!["rehearse", plain(&store), "--root", plain(&root)];
         words.extend(["--assets", "fetch", "--deadline", "2s", "--denied-grace"]);
@@ -69,7 +69,7 @@ impl Ground {
                 continue;
             };
             let text = text.replace("assets.forbidden", "boot.internal");
-            std::fs::write(&path, text).expect("the folder is ours");
+            std::fs::write(&path, text).expect("the directory is ours");
         }
         let none = self.at("no-socket");
         agent::run(&["status", "--root", plain(&root), "--socket", plain(&none)])
@@ -111,7 +111,7 @@ fn every_exit_status_of_the_document_is_produced_and_no_other() {
     let nowhere = "http://127.0.0.1:1";
     let bad = ground.at("bad.yaml");
     let text = "apiVersion: kops/v1alpha2\nkind: InstanceGroup\nspec:\n  role: King\n";
-    std::fs::write(&bad, text).expect("the folder is ours");
+    std::fs::write(&bad, text).expect("the directory is ours");
     let ended: [(&str, i32, Ended); 9] = [
         ("done", 0, agent::run(&["version"])),
         (

@@ -11,9 +11,9 @@ use std::process::Command;
 const CONTROL_PLANE: &str = "control-plane";
 const WORKERS: &str = "workers";
 
-/// Boots both nodes of the example into scratch folders; the second stays up unless told to leave.
+/// Boots both nodes of the example into scratch directories; the second stays up unless told to leave.
 ///
-/// The folders are emptied first, so that each run is a first boot, and kept afterwards for a look.
+/// The directories are emptied first, so that each run is a first boot, and kept afterwards for a look.
 ///
 /// # Errors
 ///

@@ -17,7 +17,7 @@ pub(crate) enum TaskError {
     /// A program ran and said no.
     #[error("{command} ended with {status}")]
     Ended { command: String, status: ExitStatus },
-    /// A file or folder could not be read or written.
+    /// A file or directory could not be read or written.
     #[error("{} could not be used", path.display())]
     Path {
         path: PathBuf,

@@ -67,13 +67,13 @@ impl Workspace {
     }
 }
 
-/// Every file below `folder` for which `wanted` says yes, sorted; git's folder and cargo's are left out.
+/// Every file below `folder` for which `wanted` says yes, sorted; git's directory and cargo's are left out.
 ///
-/// A folder that does not exist has no files.
+/// A directory that does not exist has no files.
 ///
 /// # Errors
 ///
-/// Fails when a folder cannot be listed.
+/// Fails when a directory cannot be listed.
 pub(crate) fn files_below(
     folder: &Path,
     wanted: &dyn Fn(&Path) -> bool,

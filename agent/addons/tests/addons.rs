@@ -15,7 +15,7 @@ use quake_model::spec::KubernetesVersion;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The channels of the corpus: the folder of each cluster's store, and the channel's key in it.
+/// The channels of the corpus: the directory of each cluster's store, and the channel's key in it.
 fn channels() -> Vec<PathBuf> {
     let cases =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/kops/cases");

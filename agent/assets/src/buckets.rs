@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub struct Buckets {
     /// Reads objects from their buckets.
     pub reader: Option<Arc<dyn BucketReader>>,
-    /// A folder that stands for buckets, as in a rehearsal: `s3://bucket/key` is
-    /// `<folder>/bucket/key`, or `<folder>/key` for a copy of one bucket's contents. A bucket that
-    /// has no folder there is read where it is.
+    /// A directory that stands for buckets, as in a rehearsal: `s3://bucket/key` is
+    /// `<directory>/bucket/key`, or `<directory>/key` for a copy of one bucket's contents. A bucket that
+    /// has no directory there is read where it is.
     pub folder: Option<PathBuf>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_object_is_fetched_in_pieces_and_on_from_where_an_answer_ended() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let object: Vec<u8> = (0..3_000_000_u32).map(|it| (it % 251) as u8).collect();
         let bucket = Arc::new(Short {
             object: object.clone(),
@@ -153,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_reads_no_buckets_says_so() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let store = store(&root, Buckets::default());
         let error = store.fetch_asset(&kubelet(b""), &|_| {}).await;
         let error = error.expect_err("nobody reads buckets");
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_folder_stands_for_the_buckets_it_has_and_for_no_others() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         std::fs::create_dir(folder.path().join("assets")).expect("ours");
         std::fs::write(folder.path().join("kubectl"), "").expect("ours");
         let buckets = Buckets {

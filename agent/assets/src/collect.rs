@@ -147,7 +147,7 @@ fn names_in(folder: &Path) -> Vec<PathBuf> {
     listed.map(|entry| entry.path()).collect()
 }
 
-/// The bytes of a file, or of all files below a folder.
+/// The bytes of a file, or of all files below a directory.
 fn weigh(path: &Path) -> u64 {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => names_in(path).iter().map(|path| weigh(path)).sum(),

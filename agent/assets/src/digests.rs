@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn files_are_digested_as_their_pins_are_and_absent_ones_left_out() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         std::fs::write(root.path().join("a"), "abc").expect("ours");
-        std::fs::create_dir(root.path().join("folder")).expect("ours");
+        std::fs::create_dir(root.path().join("directory")).expect("ours");
         let wanted = [
             ("/a".to_owned(), Algorithm::Sha1),
             ("/b".to_owned(), Algorithm::Sha256),

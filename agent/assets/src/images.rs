@@ -22,7 +22,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The list, below the store's folder.
+/// The list, below the store's directory.
 const LIST: &str = "images.json";
 
 /// Whose lock says that someone changes the list.

@@ -67,7 +67,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gives a staged folder its manifest and moves it to its name, replacing a damaged one.
+    /// Gives a staged directory its manifest and moves it to its name, replacing a damaged one.
     fn keep_folder(
         &self,
         asset: &AssetSpec,

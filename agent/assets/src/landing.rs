@@ -1,4 +1,4 @@
-//! Where the bytes of an asset come down: a file or, for an archive, a folder of its files. Nothing of it is
+//! Where the bytes of an asset come down: a file or, for an archive, a directory of its files. Nothing of it is
 //! visible under its name before its digest was proven.
 
 use super::failure::store_failure;
@@ -20,7 +20,7 @@ pub(super) const WORTH_KEEPING: u64 = 1 << 20;
 pub(super) enum Landing {
     /// One file.
     File(Landed),
-    /// A folder that has one named `files` in it.
+    /// A directory that has one named `files` in it.
     Folder(Staged),
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Landing {
 pub(super) enum Content {
     /// The file.
     File(Landed),
-    /// The folder, and the files in it, or why the archive could not be unpacked.
+    /// The directory, and the files in it, or why the archive could not be unpacked.
     Folder(Staged, Result<Vec<Member>, PortError>),
 }
 

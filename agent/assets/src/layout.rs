@@ -4,7 +4,7 @@ use quake_model::digest::Digest;
 use quake_model::spec::AssetKind;
 use std::path::{Path, PathBuf};
 
-/// The folder of the store and the names in it.
+/// The directory of the store and the names in it.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     folder: PathBuf,
@@ -16,12 +16,12 @@ impl Layout {
         Self { folder }
     }
 
-    /// The store's folder.
+    /// The store's directory.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder of what is on its way.
+    /// The directory of what is on its way.
     pub(super) fn staging(&self) -> PathBuf {
         self.folder.join("staging")
     }
@@ -31,7 +31,7 @@ impl Layout {
         self.folder.join("staging.lock")
     }
 
-    /// The folder of all assets pinned with one algorithm.
+    /// The directory of all assets pinned with one algorithm.
     pub(super) fn family(&self, digest: &Digest) -> PathBuf {
         self.folder.join(digest.algorithm().name())
     }
@@ -62,12 +62,12 @@ impl Layout {
         self.partials().join(name)
     }
 
-    /// The folder of plain assets that came in part.
+    /// The directory of plain assets that came in part.
     pub(super) fn partials(&self) -> PathBuf {
         self.folder.join("partial")
     }
 
-    /// The folder of the sets.
+    /// The directory of the sets.
     pub(super) fn sets(&self) -> PathBuf {
         self.folder.join("sets")
     }

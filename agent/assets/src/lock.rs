@@ -169,7 +169,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn scene() -> (tempfile::TempDir, std::path::PathBuf) {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("staging.lock");
         (folder, path)
     }

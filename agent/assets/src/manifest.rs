@@ -44,7 +44,7 @@ impl Manifest {
         })
     }
 
-    /// The path of the file with this base name. Of several, the one in the fewest folders, then the
+    /// The path of the file with this base name. Of several, the one in the fewest directories, then the
     /// first in order.
     pub(crate) fn find(&self, name: &str) -> Option<&str> {
         let named = self.files.iter().filter(|file| file.name() == name);

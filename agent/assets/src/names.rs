@@ -1,4 +1,4 @@
-//! What the names in the folder of an algorithm mean, and which of them belong to no asset.
+//! What the names in the directory of an algorithm mean, and which of them belong to no asset.
 
 use super::entries::Key;
 use super::failure::store_failure;
@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// What is in the folders of all algorithms.
+/// What is in the directories of all algorithms.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// The assets: files, and folders of unpacked archives.
+    /// The assets: files, and directories of unpacked archives.
     pub(super) keys: BTreeSet<Key>,
     /// Manifests and stamps whose asset is not there, and stamps that were not finished: what a killed agent leaves.
     pub(super) orphans: Vec<PathBuf>,
@@ -36,7 +36,7 @@ impl Named {
     ///
     /// # Errors
     ///
-    /// `Io` when a folder cannot be read.
+    /// `Io` when a directory cannot be read.
     pub(super) fn read(layout: &Layout) -> Result<Self, PortError> {
         let mut named = Self::default();
         let mut notes = Vec::new();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_no_asset_is_an_orphan_and_no_asset() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let layout = Layout::new(folder.path().to_owned());
         let family = folder.path().join("sha256");
         std::fs::create_dir(&family).expect("ours");

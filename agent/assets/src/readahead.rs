@@ -23,10 +23,10 @@ use quake_tree::{Last, locate};
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
-/// The note, below the store's folder.
+/// The note, below the store's directory.
 const NOTE: &str = "readahead.json";
 
-/// A file whose presence asks for a note once the node is ready; below the store's folder.
+/// A file whose presence asks for a note once the node is ready; below the store's directory.
 const WANTED: &str = "record";
 
 /// The unit that is noted, which is the kernel's own read-ahead (`/sys/block/*/queue/read_ahead_kb` has 128 by default).

@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn layout() -> (tempfile::TempDir, Layout) {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let layout = Layout::new(folder.path().join("store"));
         (folder, layout)
     }

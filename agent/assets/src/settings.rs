@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct AssetSettings {
-    /// What `/` means: the root itself on a node, a scratch folder in a rehearsal.
+    /// What `/` means: the root itself on a node, a scratch directory in a rehearsal.
     pub root: PathBuf,
-    /// The store's folder as it is on this machine. Whoever opens a store below a root finds it there first
+    /// The store's directory as it is on this machine. Whoever opens a store below a root finds it there first
     /// ([`quake_tree::locate`]).
     pub store: PathBuf,
     /// How assets that are not in the store are had.

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 pub enum AssetSource {
     /// From their URLs.
     Fetch,
-    /// From files below this folder, named like the URLs' paths, with or without the host in front, or
+    /// From files below this directory, named like the URLs' paths, with or without the host in front, or
     /// by their last segment alone; never from the network.
     Folder(PathBuf),
     /// Not at all: what is not in the store is missing.
@@ -59,7 +59,7 @@ pub(super) fn open(url: &str, candidates: &[PathBuf]) -> Result<(File, u64), Por
 
 /// The paths that stand in for a URL below `folder`, most specific first.
 ///
-/// A segment that could leave the folder makes the URL stand for nothing.
+/// A segment that could leave the directory makes the URL stand for nothing.
 fn paths_below(folder: &Path, url: &Url) -> Vec<PathBuf> {
     let path = url.path().trim_start_matches('/');
     let inside = |part: &Path| part.components().all(|c| matches!(c, Component::Normal(_)));

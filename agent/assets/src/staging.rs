@@ -1,4 +1,4 @@
-//! Files and folders on their way into the store. Whatever is not kept is removed when it is dropped,
+//! Files and directories on their way into the store. Whatever is not kept is removed when it is dropped,
 //! on every path out of a fetch, and what a killed agent left is removed by the next.
 
 use super::failure::store_failure;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The staging folder, with a shared lock on it for as long as anything staged lives.
+/// The staging directory, with a shared lock on it for as long as anything staged lives.
 #[derive(Debug)]
 pub(super) struct Staging {
     folder: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Staging {
     _lock: Lock,
 }
 
-/// A file or folder in the staging folder; removed when dropped, unless it was kept.
+/// A file or directory in the staging directory; removed when dropped, unless it was kept.
 #[derive(Debug)]
 pub(super) struct Staged {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Staged {
 }
 
 impl Staging {
-    /// Makes the staging folder and takes the shared lock.
+    /// Makes the staging directory and takes the shared lock.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Staging {
         })
     }
 
-    /// Makes a folder.
+    /// Makes a directory.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Drop for Staged {
     }
 }
 
-/// Removes what agents that are gone left in the staging folder and beside the assets, unless one is staging now.
+/// Removes what agents that are gone left in the staging directory and beside the assets, unless one is staging now.
 pub(super) fn remove_stale(layout: &Layout) {
     if stale(layout).is_empty() {
         return;
@@ -170,7 +170,7 @@ pub(super) fn stale(layout: &Layout) -> Vec<PathBuf> {
     stale
 }
 
-/// Makes a folder that only its owner can enter, and its parents.
+/// Makes a directory that only its owner can enter, and its parents.
 ///
 /// # Errors
 ///
@@ -186,7 +186,7 @@ fn make_closed(folder: &Path) -> Result<(), PortError> {
     made.map_err(|error| store_failure(folder, "made", &error))
 }
 
-/// Takes the folder at `path` out of sight at once, and then removes it: half of it is never seen under its name.
+/// Takes the directory at `path` out of sight at once, and then removes it: half of it is never seen under its name.
 pub(super) fn remove_whole(layout: &Layout, path: &Path) {
     let staging = layout.staging();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -196,14 +196,14 @@ pub(super) fn remove_whole(layout: &Layout, path: &Path) {
     remove(if moved { &aside } else { path });
 }
 
-/// Removes a file or a folder. A failure leaves it to the next agent: nothing can be done about it here.
+/// Removes a file or a directory. A failure leaves it to the next agent: nothing can be done about it here.
 pub(super) fn remove(path: &Path) {
     if std::fs::remove_file(path).is_err() {
         let _ = std::fs::remove_dir_all(path);
     }
 }
 
-/// Makes the names in a folder durable.
+/// Makes the names in a directory durable.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn layout() -> (tempfile::TempDir, Layout) {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let layout = Layout::new(folder.path().join("store"));
         (folder, layout)
     }

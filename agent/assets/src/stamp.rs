@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_change_that_hides_its_time_of_writing_is_seen() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("kubelet");
         std::fs::write(&path, "program").expect("ours");
         let paths = [path.clone()];
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_never_reached_the_disk_is_believed_by_its_own_kernel_alone() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("kubelet");
         std::fs::write(&path, "program").expect("ours");
         let paths = [path];

@@ -254,7 +254,7 @@ impl AssetStore {
         self.layout.file(digest)
     }
 
-    /// The folder of the store.
+    /// The directory of the store.
     pub fn folder(&self) -> &Path {
         self.layout.folder()
     }

@@ -2,14 +2,14 @@
 //!
 //! Nothing is trusted: not the bytes, which may turn out to be somebody else's, and not an archive with the
 //! right digest either, which may be pinned by someone who never looked inside. Only regular files are
-//! written, only below the folder, each once, readable by the agent alone, and no more of them than an
+//! written, only below the directory, each once, readable by the agent alone, and no more of them than an
 //! honest archive can hold. The first thing that no asset needs refuses the whole archive; whoever called
-//! removes the folder.
+//! removes the directory.
 //!
 //! What is taken: v7, ustar, pax and GNU tar, plain or compressed by gzip, xz or zstd; long names, sparse
 //! files (GNU's own and pax 1.0), and hard links to files that the same archive brought before. A symbolic
 //! link that stays inside is left out: nothing here needs one, and a link that is never made cannot be
-//! followed. Empty folders are left out too. Owners, times, extended attributes and the set-id bits are
+//! followed. Empty directories are left out too. Owners, times, extended attributes and the set-id bits are
 //! dropped.
 //!
 //! Nothing is made durable here; that is done once, by the caller, for all that it keeps.
@@ -51,7 +51,7 @@ const MAX_ENTRIES: usize = 100_000;
 /// One file of an unpacked archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its path below the folder: relative, normal, without `.` and `..`; empty for a plain asset.
+    /// Its path below the directory: relative, normal, without `.` and `..`; empty for a plain asset.
     pub path: String,
     /// Its size in bytes, the holes of a sparse file included.
     pub size: u64,
@@ -78,9 +78,9 @@ impl Member {
     }
 }
 
-/// Unpacks a tar archive read from `stream` into the existing, empty folder `target`.
+/// Unpacks a tar archive read from `stream` into the existing, empty directory `target`.
 ///
-/// Returns the files in the order of their paths, with mode 0600 below folders of mode 0700. The stream
+/// Returns the files in the order of their paths, with mode 0600 below directories of mode 0700. The stream
 /// has then been read to its end, so that whoever hashes it has seen every byte; what stands behind the end of the
 /// archive is not unpacked. After an error the rest of the stream is left unread, and what was written
 /// is for the caller to remove. Memory does not grow with the archive's files: half a megabyte, the names, and
@@ -106,7 +106,7 @@ pub(super) fn unpack(stream: impl Read, target: &Path) -> Result<Vec<Member>, Po
     Ok(landing.into_members())
 }
 
-/// Gives the files of a proven archive their modes, and their folders and `target` 0755.
+/// Gives the files of a proven archive their modes, and their directories and `target` 0755.
 ///
 /// The files come first and `target` last, so that nothing is reached before all of it is as it should be.
 ///

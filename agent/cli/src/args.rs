@@ -255,7 +255,7 @@ pub(crate) struct BootArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RehearseArguments {
-    /// The state store: a folder, file:///path or s3://bucket[/cluster] [default: a bundled example]
+    /// The state store: a directory, file:///path or s3://bucket[/cluster] [default: a bundled example]
     #[arg(value_name = "STATE_STORE")]
     pub(crate) state_store: Option<String>,
     /// The instance group to boot a node of
@@ -273,7 +273,7 @@ pub(crate) struct RehearseArguments {
     /// Its distribution: an os-release file [default: what --identity says, else Debian 12]
     #[arg(long, value_name = "FILE")]
     pub(crate) os_release: Option<PathBuf>,
-    /// The CA that a simulated kops-controller signs with: a folder with kubernetes-ca/crt and kubernetes-ca/key
+    /// The CA that a simulated kops-controller signs with: a directory with kubernetes-ca/crt and kubernetes-ca/key
     /// [default: that of the state store, else a stand-in]
     #[arg(long, value_name = "DIR")]
     pub(crate) ca_dir: Option<PathBuf>,

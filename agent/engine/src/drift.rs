@@ -14,7 +14,7 @@ use quake_model::step::WriteFile;
 use quake_node::owned::{OwnedFile, Owners};
 use std::collections::BTreeMap;
 
-/// Where systemd keeps the links by which units are enabled; each of its folders that ends so has some.
+/// Where systemd keeps the links by which units are enabled; each of its directories that ends so has some.
 const UNIT_LINKS: &str = "/etc/systemd/system";
 const LINKING: [&str; 2] = [".wants", ".requires"];
 
@@ -24,7 +24,7 @@ pub(crate) struct DriftWatch {
     /// Every file and program, each with its stamp when it was last compared.
     paths: Vec<String>,
     stamps: Vec<Option<FileStamp>>,
-    /// The folders of links, as they were when the units were last asked about.
+    /// The directories of links, as they were when the units were last asked about.
     links: Vec<Option<FileStamp>>,
     drifted: BTreeMap<String, String>,
     is_first: bool,
@@ -148,7 +148,7 @@ impl DriftWatch {
     }
 }
 
-/// Stamps the folders in which a link appears or vanishes when a unit is enabled, disabled or masked.
+/// Stamps the directories in which a link appears or vanishes when a unit is enabled, disabled or masked.
 async fn links<H: Host>(context: &Context<'_, H>) -> Result<Vec<Option<FileStamp>>, PortError> {
     let names = context.host.list_directory(UNIT_LINKS).await?;
     let links = |name: &String| LINKING.iter().any(|ending| name.ends_with(ending));

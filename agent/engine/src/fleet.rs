@@ -18,7 +18,7 @@ const AT_ONCE: usize = 16;
 /// How long one request may hiccup. A guess: someone waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Reads all reports below the cluster's folder, or those of one instance group; what is no report is passed over.
+/// Reads all reports below the cluster's directory, or those of one instance group; what is no report is passed over.
 ///
 /// # Errors
 ///

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_kernels_clock_is_read_from_a_captured_tree() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let random = root.path().join("proc/sys/kernel/random");
         std::fs::create_dir_all(&random).expect("it is ours");
         assert!(kernel_clock(root.path()).is_err());

@@ -1,4 +1,4 @@
-//! Images of a real containerd, which is started here with folders of its own. Skipped, with the reason, where there
+//! Images of a real containerd, which is started here with directories of its own. Skipped, with the reason, where there
 //! is none or where this is not root.
 
 use quake_host::images::RuntimeImages;

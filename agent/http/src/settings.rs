@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn bundle_of(contents: &str) -> (tempfile::TempDir, HttpSettings) {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("bundle.pem");
         std::fs::write(&path, contents).expect("it is ours");
         let settings = HttpSettings {

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "quake-agent/boot-report/v1";
 /// A report has fewer bytes than this, whatever happened.
 pub const MOST_BYTES: usize = 16 << 10;
 
-/// The folder of reports, below the folder of the cluster.
+/// The directory of reports, below the directory of the cluster.
 pub const FOLDER: &str = "boot-reports";
 
 /// What kind of bytes a report is, as HTTP names it.
@@ -135,14 +135,14 @@ pub struct ReportedFault {
 /// Where the reports of an instance group are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFolder {
-    /// The folder of the cluster.
+    /// The directory of the cluster.
     pub config_base: Location,
     /// The group.
     pub instance_group: String,
 }
 
 impl ReportFolder {
-    /// Where the report of this instance is; `None` when a name could lead out of the folder, as no name of EC2 and
+    /// Where the report of this instance is; `None` when a name could lead out of the directory, as no name of EC2 and
     /// kops does.
     pub fn report_of(&self, instance_id: &str) -> Option<Location> {
         let folder = reports_of(&self.config_base);
@@ -152,7 +152,7 @@ impl ReportFolder {
     }
 }
 
-/// Where all reports of a cluster are, in a folder for each instance group.
+/// Where all reports of a cluster are, in a directory for each instance group.
 pub fn reports_of(config_base: &Location) -> Location {
     config_base.join(FOLDER)
 }

@@ -62,7 +62,7 @@ pub enum Reach {
     Zone,
     /// Batches of changes of Route 53, which do not say whose they are.
     Changes,
-    /// Objects at these paths below the cluster's folder in the state store; `*` stands for any characters.
+    /// Objects at these paths below the cluster's directory in the state store; `*` stands for any characters.
     Objects(&'static [&'static str]),
     /// Names of objects at these paths.
     Names(&'static [&'static str]),
@@ -99,7 +99,7 @@ impl Grant {
     }
 }
 
-/// The grant that allows `action`, in S3 on `key`, which may be a prefix that is listed. The cluster's folder is
+/// The grant that allows `action`, in S3 on `key`, which may be a prefix that is listed. The cluster's directory is
 /// not known here, so a path may match from any `/` on.
 pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
     let below = key

@@ -11,7 +11,7 @@ pub enum Scheme {
     S3,
     /// A directory of this machine.
     File,
-    /// The in-memory store of kops' own tests; read as files below a folder that the caller names.
+    /// The in-memory store of kops' own tests; read as files below a directory that the caller names.
     Memfs,
 }
 

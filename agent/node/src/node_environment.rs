@@ -7,7 +7,7 @@ use quake_model::phase::Phase;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::{Action, Step, WriteFile};
 
-/// Where the file is. The folder is gone after a reboot, and so is what the file said of the last boot.
+/// Where the file is. The directory is gone after a reboot, and so is what the file said of the last boot.
 pub const PATH: &str = "/run/quake-agent/node.env";
 
 const HEADER: &str =

@@ -98,7 +98,7 @@ async fn removed_files<H: Files>(host: &H) -> Result<(), Broken> {
     };
     hold("an absent file", remove(path, "one").await, Ok(()))?;
     let absent = "/contract/none/gone";
-    hold("an absent folder", remove(absent, "one").await, Ok(()))?;
+    hold("an absent directory", remove(absent, "one").await, Ok(()))?;
     let written = host.write_file(&file(path, "one", 0o600)).await;
     sound("a file is written", written)?;
     for other in ["two", "", "on", "one and more"] {
@@ -360,7 +360,7 @@ pub async fn objects<H: Objects>(
     hold("an empty place has no names", none, Vec::new())
 }
 
-/// Objects that are written: each is there at once with its bytes, in folders that need not be made, and takes the place
+/// Objects that are written: each is there at once with its bytes, in directories that need not be made, and takes the place
 /// of the one before it; nothing half-written is listed. The store must hold nothing below `written` in `base`.
 ///
 /// # Errors
@@ -386,6 +386,6 @@ pub async fn written_objects<H: Objects>(
     let listed = sound("names are listed", host.list_objects(&folder).await)?;
     hold("nothing else is there", listed, vec!["a.json".to_owned()])?;
     let above = host.list_objects(&base.join("written")).await;
-    let above = sound("its folder is listed", above)?;
-    hold("its folder", above, vec!["deep".to_owned()])
+    let above = sound("its directory is listed", above)?;
+    hold("its directory", above, vec!["deep".to_owned()])
 }

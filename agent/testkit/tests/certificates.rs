@@ -95,10 +95,10 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     assert_eq!(found, Some(Misfit::AnotherAuthority));
 }
 
-/// A folder of the test's own.
+/// A directory of the test's own.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder).expect("a folder of the test's own");
+    fs::create_dir_all(&folder).expect("a directory of the test's own");
     folder
 }
 
@@ -171,7 +171,7 @@ fn openssl_verifies_what_is_issued() {
     };
     let (held, _) = issue(&authority, &key);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("certificates");
-    fs::create_dir_all(&folder).expect("a folder of the test's own");
+    fs::create_dir_all(&folder).expect("a directory of the test's own");
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         fs::write(&path, text).expect("it is written");

@@ -76,7 +76,7 @@ pub fn expects_data(
         .map(|peer| Expectation::PeerHoldsData(peer.volume_id.clone()))
 }
 
-/// The newest backup among the names below an etcd cluster's backup store: folders named by instant and number
+/// The newest backup among the names below an etcd cluster's backup store: directories named by instant and number
 /// (`2024-05-06T07:08:09Z-000001`, etcd-manager's layout).
 pub fn newest_backup(names: &[String]) -> Option<&str> {
     let is_backup = |name: &&str| {

@@ -29,7 +29,7 @@ pub fn has_slots(spec: &NodeSpec) -> bool {
     spec.is_control_plane() && !spec.etcd.is_empty()
 }
 
-/// The volumes of a decision that goes on, in the order in which they are taken. `mounts` is the folder they
+/// The volumes of a decision that goes on, in the order in which they are taken. `mounts` is the directory they
 /// are mounted below.
 pub fn volume_steps(
     world: &World,

@@ -25,7 +25,7 @@ pub(crate) enum BenchError {
     /// A program did not end in time, and was killed.
     #[error("{command} was still running after {} s", limit.as_secs())]
     Expired { command: String, limit: Duration },
-    /// A file or folder could not be read or written.
+    /// A file or directory could not be read or written.
     #[error("{} could not be used", path.display())]
     Path {
         path: PathBuf,
@@ -70,7 +70,7 @@ impl BenchError {
     }
 }
 
-/// The command as one would type it, without its folder.
+/// The command as one would type it, without its directory.
 pub(crate) fn spell(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

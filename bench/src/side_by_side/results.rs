@@ -1,4 +1,4 @@
-//! What was measured, kept beside the work folder's data so that the report can be written from several
+//! What was measured, kept beside the work directory's data so that the report can be written from several
 //! sittings over the same binary.
 
 use crate::curves::Curves;
@@ -137,7 +137,7 @@ pub(crate) const REQUESTS: fn(&Run) -> f64 = |run| to_float(run.traffic.requests
 pub(crate) const CONNECTIONS: fn(&Run) -> f64 = |run| to_float(run.traffic.connections);
 pub(crate) const SERVED: fn(&Run) -> f64 = |run| to_float(run.traffic.bytes) / 1e6;
 
-/// The folder of kept results.
+/// The directory of kept results.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept(pub(crate) PathBuf);
 

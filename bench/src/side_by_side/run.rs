@@ -48,7 +48,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) nginx: Nginx,
     pub(crate) flaky: Flaky,
     pub(crate) authority: Authority,
-    /// The folder that the servers serve.
+    /// The directory that the servers serve.
     pub(crate) served: PathBuf,
 }
 
@@ -63,7 +63,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A folder of the work folder, made.
+    /// A directory of the work directory, made.
     ///
     /// # Errors
     ///

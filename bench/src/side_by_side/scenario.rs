@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What is there before the measured run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Start {
-    /// An empty folder.
+    /// An empty directory.
     Empty,
     /// What a good run left.
     Done,

@@ -80,7 +80,7 @@ pub(crate) struct Assignment<'a> {
     pub(crate) base: String,
     /// The authority to trust.
     pub(crate) authority: &'a Path,
-    /// A folder for lists and scripts.
+    /// A directory for lists and scripts.
     pub(crate) notes: &'a Path,
 }
 
@@ -107,7 +107,7 @@ impl Assignment<'_> {
         std::fs::write(&path, list(self.workload, &self.base)).map_err(BenchError::path(&path))
     }
 
-    /// The folder of the node's documents.
+    /// The directory of the node's documents.
     pub(crate) fn node(&self) -> PathBuf {
         self.notes.join("node")
     }

@@ -70,7 +70,7 @@ pub(crate) fn supervise(words: &[String]) -> Result<(), BenchError> {
         source,
     })?;
     let pid = Pid::from_raw(child.id().cast_signed());
-    // Without WNOWAIT the process, and with it its /proc folder, would be gone.
+    // Without WNOWAIT the process, and with it its /proc directory, would be gone.
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
     waitid(Id::Pid(pid), flags).map_err(BenchError::kernel("waitid"))?;
     let wall = begin.elapsed();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_is_measured_with_its_status() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = |name: &str| folder.path().join(name).display().to_string();
         let words = [
             path("figures"),

@@ -30,7 +30,7 @@ const OWN: &str = "var/lib/quake-agent";
 /// Where the agent has its record of a boot, which is large as well when there are a thousand files.
 const RECORDS: [&str; 2] = ["var/lib/quake-agent/boots", "run/quake-agent"];
 
-/// The large files below a folder, by the digest of their bytes; a file of several names is read once.
+/// The large files below a directory, by the digest of their bytes; a file of several names is read once.
 #[derive(Debug, Default)]
 struct Found {
     by_digest: BTreeMap<String, Vec<PathBuf>>,
@@ -129,7 +129,7 @@ impl Found {
     }
 }
 
-/// Finds the placed file that is tampered with: the one named `name` in a folder `bin`.
+/// Finds the placed file that is tampered with: the one named `name` in a directory `bin`.
 ///
 /// # Errors
 ///
@@ -147,11 +147,11 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Every regular file below a folder, sorted.
+/// Every regular file below a directory, sorted.
 ///
 /// # Errors
 ///
-/// Fails when a folder cannot be listed.
+/// Fails when a directory cannot be listed.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn target(files: &[(&str, &[u8])]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         for (name, bytes) in files {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().expect("it has one")).expect("it is ours");

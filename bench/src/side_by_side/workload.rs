@@ -57,7 +57,7 @@ pub(crate) struct Workload {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) assets: Vec<Asset>,
-    /// Where the files are, below the folder that the server serves.
+    /// Where the files are, below the directory that the server serves.
     pub(crate) folder: PathBuf,
 }
 

@@ -1,7 +1,7 @@
 //! Measures boots under a real systemd: a container that has settled, the agent's own unit started in it, a worker's
 //! files over TLS from nginx beside it. `cargo xtask bench --systemd` runs it and puts what it found into the report.
 //!
-//! usage: `quake-real-systemd WORK ROUNDS`, where WORK is the bench's folder and `QUAKE_AGENT` names the agent.
+//! usage: `quake-real-systemd WORK ROUNDS`, where WORK is the bench's directory and `QUAKE_AGENT` names the agent.
 
 use quake_integration::agent::{self, Running};
 use quake_integration::ec2::Rules;

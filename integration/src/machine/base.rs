@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The folder of the image recipes.
+/// The directory of the image recipes.
 pub(super) const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../images");
 
-/// The folder of the units.
+/// The directory of the units.
 pub(super) const UNITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systemd");
 
 /// How long what is kept stays without being used.
@@ -55,7 +55,7 @@ impl Base {
         self.folder.join("vmlinuz")
     }
 
-    /// What [`IMAGES`]' provisioning step adds to it when it installs this binary and the units: a folder to lay over
+    /// What [`IMAGES`]' provisioning step adds to it when it installs this binary and the units: a directory to lay over
     /// its root. Kept as well.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ fn find_or_build() -> Result<Base, SetUpError> {
     Ok(base)
 }
 
-/// `QUAKE_IMAGE_CACHE`, else a folder below the home.
+/// `QUAKE_IMAGE_CACHE`, else a directory below the home.
 fn cache() -> Result<PathBuf, String> {
     let folder = match (
         std::env::var_os("QUAKE_IMAGE_CACHE"),
@@ -190,7 +190,7 @@ fn content() -> Result<String, String> {
     Ok(content)
 }
 
-/// Runs the provisioning step in a root that is the base system with a writable folder over it.
+/// Runs the provisioning step in a root that is the base system with a writable directory over it.
 fn provision(base: &Base, agent: &Path, script: &Path, making: &Path) -> Result<(), String> {
     remove(making);
     for folder in ["upper", "work", "root"] {
@@ -251,7 +251,7 @@ fn text(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Every file below a folder, in one order.
+/// Every file below a directory, in one order.
 pub(super) fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries

@@ -103,7 +103,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Puts an object into the cluster's folder of the state store.
+    /// Puts an object into the cluster's directory of the state store.
     ///
     /// # Errors
     ///

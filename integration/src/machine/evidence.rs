@@ -1,4 +1,4 @@
-//! What a case leaves behind, whatever came of it: a folder with each machine's console, journal, ledgers and
+//! What a case leaves behind, whatever came of it: a directory with each machine's console, journal, ledgers and
 //! timeline, and what was asked of the services.
 
 use super::body::Body;
@@ -31,14 +31,14 @@ const QUESTIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The folder of one case.
+/// The directory of one case.
 #[derive(Debug)]
 pub struct Evidence {
     folder: PathBuf,
 }
 
 impl Evidence {
-    /// An empty folder for this case of this tier, below cargo's target directory.
+    /// An empty directory for this case of this tier, below cargo's target directory.
     ///
     /// # Errors
     ///

@@ -165,7 +165,7 @@ impl Golden {
         self.with_stand_ins(&read(&config)?)
     }
 
-    /// The folder of the cluster's authorities.
+    /// The directory of the cluster's authorities.
     pub fn authorities(&self) -> PathBuf {
         self.corpus.join("ca")
     }

@@ -1,4 +1,4 @@
-//! What a case stands on: what this machine can boot, the base system, a network, and a folder for the evidence.
+//! What a case stands on: what this machine can boot, the base system, a network, and a directory for the evidence.
 
 use super::base::{Base, IMAGES, UNITS, sorted};
 use super::body::Body;

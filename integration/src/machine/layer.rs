@@ -1,4 +1,4 @@
-//! Files that are laid over a base system: a folder that is a root's, as far as it goes.
+//! Files that are laid over a base system: a directory that is a root's, as far as it goes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,11 +9,11 @@ use tempfile::TempDir;
 const SHORT_GRACE: &str =
     "[Service]\nExecStart=\nExecStart=/usr/local/bin/quake-agent boot --denied-grace 2s\n";
 
-/// A folder of files, removed with its value.
+/// A directory of files, removed with its value.
 #[derive(Debug)]
 pub struct Layer {
     folder: TempDir,
-    /// Folders below, the nearest first: what another step made and is not changed.
+    /// Directories below, the nearest first: what another step made and is not changed.
     below: Vec<PathBuf>,
 }
 
@@ -26,7 +26,7 @@ impl Default for Layer {
 impl Layer {
     /// Nothing yet.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("it is ours");
         Self {
             folder,
@@ -34,7 +34,7 @@ impl Layer {
         }
     }
 
-    /// The same over this folder, which lies over the base.
+    /// The same over this directory, which lies over the base.
     #[must_use]
     pub fn over(mut self, folder: PathBuf) -> Self {
         self.below.push(folder);
@@ -60,7 +60,7 @@ impl Layer {
     pub fn link(self, path: &str, target: &str) -> Self {
         let place = self.place(path);
         let _ = fs::remove_file(&place);
-        symlink(target, &place).expect("the folder is ours");
+        symlink(target, &place).expect("the directory is ours");
         self
     }
 
@@ -85,7 +85,7 @@ impl Layer {
         self.link(&format!("/etc/systemd/system/{name}"), "/dev/null")
     }
 
-    /// Every folder, the uppermost first.
+    /// Every directory, the uppermost first.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let own = std::iter::once(self.folder.path().to_owned());
         own.chain(self.below.iter().cloned()).collect()
@@ -94,13 +94,14 @@ impl Layer {
     fn put(&self, path: &str, mode: u32, contents: &[u8]) {
         let place = self.place(path);
         let _ = fs::remove_file(&place);
-        fs::write(&place, contents).expect("the folder is ours");
+        fs::write(&place, contents).expect("the directory is ours");
         fs::set_permissions(&place, Permissions::from_mode(mode)).expect("it is ours");
     }
 
     fn place(&self, path: &str) -> PathBuf {
         let place = self.folder.path().join(path.trim_start_matches('/'));
-        fs::create_dir_all(place.parent().expect("below the folder")).expect("the folder is ours");
+        fs::create_dir_all(place.parent().expect("below the directory"))
+            .expect("the directory is ours");
         place
     }
 }

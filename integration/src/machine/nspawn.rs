@@ -1,5 +1,5 @@
 //! A container with an init of its own: a real systemd in half a second, without udev, NVMe or a kernel of its own.
-//! Its disk is a folder over the base system. A volume's device is a loop device, with the link that udev would make.
+//! Its disk is a directory over the base system. A volume's device is a loop device, with the link that udev would make.
 //! A power cut ends its processes; what they wrote is in this machine's memory and stays.
 
 use super::base::{Base, ran};

@@ -150,7 +150,7 @@ umount "$at""#;
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies what its disk has into a folder where it can be read.
+    /// Copies what its disk has into a directory where it can be read.
     fn read_disk(&self) -> Result<PathBuf, String> {
         let found = self.folder.join("found");
         let steps = r#"set -eu

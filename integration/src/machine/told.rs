@@ -6,7 +6,7 @@ use crate::waiting::{pause, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The folders that a boot writes files into and the system leaves alone afterwards; the agent's own record is not of the node.
+/// The directories that a boot writes files into and the system leaves alone afterwards; the agent's own record is not of the node.
 const OF_THE_NODE: &str = "/etc /opt /srv /usr/local /var/lib/kubelet /var/lib/kube-proxy";
 
 /// Files there that the system writes at each of its starts.

@@ -351,7 +351,7 @@ impl Region {
         let backing = self.backing(&attached.volume);
         if !backing.exists() {
             let made = std::fs::File::create(&backing).and_then(|file| file.set_len(VOLUME_BYTES));
-            made.expect("the folder is ours");
+            made.expect("the directory is ours");
         }
         if let Some(bay) = self.bay(&attached.instance) {
             self.note("plugged", attached, bay.plug(attached, &backing));

@@ -1,4 +1,4 @@
-//! A real kube-apiserver and its etcd on loopback, of the folder that `QUAKE_KUBERNETES_BIN` names. Both end with the value.
+//! A real kube-apiserver and its etcd on loopback, of the directory that `QUAKE_KUBERNETES_BIN` names. Both end with the value.
 //!
 //! Its operator may do everything, as a user whom the server may throttle and whose requests it keeps in its audit log.
 
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 pub use throttled::Throttled;
 pub use webhook::Webhook;
 
-/// Names the folder of `kube-apiserver` and `etcd`.
+/// Names the directory of `kube-apiserver` and `etcd`.
 const FOLDER: &str = "QUAKE_KUBERNETES_BIN";
 
 /// How long either may take until it answers; a guess for slow machines.

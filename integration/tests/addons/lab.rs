@@ -14,10 +14,10 @@ pub(crate) struct Lab {
     folder: tempfile::TempDir,
 }
 
-/// The folder of a case's channel.
+/// The directory of a case's channel.
 fn channel_of(case: &Path) -> PathBuf {
     let mut folder = case.join("statestore");
-    // One folder in another, down to the cluster's.
+    // One directory in another, down to the cluster's.
     while !folder.join("addons").is_dir() {
         let entries = fs::read_dir(&folder).expect("the data can be listed");
         let mut paths = entries.flatten().map(|entry| entry.path());
@@ -29,7 +29,7 @@ fn channel_of(case: &Path) -> PathBuf {
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder of ours");
+    fs::create_dir_all(to).expect("a directory of ours");
     for entry in fs::read_dir(from)
         .expect("the data can be listed")
         .flatten()
@@ -39,7 +39,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             copy(&path, &into);
         } else {
             let text = fs::read(&path).expect("the data can be read");
-            fs::write(into, text).expect("a folder of ours");
+            fs::write(into, text).expect("a directory of ours");
         }
     }
 }
@@ -62,7 +62,7 @@ impl Lab {
             folder: tempfile::tempdir().expect("a temporary directory"),
         };
         copy(&channel_of(&cases.join(case)), &lab.at("addons"));
-        fs::write(lab.kubeconfig(), lab.server.kubeconfig()).expect("a folder of ours");
+        fs::write(lab.kubeconfig(), lab.server.kubeconfig()).expect("a directory of ours");
         Some(lab)
     }
 
@@ -121,7 +121,7 @@ impl Lab {
     pub(crate) fn change(&self, name: &str, change: impl FnOnce(String) -> String) {
         let path = self.at("addons").join(name);
         let text = fs::read_to_string(&path).expect("it is there");
-        fs::write(path, change(text)).expect("a folder of ours");
+        fs::write(path, change(text)).expect("a directory of ours");
     }
 
     /// The annotations by which kops knows what is applied.

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 /// Clusters whose stores hold add-ons.
 const CLUSTERS: [&str; 3] = ["minimal-1.35", "ha", "privatecalico"];
 
-/// The store, the bucket's folder in it, and the cluster's directory in that.
+/// The store, the bucket's directory in it, and the cluster's directory in that.
 fn shapes(store: &Path) -> Vec<PathBuf> {
     let mut shapes = vec![store.to_owned()];
     for _ in 0..2 {
         let last = shapes.last().expect("there is one");
         let entries = std::fs::read_dir(last).expect("it can be listed");
         let below = entries.flatten().map(|entry| entry.path()).next();
-        shapes.push(below.expect("it holds one folder"));
+        shapes.push(below.expect("it holds one directory"));
     }
     shapes
 }

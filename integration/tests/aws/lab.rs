@@ -122,7 +122,7 @@ impl Lab {
     pub(crate) fn plant_region(&self, instance: &str, group: &str) {
         let elsewhere = self.scratch.path().join("elsewhere");
         let identity = self.scratch.path().join("identity.json");
-        std::fs::write(&identity, identity_document(instance)).expect("the folder is ours");
+        std::fs::write(&identity, identity_document(instance)).expect("the directory is ours");
         let plain = |path: &Path| {
             path.to_str()
                 .expect("a temporary directory has a plain name")
@@ -143,11 +143,12 @@ impl Lab {
         assert_eq!(ended.status, 0, "{}", ended.text());
         let region = "var/lib/quake-agent/rehearsal/region.json";
         let target = self.root().join(region);
-        std::fs::create_dir_all(target.parent().expect("it has one")).expect("the folder is ours");
+        std::fs::create_dir_all(target.parent().expect("it has one"))
+            .expect("the directory is ours");
         let kept = std::fs::read(elsewhere.join(region)).expect("the rehearsal kept its region");
         let mut kept: Value = serde_json::from_slice(&kept).expect("a region is JSON");
         forget_the_node(&mut kept);
-        std::fs::write(target, kept.to_string()).expect("the folder is ours");
+        std::fs::write(target, kept.to_string()).expect("the directory is ours");
     }
 
     /// Every request that the metadata service saw, where there is one.

@@ -223,8 +223,9 @@ impl Instance {
         region["volumes"] = Value::Array(Vec::new());
         region["units"] = Value::Object(serde_json::Map::new());
         let target = self.lab.root().join(path);
-        std::fs::create_dir_all(target.parent().expect("it has one")).expect("the folder is ours");
-        std::fs::write(target, region.to_string()).expect("the folder is ours");
+        std::fs::create_dir_all(target.parent().expect("it has one"))
+            .expect("the directory is ours");
+        std::fs::write(target, region.to_string()).expect("the directory is ours");
     }
 
     /// Prints its calls to EC2 and compares them with the budget.

@@ -36,7 +36,7 @@ fn a_boot_finds_its_configuration_in_every_form() {
         .into_iter()
         .flat_map(|form| [(form, false), (form, true)])
     {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a directory can be made");
         let bytes = rendered(folder.path(), form, gzip);
         let Some(namespace) = unless_missing(Namespace::make()) else {
             return;
@@ -53,9 +53,9 @@ fn a_boot_finds_its_configuration_in_every_form() {
             }
         });
         let root = folder.path().join("root");
-        std::fs::create_dir_all(root.join("etc")).expect("the folder is ours");
+        std::fs::create_dir_all(root.join("etc")).expect("the directory is ours");
         let release = "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\n";
-        std::fs::write(root.join("etc/os-release"), release).expect("the folder is ours");
+        std::fs::write(root.join("etc/os-release"), release).expect("the directory is ours");
         let root = root.to_string_lossy().into_owned();
         let arguments = [
             "boot",
@@ -83,7 +83,7 @@ fn a_boot_finds_its_configuration_in_every_form() {
 
 #[test]
 fn what_was_rendered_is_explained_and_checked_without_a_complaint() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a directory can be made");
     for (form, gzip) in [("script", false), ("mime", true), ("cloud-config", false)] {
         rendered(folder.path(), form, gzip);
         let file = folder
@@ -105,7 +105,7 @@ fn what_was_rendered_is_explained_and_checked_without_a_complaint() {
 
 #[test]
 fn what_ec2_would_refuse_is_not_rendered() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a directory can be made");
     let pins: String = (0..200)
         .map(|number| {
             format!(
@@ -116,7 +116,7 @@ fn what_ec2_would_refuse_is_not_rendered() {
         .collect();
     let file = folder.path().join("kube_env.yaml");
     let text = format!("Assets:\n{pins}ConfigBase: s3://b/c\nInstanceGroupName: n\n");
-    std::fs::write(&file, text).expect("the folder is ours");
+    std::fs::write(&file, text).expect("the directory is ours");
     let file = file.to_string_lossy().into_owned();
     let digest = "a".repeat(64);
     let mut arguments = vec![

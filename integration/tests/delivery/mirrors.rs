@@ -83,7 +83,7 @@ fn a_binary_with_another_digest_is_refused_and_the_old_one_stays() {
     let script = scene.script(&[DEAD, &url, DEAD]);
     let ended = scene.run(&script);
     scene.assert_failed(&ended, 78, &format!("digest-mismatch from={url} "));
-    std::fs::write(scene.target(), "the old one").expect("the folder is ours");
+    std::fs::write(scene.target(), "the old one").expect("the directory is ours");
     std::fs::remove_file(scene.path("console")).expect("there was a verdict");
     let again = scene.run(&script);
     assert_eq!(again.status, 78);
@@ -243,12 +243,12 @@ fn a_stop_leaves_nothing_behind() {
     scene.assert_failed(&running.end(LIMIT), 75, "interrupted");
 }
 
-/// A folder with the tools that the script uses as busybox has them, and curl; `None` where one of both is not here.
+/// A directory with the tools that the script uses as busybox has them, and curl; `None` where one of both is not here.
 fn busybox(folder: &Path) -> Option<PathBuf> {
     let (busybox, curl) = (program("busybox")?, program("curl")?);
     let tools = folder.join("tools");
-    std::fs::create_dir(&tools).expect("the folder is ours");
-    symlink(curl, tools.join("curl")).expect("the folder is ours");
+    std::fs::create_dir(&tools).expect("the directory is ours");
+    symlink(curl, tools.join("curl")).expect("the directory is ours");
     for tool in [
         "sh",
         "sed",
@@ -265,7 +265,7 @@ fn busybox(folder: &Path) -> Option<PathBuf> {
         "uname",
         "sha256sum",
     ] {
-        symlink(&busybox, tools.join(tool)).expect("the folder is ours");
+        symlink(&busybox, tools.join(tool)).expect("the directory is ours");
     }
     Some(tools)
 }

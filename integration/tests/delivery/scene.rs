@@ -1,5 +1,5 @@
 //! A machine's places for a delivery: user data is rendered by the agent itself, and the script's settings that name the
-//! machine's own places are changed to folders of a test.
+//! machine's own places are changed to directories of a test.
 
 use quake_integration::agent::{self, Ended};
 use quake_integration::tree::sha256;
@@ -13,7 +13,7 @@ const PATIENT: u32 = 30;
 /// The same where it is to give up.
 const IMPATIENT: u32 = 3;
 
-/// A folder with what a delivery touches.
+/// A directory with what a delivery touches.
 pub(crate) struct Scene {
     folder: TempDir,
     /// The program that is delivered: it notes that it was run, and how.
@@ -40,7 +40,7 @@ impl Scene {
         let padding = "# padding\n".repeat(4096);
         let program = format!("#!/bin/sh\necho \"$*\" >>\"$0.ran\"\nexit {status}\n{padding}");
         Self {
-            folder: tempfile::tempdir().expect("a folder can be made"),
+            folder: tempfile::tempdir().expect("a directory can be made"),
             program: program.into_bytes(),
             seconds: PATIENT,
         }
@@ -78,7 +78,7 @@ impl Scene {
         self.moved(&ended.stdout)
     }
 
-    /// The same script with its places in this folder.
+    /// The same script with its places in this directory.
     fn moved(&self, script: &str) -> String {
         let mut script = script.to_owned();
         for (name, old, new) in [
@@ -96,7 +96,7 @@ impl Scene {
     /// A run of the script by `shell`, such as `sh`.
     pub(crate) fn command(&self, shell: &[&str], script: &str) -> Command {
         let file = self.path("user-data");
-        std::fs::write(&file, script).expect("the folder is ours");
+        std::fs::write(&file, script).expect("the directory is ours");
         let mut command = Command::new(shell[0]);
         command.args(&shell[1..]).arg(file);
         agent::clean(&mut command);
@@ -121,7 +121,7 @@ impl Scene {
         noted.lines().map(str::to_owned).collect()
     }
 
-    /// What is in the folder that is installed to, but for the program's own note.
+    /// What is in the directory that is installed to, but for the program's own note.
     pub(crate) fn installed(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path("bin")).into_iter().flatten();
         let names = entries.filter_map(Result::ok);

@@ -25,15 +25,16 @@ fn image(tool: &str) -> Option<tempfile::TempDir> {
         skipped(&format!("there is no {tool} here"));
         return None;
     }
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a directory can be made");
     let root = folder.path().to_string_lossy().into_owned();
     let ended = agent::run(&["install", "--root", &root]);
     assert_eq!(ended.status, 0, "{}", ended.text());
     let units = folder.path().join("usr/lib/systemd/system");
-    std::fs::create_dir_all(&units).expect("the folder is ours");
+    std::fs::create_dir_all(&units).expect("the directory is ours");
     for target in TARGETS {
         let text = format!("[Unit]\nDescription={target}\n");
-        std::fs::write(units.join(format!("{target}.target")), text).expect("the folder is ours");
+        std::fs::write(units.join(format!("{target}.target")), text)
+            .expect("the directory is ours");
     }
     Some(folder)
 }
@@ -59,7 +60,7 @@ fn systemd_has_nothing_to_say_about_the_units() {
         .join("usr/local/lib/systemd/system/quake-agent.service");
     let text = std::fs::read_to_string(&unit).expect("it was installed");
     std::fs::write(&unit, text.replace("Type=notify", "Type=notifying"))
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     let ended = run("systemd-analyze", image.path(), &units);
     assert!(ended.text().contains("service type"), "{}", ended.text());
 }

@@ -60,7 +60,7 @@ fn with(
 fn ext4_with(volume: &Volume, path: &str, text: &str) -> Result<(), SetUpError> {
     let folder = volume.backing.with_extension("files");
     let file = folder.join(path);
-    std::fs::create_dir_all(file.parent().expect("it is in the folder"))
+    std::fs::create_dir_all(file.parent().expect("it is in the directory"))
         .and_then(|()| std::fs::write(file, text))
         .map_err(|error| error.to_string())?;
     let folder = folder.to_string_lossy();

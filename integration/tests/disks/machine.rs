@@ -89,7 +89,7 @@ impl Machine {
         Err(SetUpError::of(format!("{what}: {}", said.trim())))
     }
 
-    /// A folder for the test's files, the same inside and outside.
+    /// A directory for the test's files, the same inside and outside.
     pub(crate) fn scratch(&self) -> &Path {
         self.scratch.path()
     }

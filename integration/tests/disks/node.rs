@@ -61,7 +61,7 @@ impl Node {
         let mut region = rehearsed().clone();
         let volumes = ["main", "events"].map(|etcd| volume(&region, etcd, machine.scratch()));
         for volume in &volumes {
-            let file = File::create(&volume.backing).expect("the folder is ours");
+            let file = File::create(&volume.backing).expect("the directory is ours");
             file.set_len(size).expect("a size");
         }
         forget_the_node(&mut region);
@@ -72,7 +72,7 @@ impl Node {
         };
         node.plant_configuration();
         let kept = node.root().join(REGION);
-        std::fs::create_dir_all(kept.parent().expect("it has one")).expect("the folder is ours");
+        std::fs::create_dir_all(kept.parent().expect("it has one")).expect("the directory is ours");
         node.write_region(&region);
         Some(node)
     }
@@ -123,15 +123,15 @@ impl Node {
         self.machine.scratch().join("root")
     }
 
-    /// The state store as a folder, and the node's configuration that points there.
+    /// The state store as a directory, and the node's configuration that points there.
     fn plant_configuration(&self) {
         let scratch = self.machine.scratch();
         let store = scratch.join("store");
-        write_state_store(&store).expect("the folder is ours");
+        write_state_store(&store).expect("the directory is ours");
         let base = format!("file://{}", store.display());
         let move_to_folder = |from: &Path, to: &Path| {
             let text = std::fs::read_to_string(from).expect("the example is there");
-            std::fs::write(to, text.replace(CONFIG_BASE, &base)).expect("the folder is ours");
+            std::fs::write(to, text.replace(CONFIG_BASE, &base)).expect("the directory is ours");
         };
         let spec = store.join("cluster.spec");
         move_to_folder(&spec, &spec);
@@ -202,7 +202,7 @@ impl Node {
         let real = real.map_or("mkfs.ext4", String::as_str);
         let wrapper = self.machine.at("/usr/local/sbin/mkfs.ext4");
         let text = format!("#!/bin/sh\nmkfs={real}\n{script}\n");
-        std::fs::write(&wrapper, text).expect("the folder is ours");
+        std::fs::write(&wrapper, text).expect("the directory is ours");
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&wrapper, mode).expect("the file is ours");
     }
@@ -224,7 +224,8 @@ impl Node {
     }
 
     pub(crate) fn write_region(&self, region: &Value) {
-        std::fs::write(self.root().join(REGION), region.to_string()).expect("the folder is ours");
+        std::fs::write(self.root().join(REGION), region.to_string())
+            .expect("the directory is ours");
     }
 
     /// The region's words about a volume.

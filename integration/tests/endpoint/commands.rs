@@ -88,7 +88,7 @@ fn a_boot_told_to_stop_stops_between_steps_and_says_so() {
 fn failed_boot(folder: &Path) -> (String, String, i32) {
     let (store, root) = (folder.join("store"), folder.join("root"));
     write_state_store(&store).expect("the state store is written");
-    std::fs::write(store.join("kube_env.yaml"), "Assets: [").expect("the folder is ours");
+    std::fs::write(store.join("kube_env.yaml"), "Assets: [").expect("the directory is ours");
     let place = ["--root", plain(&root), "--listen", "off"];
     let run = agent::run(&[&["rehearse", plain(&store)], &place[..]].concat());
     let socket = root.join("run/quake-agent/quake-agent.sock");

@@ -35,7 +35,7 @@ impl Waiting {
         let store = folder.path().join("store");
         write_state_store(&store).expect("the state store is written");
         let text = kube_env("workers", &files.pins(&mirror.base()));
-        std::fs::write(store.join("kube_env.yaml"), text).expect("the folder is ours");
+        std::fs::write(store.join("kube_env.yaml"), text).expect("the directory is ours");
         let root = folder.path().join("root");
         let arguments = [
             "rehearse",

@@ -25,7 +25,7 @@ fn collected(name: &str, kills: usize, all: &[&str], fewer: &[&str]) {
     .killed();
 }
 
-/// Copies all that is in a folder as an image builder may: the same times, other inodes.
+/// Copies all that is in a directory as an image builder may: the same times, other inodes.
 fn copy(from: &Path, to: &Path) {
     let copied = std::process::Command::new("cp")
         .arg("-a")

@@ -90,7 +90,7 @@ fn every_command_works_on_each_of_two_clusters_in_a_bucket() {
             let ended = aws.run(&[&words[..], &named, &place].concat(), 0);
             assert!(ended.stderr.contains("assumed: "), "{}", ended.stderr);
             let image = copied.at("image");
-            fs::create_dir_all(&image).expect("a folder of ours");
+            fs::create_dir_all(&image).expect("a directory of ours");
             let show = [&["seed", "show", "--root", &image], &of[..], &named].concat();
             assert!(aws.run(&show, 0).stdout.contains("kubelet"));
             let out = copied.at("user-data");

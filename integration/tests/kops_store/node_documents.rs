@@ -92,7 +92,7 @@ fn every_document_of_a_cluster_is_checked() {
         assert_eq!(checked.stdout.lines().count(), files.len());
         let text = fs::read_to_string(spec).expect("the file is there");
         let wrong = text.replacen("  etcdClusters:", "  etcdCluster:", 1);
-        fs::write(spec, wrong).expect("a folder of ours");
+        fs::write(spec, wrong).expect("a directory of ours");
         let found = run(&["check", spec], 78);
         assert!(
             found.stdout.contains("did you mean etcdClusters"),
@@ -119,12 +119,12 @@ fn the_group_of_a_store_of_either_generation_is_checked() {
     ] {
         let head =
             format!("apiVersion: {version}\nkind: InstanceGroup\nmetadata: {{name: nodes}}\n");
-        fs::write(file, format!("{head}spec: {{{spec}}}\n")).expect("a folder of ours");
+        fs::write(file, format!("{head}spec: {{{spec}}}\n")).expect("a directory of ours");
         run(&["check", file], 0);
     }
     // As kops 1.9 and 1.10 put it into user data.
     let inline = folder.path().join("ig_spec.yaml");
     let text = "kubelet: null\nnodeLabels: {a: b}\nsuspendProcesses: [AZRebalance]\ntaints: null\n";
-    fs::write(&inline, text).expect("a folder of ours");
+    fs::write(&inline, text).expect("a directory of ours");
     run(&["check", inline.to_str().expect("a plain path")], 0);
 }

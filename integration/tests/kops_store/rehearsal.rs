@@ -68,7 +68,7 @@ fn without_a_key_of_the_ca_a_stand_in_signs_and_that_is_said() {
     let public = text
         .lines()
         .filter(|line| !line.contains("privateMaterial"));
-    fs::write(&keyset, public.collect::<Vec<_>>().join("\n")).expect("a folder of ours");
+    fs::write(&keyset, public.collect::<Vec<_>>().join("\n")).expect("a directory of ours");
     assert_eq!(finding(&copied, "nodes"), None);
     let words = [copied.store.as_str(), "--instance-group", "nodes"];
     let ended = rehearse(&words, &copied.at("root-nodes"));
@@ -113,7 +113,7 @@ fn what_else_to_name_is_said_with_the_names_there_are() {
     let absent = [&words[..], &["--cluster", "none.example.com"]].concat();
     said(&absent, &["there is no cluster none.example.com", &both]);
     let empty = one.at("empty");
-    fs::create_dir(&empty).expect("a folder of ours");
+    fs::create_dir(&empty).expect("a directory of ours");
     said(
         &["rehearse", &empty, "--instance-group", "nodes"],
         &["cluster-completed.spec", "cluster.spec"],
@@ -129,7 +129,7 @@ fn another_distribution_is_rehearsed_where_it_is_named() {
     let facts =
         r#"{"instanceId": "i-1", "availabilityZone": "us-test-1a", "instanceType": "m5.large""#;
     let with = |more: &str| {
-        fs::write(&identity, format!("{facts}, {more}}}")).expect("a folder of ours");
+        fs::write(&identity, format!("{facts}, {more}}}")).expect("a directory of ours");
         let words = [
             copied.store.as_str(),
             "--instance-group",
@@ -152,7 +152,7 @@ fn another_distribution_is_rehearsed_where_it_is_named() {
         other.text()
     );
     let release = copied.at("os-release");
-    fs::write(&release, "ID=ubuntu\nVERSION_ID=\"24.04\"\n").expect("a folder of ours");
+    fs::write(&release, "ID=ubuntu\nVERSION_ID=\"24.04\"\n").expect("a directory of ours");
     let words = [
         copied.store.as_str(),
         "--instance-group",

@@ -44,7 +44,7 @@ fn user_data_alone_says_what_else_to_name() {
         for group in ["nodes", "master-us-test-1a"] {
             let kube_env = copied.kube_env(group);
             let image = copied.at("image");
-            fs::create_dir_all(&image).expect("a folder of ours");
+            fs::create_dir_all(&image).expect("a directory of ours");
             let show = ["seed", "show", "--root", &image, "--kube-env", &kube_env];
             let alone = run(&show, 64);
             let wanted = format!("--cluster {}", copied.cluster);
@@ -67,10 +67,10 @@ fn user_data_of_an_older_configuration_is_refused() {
     };
     let file = copied.base.join("igconfig/node/nodes/nodeupconfig.yaml");
     let text = fs::read_to_string(&file).expect("the file is there");
-    fs::write(&file, format!("{text}# newer\n")).expect("a folder of ours");
+    fs::write(&file, format!("{text}# newer\n")).expect("a directory of ours");
     let kube_env = copied.kube_env("nodes");
     let image = copied.at("image");
-    fs::create_dir_all(&image).expect("a folder of ours");
+    fs::create_dir_all(&image).expect("a directory of ours");
     let words = ["seed", "show", "--root", &image, "--kube-env", &kube_env];
     let ended = run(
         &[&words[..], &["--state-store", &copied.store]].concat(),

@@ -2,7 +2,7 @@
 
 use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
 
-/// The agent's folder as a disk of its own that is nearly full from the start.
+/// The agent's directory as a disk of its own that is nearly full from the start.
 const SMALL: &str = "[Unit]\nDefaultDependencies=no\nBefore=local-fs.target\n\
     [Mount]\nWhat=tmpfs\nWhere=/var/lib/quake-agent\nType=tmpfs\nOptions=size=512k\n";
 

@@ -75,10 +75,10 @@ fn first_boot_cloud_init() {
 
 /// What an operator gives an instance.
 fn rendered(cluster: &Cluster, digest: &str, form: &Form) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary directory");
     let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (kube_env, out) = (at("kube_env.yaml"), at("user-data"));
-    std::fs::write(&kube_env, cluster.kube_env(form.group)).expect("the folder is ours");
+    std::fs::write(&kube_env, cluster.kube_env(form.group)).expect("the directory is ours");
     let url = format!("{MIRROR}/quake-agent");
     let mut arguments = vec!["user-data", "render", "--kube-env", &kube_env];
     arguments.extend(["--sha256", digest, "--binary-url", &url]);

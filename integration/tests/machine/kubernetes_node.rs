@@ -1,5 +1,5 @@
 //! A worker whose kubelet is a real one registers with a real API server, and becomes Ready with the network that the
-//! agent configured. The programs are those of the folder that `QUAKE_KUBERNETES_BIN` names; there are none in Debian.
+//! agent configured. The programs are those of the directory that `QUAKE_KUBERNETES_BIN` names; there are none in Debian.
 //!
 //! kubelet runs in an emulated machine, since it writes kernel settings. The API server runs beside etcd in a container
 //! without the agent: what is tested is the worker.
@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names the folder of `kubelet` and `kube-apiserver`.
+/// Names the directory of `kubelet` and `kube-apiserver`.
 const FOLDER: &str = "QUAKE_KUBERNETES_BIN";
 
 /// The minor versions of Kubernetes 1 that may be tried: 1.8 to 1.15 are those whose flags the `kube_env` dialect has, and
@@ -54,7 +54,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// Those of a folder; else what is wrong with it.
+    /// Those of a directory; else what is wrong with it.
     fn of(folder: &Path) -> Result<Self, String> {
         let [kubelet, api_server] = ["kubelet", "kube-apiserver"].map(|name| folder.join(name));
         let (version, minor) = version_of(&kubelet)?;

@@ -83,7 +83,7 @@ pub(crate) fn broken() -> Vec<(&'static str, Node)> {
             let file = node.store().join(path);
             let text = std::fs::read_to_string(&file).expect("the store has it");
             assert_ne!(broken(&text), text, "{name} breaks nothing");
-            std::fs::write(&file, broken(&text)).expect("the folder is ours");
+            std::fs::write(&file, broken(&text)).expect("the directory is ours");
             (*name, node)
         })
         .collect()

@@ -66,7 +66,7 @@ impl Node {
     }
 
     fn write(&mut self, files: &Mirrored, mirror: &str) {
-        write_state_store(&self.store()).expect("the folder is ours");
+        write_state_store(&self.store()).expect("the directory is ours");
         let user = self.plant("the password in an asset's URL");
         let signature = self.plant("the signature of an asset's URL");
         let token = self.plant("the session of an asset's URL");
@@ -83,7 +83,7 @@ impl Node {
             self.store().join("kube_env.yaml"),
             kube_env("control-plane", &pins),
         )
-        .expect("the folder is ours");
+        .expect("the directory is ours");
         self.write_additions();
         self.write_keys();
         self.environment = vec![
@@ -127,7 +127,7 @@ impl Node {
         );
         let path = self.store().join("cluster.spec");
         let text = std::fs::read_to_string(&path).expect("the example has it");
-        std::fs::write(path, format!("{text}{additions}")).expect("the folder is ours");
+        std::fs::write(path, format!("{text}{additions}")).expect("the directory is ours");
     }
 
     fn write_keys(&mut self) {
@@ -171,9 +171,9 @@ impl Node {
 
     fn write_object(&self, path: &str, text: &str) {
         let path = self.store().join(path);
-        std::fs::create_dir_all(path.parent().expect("it has a folder"))
-            .expect("the folder is ours");
-        std::fs::write(path, text).expect("the folder is ours");
+        std::fs::create_dir_all(path.parent().expect("it has a directory"))
+            .expect("the directory is ours");
+        std::fs::write(path, text).expect("the directory is ours");
     }
 
     pub(crate) fn store(&self) -> PathBuf {
@@ -269,7 +269,7 @@ impl Node {
             for path in files_below(&self.root().join(folder)) {
                 if let Ok(text) = std::fs::read_to_string(&path) {
                     std::fs::write(&path, format!("changed: 1\n{text}"))
-                        .expect("the folder is ours");
+                        .expect("the directory is ours");
                 }
             }
         }

@@ -20,10 +20,10 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().expect("the folder is ours");
-        std::fs::create_dir(folder.path().join("state")).expect("the folder is ours");
-        write_state_store(&folder.path().join("state")).expect("the folder is ours");
-        let files = Mirrored::programs().expect("the folder is ours");
+        let folder = tempfile::tempdir().expect("the directory is ours");
+        std::fs::create_dir(folder.path().join("state")).expect("the directory is ours");
+        write_state_store(&folder.path().join("state")).expect("the directory is ours");
+        let files = Mirrored::programs().expect("the directory is ours");
         Self { folder, files }
     }
 
@@ -37,7 +37,7 @@ impl Scene {
             Some(bytes) => Reply::new(200, bytes),
             None => Reply::new(404, ""),
         })
-        .expect("the folder is ours")
+        .expect("the directory is ours")
     }
 
     /// Has the node's assets be those of this mirror; returns their pins.
@@ -49,7 +49,7 @@ impl Scene {
 
     pub(crate) fn pin_only(&self, pins: &[String]) {
         let text = kube_env("control-plane", pins);
-        std::fs::write(self.path("state/kube_env.yaml"), text).expect("the folder is ours");
+        std::fs::write(self.path("state/kube_env.yaml"), text).expect("the directory is ours");
     }
 
     pub(crate) fn seed(&self, root: &str) -> Value {
@@ -112,7 +112,7 @@ pub(crate) fn copy(from: &str, to: &str) {
     let status = Command::new("cp")
         .args(["-a", from, to])
         .status()
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     assert!(status.success());
 }
 
@@ -130,20 +130,20 @@ pub(crate) fn flip(path: &Path) {
     let modified = path
         .metadata()
         .and_then(|it| it.modified())
-        .expect("the folder is ours");
-    let at = path.metadata().expect("the folder is ours").len() / 2;
+        .expect("the directory is ours");
+    let at = path.metadata().expect("the directory is ours").len() / 2;
     let file = File::options()
         .read(true)
         .write(true)
         .open(path)
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     let mut byte = [0];
     file.read_exact_at(&mut byte, at)
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     file.write_all_at(&[byte[0] ^ 1], at)
-        .expect("the folder is ours");
+        .expect("the directory is ours");
     file.set_times(FileTimes::new().set_modified(modified))
-        .expect("the folder is ours");
+        .expect("the directory is ours");
 }
 
 /// The store's files that hold bytes of assets.
@@ -152,7 +152,7 @@ pub(crate) fn kept_files(root: &str) -> Vec<PathBuf> {
     let mut folders = vec![Path::new(root).join(STORE).join("sha256")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)
-            .expect("the folder is ours")
+            .expect("the directory is ours")
             .flatten()
         {
             let path = entry.path();

@@ -32,7 +32,7 @@ fn duplicates() -> Value {
 
 fn file(folder: &TempDir, name: &str, text: &str) -> String {
     let path = folder.path().join(name);
-    std::fs::write(&path, text).expect("the folder is ours");
+    std::fs::write(&path, text).expect("the directory is ours");
     plain(&path)
 }
 

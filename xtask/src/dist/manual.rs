@@ -12,7 +12,7 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "quake-agent.fish"),
 ];
 
-/// Writes `man/` and `completions/` into the folder; how many files, or `None` where this machine cannot run the binary, as
+/// Writes `man/` and `completions/` into the directory; how many files, or `None` where this machine cannot run the binary, as
 /// when it is another architecture's.
 ///
 /// # Errors

@@ -161,7 +161,7 @@ fn require_budget(path: &Path, size: u64) -> Result<(), TaskError> {
     })
 }
 
-/// Writes `SHA256SUMS` over everything else in the folder and below it, in the form that `sha256sum --check` reads.
+/// Writes `SHA256SUMS` over everything else in the directory and below it, in the form that `sha256sum --check` reads.
 fn write_checksums(folder: &Path) -> Result<(), TaskError> {
     let sums = folder.join("SHA256SUMS");
     let files = files_below(folder, &|file| file != sums)?;

@@ -9,7 +9,7 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let scratch = tempfile::tempdir().expect("a scratch directory");
     let source = scratch.path().join("store-file");
     std::fs::write(&source, "program").expect("ours");
     std::fs::set_permissions(&source, Permissions::from_mode(0o755)).expect("ours");

@@ -189,7 +189,7 @@ pub(super) fn kind_name(kind: EntryType) -> String {
         EntryType::Symlink => "a symbolic link",
         EntryType::Char => "a character device",
         EntryType::Block => "a block device",
-        EntryType::Directory => "a folder",
+        EntryType::Directory => "a directory",
         EntryType::Fifo => "a named pipe",
         other => {
             let letter = shown(&[other.as_byte()]);

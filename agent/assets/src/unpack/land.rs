@@ -1,4 +1,4 @@
-//! Writes the entries of an archive below its folder: each byte once, in large writes.
+//! Writes the entries of an archive below its directory: each byte once, in large writes.
 
 use super::bytes::Bytes;
 use super::headers::{Entry, is_file, kind_name};
@@ -15,12 +15,12 @@ use tar::EntryType;
 /// What the bytes of a hole are hashed from.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// A folder that an archive is unpacked into.
+/// A directory that an archive is unpacked into.
 pub(super) struct Landing<'t> {
     target: &'t Path,
     names: Names,
     members: Vec<Member>,
-    /// The folder made last; most files lie in the same one as the file before.
+    /// The directory made last; most files lie in the same one as the file before.
     made: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl<'t> Landing<'t> {
     /// `Unsafe` when no asset needs it, `NoSpace` or `Io` when it cannot be written, and as
     /// [`Bytes::expected`].
     pub(super) fn take(&mut self, entry: &Entry, bytes: &mut Bytes<'_>) -> Result<(), PortError> {
-        // The oldest format marks folders by the slash alone.
+        // The oldest format marks directories by the slash alone.
         let has_slash = entry.path.ends_with(b"/");
         let path = inner_path(&entry.path)?;
         let name = shown(&entry.path);
@@ -67,7 +67,7 @@ impl<'t> Landing<'t> {
             (kind, None) => {
                 let kind = kind_name(kind);
                 Err(dangerous(format!(
-                    "holds {kind} in place of its folder: {name:?}"
+                    "holds {kind} in place of its directory: {name:?}"
                 )))
             }
         }

@@ -12,7 +12,7 @@ const MAX_PATH_BYTES: usize = 1024;
 /// The longest part of a path that a Linux filesystem takes.
 const MAX_PART_BYTES: usize = 255;
 
-/// The most folders above a file.
+/// The most directories above a file.
 const MAX_DEPTH: usize = 32;
 
 /// What all names of an archive may take in memory.
@@ -28,11 +28,11 @@ pub(super) enum Held {
     File(usize),
 }
 
-/// The entry's path below the archive's folder; `None` for the folder itself.
+/// The entry's path below the archive's directory; `None` for the directory itself.
 ///
 /// # Errors
 ///
-/// `Unsafe` when it leaves the folder, is no text, or is longer or deeper than any honest path.
+/// `Unsafe` when it leaves the directory, is no text, or is longer or deeper than any honest path.
 pub(super) fn inner_path(raw: &[u8]) -> Result<Option<String>, PortError> {
     let name = shown(raw);
     let Ok(path) = std::str::from_utf8(raw) else {
@@ -48,7 +48,11 @@ pub(super) fn inner_path(raw: &[u8]) -> Result<Option<String>, PortError> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            ".." => return Err(dangerous(format!("holds {name}, which leaves its folder"))),
+            ".." => {
+                return Err(dangerous(format!(
+                    "holds {name}, which leaves its directory"
+                )));
+            }
             part if part.len() > MAX_PART_BYTES => {
                 return Err(dangerous(format!(
                     "holds {name}, a name longer than a filesystem takes"
@@ -66,7 +70,7 @@ pub(super) fn inner_path(raw: &[u8]) -> Result<Option<String>, PortError> {
     Ok((!inner.is_empty()).then_some(inner))
 }
 
-/// A link that would leave the archive's folder is an attack, even though no link is ever made.
+/// A link that would leave the archive's directory is an attack, even though no link is ever made.
 ///
 /// # Errors
 ///
@@ -75,7 +79,7 @@ pub(super) fn check_link(path: &str, target: &[u8]) -> Result<(), PortError> {
     let leaves = || {
         let (path, target) = (shown(path.as_bytes()), shown(target));
         dangerous(format!(
-            "holds the link {path} to {target}, which leaves its folder"
+            "holds the link {path} to {target}, which leaves its directory"
         ))
     };
     if target.starts_with(b"/") {
@@ -100,7 +104,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Notes that the archive has `what` at `path`. Folders may come again and again, and are implied by
+    /// Notes that the archive has `what` at `path`. Directories may come again and again, and are implied by
     /// what is below them.
     ///
     /// # Errors
@@ -157,8 +161,8 @@ impl Names {
     }
 }
 
-/// The error of a name that is a file, or a link, and a folder.
+/// The error of a name that is a file, or a link, and a directory.
 pub(super) fn file_and_folder(path: &str) -> PortError {
     let name = shown(path.as_bytes());
-    dangerous(format!("holds {name} both as a file and as a folder"))
+    dangerous(format!("holds {name} both as a file and as a directory"))
 }

@@ -15,14 +15,14 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use writer::{Tar, gzip, xz, zstd};
 
-/// A folder to unpack into, beside things that an attack would want to reach.
+/// A directory to unpack into, beside things that an attack would want to reach.
 struct Yard {
     scratch: tempfile::TempDir,
 }
 
 impl Yard {
     fn new() -> Self {
-        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let scratch = tempfile::tempdir().expect("a scratch directory");
         let yard = Self { scratch };
         std::fs::create_dir(yard.target()).expect("ours");
         std::fs::create_dir(yard.path("outside")).expect("ours");
@@ -61,7 +61,7 @@ impl Yard {
 }
 
 fn look(folder: &Path, except: &Path, seen: &mut BTreeMap<PathBuf, String>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(folder).expect("a directory") {
         let path = entry.expect("readable").path();
         if path == except {
             continue;

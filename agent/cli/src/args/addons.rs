@@ -60,7 +60,7 @@ pub(crate) struct ClusterArguments {
     /// A channel: s3://bucket/key, file:///path or a file; may be repeated [default: on a node its own]
     #[arg(long = "channel", value_name = "CHANNEL", value_parser = channel)]
     pub(crate) channels: Vec<Location>,
-    /// The state store, whose cluster's own channel is taken: s3://bucket[/cluster], file:///path or a folder
+    /// The state store, whose cluster's own channel is taken: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE", conflicts_with = "channels")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store holds several

@@ -14,7 +14,7 @@ Examples:
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FleetArguments {
-    /// The state store: s3://bucket[/cluster], file:///path or a folder
+    /// The state store: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE", required_unless_present = "from_console")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store holds several; with --from-console always

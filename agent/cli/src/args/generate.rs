@@ -23,7 +23,7 @@ pub(crate) struct CompletionsArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ManArguments {
-    /// The folder to write a page for each command into [default: the first page, to standard output]
+    /// The directory to write a page for each command into [default: the first page, to standard output]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

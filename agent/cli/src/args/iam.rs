@@ -47,7 +47,7 @@ pub(crate) struct PolicyArguments {
     /// The cluster, as its tags name it
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: String,
-    /// The state store: s3://bucket[/prefix], or the cluster's own folder in it
+    /// The state store: s3://bucket[/prefix], or the cluster's own directory in it
     #[arg(long, value_name = "STATE_STORE")]
     pub(crate) state_store: Location,
     /// The region of instances and volumes [default: any]

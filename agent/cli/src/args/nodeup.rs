@@ -112,7 +112,7 @@ impl NodeupArguments {
         u32::try_from(self.retries).ok()
     }
 
-    /// The flags that a unit runs this with; `conf` is where the configuration is, whatever folder a unit runs in.
+    /// The flags that a unit runs this with; `conf` is where the configuration is, whatever directory a unit runs in.
     pub(crate) fn of_unit(&self, conf: &str) -> Vec<String> {
         let mut words = vec![format!("--conf={conf}")];
         if self.retries >= 0 {

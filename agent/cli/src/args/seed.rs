@@ -47,7 +47,7 @@ pub(crate) enum Arch {
 #[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("of_nodes").args(["instance_group", "kube_env"]).multiple(true))]
 pub(crate) struct SeedSources {
-    /// The state store of the instance groups: a folder, file:///path or s3://bucket[/cluster]
+    /// The state store of the instance groups: a directory, file:///path or s3://bucket[/cluster]
     #[arg(long, value_name = "STORE", requires = "of_nodes")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store holds several

@@ -78,7 +78,7 @@ fn pinned_binary(text: &str) -> Result<PinnedBinary, String> {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RenderArguments {
-    /// The state store: s3://bucket[/cluster] or file:///path, as the instance reaches it; since kops 1.32 also a folder
+    /// The state store: s3://bucket[/cluster] or file:///path, as the instance reaches it; since kops 1.32 also a directory
     #[arg(long, value_name = "STORE", required_unless_present = "kube_env")]
     pub(crate) state_store: Option<String>,
     /// The cluster, where the state store is that of several

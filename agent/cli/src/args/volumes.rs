@@ -47,7 +47,7 @@ pub(crate) struct SourceArguments {
     /// The cluster [default: on a node its own; of a recording the one that it names]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
-    /// The state store: s3://bucket[/cluster], file:///path or a folder
+    /// The state store: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE")]
     pub(crate) state_store: Option<String>,
     /// The region [default: AWS_REGION, the profile's, or on a node its own]

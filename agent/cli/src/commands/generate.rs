@@ -15,7 +15,7 @@ use std::path::Path;
 /// The name under which the agent is called.
 const NAME: &str = "quake-agent";
 
-/// The file of a shell, and the folder in which shells look for it below `share`.
+/// The file of a shell, and the directory in which shells look for it below `share`.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/quake-agent"),
     (Shell::Zsh, "zsh/site-functions/_quake-agent"),

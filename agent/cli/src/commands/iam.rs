@@ -53,7 +53,7 @@ mod tests {
     /// The sources of the AWS ports, without their tests.
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("the sources are beside") {
-            let path = entry.expect("a readable folder").path();
+            let path = entry.expect("a readable directory").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.is_dir() {
                 sources(&path, found);

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_image_gets_the_binary_its_units_and_their_links_and_the_second_time_nothing() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let root = folder.path();
         assert_eq!(install(root, Vec::new()).ok(), Some(true));
         assert!(root.join(BINARY).is_file());
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_image_gets_the_manual_and_completions_only_when_they_are_asked_for() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let arguments = InstallArguments {
             root: folder.path().to_owned(),
             extras: true,

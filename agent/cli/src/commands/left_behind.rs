@@ -174,7 +174,7 @@ mod tests {
     fn a_boot_whose_ledger_ended_early_is_told_from_its_status_file() {
         let (boot, events) = failed_boot(0);
         for kept in 0..events.len() {
-            let root = tempfile::tempdir().expect("a scratch folder");
+            let root = tempfile::tempdir().expect("a scratch directory");
             write_ledger(root.path(), &boot, &events[..kept]);
             write_file(root.path(), &events);
             let read = read_record(root.path()).expect("a boot");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn failed_boots_before_this_one_are_counted_and_so_are_those_that_crashed() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         assert_eq!(failures_before(root.path(), &failed_boot(9).0), []);
         for minute in 0..3 {
             let (boot, events) = failed_boot(minute);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_could_not_be_begun_hides_no_later_boot() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let ((older, before), (_, events)) = (failed_boot(0), failed_boot(1));
         write_ledger(root.path(), &older, &before);
         write_file(root.path(), &events[..2]);
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_lost_what_happened_meanwhile_gives_way_to_the_whole_record() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let (boot, events) = failed_boot(0);
         let gap = [&events[..1], &events[3..]].concat();
         write_ledger(root.path(), &boot, &gap);
@@ -233,7 +233,7 @@ mod tests {
         let (boot, events) = failed_boot(1);
         let (_, before) = failed_boot(0);
         for left in [&events[..2], &before[..], &[]] {
-            let root = tempfile::tempdir().expect("a scratch folder");
+            let root = tempfile::tempdir().expect("a scratch directory");
             write_ledger(root.path(), &boot, &events);
             write_file(root.path(), left);
             assert_eq!(read_record(root.path()), Some(folded(&events)), "{left:?}");
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_boot_of_before_the_kernels_start_is_not_of_this_system() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let (boot, events) = failed_boot(0);
         write_ledger(root.path(), &boot, &events);
         std::fs::create_dir(root.path().join("proc")).expect("it is ours");
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_status_file_that_is_no_record_is_passed_over() {
-        let root = tempfile::tempdir().expect("a scratch folder");
+        let root = tempfile::tempdir().expect("a scratch directory");
         let (boot, events) = failed_boot(0);
         write_file(root.path(), &events);
         for content in ["", "{", "{}", "[]"] {

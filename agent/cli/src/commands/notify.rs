@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_the_whole_file() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("binary");
         // Longer than what is read at once.
-        std::fs::write(&path, vec![b'a'; 200_000]).expect("the folder is ours");
+        std::fs::write(&path, vec![b'a'; 200_000]).expect("the directory is ours");
         let digest = digest_of(path.to_str().expect("a plain name"));
         use sha2::Digest as _;
         let whole = sha2::Sha256::digest(vec![b'a'; 200_000]);

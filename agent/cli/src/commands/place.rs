@@ -108,7 +108,7 @@ pub(super) fn link_to(link: &Path, target: &Path) -> io::Result<Written> {
     }
 }
 
-/// A name in the same folder, which is made; what a process that was killed left of this file there is taken away.
+/// A name in the same directory, which is made; what a process that was killed left of this file there is taken away.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_left_of_a_file_is_taken_away_with_the_next() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let at = |name: &str| folder.path().join(name);
         // No process has the largest number there is; process 1 lives.
         let left = [".a.unit.4294967295", ".a.unit.1", ".b.unit.4294967295"];
         for name in left {
-            std::fs::write(at(name), "half").expect("the folder is ours");
+            std::fs::write(at(name), "half").expect("the directory is ours");
         }
         write_file(&at("a.unit"), b"whole", 0o644).expect("it is written");
         assert_eq!(left.map(|name| at(name).exists()), [false, true, true]);
@@ -162,12 +162,12 @@ mod tests {
     }
 
     fn names_in(folder: &Path) -> usize {
-        std::fs::read_dir(folder).expect("a folder").count()
+        std::fs::read_dir(folder).expect("a directory").count()
     }
 
     #[test]
     fn a_file_is_written_once_and_leaves_nothing_beside_it() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("a/b");
         assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::New));
         assert_eq!(write_file(&path, b"x", 0o755).ok(), Some(Written::Same));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_file_that_others_may_read_and_should_not_is_written_again() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("a");
         assert_eq!(write_file(&path, b"x", 0o644).ok(), Some(Written::New));
         assert_eq!(write_file(&path, b"x", 0o600).ok(), Some(Written::New));
@@ -186,16 +186,16 @@ mod tests {
 
     #[test]
     fn a_second_name_stays_when_the_first_is_another_files() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let (file, name) = (
             folder.path().join("nodeup"),
             folder.path().join("bin/agent"),
         );
-        write_file(&file, b"ours", 0o755).expect("the folder is ours");
+        write_file(&file, b"ours", 0o755).expect("the directory is ours");
         assert_eq!(name_file(&file, &name).ok(), Some(Written::New));
         assert_eq!(name_file(&file, &name).ok(), Some(Written::Same));
         assert_eq!(names_in(&folder.path().join("bin")), 1);
-        write_file(&file, b"theirs", 0o755).expect("the folder is ours");
+        write_file(&file, b"theirs", 0o755).expect("the directory is ours");
         assert_eq!(std::fs::read(&name).ok(), Some(b"ours".to_vec()));
         assert_eq!(name_file(&file, &name).ok(), Some(Written::New));
         assert_eq!(std::fs::read(&name).ok(), Some(b"theirs".to_vec()));

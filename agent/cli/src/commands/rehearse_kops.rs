@@ -35,11 +35,11 @@ const STAND_IN: &str = "var/lib/quake-agent/rehearsal/stand-in-ca";
 pub(super) struct Wanted<'a> {
     /// The cluster in the state store.
     pub(super) cluster: Option<&'a StoredCluster>,
-    /// The folder that stands for every bucket.
+    /// The directory that stands for every bucket.
     pub(super) folder: Option<&'a Path>,
     /// The instance group that is asked for.
     pub(super) group: Option<&'a str>,
-    /// The folder of the CA that signs.
+    /// The directory of the CA that signs.
     pub(super) authority: Option<&'a Path>,
     /// The scratch root.
     pub(super) root: &'a Path,

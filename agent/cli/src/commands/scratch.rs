@@ -112,7 +112,7 @@ pub(crate) fn same_instance(
 ///
 /// # Errors
 ///
-/// The error of the folder or the file that cannot be written.
+/// The error of the directory or the file that cannot be written.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(path);
     std::fs::create_dir_all(parent)?;

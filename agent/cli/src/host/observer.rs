@@ -9,14 +9,14 @@ use std::path::PathBuf;
 /// Where objects are read, if not in the buckets that are named.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StorePlace {
-    /// The folder that stands for every bucket.
+    /// The directory that stands for every bucket.
     pub(crate) folder: Option<PathBuf>,
     /// The cluster's directory, where it lies elsewhere than its documents say.
     pub(crate) moved: Option<Moved>,
 }
 
 impl StorePlace {
-    /// The store at this place; without a folder its buckets are those of S3.
+    /// The store at this place; without a directory its buckets are those of S3.
     pub(crate) fn store(self, aws: &Aws) -> StateStore {
         let store = match self.folder {
             Some(folder) => StateStore::with_folder(folder),

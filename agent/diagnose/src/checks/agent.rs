@@ -128,7 +128,7 @@ const MOST_NAMED: usize = 20;
 /// How far the clock may have been stepped between the agent's first event and now, in milliseconds.
 const STEP_MS: u64 = 600_000;
 
-/// Its folder in memory, which a reboot empties.
+/// Its directory in memory, which a reboot empties.
 const STATUS: &str = "/run/quake-agent/status.json";
 
 fn running(node: &Node<'_>) -> Result<Verdict, Unseen> {

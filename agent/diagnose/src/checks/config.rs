@@ -124,7 +124,7 @@ fn user_data(node: &Node<'_>) -> Result<Verdict, Unseen> {
 fn store(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = node.expected().ok();
     if expected.is_some_and(|it| it.config_base.starts_with("file:")) {
-        return Verdict::skip("the state store is a folder of this machine");
+        return Verdict::skip("the state store is a directory of this machine");
     }
     if expected.is_some_and(|it| !it.bootstrap_servers.is_empty()) {
         return controller::judge(node);

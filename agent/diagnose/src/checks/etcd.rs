@@ -93,7 +93,7 @@ fn without_members(node: &Node<'_>) -> Result<Option<Verdict>, Unseen> {
     }
 }
 
-/// The members' folders: `var/etcd/data*/member` as protokube had it, `data/<token>/member` as etcd-manager has it.
+/// The members' directories: `var/etcd/data*/member` as protokube had it, `data/<token>/member` as etcd-manager has it.
 fn members<'a>(node: &Node<'a>) -> BTreeMap<&'a str, &'a EntryFacts> {
     let entries = node.survey().entries.iter();
     entries

@@ -106,7 +106,7 @@ impl Report {
             Summary { error: 1.., .. } => Status::Error,
             Summary { warn: 1.., .. } => Status::Warn,
             Summary { ok: 0, .. } => Status::Skip,
-            // An empty folder still has a check or two that hold. Of a healthy node at least a third do.
+            // An empty directory still has a check or two that hold. Of a healthy node at least a third do.
             Summary { ok, skip, .. } if ok * 10 < skip => Status::Skip,
             _ => Status::Ok,
         }

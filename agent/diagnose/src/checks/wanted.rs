@@ -212,7 +212,7 @@ pub const WANTED: &[WantedFile] = &[
     entry("/mnt/*/data/*/member/snap/*"),
     entry("/mnt/*/data/*/*"),
     entry("/mnt/*/data/*/*/member/*"),
-    // The same where the root is read-only: etcd-manager mounts below another folder there.
+    // The same where the root is read-only: etcd-manager mounts below another directory there.
     entry("/mnt/disks/*/state"),
     text("/mnt/disks/*/.quake-agent/volume.json"),
     entry("/mnt/disks/*/data/*"),

@@ -43,7 +43,7 @@ pub(crate) const WRITES: &[&str] = &[
     "ask_bootstrap",
 ];
 
-/// The folder of the conformance data; `None`, with the reason printed, where it is not checked out.
+/// The directory of the conformance data; `None`, with the reason printed, where it is not checked out.
 pub(crate) fn conformance() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/kops");
     if root.is_dir() {

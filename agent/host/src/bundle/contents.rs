@@ -170,7 +170,7 @@ impl Bundle {
     }
 }
 
-/// Whether a path stays below the folder that a bundle is unpacked in, for every program that may unpack it.
+/// Whether a path stays below the directory that a bundle is unpacked in, for every program that may unpack it.
 fn is_inside(path: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name != "." && name != "..";
     path.len() < 1024 && path.split('/').all(is_name) && !path.chars().any(char::is_control)

@@ -35,11 +35,11 @@ pub struct Written {
 ///
 /// # Errors
 ///
-/// `Occupied` when something is there that is to stay, or is no file; `Missing` when its folder is not.
+/// `Occupied` when something is there that is to stay, or is no file; `Missing` when its directory is not.
 pub fn check_target(target: &Path, existing: Existing) -> Result<(), PortError> {
     let folder = folder_of(target);
     if target.file_name().is_none() || !folder.is_dir() {
-        let summary = format!("there is no folder {}", folder.display());
+        let summary = format!("there is no directory {}", folder.display());
         return Err(PortError::new(Condition::Missing, summary));
     }
     match target.symlink_metadata() {

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// How many links are followed, as by the kernel.
 const MOST_LINKS: u32 = 40;
 
-/// How deep folders are searched.
+/// How deep directories are searched.
 const MOST_DEPTH: u32 = 12;
 
 /// An image by its root.
@@ -61,7 +61,7 @@ impl<'a> Image<'a> {
         Ok(Some(self.root.join(at)))
     }
 
-    /// What is directly in the folder `path` of the image, in order; nothing where it is none.
+    /// What is directly in the directory `path` of the image, in order; nothing where it is none.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl<'a> Image<'a> {
         path.strip_prefix(self.root).unwrap_or(path)
     }
 
-    /// Every file below the folder `path` of the image; links are not followed.
+    /// Every file below the directory `path` of the image; links are not followed.
     ///
     /// # Errors
     ///

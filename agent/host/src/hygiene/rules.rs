@@ -16,13 +16,13 @@ pub struct Finding {
     pub mend: String,
 }
 
-/// The agent's own folder.
+/// The agent's own directory.
 const OWN: &str = "var/lib/quake-agent";
 
 /// Keys and kubeconfigs are small; what is larger is a program.
 const MOST_KEY_BYTES: u64 = 1 << 20;
 
-/// Folders with a node's keys and kubeconfigs.
+/// Directories with a node's keys and kubeconfigs.
 const KEY_FOLDERS: [&str; 3] = ["etc/kubernetes", "var/lib/kubelet", "srv/kubernetes"];
 
 /// How a log says that the agent wrote a line of it.
@@ -145,7 +145,7 @@ fn cloud_init(image: &Image<'_>) -> Looked {
         .collect())
 }
 
-/// The store is what a seed is; anything else in the agent's folder is of a boot.
+/// The store is what a seed is; anything else in the agent's directory is of a boot.
 fn agent_state(image: &Image<'_>) -> Looked {
     let mut findings = Vec::new();
     for path in image.list(OWN)? {

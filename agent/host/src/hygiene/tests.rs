@@ -4,7 +4,7 @@ use super::{look_image, rule_names};
 use std::path::Path;
 
 fn image(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     for (path, text) in files {
         let path = root.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap_or(root.path())).expect("ours");

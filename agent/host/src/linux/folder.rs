@@ -1,4 +1,4 @@
-//! A folder whose contents nobody vouches for: every name below it is opened from the folder itself and
+//! A directory whose contents nobody vouches for: every name below it is opened from the directory itself and
 //! never through a symbolic link, so that a prepared filesystem cannot lead a reader out of it.
 
 use nix::dir::Dir;
@@ -13,29 +13,29 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-/// An open folder.
+/// An open directory.
 pub(super) struct Folder(OwnedFd);
 
 impl Folder {
-    /// Opens a folder by a path that is trusted.
+    /// Opens a directory by a path that is trusted.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         Ok(Self(nix::fcntl::open(path, flags, Mode::empty())?))
     }
 
-    /// The number of the device that the folder is on.
+    /// The number of the device that the directory is on.
     pub(super) fn device(&self) -> io::Result<u64> {
         Ok(fstat(&self.0)?.st_dev)
     }
 
-    /// The folder of this name; `None` where there is none, or something else.
+    /// The directory of this name; `None` where there is none, or something else.
     pub(super) fn folder(&self, name: &str) -> io::Result<Option<Self>> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let opened = openat(&self.0, name, flags, Mode::empty());
         Ok(unless_other(opened)?.map(Self))
     }
 
-    /// The folder at a path of names.
+    /// The directory at a path of names.
     pub(super) fn below(&self, names: &[&str]) -> io::Result<Option<Self>> {
         let mut at = Self(self.0.try_clone()?);
         for name in names {
@@ -102,7 +102,7 @@ impl AsFd for Folder {
     }
 }
 
-/// `None` for what is not there, or is of another kind: a symbolic link where a folder or a file was meant.
+/// `None` for what is not there, or is of another kind: a symbolic link where a directory or a file was meant.
 fn unless_other<T>(result: nix::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),

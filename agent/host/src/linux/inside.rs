@@ -8,19 +8,19 @@ use super::leftovers::is_temporary;
 use quake_model::facts::InsideFacts;
 use std::io;
 
-/// The folder of the marker, below the root.
+/// The directory of the marker, below the root.
 pub(super) const MARKER_FOLDER: &str = ".quake-agent";
-/// The marker, in its folder.
+/// The marker, in its directory.
 pub(super) const MARKER: &str = "volume.json";
 
 /// The most that is read of one file; markers and certificates are a few KiB.
 const FILE_LIMIT: u64 = 64 << 10;
-/// The most names that are looked at in one folder; etcd-manager makes a few.
+/// The most names that are looked at in one directory; etcd-manager makes a few.
 const NAMES_LIMIT: usize = 256;
 /// How many other names are told.
 const OTHERS_LIMIT: usize = 32;
 
-/// Folders of the layouts.
+/// Directories of the layouts.
 const FOLDERS: [&str; 5] = ["data", "data-trashcan", "k8s.io", "pki", "var"];
 /// Files of the layouts.
 const FILES: [&str; 2] = ["myid", "state"];
@@ -114,7 +114,7 @@ fn is_explained(root: &Folder, name: &str, has_marker: bool, is_etcd: bool) -> i
     };
     let names = folder.names(NAMES_LIMIT)?;
     Ok(match name {
-        // A killed write of the marker leaves the folder, and a temporary file in it.
+        // A killed write of the marker leaves the directory, and a temporary file in it.
         MARKER_FOLDER => has_marker || names.iter().all(|name| is_temporary(name)),
         "var" => names.is_empty() || (is_etcd && names == ["etcd"]),
         _ => names.is_empty() || is_etcd,
@@ -134,9 +134,9 @@ mod tests {
     use std::path::Path;
     use tempfile::TempDir;
 
-    /// A root with these files and, where a path ends with a slash, folders.
+    /// A root with these files and, where a path ends with a slash, directories.
     fn root(paths: &[&str]) -> TempDir {
-        let scratch = tempfile::tempdir().expect("a folder");
+        let scratch = tempfile::tempdir().expect("a directory");
         for path in paths {
             let at = scratch.path().join(path);
             let folder = if path.ends_with('/') {
@@ -144,7 +144,7 @@ mod tests {
             } else {
                 at.parent().expect("a parent")
             };
-            fs::create_dir_all(folder).expect("folders");
+            fs::create_dir_all(folder).expect("directories");
             if !path.ends_with('/') {
                 fs::write(&at, format!("text of {path}")).expect("a file");
             }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn inside(root: &Path) -> InsideFacts {
-        read_inside(&Folder::open(root).expect("a folder")).expect("it can be read")
+        read_inside(&Folder::open(root).expect("a directory")).expect("it can be read")
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             (facts.etcd_data, facts.others),
             (wanted.map(str::to_owned).to_vec(), vec!["home".to_owned()])
         );
-        fs::create_dir(root.path().join("var/log")).expect("a folder");
+        fs::create_dir(root.path().join("var/log")).expect("a directory");
         assert_eq!(inside(root.path()).others, ["home", "var"]);
     }
 
@@ -252,7 +252,7 @@ mod tests {
             ),
             (None, 0, 0)
         );
-        // The folder of the marker itself.
+        // The directory of the marker itself.
         fs::remove_dir_all(at(".quake-agent")).expect("it goes");
         symlink(outside.path(), at(".quake-agent")).expect("a link");
         assert_eq!(inside(root.path()).marker, None);

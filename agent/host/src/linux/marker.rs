@@ -15,7 +15,7 @@ use quake_model::ports::{Condition, PortError};
 use std::fs::File;
 use std::io::{self, Write};
 
-/// More names than a folder of markers ever has.
+/// More names than a directory of markers ever has.
 const NAMES_LIMIT: usize = 1024;
 
 /// Writes the marker of the filesystem that is mounted from this device.
@@ -78,12 +78,12 @@ mod tests {
     use std::path::Path;
 
     fn write(root: &Path, text: &str) -> io::Result<()> {
-        write_below(&Folder::open(root).expect("a folder"), text)
+        write_below(&Folder::open(root).expect("a directory"), text)
     }
 
     #[test]
     fn a_marker_is_replaced_whole_and_what_a_killed_write_left_is_removed() {
-        let root = tempfile::tempdir().expect("a folder");
+        let root = tempfile::tempdir().expect("a directory");
         let folder = root.path().join(MARKER_FOLDER);
         write(root.path(), "first, and longer").expect("it is written");
         fs::write(folder.join(".quake-agent.feed-1-0.tmp"), "half").expect("a file");
@@ -100,15 +100,15 @@ mod tests {
 
     #[test]
     fn a_symbolic_link_in_the_place_of_the_folder_is_refused_and_one_of_the_file_replaced() {
-        let outside = tempfile::tempdir().expect("a folder");
-        let root = tempfile::tempdir().expect("a folder");
+        let outside = tempfile::tempdir().expect("a directory");
+        let root = tempfile::tempdir().expect("a directory");
         let folder = root.path().join(MARKER_FOLDER);
         symlink(outside.path(), &folder).expect("a link");
         assert!(write(root.path(), "x").is_err());
         assert_eq!(fs::read_dir(outside.path()).expect("a list").count(), 0);
 
         fs::remove_file(&folder).expect("it goes");
-        fs::create_dir(&folder).expect("a folder");
+        fs::create_dir(&folder).expect("a directory");
         fs::write(outside.path().join("kept"), "kept").expect("a file");
         symlink(outside.path().join("kept"), folder.join(MARKER)).expect("a link");
         write(root.path(), "x").expect("it is written");
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn a_folder_in_the_place_of_the_marker_leaves_no_temporary_file() {
-        let root = tempfile::tempdir().expect("a folder");
+        let root = tempfile::tempdir().expect("a directory");
         let folder = root.path().join(MARKER_FOLDER);
-        fs::create_dir_all(folder.join(MARKER)).expect("folders");
+        fs::create_dir_all(folder.join(MARKER)).expect("directories");
         assert!(write(root.path(), "x").is_err());
         assert_eq!(fs::read_dir(&folder).expect("a list").count(), 1);
     }

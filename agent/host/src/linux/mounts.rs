@@ -15,7 +15,7 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mount {
     facts: MountFacts,
-    /// The folder of the filesystem that is seen there; `/` unless it is a bind mount of a part.
+    /// The directory of the filesystem that is seen there; `/` unless it is a bind mount of a part.
     root: String,
 }
 

@@ -218,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_whose_feed_breaks_never_sees_the_end_of_its_input() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let end = folder.path().join("end");
         let sh = program("sh", Duration::from_secs(20));
         let feed: Feed = Box::new(|input| {

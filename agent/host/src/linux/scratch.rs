@@ -1,4 +1,4 @@
-//! A folder for the time of one attempt, with at most one file in it.
+//! A directory for the time of one attempt, with at most one file in it.
 
 use super::attempt::condition_of;
 use super::leftovers::{fresh_name, is_abandoned};
@@ -14,7 +14,7 @@ const PARENT: &str = "/var/tmp";
 /// The name of the one file.
 const FILE: &str = "undo";
 
-/// A folder that only this user can enter. It is removed in the end, and by a later attempt where this
+/// A directory that only this user can enter. It is removed in the end, and by a later attempt where this
 /// process is killed before.
 pub(super) struct Scratch {
     folder: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder. Whatever stands against it, it is not a missing device: `NoSpace`, or `Io`.
+    /// Makes the directory. Whatever stands against it, it is not a missing device: `NoSpace`, or `Io`.
     pub(super) fn new() -> Result<Self, PortError> {
         sweep(Path::new(PARENT));
         let folder = Path::new(PARENT).join(fresh_name());
@@ -32,7 +32,7 @@ impl Scratch {
                 Condition::NoSpace => Condition::NoSpace,
                 _ => Condition::Io,
             };
-            let summary = format!("make a scratch folder in {PARENT}");
+            let summary = format!("make a scratch directory in {PARENT}");
             PortError::new(condition, summary).because(&error)
         })?;
         Ok(Self {
@@ -41,12 +41,12 @@ impl Scratch {
         })
     }
 
-    /// Leaves the folder to whoever still uses it; it is removed after this process.
+    /// Leaves the directory to whoever still uses it; it is removed after this process.
     pub(super) fn leave(mut self) {
         self.is_left = true;
     }
 
-    /// The folder's path.
+    /// The directory's path.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -65,7 +65,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the one file and the folder, and nothing else: a filesystem may be mounted there, and what is in
+/// Removes the one file and the directory, and nothing else: a filesystem may be mounted there, and what is in
 /// that is not ours.
 fn remove(folder: &Path) {
     // What cannot be removed now is removed by a later attempt.
@@ -73,7 +73,7 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes what killed processes left. Everybody may write to the parent, so only folders of this user count.
+/// Removes what killed processes left. Everybody may write to the parent, so only directories of this user count.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = is_abandoned(&entry.file_name().to_string_lossy());
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_scratch_folder_is_gone_in_the_end_with_its_file() {
-        let scratch = Scratch::new().expect("a folder");
+        let scratch = Scratch::new().expect("a directory");
         fs::write(scratch.file(), "x").expect("a file");
         let folder = scratch.folder().to_owned();
         drop(scratch);
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn a_folder_of_a_dead_process_is_removed_and_one_with_other_contents_stays() {
-        let parent = tempfile::tempdir().expect("a folder");
+        let parent = tempfile::tempdir().expect("a directory");
         let at = |name: &str| parent.path().join(name);
         for name in [".quake-agent.feed-1-0.tmp", ".quake-agent.feed-1-1.tmp"] {
-            fs::create_dir(at(name)).expect("a folder");
+            fs::create_dir(at(name)).expect("a directory");
         }
         fs::write(at(".quake-agent.feed-1-1.tmp/other"), "x").expect("a file");
         sweep(parent.path());

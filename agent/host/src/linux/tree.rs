@@ -40,7 +40,7 @@ impl OwnerPolicy {
 pub(super) enum Way {
     /// As any program does.
     Plain,
-    /// From the first folder on that somebody else than root may change, no link is followed: who may change a folder could
+    /// From the first directory on that somebody else than root may change, no link is followed: who may change a directory could
     /// otherwise lead root to another one, and have that given to him.
     Guarded,
 }

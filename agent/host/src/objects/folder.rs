@@ -80,7 +80,7 @@ pub(super) async fn list_directory(
     Ok(Vec::new())
 }
 
-/// Writes the object as a file: over the first of `candidates` that is there, else as the first whose bucket's folder is,
+/// Writes the object as a file: over the first of `candidates` that is there, else as the first whose bucket's directory is,
 /// else as the last. It gets its name when it is whole.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The cluster's state store: a bucket of S3, or a folder that stands in for one.
+//! The cluster's state store: a bucket of S3, or a directory that stands in for one.
 
 mod folder;
 mod store;

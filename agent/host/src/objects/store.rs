@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The state store of a cluster. `file://` is read from this machine's files, always.
 ///
-/// With a folder (a rehearsal, or a copy of a store taken along), every bucket is a folder in it:
-/// `s3://bucket/key` and `memfs://bucket/key` are `<folder>/bucket/key`, or `<folder>/key` for a copy of
+/// With a directory (a rehearsal, or a copy of a store taken along), every bucket is a directory in it:
+/// `s3://bucket/key` and `memfs://bucket/key` are `<directory>/bucket/key`, or `<directory>/key` for a copy of
 /// one bucket's contents. No request leaves the machine then.
 ///
 /// A copy of a cluster's directory may lie elsewhere than its documents say: [`StateStore::moved`] reads it there.
@@ -52,7 +52,7 @@ impl StateStore {
         }
     }
 
-    /// A store whose buckets are folders below `folder`.
+    /// A store whose buckets are directories below `folder`.
     pub fn with_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             buckets: Buckets::Folder(folder.into()),
@@ -84,7 +84,7 @@ impl StateStore {
             }
             (Scheme::S3 | Scheme::Memfs, Buckets::Folder(folder)) => {
                 let summary = format!(
-                    "the folder {} of the store does not exist",
+                    "the directory {} of the store does not exist",
                     folder.display()
                 );
                 Err(PortError::new(Condition::Unknown, summary))
@@ -150,9 +150,10 @@ fn tag_of(bytes: &[u8]) -> String {
 }
 
 fn unserved(location: &Location) -> PortError {
-    let summary = format!("{location} is in a store of test data, and no folder was given for it");
+    let summary =
+        format!("{location} is in a store of test data, and no directory was given for it");
     PortError::new(Condition::Unknown, summary)
-        .remedied_by("name the folder that holds the store's files, or use an s3:// location")
+        .remedied_by("name the directory that holds the store's files, or use an s3:// location")
 }
 
 #[cfg(test)]
@@ -165,7 +166,7 @@ mod tests {
 
     fn write(folder: &Path, path: &str, contents: &[u8]) {
         let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().expect("it is below the folder")).expect("ours");
+        std::fs::create_dir_all(path.parent().expect("it is below the directory")).expect("ours");
         std::fs::write(path, contents).expect("ours");
     }
 
@@ -177,7 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_is_read_again_only_once_it_has_changed() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "b/channel", b"one");
         let store = StateStore::with_folder(folder.path());
         let place = location("s3://b/channel");
@@ -194,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_bucket_is_a_folder_or_the_folder_itself() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "bucket/c.example/cluster.spec", b"named");
         write(folder.path(), "c.example/config", b"bare");
         let store = StateStore::with_folder(folder.path());
@@ -210,7 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_moved_cluster_is_read_and_written_where_it_lies_and_others_where_they_are() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "copy/pki/key", b"moved");
         write(folder.path(), "bucket/other/key", b"not moved");
         let to = Location::file(&folder.path().join("copy").to_string_lossy());
@@ -232,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_location_is_read_from_this_machine() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "spec", b"here");
         let store = StateStore::with_folder("/nowhere");
         let url = format!("file://{}/spec", folder.path().display());
@@ -245,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_absent_object_a_directory_and_an_absent_folder_are_told_apart() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "b/pki/ca/keyset.yaml", b"");
         let store = StateStore::with_folder(folder.path());
         assert_eq!(
@@ -259,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_are_listed_sorted_and_without_slashes() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         for path in [
             "b/pki/zeta/1.crt",
             "b/pki/alpha/keyset.yaml",
@@ -279,7 +280,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_object_is_written_where_its_bucket_is() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "bucket/c.example/cluster.spec", b"named");
         let store = StateStore::with_folder(folder.path());
         for (url, path) in [
@@ -303,7 +304,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_object_is_not_written_over_a_folder_and_leaves_nothing_then() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         write(folder.path(), "b/reports/a/below", b"");
         let store = StateStore::with_folder(folder.path());
         let object = Object {
@@ -318,7 +319,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_no_configuration_can_be_is_not_read_into_memory() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("huge");
         let file = std::fs::File::create(&path).expect("ours");
         file.set_len(64 << 20)

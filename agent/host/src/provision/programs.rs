@@ -127,7 +127,7 @@ impl Programs {
         }
     }
 
-    /// Where a program is; a name with a folder is taken as it is.
+    /// Where a program is; a name with a directory is taken as it is.
     fn found(&self, name: &str) -> PathBuf {
         if name.contains('/') {
             return PathBuf::from(name);

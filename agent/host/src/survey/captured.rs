@@ -10,10 +10,10 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// `Missing` when there is no such folder, `Malformed` when the document is not one of a survey.
+/// `Missing` when there is no such directory, `Malformed` when the document is not one of a survey.
 pub fn read_captured(root: &Path, wanted: &[WantedFile]) -> Result<Survey, PortError> {
     if !root.is_dir() {
-        let summary = format!("there is no folder {}", root.display());
+        let summary = format!("there is no directory {}", root.display());
         return Err(PortError::new(Condition::Missing, summary));
     }
     let document = locate(root, SURVEY_FILE, Last::Followed)?;

@@ -23,7 +23,7 @@ pub struct Tried {
     pub instance_id: String,
     /// A volume of the cluster, and the device name it is or would be attached under.
     pub volume: Option<(String, String)>,
-    /// The cluster's folder in the state store.
+    /// The cluster's directory in the state store.
     pub config_base: Option<Location>,
 }
 

@@ -1,6 +1,6 @@
 //! Pods by what kubelet and containerd keep of them in files: no client of the runtime is needed, and none is started.
 //!
-//! - `/var/log/pods/<namespace>_<pod>_<uid>/<container>/<attempt>.log`: kubelet makes the first folder when it begins a
+//! - `/var/log/pods/<namespace>_<pod>_<uid>/<container>/<attempt>.log`: kubelet makes the first directory when it begins a
 //!   pod, the second once the container's image is there (k8s.io/kubernetes, `kuberuntime`, as of 1.36).
 //! - `/var/log/containers/<pod>_<namespace>_<container>-<id>.log` leads to the log of a container that was started.
 //! - `/var/lib/containerd/io.containerd.grpc.v1.cri/containers/<id>/status`: how it stands, as JSON (containerd,
@@ -29,7 +29,7 @@ const STATUS: u64 = 64 << 10;
 ///
 /// # Errors
 ///
-/// `Denied` or `Io` when the folders cannot be listed. That they are not there yet is no error.
+/// `Denied` or `Io` when the directories cannot be listed. That they are not there yet is no error.
 pub fn read_pods(root: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Result<PodsSeen, PortError> {
     let mut seen = PodsSeen::default();
     for name in names(&root.join("var/log/pods"))? {
@@ -163,7 +163,7 @@ fn read_end(path: &Path) -> Option<String> {
     }
 }
 
-/// The names in a folder, sorted; none where it is not there.
+/// The names in a directory, sorted; none where it is not there.
 fn names(folder: &Path) -> Result<Vec<String>, PortError> {
     let unread = |error: std::io::Error| {
         let condition = match error.kind() {

@@ -22,7 +22,7 @@ fn write(root: &Path, path: &str, text: &str) {
 
 #[test]
 fn texts_are_read_and_keys_are_only_looked_at() {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     write(root.path(), "etc/a.conf", "a\n");
     write(root.path(), "etc/long.conf", "0123456789abcdefg");
     write(root.path(), "etc/key", "secret");
@@ -39,7 +39,7 @@ fn texts_are_read_and_keys_are_only_looked_at() {
 
 #[test]
 fn a_link_of_a_captured_tree_does_not_lead_out_of_it() {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     write(root.path(), "etc/there.conf", "inside\n");
     symlink("/etc/there.conf", root.path().join("etc/in.conf")).expect("a link");
     symlink("/proc/version", root.path().join("etc/out.conf")).expect("a link");
@@ -52,7 +52,7 @@ fn a_link_of_a_captured_tree_does_not_lead_out_of_it() {
 
 #[test]
 fn what_a_document_says_of_an_entry_stands() {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     write(root.path(), "etc/key", "");
     let document = r#"{"entries": {"/etc/key": {"kind": "file", "mode": 256, "owner": {"uid": 7, "gid": 7}, "size": 9, "modified": 1}}}"#;
     write(root.path(), SURVEY_FILE, document);
@@ -68,19 +68,19 @@ fn what_a_document_says_of_an_entry_stands() {
 
 #[test]
 fn a_document_of_another_form_is_refused_and_not_half_read() {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     for text in ["{", "7", r#"{"schemaVersion": "quake-agent/survey/v9"}"#] {
         write(root.path(), SURVEY_FILE, text);
         let error = read_captured(root.path(), WANTED).expect_err("no survey");
         assert_eq!(error.condition, Condition::Malformed, "{text}");
     }
-    let error = read_captured(&root.path().join("nowhere"), WANTED).expect_err("no folder");
+    let error = read_captured(&root.path().join("nowhere"), WANTED).expect_err("no directory");
     assert_eq!(error.condition, Condition::Missing);
 }
 
 #[test]
 fn a_filesystem_is_counted_once() {
-    let root = tempfile::tempdir().expect("a scratch folder");
+    let root = tempfile::tempdir().expect("a scratch directory");
     write(root.path(), "var/log/x", "");
     let spaces = read_spaces(root.path(), &["/", "/var/log", "/nowhere"]).expect("a look");
     assert_eq!(spaces.len(), 1);

@@ -111,7 +111,7 @@ mod tests {
     fn files_win_over_what_the_unit_sets_itself() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("default");
-        std::fs::write(&path, "A=of-the-file\n").expect("the folder is ours");
+        std::fs::write(&path, "A=of-the-file\n").expect("the directory is ours");
         let files = vec![
             (path.display().to_string(), true),
             ("/none".to_owned(), true),

@@ -110,7 +110,7 @@ async fn clones_share_a_connection_that_is_kept() {
 
 #[tokio::test]
 async fn the_agents_socket_is_asked_whatever_the_urls_host() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = tempfile::tempdir().expect("a scratch directory");
     let path = folder.path().join("agent.sock");
     let listener = UnixListener::bind(&path).expect("it is ours");
     tokio::spawn(async move {

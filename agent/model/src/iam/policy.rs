@@ -16,7 +16,7 @@ pub struct Request {
     pub caller: Caller,
     /// The cluster's name, as its tags have it.
     pub cluster: String,
-    /// The state store: `s3://bucket[/prefix]`, or the cluster's own folder in it.
+    /// The state store: `s3://bucket[/prefix]`, or the cluster's own directory in it.
     pub state_store: Location,
     /// The region of instances and volumes; any when absent.
     pub region: Option<String>,
@@ -31,7 +31,7 @@ pub struct Request {
     pub with_newer_kops: bool,
     /// The hosted zone of the cluster's names, by its id; none when the node publishes no names.
     pub zone: Option<String>,
-    /// Buckets, or folders in them, that hold assets: `spec.assets.fileRepository`.
+    /// Buckets, or directories in them, that hold assets: `spec.assets.fileRepository`.
     pub assets: Vec<Location>,
 }
 
@@ -180,7 +180,7 @@ impl Scope<'_> {
     }
 }
 
-/// The cluster's folder: kops puts it into the state store under the cluster's name.
+/// The cluster's directory: kops puts it into the state store under the cluster's name.
 fn folder(state_store: &Location, cluster: &str) -> Location {
     match state_store.key().rsplit('/').next() {
         Some(last) if last == cluster => state_store.clone(),

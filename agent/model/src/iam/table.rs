@@ -154,7 +154,7 @@ pub const GRANTS: &[Grant] = &[
         sid: "QuakeListStateStore",
         actions: &["s3:ListBucket"],
         callers: &[ControlPlane],
-        // Names alone, so by folder: one by one they would take the policy near IAM's limit.
+        // Names alone, so by directory: one by one they would take the policy near IAM's limit.
         reach: Reach::Names(&[
             "backups/etcd/*",
             "cluster.spec",

@@ -38,7 +38,7 @@ pub(super) fn is_reference(words: &str) -> bool {
         || words.strip_prefix('$').is_some_and(is_name)
 }
 
-/// A file below a folder that every system has.
+/// A file below a directory that every system has.
 pub(super) fn is_path(words: &str) -> bool {
     const FOLDERS: [&str; 11] = [
         "/etc/", "/var/", "/srv/", "/run/", "/opt/", "/usr/", "/home/", "/root/", "/tmp/", "/mnt/",

@@ -53,7 +53,7 @@ impl AssetSpec {
         Some(at + 1)
     }
 
-    /// Whether this is the archive of CNI plugins, by the folder its URL names in every Kubernetes
+    /// Whether this is the archive of CNI plugins, by the directory its URL names in every Kubernetes
     /// release (`network-plugins/`, later `containernetworking/plugins/`).
     pub fn is_cni_plugins(&self) -> bool {
         self.kind == AssetKind::Archive

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Where the manifests of static pods are.
 const MANIFESTS: &str = "/etc/kubernetes/manifests/";
 
-/// Folders that pods of DaemonSets mount, and the containers that read them when they start.
+/// Directories that pods of DaemonSets mount, and the containers that read them when they start.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("/etc/kubernetes/kops-controller/", "kops-controller"),
     (

@@ -49,7 +49,7 @@ pub(crate) fn accepted() -> Vec<Line> {
 
 /// What no builder makes yet, one list for each group of builders.
 pub(crate) fn outstanding() -> Vec<Line> {
-    let entries = fs::read_dir(folder().join("outstanding")).expect("the folder is there");
+    let entries = fs::read_dir(folder().join("outstanding")).expect("the directory is there");
     let mut paths: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())

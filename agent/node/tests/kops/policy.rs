@@ -39,7 +39,7 @@ fn may_read(policy: &Policy, location: &Location) -> bool {
             .any(|prefix| is_like(location.key(), prefix))
 }
 
-/// Everything that the boots of control planes read, and under which cluster's folder.
+/// Everything that the boots of control planes read, and under which cluster's directory.
 fn read_by_control_planes() -> Vec<(Location, String, Vec<Location>)> {
     let mut all = Vec::new();
     for boot in boots() {

@@ -15,7 +15,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The folder of conformance data; `None`, with the reason printed, where it is not checked out.
+/// The directory of conformance data; `None`, with the reason printed, where it is not checked out.
 pub(crate) fn conformance(folder: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
     let path = root.join(folder);
@@ -54,9 +54,9 @@ pub(crate) fn boots() -> Vec<Boot> {
     found
 }
 
-/// The folders in a folder, sorted.
+/// The directories in a directory, sorted.
 pub(crate) fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path).expect("the folder is there");
+    let entries = fs::read_dir(path).expect("the directory is there");
     let mut found: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())

@@ -71,7 +71,7 @@ fn every_boot_configuration_is_found_in_every_form_of_user_data() {
     }
 }
 
-/// The scripts below a folder.
+/// The scripts below a directory.
 fn scripts_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for inner in folders(folder) {

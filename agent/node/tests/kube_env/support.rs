@@ -6,7 +6,7 @@ use quake_model::spec::NodeSpec;
 use quake_node::dialect::kube_env::{Document, Lowered, Sources, lower};
 use std::path::PathBuf;
 
-/// The folder of conformance data; `None`, with the reason printed, where it is not checked out.
+/// The directory of conformance data; `None`, with the reason printed, where it is not checked out.
 pub(crate) fn conformance(folder: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
     let path = root.join(folder);
@@ -17,9 +17,9 @@ pub(crate) fn conformance(folder: &str) -> Option<PathBuf> {
     None
 }
 
-/// The folders in a folder, sorted.
+/// The directories in a directory, sorted.
 pub(crate) fn folders(path: &PathBuf) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path).expect("the folder is there");
+    let entries = std::fs::read_dir(path).expect("the directory is there");
     let mut found: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())
@@ -29,7 +29,7 @@ pub(crate) fn folders(path: &PathBuf) -> Vec<PathBuf> {
     found
 }
 
-/// A document read from a folder.
+/// A document read from a directory.
 pub(crate) fn read(folder: &std::path::Path, name: &str) -> Document {
     let path = folder.join(name);
     document(

@@ -114,7 +114,7 @@ fn nodes_of(caller: Caller) -> Vec<Node> {
     found
 }
 
-/// What a node reads and what it lists, below its cluster's folder.
+/// What a node reads and what it lists, below its cluster's directory.
 fn asked_by(node: &Node) -> (Vec<String>, Vec<String>) {
     let group = &node.spec.instance_group;
     let mut read = vec!["cluster.spec".to_owned(), format!("instancegroup/{group}")];

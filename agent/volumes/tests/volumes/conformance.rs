@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// The folder with the tables; `None`, with a printed reason, where it is not there.
+/// The directory with the tables; `None`, with a printed reason, where it is not there.
 pub(crate) fn shared(file: &str) -> Option<PathBuf> {
     let folder = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -114,7 +114,7 @@ fn absolute(text: &mut String, results: &Results) {
     }
 }
 
-/// A reason without the folder of the target.
+/// A reason without the directory of the target.
 fn base_name(why: &str) -> &str {
     why.rsplit('/').next().unwrap_or(why)
 }

@@ -186,7 +186,7 @@ fn read_request(reader: &mut impl BufRead, served: &Path) -> io::Result<Option<A
     Ok(None)
 }
 
-/// A path below the served folder; nothing that climbs out of it.
+/// A path below the served directory; nothing that climbs out of it.
 fn below(served: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path.strip_prefix('/')?);
     let plain = relative
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_range_is_answered_with_its_bytes_and_the_seventh_request_is_cut() {
-        let folder = tempfile::tempdir().expect("a scratch folder");
+        let folder = tempfile::tempdir().expect("a scratch directory");
         std::fs::write(folder.path().join("file"), [b'x'; 300_000]).expect("it is ours");
         let server = Flaky::start(folder.path()).expect("loopback is there");
         let part = ask(server.port, "Range: bytes=10-19\r\n");

@@ -2,8 +2,8 @@
 //!
 //! It writes to `/`, so it runs in a mount namespace of its own whose root is an overlay of this machine's,
 //! with `systemctl`, `sysctl` and `modprobe` replaced by programs that do nothing: what it changes is below
-//! the target folder. It reads the same `kube_env.yaml`, which releases from 1.8 to 1.15 understand; the state
-//! store is a folder (`ConfigBase: file://...`).
+//! the target directory. It reads the same `kube_env.yaml`, which releases from 1.8 to 1.15 understand; the state
+//! store is a directory (`ConfigBase: file://...`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ cp -r "$node" "$root/bench/node"
 cp "$authority" "$root/bench/authority.pem"
 sed -i "s,^ConfigBase: s3://,ConfigBase: file:///bench/node/," "$root/bench/node/kube_env.yaml"
 for tool in systemctl sysctl modprobe; do
-  for folder in bin sbin usr/bin usr/sbin; do
+  for directory in bin sbin usr/bin usr/sbin; do
     if [ -e "$root/$folder/$tool" ]; then
       rm -f "$root/$folder/$tool"
       printf '#!/bin/sh\nexit 0\n' >"$root/$folder/$tool"

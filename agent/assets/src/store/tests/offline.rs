@@ -1,11 +1,11 @@
-//! Stores that do not ask mirrors: folders, caches and placeholders.
+//! Stores that do not ask mirrors: directories, caches and placeholders.
 
 use super::*;
 
 #[tokio::test]
 async fn a_folder_stands_in_for_the_network() {
     let scene = Scene::new();
-    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = tempfile::tempdir().expect("a scratch directory");
     for path in ["release/v1/kubelet", "mirror.example/v2/kubelet", "kubectl"] {
         let path = folder.path().join(path);
         std::fs::create_dir_all(path.parent().expect("it is below")).expect("ours");
@@ -28,7 +28,7 @@ async fn a_folder_stands_in_for_the_network() {
 #[tokio::test]
 async fn a_file_url_is_read_from_this_machine() {
     let scene = Scene::new();
-    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = tempfile::tempdir().expect("a scratch directory");
     let path = folder.path().join("kubelet");
     std::fs::write(&path, "program").expect("ours");
     let asset = plain(b"program", vec![format!("file://{}", path.display())]);

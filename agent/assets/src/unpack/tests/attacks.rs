@@ -5,11 +5,11 @@ use super::writer::{Header, Tar};
 
 #[test]
 fn paths_that_leave_the_folder_are_refused() {
-    let leaves = "leaves its folder";
+    let leaves = "leaves its directory";
     assert_all_refused(vec![
         ("parent", Tar::new().file("../evil", b"x"), leaves),
         (
-            "parent behind a folder",
+            "parent behind a directory",
             Tar::new().file("a/../../evil", b"x"),
             leaves,
         ),
@@ -20,7 +20,7 @@ fn paths_that_leave_the_folder_are_refused() {
         ),
         ("parent alone", Tar::new().file("..", b"x"), leaves),
         (
-            "folder outside",
+            "directory outside",
             Tar::new().folder("../outside/new/"),
             leaves,
         ),
@@ -44,7 +44,7 @@ fn paths_that_leave_the_folder_are_refused() {
 
 #[test]
 fn paths_that_leave_the_folder_by_another_field_are_refused() {
-    let leaves = "leaves its folder";
+    let leaves = "leaves its directory";
     let long = [b"long/".repeat(25), b"../".repeat(30)].concat();
     assert_all_refused(vec![
         (
@@ -92,7 +92,7 @@ fn paths_that_leave_the_folder_by_another_field_are_refused() {
 
 #[test]
 fn links_that_reach_outside_are_refused() {
-    let leaves = "leaves its folder";
+    let leaves = "leaves its directory";
     assert_all_refused(vec![
         (
             "absolute link",
@@ -102,7 +102,7 @@ fn links_that_reach_outside_are_refused() {
         ("link to the parent", Tar::new().symlink("a", ".."), leaves),
         ("link outside", Tar::new().symlink("a", "../bait"), leaves),
         (
-            "link out of a folder",
+            "link out of a directory",
             Tar::new().symlink("a/b", "../../x"),
             leaves,
         ),
@@ -145,16 +145,16 @@ fn links_in_the_way_of_files_are_refused() {
             "holds a twice",
         ),
         (
-            "link in place of a folder",
+            "link in place of a directory",
             Tar::new().file("a/b", b"x").symlink("a", "c"),
-            "as a file and as a folder",
+            "as a file and as a directory",
         ),
     ]);
 }
 
 #[test]
 fn hard_links_to_anything_but_an_earlier_file_are_refused() {
-    let leaves = "leaves its folder";
+    let leaves = "leaves its directory";
     let before = "no file that came before it";
     assert_all_refused(vec![
         (
@@ -183,12 +183,12 @@ fn hard_links_to_anything_but_an_earlier_file_are_refused() {
             before,
         ),
         (
-            "hard link to a folder",
+            "hard link to a directory",
             Tar::new().folder("b/").hard_link("a", "b"),
             before,
         ),
         (
-            "hard link to the folder",
+            "hard link to the directory",
             Tar::new().hard_link("a", "."),
             before,
         ),
@@ -228,24 +228,24 @@ fn whatever_is_no_file_folder_or_link_is_refused() {
         ("continued volume", of_kind(b'M'), "the unknown kind M"),
         ("kind without meaning", of_kind(0x1b), "the unknown kind"),
         (
-            "file in place of the folder",
+            "file in place of the directory",
             Tar::new().file(".", b"x"),
-            "in place of its folder",
+            "in place of its directory",
         ),
         (
             "file without a name",
             Tar::new().file("", b"x"),
-            "in place of its folder",
+            "in place of its directory",
         ),
         (
-            "link in place of the folder",
+            "link in place of the directory",
             Tar::new().symlink("./", "b"),
-            "in place of its folder",
+            "in place of its directory",
         ),
         (
-            "folder with bytes",
+            "directory with bytes",
             Tar::new().entry(Header::gnu(b"a/", b'5', 3), b"abc"),
-            "a folder that has 3 bytes",
+            "a directory that has 3 bytes",
         ),
         (
             "link with bytes",
@@ -253,7 +253,7 @@ fn whatever_is_no_file_folder_or_link_is_refused() {
             "has 3 bytes",
         ),
         (
-            "file whose name ends like a folder's",
+            "file whose name ends like a directory's",
             Tar::new().file("a/", b"x"),
             "holds a/, a file",
         ),
@@ -262,7 +262,7 @@ fn whatever_is_no_file_folder_or_link_is_refused() {
 
 #[test]
 fn names_that_clash_are_refused() {
-    let both = "as a file and as a folder";
+    let both = "as a file and as a directory";
     assert_all_refused(vec![
         (
             "twice",
@@ -280,27 +280,27 @@ fn names_that_clash_are_refused() {
             "twice",
         ),
         (
-            "file and then folder",
+            "file and then directory",
             Tar::new().file("a", b"1").file("a/b", b"2"),
             both,
         ),
         (
-            "file and then deep folder",
+            "file and then deep directory",
             Tar::new().file("a", b"1").file("a/b/c/d", b"2"),
             both,
         ),
         (
-            "file and then empty folder",
+            "file and then empty directory",
             Tar::new().file("a", b"1").folder("a/"),
             both,
         ),
         (
-            "folder and then file",
+            "directory and then file",
             Tar::new().file("a/b", b"2").file("a", b"1"),
             both,
         ),
         (
-            "empty folder and then file",
+            "empty directory and then file",
             Tar::new().folder("a/").file("a", b"1"),
             both,
         ),

@@ -22,7 +22,7 @@ fn run(folder: &Path, tool: &str, arguments: &[&str]) -> Option<Vec<u8>> {
 
 /// A tree with a long name, a link, a hard link, a sparse file and a program.
 fn tree() -> tempfile::TempDir {
-    let tree = tempfile::tempdir().expect("a scratch folder");
+    let tree = tempfile::tempdir().expect("a scratch directory");
     let path = |inner: &str| tree.path().join(inner);
     let deep = "a-folder-with-a-long-name/".repeat(8);
     std::fs::create_dir_all(path(&deep)).expect("ours");
@@ -83,7 +83,7 @@ fn what_tar_makes_is_unpacked_as_it_was() {
 #[test]
 fn what_compressors_make_is_unpacked_as_it_was() {
     let tree = tree();
-    let aside = tempfile::tempdir().expect("a scratch folder");
+    let aside = tempfile::tempdir().expect("a scratch directory");
     let whole = aside.path().join("whole.tar");
     let whole = whole.to_str().expect("a plain path");
     if run(tree.path(), "tar", &["-cf", whole, "."]).is_none() {

@@ -1,6 +1,6 @@
 //! `diagnose --bundle`: one file with the report, the node as it was surveyed, and what others wrote on it.
 //!
-//! The folder `node/` of a bundle is a captured tree: unpacked, it can be diagnosed again with `--root`.
+//! The directory `node/` of a bundle is a captured tree: unpacked, it can be diagnosed again with `--root`.
 
 use super::super::below::found_below;
 use crate::args::diagnose::DiagnoseArguments;
@@ -120,7 +120,7 @@ fn add_tree(bundle: &mut Bundle, root: &Path, survey: &Survey) {
     bundle.add(&document, capture_text(survey).as_bytes());
 }
 
-/// Adds a file, or the last files of a folder.
+/// Adds a file, or the last files of a directory.
 fn add_record(bundle: &mut Bundle, root: &Path, record: &str) {
     let Some(path) = found_below(root, record) else {
         return;

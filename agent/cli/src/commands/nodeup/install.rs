@@ -157,7 +157,7 @@ impl Wanted {
 /// The command that the unit runs: what this process was asked for, less the installation.
 fn words(program: &Path, arguments: &NodeupArguments) -> Result<Vec<String>, u8> {
     let conf = match place(&arguments.conf)? {
-        // A unit runs in another folder than whoever installs it.
+        // A unit runs in another directory than whoever installs it.
         Place::File(path) => std::path::absolute(&path)
             .map_err(|error| usage(&format!("--conf: {}: {error}", path.display())))?
             .display()

@@ -161,7 +161,7 @@ pub(super) async fn load(arguments: &LoadArguments) -> Result<u8, u8> {
     })
 }
 
-/// A folder beside the bundle, gone when it is written.
+/// A directory beside the bundle, gone when it is written.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: SeedArguments) -> u8 {
 ///
 /// # Errors
 ///
-/// Prints that there is no such folder, or the link that leads out of it, and returns the exit status.
+/// Prints that there is no such directory, or the link that leads out of it, and returns the exit status.
 pub(super) fn open_store(root: &Path) -> Result<Arc<AssetStore>, u8> {
     check_root(root)?;
     Ok(Arc::new(store_at(root.to_owned(), below(root, STORE)?)))
@@ -61,12 +61,12 @@ pub(super) fn look_leftovers(root: &Path) -> Result<Vec<Leftover>, u8> {
 
 fn check_root(root: &Path) -> Result<(), u8> {
     if !root.is_dir() {
-        return Err(usage(&format!("{} is not a folder", root.display())));
+        return Err(usage(&format!("{} is not a directory", root.display())));
     }
     refuse_links(root)
 }
 
-/// The store at a folder of this machine, for files below `root`.
+/// The store at a directory of this machine, for files below `root`.
 fn store_at(root: PathBuf, store: PathBuf) -> AssetStore {
     AssetStore::open(AssetSettings {
         root,

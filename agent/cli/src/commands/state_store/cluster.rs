@@ -23,7 +23,7 @@ pub(crate) enum Generation {
 /// Which cluster is meant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// The state store: a folder, `file:///path` or `s3://bucket[/prefix]`.
+    /// The state store: a directory, `file:///path` or `s3://bucket[/prefix]`.
     pub(crate) store: &'a str,
     /// The cluster's name, where it is given.
     pub(crate) cluster: Option<&'a str>,
@@ -113,7 +113,7 @@ pub(crate) async fn look(wanted: Wanted<'_>) -> Result<Option<StoredCluster>, Re
     if clusters.len() > 1 {
         let names = names(&clusters);
         let advice = match wanted.cluster {
-            Some(_) => "name the folder of one of several",
+            Some(_) => "name the directory of one of several",
             None => "name one of several with --cluster",
         };
         return Err(Refused::Usage(format!("{advice}: {names}")));
@@ -176,7 +176,7 @@ async fn read(
     let to = cluster.base.clone();
     cluster.place.moved = from.map(|from| Moved { from, to });
     cluster.objects = self::objects(wanted, cluster.place.clone());
-    // A copy's folder may have any name.
+    // A copy's directory may have any name.
     cluster.name.clone_from(&spec.name);
     cluster.spec = Some(spec);
     Ok(cluster)
@@ -187,7 +187,7 @@ fn objects(wanted: Wanted<'_>, place: StorePlace) -> StateStore {
     Observer::wire(Surroundings::Elsewhere, region, place).objects
 }
 
-/// The place that is named: a folder of this machine, or a bucket and what is before its clusters.
+/// The place that is named: a directory of this machine, or a bucket and what is before its clusters.
 fn root_of(store: &str) -> Result<Location, Refused> {
     if store.contains("://") {
         let location: Location = store
@@ -197,7 +197,7 @@ fn root_of(store: &str) -> Result<Location, Refused> {
             Scheme::S3 => Ok(location),
             Scheme::File => of_folder(&Path::new("/").join(location.key())),
             Scheme::Memfs => {
-                let message = "memfs:// is a folder here: name the folder";
+                let message = "memfs:// is a directory here: name the directory";
                 Err(Refused::Usage(message.to_owned()))
             }
         };
@@ -208,14 +208,14 @@ fn root_of(store: &str) -> Result<Location, Refused> {
 fn of_folder(folder: &Path) -> Result<Location, Refused> {
     let shown = folder.display();
     if !folder.is_dir() {
-        return Err(Refused::Usage(format!("{shown} is not a folder")));
+        return Err(Refused::Usage(format!("{shown} is not a directory")));
     }
     let absolute = std::fs::canonicalize(folder)
         .map_err(|error| Refused::Usage(format!("{shown} cannot be read: {error}")))?;
     Ok(Location::file(&absolute.to_string_lossy()))
 }
 
-/// The folder that stands for every bucket, where one is named.
+/// The directory that stands for every bucket, where one is named.
 fn folder_of(root: &Location) -> Option<PathBuf> {
     (root.scheme() == Scheme::File).then(|| Path::new("/").join(root.key()))
 }

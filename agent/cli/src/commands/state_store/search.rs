@@ -59,7 +59,7 @@ pub(super) async fn search(
     Ok(found)
 }
 
-/// All clusters below `root`: one level down in a bucket, two in a folder, which may hold folders of buckets.
+/// All clusters below `root`: one level down in a bucket, two in a directory, which may hold directories of buckets.
 async fn search_below(objects: &StateStore, root: &Location) -> Result<Vec<Directory>, Fault> {
     let names = list_optional(objects, root).await?;
     let children: Vec<Location> = names.iter().map(|name| root.join(name)).collect();

@@ -1,4 +1,4 @@
-//! Finds out what `rehearse <state store>` names: a folder of documents, a state store, or nothing.
+//! Finds out what `rehearse <state store>` names: a directory of documents, a state store, or nothing.
 
 use super::cluster::{Generation, StoredCluster, Wanted, open, open_if_any};
 use crate::commands::example::Example;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// What is rehearsed, and where its objects are.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// `kube_env.yaml`, where a folder has one; made up from the instance group of an older cluster that has none.
+    /// `kube_env.yaml`, where a directory has one; made up from the instance group of an older cluster that has none.
     pub(crate) kube_env: Option<Document>,
     /// The cluster spec as it was at launch.
     pub(crate) inline_cluster: Option<Document>,
@@ -56,7 +56,7 @@ pub(crate) async fn find(asked: Asked<'_>) -> Result<Found, u8> {
         cluster: asked.cluster,
         region: None,
     };
-    // The documents of one boot may lie in a folder without the cluster's own.
+    // The documents of one boot may lie in a directory without the cluster's own.
     let cluster = match asked.has_kube_env || found.kube_env.is_some() {
         true => open_if_any(wanted).await?,
         false => Some(open(wanted).await?),
@@ -76,7 +76,7 @@ pub(crate) async fn find(asked: Asked<'_>) -> Result<Found, u8> {
     Ok(found)
 }
 
-/// The folder that is named; `None` for a bucket.
+/// The directory that is named; `None` for a bucket.
 fn folder_named(store: &str) -> Result<Option<PathBuf>, u8> {
     let folder = match (store.strip_prefix("file://"), store.contains("://")) {
         (Some(path), _) => PathBuf::from(path),
@@ -85,11 +85,11 @@ fn folder_named(store: &str) -> Result<Option<PathBuf>, u8> {
     };
     match folder.is_dir() {
         true => Ok(Some(folder)),
-        false => Err(usage(&format!("{} is not a folder", folder.display()))),
+        false => Err(usage(&format!("{} is not a directory", folder.display()))),
     }
 }
 
-/// The documents of a boot that lie in a folder, as recorded boots have them.
+/// The documents of a boot that lie in a directory, as recorded boots have them.
 ///
 /// # Errors
 ///

@@ -131,7 +131,7 @@ fn agrees(
     read: &Location,
     group: &str,
 ) -> Result<(), u8> {
-    // A folder is a copy, and says nothing of where the instance reads.
+    // A directory is a copy, and says nothing of where the instance reads.
     let named = arguments.state_store.as_deref();
     let named = named.filter(|store| store.contains("://"));
     let base = named.map(|store| config_base(store, arguments.cluster.as_deref()));

@@ -153,7 +153,7 @@ mod tests {
     /// `QUAKE_BLESS=1 cargo test` writes them anew.
     #[test]
     fn every_form_is_as_its_golden() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         for (form, name) in [
             ("script", "user-data.sh"),
             ("mime", "user-data.mime"),
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_a_wrong_command_line() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let out = folder.path().join("out");
         let third = format!("amd64={}", "c".repeat(64));
         for wrong in [

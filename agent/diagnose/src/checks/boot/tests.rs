@@ -24,7 +24,7 @@ fn a_machine_on_which_nothing_ran_is_told_why() {
     assert_eq!(
         says(id, &survey),
         "fail: the agent never ran here: it is not installed",
-        "on a machine there is no need of a folder to tell"
+        "on a machine there is no need of a directory to tell"
     );
     survey.network = Seen::NotTaken("a tree without a survey".to_owned());
     assert!(says(id, &survey).starts_with("skip: neither /var/lib nor /run"));

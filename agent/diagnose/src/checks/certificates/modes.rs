@@ -4,7 +4,7 @@ use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
 use quake_model::facts::{EntryFacts, EntryKind, Unseen};
 
-/// Folders with keys in them.
+/// Directories with keys in them.
 const FOLDERS: &[&str] = &[
     "/srv/kubernetes/",
     "/etc/kubernetes/pki/",

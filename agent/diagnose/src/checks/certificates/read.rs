@@ -11,7 +11,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Encode;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, SubjectKeyIdentifier};
 
-/// Folders whose files are looked at.
+/// Directories whose files are looked at.
 const FOLDERS: &[&str] = &["/srv/kubernetes/", "/etc/kubernetes/", "/var/lib/"];
 
 /// The certificates of one file, or of one field of it.

@@ -98,7 +98,7 @@ fn removed(
     let manifest = pod.map_or("the manifest of its pod", |pod| pod.manifest.as_str());
     Finding::new(
         format!("{name} was removed from etcd's cluster {}, and cannot start", member.cluster),
-        format!("make sure that a backup is fresh; mv {manifest} /root/ stops it; move data and state of its volume (findmnt | grep /mnt/) into a folder beside them; mv the manifest back: etcd-manager adds the member anew. Look first who is a member: in the container of a peer, {} member list", etcdctl(client)),
+        format!("make sure that a backup is fresh; mv {manifest} /root/ stops it; move data and state of its volume (findmnt | grep /mnt/) into a directory beside them; mv the manifest back: etcd-manager adds the member anew. Look first who is a member: in the container of a peer, {} member list", etcdctl(client)),
     )
     .seen("members", names.join(", "))
     .seen("asked", &one.url)

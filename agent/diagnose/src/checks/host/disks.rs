@@ -46,7 +46,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         tags: &["disk", "hardening"],
         sources: &[Source::Files],
         because: &[],
-        why: "a hardened image mounts some folders noexec, and a program there ends with permission denied",
+        why: "a hardened image mounts some directories noexec, and a program there ends with permission denied",
         remedy: "mount -o remount,exec the filesystem, and take noexec out of its line in /etc/fstab",
         judge: noexec,
     },
@@ -283,5 +283,5 @@ fn noexec(node: &Node<'_>) -> Result<Verdict, Unseen> {
             false => finding.fail(),
         };
     }
-    Verdict::ok("none of their folders is noexec")
+    Verdict::ok("none of their directories is noexec")
 }

@@ -14,7 +14,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         sources: &[Source::Files, Source::KernelLog],
         because: &[],
         why: "a file with a wrong label is denied to the program that needs it, which then ends with permission denied",
-        remedy: "restorecon -Rv on the folder named; if that does not help, write a module with audit2allow, or run permissive",
+        remedy: "restorecon -Rv on the directory named; if that does not help, write a module with audit2allow, or run permissive",
         judge: selinux,
     },
     Check {
@@ -41,7 +41,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Programs and folders of the node, as they stand in a denial.
+/// Programs and directories of the node, as they stand in a denial.
 const OURS: &[&str] = &[
     "quake-agent",
     "kubelet",

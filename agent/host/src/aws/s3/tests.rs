@@ -307,7 +307,7 @@ async fn a_request_is_signed_by_the_local_clock_even_after_aws_told_its_own() {
 
 #[tokio::test]
 async fn a_bundle_that_cannot_be_used_is_no_fault_of_the_object() {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+    let folder = tempfile::tempdir().expect("a scratch directory");
     let bundle = folder.path().join("authority.pem");
     std::fs::write(&bundle, "no certificate").expect("it is ours");
     let http = HttpSettings {

@@ -23,7 +23,7 @@ async fn filled(machine: &Machine) -> Option<Device> {
         .await
         .expect("it is mounted");
     let mounted = Mounted(target);
-    fs::create_dir(scratch.path().join("d")).expect("a folder");
+    fs::create_dir(scratch.path().join("d")).expect("a directory");
     for number in 0..5 {
         fs::write(
             scratch.path().join(format!("d/f{number}")),
@@ -104,7 +104,7 @@ async fn a_check_that_cannot_repair_safely_leaves_the_device_bit_for_bit_as_it_w
             "a file's tree of extents",
             &["set_inode_field d/f1 block[0] 999999", marked],
         ),
-        ("a folder's inode is gone", &["clri d", marked]),
+        ("a directory's inode is gone", &["clri d", marked]),
         ("the root is gone", &["clri /", marked]),
         (
             "the block bitmap",

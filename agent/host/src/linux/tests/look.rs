@@ -24,7 +24,7 @@ async fn crashed(machine: &Machine) -> Option<Device> {
         .await
         .expect("it is mounted");
     let mounted = Mounted(target);
-    fs::create_dir_all(scratch.path().join("data/token/member")).expect("folders");
+    fs::create_dir_all(scratch.path().join("data/token/member")).expect("directories");
     let file = scratch.path().join("orphan");
     fs::write(&file, vec![1; 300_000]).expect("a file");
     let orphan = fs::File::open(&file).expect("it opens");
@@ -106,7 +106,7 @@ async fn a_look_at_a_filesystem_with_errors_changes_nothing() {
     let Some(backing) = crashed(&machine).await else {
         return;
     };
-    // The root's folder, so that the kernel meets an error on the way.
+    // The root's directory, so that the kernel meets an error on the way.
     let listing = super::device::run("debugfs", &["-R", "blocks /", backing.name()]);
     let Some(block) = listing.and_then(|text| text.parse::<u64>().ok()) else {
         return;

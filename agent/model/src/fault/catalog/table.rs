@@ -347,8 +347,8 @@ catalogue! {
         why "no mirror answered"
         remedy "try from the node: curl -sS https://<host>; mend routes, DNS or proxies; without a way out: quake-agent seed load BUNDLE";
     AssetsArchiveUnsafe "assets.archive-unsafe" Invalid
-        why "an archive that writes outside its folder or plants links and devices can take over the node"
-        remedy "replace the archive with one that holds plain files below its own folder";
+        why "an archive that writes outside its directory or plants links and devices can take over the node"
+        remedy "replace the archive with one that holds plain files below its own directory";
     AssetsMemberMissing "assets.member-missing" Invalid
         why "the archive does not hold a file the node needs"
         remedy "pin an archive that holds the file named: curl -sL <url> | tar -tzf - lists them; a store that lost it: quake-agent store verify --remove";
@@ -558,7 +558,7 @@ catalogue! {
         remedy "run the command again; where EC2 answers RequestLimitExceeded, with a smaller --limit or for one --instance-group";
     BootReportDenied "boot.report-denied" Denied
         why "the node cannot leave its boot report in the state store, so `quake-agent fleet` does not show this boot; the boot itself is not affected"
-        remedy "allow s3:PutObject on boot-reports/* below the cluster's folder (quake-agent iam policy has the statement), or turn reports off: QUAKE_AGENT_BOOT_REPORT=off in /etc/default/quake-agent";
+        remedy "allow s3:PutObject on boot-reports/* below the cluster's directory (quake-agent iam policy has the statement), or turn reports off: QUAKE_AGENT_BOOT_REPORT=off in /etc/default/quake-agent";
     BootReportFailed "boot.report-failed" Transient
         why "the state store did not take the boot report in time, so `quake-agent fleet` shows an older boot of this instance or none; the boot itself is not affected"
         remedy "nothing, if it happens once; else check the route to the state store, and on S3 that the bucket's policy asks for nothing more than its default encryption";

@@ -124,7 +124,7 @@ fn is_fetchable(url: &str) -> bool {
         return false;
     };
     let clean = !url.chars().any(|c| c.is_whitespace() || c.is_control());
-    // An object has no query, and no segment of its key may leave the folder that stands for its bucket.
+    // An object has no query, and no segment of its key may leave the directory that stands for its bucket.
     let is_odd = |segment: &str| matches!(segment, "" | "." | "..");
     let is_object = scheme != "s3"
         || !(host.contains(['@', ':']) || url.contains(['?', '#']) || path.split('/').any(is_odd));

@@ -7,7 +7,7 @@ use quake_model::item::{File, Item, Source};
 use quake_model::step::Contents;
 
 /// Where kubelet, whose home is root's, looks for credentials. nodeup says it without the first slash, and is lucky with the
-/// folder it runs in.
+/// directory it runs in.
 const REGISTRY_CREDENTIALS: &str = "/root/.docker/config.json";
 
 /// The authorities of the cluster, all generations; and credentials for registries where the cluster has them.

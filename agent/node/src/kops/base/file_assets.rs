@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 /// The permission bits of a file whose own are not given.
 const MODE: u32 = 0o440;
 
-/// The files, of two for one path the first, which is the instance group's; and the folder for those without a path.
+/// The files, of two for one path the first, which is the instance group's; and the directory for those without a path.
 ///
-/// They may hold passwords, so their contents are never shown. Folders above them are made and otherwise left as they are:
+/// They may hold passwords, so their contents are never shown. Directories above them are made and otherwise left as they are:
 /// nodeup makes each 0755, be it `/tmp` or `/root/.ssh`.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let folder = context.srv("assets");

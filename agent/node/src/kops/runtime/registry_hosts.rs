@@ -14,7 +14,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let mirrors = section.lists("registryMirrors");
     let files = mirrors.iter().map(|(registry, endpoints)| {
-        // containerd's own word for all registries that have no folder.
+        // containerd's own word for all registries that have no directory.
         let folder = if *registry == "*" {
             "_default"
         } else {

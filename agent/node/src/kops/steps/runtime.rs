@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// Names of assets that the runtime's programs come from begin so.
 const ASSETS: &[&str] = &["containerd-", "runc"];
 
-/// Folders of files that the runtime reads, beside those that its unit names.
+/// Directories of files that the runtime reads, beside those that its unit names.
 const FOLDERS: &[&str] = &["/etc/containerd/"];
 
 /// Settings of its unit that ask for something else to be there first: a slice whose file may come later, labels of a package

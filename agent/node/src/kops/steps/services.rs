@@ -14,7 +14,7 @@ pub(super) const RUNTIME: &[&str] = &["containerd.service"];
 /// The unit that must find everything else in its place.
 const KUBELET: &str = "kubelet.service";
 
-/// Where units have their files, as the last folders of a path: the distributions differ in what comes before.
+/// Where units have their files, as the last directories of a path: the distributions differ in what comes before.
 const UNIT_FOLDER: &str = "/systemd/system";
 
 /// Kinds of units that a file may be of.

@@ -16,7 +16,7 @@ use tasks::Compared;
 
 /// A golden, and what brings it about.
 struct Golden {
-    /// The list of tasks, below the folder of goldens.
+    /// The list of tasks, below the directory of goldens.
     file: &'static str,
     cluster: Cluster,
     /// The builders whose items the golden lists.

@@ -59,7 +59,7 @@ impl Compared {
         let own = items(&|built| builders.contains(&built.builder));
         let mut differences = BTreeMap::new();
         for (subject, wanted) in tasks {
-            // Folders are made on the way to what is in them.
+            // Directories are made on the way to what is in them.
             let is_on_the_way = wanted == &of_folder(0o755, "root")
                 && all
                     .keys()

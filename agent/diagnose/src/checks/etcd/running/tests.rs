@@ -338,7 +338,7 @@ fn an_api_server_that_misses_etcd_makes_etcd_the_cause() {
 fn data_without_etcd_managers_state_are_not_started() {
     let mut survey = well();
     for volume in ["vol-0m", "vol-0e"] {
-        // Where the root is read-only, they are mounted below another folder.
+        // Where the root is read-only, they are mounted below another directory.
         let mount = format!("/mnt/disks/master-{volume}");
         for folder in ["", "/wal", "/snap"] {
             let path = format!("{mount}/data/token/member{folder}");
