@@ -2,7 +2,7 @@
 //! it checks the proof that comes with a request as the real one and STS would, gives the configuration, and signs what it may.
 //! A script lets it answer otherwise, and it may know one version of the proof alone.
 
-use crate::authority::{Authority, Callers, Wanted};
+use crate::ca::{Ca, Callers, Wanted};
 use crate::ec2::pairs;
 use crate::http::{Reply, Request, Server};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN};
@@ -61,7 +61,7 @@ pub struct Controller {
 
 #[derive(Debug)]
 struct State {
-    authority: Authority,
+    ca: Ca,
     served: Served,
     signer: Signer,
     turns: Mutex<VecDeque<Turn>>,
@@ -80,18 +80,14 @@ pub enum Version {
 }
 
 impl Controller {
-    /// Serves on this listener with a certificate of `authority`.
+    /// Serves on this listener with a certificate of `ca`.
     ///
     /// # Errors
     ///
     /// Says what failed.
-    pub fn start(
-        listener: TcpListener,
-        authority: Authority,
-        served: Served,
-    ) -> Result<Self, String> {
+    pub fn start(listener: TcpListener, ca: Ca, served: Served) -> Result<Self, String> {
         let names: Vec<&str> = served.names.iter().map(String::as_str).collect();
-        let config = authority.serve(&names, Callers::Anybody)?;
+        let config = ca.serve(&names, Callers::Anybody)?;
         let signer = Signer {
             key_id: ACCESS_KEY_ID.to_owned(),
             secret: SECRET_ACCESS_KEY.to_owned(),
@@ -100,7 +96,7 @@ impl Controller {
             service: "sts".to_owned(),
         };
         let state = Arc::new(State {
-            authority,
+            ca,
             served,
             signer,
             turns: Mutex::default(),
@@ -120,8 +116,8 @@ impl Controller {
     }
 
     /// Its authority.
-    pub fn authority(&self) -> &Authority {
-        &self.state.authority
+    pub fn ca(&self) -> &Ca {
+        &self.state.ca
     }
 
     /// Lets the next requests be answered so.
@@ -356,7 +352,7 @@ impl State {
             names,
         };
         // What is under that label is a key of any kind, and openssl goes by the label.
-        self.authority
+        self.ca
             .issue(&wanted, &key.replace("RSA PUBLIC KEY", "PUBLIC KEY"))
     }
 }

@@ -4,8 +4,8 @@
 
 pub mod agent;
 pub mod api_server;
-pub mod authority;
 pub mod broken_nodes;
+pub mod ca;
 pub mod comparer;
 pub mod controller;
 pub mod ec2;

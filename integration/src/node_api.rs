@@ -1,7 +1,7 @@
 //! A stand-in for a cluster's API server, as far as nodes need it: it keeps those that register, and shows them. Nobody gets
 //! an answer but who the cluster's authority certified.
 
-use crate::authority::{Authority, Callers};
+use crate::ca::{Ca, Callers};
 use crate::http::{Reply, Request, Server};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -25,13 +25,13 @@ impl NodeApi {
     /// Says what failed.
     pub fn start(
         listener: TcpListener,
-        authority: &Authority,
+        ca: &Ca,
         names: &[&str],
         version: &str,
     ) -> Result<Self, String> {
         let nodes: Arc<Mutex<BTreeMap<String, Value>>> = Arc::default();
         let (own, version) = (Arc::clone(&nodes), version.to_owned());
-        let config = authority.serve(names, Callers::Certified)?;
+        let config = ca.serve(names, Callers::Certified)?;
         let server = Server::by_tls(listener, config, move |request| {
             let mut nodes = own.lock().unwrap_or_else(PoisonError::into_inner);
             answer(&mut nodes, &version, request)

@@ -2,7 +2,7 @@
 
 use quake_apisim::{Act, ApiServer, Trouble, Verb};
 use quake_integration::api_server::{ApiStandIn, Client};
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::machine::program;
 use quake_integration::real_api_server::RealApiServer;
 use quake_integration::skip::{conformance, skipped, unless_missing};
@@ -26,8 +26,8 @@ impl Bench {
             skipped("missing here: kubectl or diff");
             return None;
         }
-        let authority = unless_missing(Authority::new())?;
-        let served = unless_missing(ApiStandIn::by_tls(ApiServer::new(VERSION), authority))?;
+        let ca = unless_missing(Ca::new())?;
+        let served = unless_missing(ApiStandIn::by_tls(ApiServer::new(VERSION), ca))?;
         let client = served.client("/O=system:masters/CN=kubecfg");
         Some(Self {
             client: client.expect("a certificate"),

@@ -40,8 +40,7 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 fn rehearse(corpus: &Path, boot: &Path, root: &Path) -> Ended {
     let store = boot.join("../../statestore");
     let kube_env = boot.join("kube_env.yaml");
-    let [identity, assets, authority] =
-        ["identity.json", "assets", "ca"].map(|name| corpus.join(name));
+    let [identity, assets, ca] = ["identity.json", "assets", "ca"].map(|name| corpus.join(name));
     agent::run(&[
         "rehearse",
         plain(&store),
@@ -52,7 +51,7 @@ fn rehearse(corpus: &Path, boot: &Path, root: &Path) -> Ended {
         "--assets-dir",
         plain(&assets),
         "--ca-dir",
-        plain(&authority),
+        plain(&ca),
         "--root",
         plain(root),
         "--exit-when-ready",

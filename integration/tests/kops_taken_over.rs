@@ -14,12 +14,12 @@ fn run(corpus: &Path, command: &str, root: &Path, more: &[&str]) -> Ended {
     let case = corpus.join("cases/minimal-1.35");
     let kube_env = case.join("boot/master-us-test-1a/kube_env.yaml");
     let (identity, assets) = (corpus.join("identity.json"), corpus.join("assets"));
-    let (store, authority) = (case.join("statestore"), corpus.join("ca"));
+    let (store, ca) = (case.join("statestore"), corpus.join("ca"));
     let named = [
         ("--kube-env", &kube_env),
         ("--identity", &identity),
         ("--assets-dir", &assets),
-        ("--ca-dir", &authority),
+        ("--ca-dir", &ca),
     ];
     let plain = |path: &Path| path.to_str().expect("a plain path").to_owned();
     let mut words = vec![command.to_owned(), plain(&store)];

@@ -7,7 +7,7 @@
 //! said here and in docs/kops-differences.md.
 
 mod adopt;
-mod authority;
+mod ca;
 mod changes;
 mod channel;
 mod fault;
@@ -26,9 +26,9 @@ mod version;
 mod watched;
 
 pub use adopt::adopted;
-pub use authority::{
-    AUTHORITY_OBJECTS, authority_place, authority_secret, issuer, issuer_kind, issuer_place,
-    issuer_shown, issuer_unserved,
+pub use ca::{
+    CA_OBJECTS, ca_place, ca_secret, issuer, issuer_kind, issuer_place, issuer_shown,
+    issuer_unserved,
 };
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};

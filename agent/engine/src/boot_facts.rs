@@ -34,7 +34,7 @@ pub(crate) struct BootFacts {
     /// What a node of the newer dialect follows from.
     pub(crate) kops: Option<Arc<kops::Node>>,
     /// All certificates of each keyset that was read with the configuration, PEM, by the keyset's name.
-    pub(crate) authorities: BTreeMap<String, Vec<String>>,
+    pub(crate) ca_bundle: BTreeMap<String, Vec<String>>,
     /// The key store, where the configuration names it; else it is below the cluster's base.
     pub(crate) key_store: Option<Location>,
     /// Keys and certificates that were issued, by the names of the orders.

@@ -124,11 +124,11 @@ impl<'a> Renewer<'a> {
             let Some(held) = held else { continue };
             let is_due = renew_at(&held).is_some_and(|due| due <= now);
             match order.issuer {
-                Issuer::Authority { .. } if is_due => self.issue(context, order).await?,
+                Issuer::Ca { .. } if is_due => self.issue(context, order).await?,
                 Issuer::Controller { .. } if is_due => {
                     theirs = theirs.into_iter().chain(ends_at(&held)).min();
                 }
-                Issuer::Authority { .. } | Issuer::Controller { .. } => {}
+                Issuer::Ca { .. } | Issuer::Controller { .. } => {}
             }
         }
         if !self.unfinished.is_empty() {
@@ -155,7 +155,7 @@ impl<'a> Renewer<'a> {
             let Some(held) = held else { continue };
             let Some(ends) = ends_at(&held) else { continue };
             let renewed_from = match order.issuer {
-                Issuer::Authority { .. } => renew_at(&held),
+                Issuer::Ca { .. } => renew_at(&held),
                 Issuer::Controller { .. } => None,
             };
             dates.push(CertificateDates {

@@ -48,11 +48,11 @@ pub async fn post_node_event(access: &ApiAccess, event: &NodeEvent) -> Result<()
 }
 
 fn client_of(access: &ApiAccess) -> Result<Client, PortError> {
-    if access.authorities.is_empty() {
+    if access.ca_bundle.is_empty() {
         return Ok(build_loopback_client(LIMIT));
     }
     let trust = ApiServerTrust {
-        authorities: &access.authorities,
+        ca_bundle: &access.ca_bundle,
         certificate: &access.certificate,
         key: access.key.expose(),
     };
@@ -68,7 +68,7 @@ mod tests {
     async fn post(server: String) -> Result<(), PortError> {
         let access = ApiAccess {
             server,
-            authorities: Vec::new(),
+            ca_bundle: Vec::new(),
             certificate: Vec::new(),
             key: Secret::new(Vec::new()),
         };

@@ -66,7 +66,7 @@ impl Bootstrap for KopsController {
     ) -> Result<Vec<u8>, PortError> {
         let target = target_of(&server.url)?;
         let peer = PinnedPeer {
-            authorities: server.authorities.as_bytes(),
+            ca_bundle: server.ca_bundle.as_bytes(),
             name: server.tls_server_name.as_deref(),
             addresses: addresses_of(&target).await?,
         };

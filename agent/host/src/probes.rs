@@ -69,8 +69,8 @@ impl Probes for HttpProbes {
         access: &ApiAccess,
         name: &str,
     ) -> Result<Option<NodeObject>, PortError> {
-        let trust = (!access.authorities.is_empty()).then(|| ApiServerTrust {
-            authorities: &access.authorities,
+        let trust = (!access.ca_bundle.is_empty()).then(|| ApiServerTrust {
+            ca_bundle: &access.ca_bundle,
             certificate: &access.certificate,
             key: access.key.expose(),
         });

@@ -4,7 +4,7 @@ use quake_host::aws::{Aws, AwsSettings, Calls, Surroundings};
 use quake_host::bootstrap::KopsController;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::controller::{Controller, Served, Turn, Version};
 use quake_integration::http::{Reply, Server};
 use quake_integration::imds::{
@@ -87,7 +87,7 @@ struct Lab {
 impl Lab {
     /// One whose metadata service gives this as the role's secret key; `None`, said aloud, where openssl is missing.
     fn open_with(secret: &str) -> Option<Self> {
-        let authority = unless_missing(Authority::new())?;
+        let ca = unless_missing(Ca::new())?;
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let served = Served {
             config: "ClusterName: c.example\n".to_owned(),
@@ -101,12 +101,12 @@ impl Lab {
                 .into(),
             rest: Duration::ZERO,
         };
-        let authorities = authority.certificate().expect("it was made");
-        let controller = Controller::start(listener, authority, served).expect("it serves");
+        let ca_bundle = ca.certificate().expect("it was made");
+        let controller = Controller::start(listener, ca, served).expect("it serves");
         let server = BootstrapServer {
             url: format!("https://localhost:{}/", controller.address().port()),
             tls_server_name: None,
-            authorities,
+            ca_bundle,
         };
         let role = format!("meta-data/iam/security-credentials/{ROLE}");
         let credentials = format!(
@@ -286,7 +286,7 @@ async fn a_server_that_hangs_is_given_up_after_fifteen_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_believed_by_the_clusters_authority_and_its_name_alone() {
+async fn a_server_is_believed_by_the_clusters_ca_and_its_name_alone() {
     let Some(lab) = Lab::open() else { return };
     let by_address = BootstrapServer {
         url: lab.server.url.replace("localhost", "127.0.0.1"),
@@ -307,9 +307,9 @@ async fn a_server_is_believed_by_the_clusters_authority_and_its_name_alone() {
         .await;
     assert_eq!(error.condition, Condition::Unsafe, "{error}");
 
-    let stranger = unless_missing(Authority::new()).expect("openssl is there");
+    let stranger = unless_missing(Ca::new()).expect("openssl is there");
     let distrusted = BootstrapServer {
-        authorities: stranger.certificate().expect("it was made"),
+        ca_bundle: stranger.certificate().expect("it was made"),
         ..lab.server.clone()
     };
     let error = lab.error_at(&distrusted).await;

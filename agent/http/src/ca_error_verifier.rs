@@ -30,14 +30,14 @@ impl CaErrorVerifier {
     ///
     /// Returns the library's error when none of them can be used.
     pub(crate) fn of(
-        authorities: &[CertificateDer<'static>],
+        ca_bundle: &[CertificateDer<'static>],
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(authorities.iter().cloned());
+        roots.add_parsable_certificates(ca_bundle.iter().cloned());
         let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let judge = judge.map_err(|error| rustls::Error::General(error.to_string()))?;
-        let trusted = authorities.iter().filter_map(authority).collect();
+        let trusted = ca_bundle.iter().filter_map(ca).collect();
         Ok(Self { judge, trusted })
     }
 
@@ -127,7 +127,7 @@ impl fmt::Display for Distrust {
 impl std::error::Error for Distrust {}
 
 /// An authority by its name and the id of its key.
-fn authority(der: &CertificateDer<'static>) -> Option<String> {
+fn ca(der: &CertificateDer<'static>) -> Option<String> {
     let said = Certificate::from_der(der).ok()?.tbs_certificate;
     let key = said.get::<SubjectKeyIdentifier>().ok().flatten();
     let id = key.map(|(_, key)| hex(key.0.as_bytes()));

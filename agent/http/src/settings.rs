@@ -90,7 +90,7 @@ pub fn build_endpoint_client(socket: Option<&Path>, limit: Duration) -> Client {
 #[derive(Clone, Copy)]
 pub struct ApiServerTrust<'a> {
     /// The cluster's authorities, which alone are believed.
-    pub authorities: &'a [u8],
+    pub ca_bundle: &'a [u8],
     /// The client's certificate.
     pub certificate: &'a [u8],
     /// Its key.
@@ -106,9 +106,9 @@ pub fn build_api_server_client(
     trust: ApiServerTrust<'_>,
     limit: Duration,
 ) -> Result<Client, PortError> {
-    let authorities = read_certificates("the cluster's authority", trust.authorities)?;
+    let ca_bundle = read_certificates("the cluster's authority", trust.ca_bundle)?;
     let identity = read_identity(trust.certificate, trust.key)?;
-    let tls = Tls::with_identity(Trust::Only(authorities), identity);
+    let tls = Tls::with_identity(Trust::Only(ca_bundle), identity);
     let proxies = Arc::new(Proxies::none());
     let connector = Connector::network(Names::Resolved, tls, proxies, limit);
     Ok(Client::new(connector, limits_of(limit), 0))
@@ -118,7 +118,7 @@ pub fn build_api_server_client(
 #[derive(Debug, Clone)]
 pub struct PinnedPeer<'a> {
     /// The authorities that alone are believed, PEM.
-    pub authorities: &'a [u8],
+    pub ca_bundle: &'a [u8],
     /// The name its certificate must be for, where it is not the URL's host.
     pub name: Option<&'a str>,
     /// The addresses of the URL's name; not used where its host is an address.
@@ -132,7 +132,7 @@ pub struct PinnedPeer<'a> {
 ///
 /// `Malformed` when an authority cannot be read, or the name is none.
 pub fn build_pinned_client(peer: &PinnedPeer<'_>, limit: Duration) -> Result<Client, PortError> {
-    let authorities = read_certificates("the authority of the peer", peer.authorities)?;
+    let ca_bundle = read_certificates("the authority of the peer", peer.ca_bundle)?;
     let limits = Limits {
         // A peer that cannot be connected to is told apart from one that does not answer.
         connect: limit * 2 / 3,
@@ -141,7 +141,7 @@ pub fn build_pinned_client(peer: &PinnedPeer<'_>, limit: Duration) -> Result<Cli
     };
     let mut connector = Connector::network(
         Names::Known(peer.addresses.as_slice().into()),
-        Tls::new(Trust::Cluster(authorities)),
+        Tls::new(Trust::Cluster(ca_bundle)),
         Arc::new(Proxies::none()),
         limits.connect,
     );

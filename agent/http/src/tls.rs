@@ -85,11 +85,11 @@ fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> 
             let system = RootCertStore::clone(system_roots());
             builder.with_root_certificates(roots_with(system, extra))
         }
-        Trust::Only(authorities) => {
-            builder.with_root_certificates(roots_with(RootCertStore::empty(), authorities))
+        Trust::Only(ca_bundle) => {
+            builder.with_root_certificates(roots_with(RootCertStore::empty(), ca_bundle))
         }
-        Trust::Cluster(authorities) => {
-            let judge = CaErrorVerifier::of(authorities, Arc::new(default_provider()))?;
+        Trust::Cluster(ca_bundle) => {
+            let judge = CaErrorVerifier::of(ca_bundle, Arc::new(default_provider()))?;
             builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(judge))

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_reads_no_private_key_of_an_authority() {
+    fn a_worker_reads_no_private_key_of_a_ca() {
         let key = "c.example/pki/private/ca/keyset.yaml";
         let reads = GRANTS
             .iter()

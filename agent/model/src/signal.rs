@@ -194,7 +194,7 @@ pub struct ApiAccess {
     /// The server's URL.
     pub server: String,
     /// The cluster's authorities; empty for a server that speaks plain http.
-    pub authorities: Vec<u8>,
+    pub ca_bundle: Vec<u8>,
     /// The client's certificate.
     pub certificate: Vec<u8>,
     /// Its key.

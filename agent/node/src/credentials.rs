@@ -93,7 +93,7 @@ pub fn wanted(spec: &NodeSpec) -> Vec<WantedKeypair> {
         if secures_kubelet(spec) {
             want("kubelet-api", true, client);
         }
-        for name in manager_authorities(spec) {
+        for name in manager_ca_bundle(spec) {
             want(&name, true, Need::Optional);
         }
     }
@@ -126,7 +126,7 @@ pub fn wanted_secrets(spec: &NodeSpec) -> Vec<WantedSecret> {
 }
 
 /// The authorities of the clusters etcd-manager runs: their names in the state store.
-pub(crate) fn manager_authorities(spec: &NodeSpec) -> Vec<String> {
+pub(crate) fn manager_ca_bundle(spec: &NodeSpec) -> Vec<String> {
     let managed: Vec<_> = spec
         .etcd
         .iter()

@@ -207,8 +207,8 @@ fn hosts(urls: &[String]) -> Vec<String> {
             let (_, rest) = url
                 .split_once("://")
                 .filter(|(scheme, _)| *scheme != "s3")?;
-            let authority = rest.split(['/', '?', '#']).next()?;
-            let host = authority.rsplit('@').next()?;
+            let ca = rest.split(['/', '?', '#']).next()?;
+            let host = ca.rsplit('@').next()?;
             (!host.is_empty()).then(|| host.to_owned())
         })
         .filter(|host| seen.insert(host.clone()))

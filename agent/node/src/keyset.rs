@@ -60,7 +60,7 @@ pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
 /// # Errors
 ///
 /// As [`read_keyset`].
-pub fn read_authorities(source: &str, text: &str) -> Result<Vec<String>, Fault> {
+pub fn read_ca_bundle(source: &str, text: &str) -> Result<Vec<String>, Fault> {
     let document = yaml::parse(source, text)?;
     let keys = document.get("spec").and_then(|spec| spec.get("keys"));
     let mut certificates = Vec::new();

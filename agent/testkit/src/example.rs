@@ -1,10 +1,10 @@
 //! A small cluster of our own writing, as kops legacy makes one: one control plane and its workers. `rehearse --legacy-example`
 //! boots it, and tests boot it everywhere. That of today's kops is in [`kops`].
 
-mod authorities;
+mod ca_bundle;
 pub mod kops;
 
-pub use authorities::Authorities;
+pub use ca_bundle::CaBundle;
 
 /// The cluster's name.
 pub const CLUSTER: &str = "demo.quake.example";

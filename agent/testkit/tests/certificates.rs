@@ -9,7 +9,7 @@
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_node::pki::{Authority, Held, Misfit, misfit, unsigned, unsigned_authority};
+use quake_node::pki::{Ca, Held, Misfit, misfit, unsigned, unsigned_ca};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ const NOW: Timestamp = Timestamp(1_795_000_000_000);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The authority of the conformance data, and its key; `None`, with the reason printed, where it is not checked out.
-fn authority() -> Option<(Authority, Secret<String>)> {
+fn ca() -> Option<(Ca, Secret<String>)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/conformance/kops/ca/kubernetes-ca");
     let Ok(certificate) = fs::read_to_string(root.join("crt")) else {
@@ -28,14 +28,14 @@ fn authority() -> Option<(Authority, Secret<String>)> {
         return None;
     };
     let key = fs::read_to_string(root.join("key")).expect("the key is beside it");
-    let authority = Authority::read("kubernetes-ca", &certificate);
-    Some((authority.expect("it reads"), Secret::new(key)))
+    let ca = Ca::read("kubernetes-ca", &certificate);
+    Some((ca.expect("it reads"), Secret::new(key)))
 }
 
 fn order() -> CertificateOrder {
     CertificateOrder {
         name: "master".to_owned(),
-        issuer: Issuer::Authority {
+        issuer: Issuer::Ca {
             keyset: "kubernetes-ca".to_owned(),
             keypair_id: "1".to_owned(),
         },
@@ -47,13 +47,13 @@ fn order() -> CertificateOrder {
     }
 }
 
-fn issue(authority: &Authority, key: &Secret<String>) -> (Held, Vec<u8>) {
+fn issue(ca: &Ca, key: &Secret<String>) -> (Held, Vec<u8>) {
     let made = quake_keys::make_key().expect("a key is made");
-    let waiting = unsigned(&order(), authority, &made.public, NOW).expect("it is written");
+    let waiting = unsigned(&order(), ca, &made.public, NOW).expect("it is written");
     let signature = quake_keys::sign(key, waiting.kind, &waiting.message).expect("it is signed");
     let held = Held {
         certificate: waiting.signed(&signature).expect("it is written"),
-        authority: authority.pem().to_owned(),
+        ca: ca.pem().to_owned(),
         key: made.key,
     };
     (held, made.public)
@@ -61,10 +61,10 @@ fn issue(authority: &Authority, key: &Secret<String>) -> (Held, Vec<u8>) {
 
 #[test]
 fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
-    let Some((authority, key)) = authority() else {
+    let Some((ca, key)) = ca() else {
         return;
     };
-    let (held, public) = issue(&authority, &key);
+    let (held, public) = issue(&ca, &key);
     let read = Held::read(&String::from_utf8_lossy(&held.file("master").contents.0));
     assert_eq!(
         read.as_ref().map(|read| &read.certificate),
@@ -72,7 +72,7 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     );
     let judge = |order: &CertificateOrder, public: &[u8], days: u64| {
         let now = Timestamp(NOW.0 + days * DAY_MS);
-        misfit(order, &held, Some(&authority), public, now)
+        misfit(order, &held, Some(&ca), public, now)
     };
     assert_eq!(judge(&order(), &public, 0), None);
     assert_eq!(judge(&order(), &public, 250), None);
@@ -88,11 +88,11 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     other.usage = Usage::Client;
     assert_eq!(judge(&other, &public, 0), Some(Misfit::AnotherUsage));
     let unsigned_by_us = Held {
-        authority: String::new(),
+        ca: String::new(),
         ..held.clone()
     };
-    let found = misfit(&order(), &unsigned_by_us, Some(&authority), &public, NOW);
-    assert_eq!(found, Some(Misfit::AnotherAuthority));
+    let found = misfit(&order(), &unsigned_by_us, Some(&ca), &public, NOW);
+    assert_eq!(found, Some(Misfit::AnotherCa));
 }
 
 /// A directory of the test's own.
@@ -117,21 +117,21 @@ fn openssl(words: &[&str]) -> Option<(bool, String)> {
 }
 
 #[test]
-fn openssl_takes_a_new_authority_and_what_it_signs() {
+fn openssl_takes_a_new_ca_and_what_it_signs() {
     const NAME: &str = "eks-pod-identity-webhook.addons.k8s.io";
     let made = quake_keys::make_key().expect("a key is made");
-    let waiting = unsigned_authority(NAME, &made.public, NOW).expect("it is written");
+    let waiting = unsigned_ca(NAME, &made.public, NOW).expect("it is written");
     let signed = quake_keys::sign(&made.key, waiting.kind, &waiting.message);
     let signed = waiting.signed(&signed.expect("it is signed"));
-    let authority = Authority::read(NAME, &signed.expect("it is written")).expect("it reads");
-    let (held, _) = issue(&authority, &made.key);
+    let ca = Ca::read(NAME, &signed.expect("it is written")).expect("it reads");
+    let (held, _) = issue(&ca, &made.key);
     let folder = folder("authority");
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         fs::write(&path, text).expect("it is written");
         path.display().to_string()
     };
-    let root = write("ca.crt", authority.pem());
+    let root = write("ca.crt", ca.pem());
     let leaf = write("leaf.crt", &held.certificate);
     let now = (NOW.0 / 1000).to_string();
     let Some((is_good, said)) = openssl(&[
@@ -166,10 +166,10 @@ fn openssl_takes_a_new_authority_and_what_it_signs() {
 
 #[test]
 fn openssl_verifies_what_is_issued() {
-    let Some((authority, key)) = authority() else {
+    let Some((ca, key)) = ca() else {
         return;
     };
-    let (held, _) = issue(&authority, &key);
+    let (held, _) = issue(&ca, &key);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("certificates");
     fs::create_dir_all(&folder).expect("a directory of the test's own");
     let write = |name: &str, text: &str| {
@@ -177,7 +177,7 @@ fn openssl_verifies_what_is_issued() {
         fs::write(&path, text).expect("it is written");
         path
     };
-    let root = write("ca.crt", authority.pem());
+    let root = write("ca.crt", ca.pem());
     let leaf = write("leaf.crt", &held.certificate);
     let mut command = Command::new("openssl");
     command.args(["verify", "-purpose", "sslserver", "-attime"]);

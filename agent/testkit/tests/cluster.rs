@@ -20,7 +20,7 @@ fn host(version: &str) -> SimHost {
 fn access() -> ApiAccess {
     ApiAccess {
         server: "https://127.0.0.1".to_owned(),
-        authorities: Vec::new(),
+        ca_bundle: Vec::new(),
         certificate: Vec::new(),
         key: Secret::new(Vec::new()),
     }

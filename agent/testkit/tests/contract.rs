@@ -158,7 +158,7 @@ async fn the_simulated_signals_keep_the_contract() {
 async fn the_simulated_api_server_keeps_the_contract() {
     let access = ApiAccess {
         server: "http://127.0.0.1:8080".to_owned(),
-        authorities: Vec::new(),
+        ca_bundle: Vec::new(),
         certificate: Vec::new(),
         key: Secret::new(Vec::new()),
     };
@@ -178,13 +178,13 @@ async fn the_simulated_api_server_keeps_the_contract() {
 )]
 #[tokio::test]
 async fn the_simulated_kops_controller_keeps_the_contract() {
-    let authority = concat!(
+    let ca = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../shared/conformance/kops/ca/kubernetes-ca"
     );
-    let part = |name: &str| std::fs::read_to_string(format!("{authority}/{name}"));
+    let part = |name: &str| std::fs::read_to_string(format!("{ca}/{name}"));
     let (Ok(certificate), Ok(key)) = (part("crt"), part("key")) else {
-        println!("skipped: {authority} is not there");
+        println!("skipped: {ca} is not there");
         return;
     };
     // A day on which that authority is valid.
@@ -206,7 +206,7 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
     let server = BootstrapServer {
         url: "https://kops-controller.internal.contract.example:3988/".to_owned(),
         tls_server_name: None,
-        authorities: certificate,
+        ca_bundle: certificate,
     };
     assert_eq!(contract::bootstrap(&host, &server).await, Ok(()));
 }

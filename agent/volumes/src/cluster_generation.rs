@@ -18,10 +18,10 @@ const DAY_MS: u64 = 86_400_000;
 
 /// Reads the cluster's life from its authority's certificates, PEM, of which each text may hold several. What is no
 /// certificate says nothing. `now` bounds what a serial may claim.
-pub fn cluster_generation(authorities: &[String], now: Timestamp) -> ClusterGeneration {
+pub fn cluster_generation(ca_bundle: &[String], now: Timestamp) -> ClusterGeneration {
     let mut found = ClusterGeneration::default();
     let mut newest = None;
-    for certificate in authorities.iter().flat_map(|text| certificates(text)) {
+    for certificate in ca_bundle.iter().flat_map(|text| certificates(text)) {
         let uid = key_digest(&certificate);
         let serial = serial(&certificate);
         if newest.as_ref().is_none_or(|(known, _)| *known < serial) {
@@ -40,9 +40,9 @@ pub fn cluster_generation(authorities: &[String], now: Timestamp) -> ClusterGene
     found
 }
 
-/// The digests of the public keys in `authorities`: SHA-256 of the DER of each `SubjectPublicKeyInfo`, hex.
-pub fn key_digests(authorities: &[String]) -> Vec<String> {
-    let certificates = authorities.iter().flat_map(|text| certificates(text));
+/// The digests of the public keys in `ca_bundle`: SHA-256 of the DER of each `SubjectPublicKeyInfo`, hex.
+pub fn key_digests(ca_bundle: &[String]) -> Vec<String> {
+    let certificates = ca_bundle.iter().flat_map(|text| certificates(text));
     certificates
         .filter_map(|certificate| key_digest(&certificate))
         .collect()

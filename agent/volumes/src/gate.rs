@@ -247,8 +247,8 @@ pub fn inside(facts: &InsideFacts, context: ContentsContext<'_>) -> FilesystemCo
             () => FilesystemContents::Match,
         };
     }
-    if !facts.peer_authorities.is_empty() && !context.peer_keys.is_empty() {
-        let found = super::cluster_generation::key_digests(&facts.peer_authorities);
+    if !facts.peer_ca_bundle.is_empty() && !context.peer_keys.is_empty() {
+        let found = super::cluster_generation::key_digests(&facts.peer_ca_bundle);
         let ours = found.iter().any(|key| context.peer_keys.contains(key));
         return if ours {
             FilesystemContents::LegacyMatch
@@ -256,7 +256,7 @@ pub fn inside(facts: &InsideFacts, context: ContentsContext<'_>) -> FilesystemCo
             FilesystemContents::LegacyOther
         };
     }
-    if !facts.peer_authorities.is_empty() || !facts.etcd_data.is_empty() {
+    if !facts.peer_ca_bundle.is_empty() || !facts.etcd_data.is_empty() {
         return FilesystemContents::LegacyUnknown;
     }
     if !facts.is_empty() {

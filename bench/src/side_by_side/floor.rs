@@ -105,7 +105,7 @@ fn receive(
     let base = bench.base(workload, Profile::Loop);
     let mut command = Command::new("curl");
     command.args(["--silent", "--fail", "--cacert"]);
-    command.arg(&bench.authority.certificate);
+    command.arg(&bench.ca.certificate);
     if lanes > 1 {
         command.args(["--parallel", "--parallel-immediate", "--parallel-max"]);
         command.arg(lanes.to_string());

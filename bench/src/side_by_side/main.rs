@@ -26,7 +26,7 @@ use failure::BenchError;
 use report::{Machine, Report};
 use results::{Kept, RealSystemd, Results, Scaling, StartUp};
 use run::Bench;
-use server::{authority, flaky::Flaky, nginx::Nginx};
+use server::{ca, flaky::Flaky, nginx::Nginx};
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -119,14 +119,14 @@ fn prepare(arguments: &Arguments) -> Result<Bench<'_>, BenchError> {
         std::fs::canonicalize(&folder).map_err(BenchError::path(&folder))
     };
     let served = absolute("served")?;
-    let authority = authority::make(&absolute("authority")?)?;
-    let nginx = Nginx::start(&absolute("nginx")?, &served, &authority)?;
+    let ca = ca::make(&absolute("authority")?)?;
+    let nginx = Nginx::start(&absolute("nginx")?, &served, &ca)?;
     let flaky = Flaky::start(&served).map_err(BenchError::path("127.0.0.1"))?;
     Ok(Bench {
         arguments,
         nginx,
         flaky,
-        authority,
+        ca,
         served,
     })
 }

@@ -4,7 +4,7 @@ use crate::arguments::Arguments;
 use crate::failure::BenchError;
 use crate::scenario::{Scenario, Start};
 use crate::server::Profile;
-use crate::server::authority::Authority;
+use crate::server::ca::Ca;
 use crate::server::flaky::Flaky;
 use crate::server::log::Traffic;
 use crate::server::nginx::Nginx;
@@ -47,7 +47,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) nginx: Nginx,
     pub(crate) flaky: Flaky,
-    pub(crate) authority: Authority,
+    pub(crate) ca: Ca,
     /// The directory that the servers serve.
     pub(crate) served: PathBuf,
 }
@@ -90,7 +90,7 @@ impl Bench<'_> {
             agent: &self.arguments.agent,
             workload,
             base: self.base(workload, profile),
-            authority: &self.authority.certificate,
+            ca: &self.ca.certificate,
             notes,
         };
         assignment.write()?;

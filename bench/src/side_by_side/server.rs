@@ -1,6 +1,6 @@
 //! Who serves the assets: one nginx with several faces, and a server that misbehaves on purpose.
 
-pub(crate) mod authority;
+pub(crate) mod ca;
 pub(crate) mod flaky;
 pub(crate) mod log;
 pub(crate) mod nginx;

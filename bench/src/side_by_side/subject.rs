@@ -79,7 +79,7 @@ pub(crate) struct Assignment<'a> {
     /// Where the assets are, such as `https://127.0.0.1:8443/w1`.
     pub(crate) base: String,
     /// The authority to trust.
-    pub(crate) authority: &'a Path,
+    pub(crate) ca: &'a Path,
     /// A directory for lists and scripts.
     pub(crate) notes: &'a Path,
 }
@@ -120,7 +120,7 @@ impl Assignment<'_> {
     pub(crate) fn command(&self, subject: Subject, target: &Path) -> Command {
         let mut command = match subject {
             Subject::Agent => self.rehearsal(target),
-            Subject::Nodeup => nodeup::command(&self.node(), target, self.authority),
+            Subject::Nodeup => nodeup::command(&self.node(), target, self.ca),
             Subject::Serial => self.script("serial.sh", target),
             Subject::Piped => self.script("piped.sh", target),
             Subject::Aria2 => self.script("aria2.sh", target),
@@ -140,7 +140,7 @@ impl Assignment<'_> {
             .arg(target)
             .args(["--assets", "fetch", "--exit-when-ready"])
             .args(["--output", "json", "--listen", "off"])
-            .env("AWS_CA_BUNDLE", self.authority);
+            .env("AWS_CA_BUNDLE", self.ca);
         command
     }
 
@@ -149,7 +149,7 @@ impl Assignment<'_> {
         command
             .arg(self.notes.join(name))
             .arg(self.list())
-            .arg(self.authority)
+            .arg(self.ca)
             .current_dir(target);
         command
     }

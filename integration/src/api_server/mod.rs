@@ -3,7 +3,7 @@
 
 mod connection;
 
-use crate::authority::Authority;
+use crate::ca::Ca;
 use crate::skip::SetUpError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +28,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct ApiStandIn {
     address: SocketAddr,
     shared: Arc<Shared>,
-    authority: Option<Authority>,
+    ca: Option<Ca>,
     doors: Mutex<Vec<Door>>,
 }
 
@@ -96,7 +96,7 @@ fn now() -> Timestamp {
 #[derive(Debug, Clone)]
 pub struct Client {
     /// The authority of the server.
-    pub authority: String,
+    pub ca: String,
     /// The client's certificate.
     pub certificate: String,
     /// Its key.
@@ -113,23 +113,23 @@ impl ApiStandIn {
         Self::start(model, None, None)
     }
 
-    /// Serves a cluster over TLS: whoever has no certificate of `authority` is answered 401.
+    /// Serves a cluster over TLS: whoever has no certificate of `ca` is answered 401.
     ///
     /// # Errors
     ///
     /// Says what is missing here, or what failed.
-    pub fn by_tls(model: ApiServer, authority: Authority) -> Result<Self, SetUpError> {
+    pub fn by_tls(model: ApiServer, ca: Ca) -> Result<Self, SetUpError> {
         let names = ["IP:127.0.0.1", "DNS:localhost"];
-        let (certificate, key) = authority.server_pair("kube-apiserver", &names)?;
-        let config = tls(&authority.certificate()?, &certificate, &key)?;
-        let made = Self::start(model, Some(config), Some(authority));
+        let (certificate, key) = ca.server_pair("kube-apiserver", &names)?;
+        let config = tls(&ca.certificate()?, &certificate, &key)?;
+        let made = Self::start(model, Some(config), Some(ca));
         made.map_err(|error| SetUpError::Failed(error.to_string()))
     }
 
     fn start(
         model: ApiServer,
         tls: Option<Arc<rustls::ServerConfig>>,
-        authority: Option<Authority>,
+        ca: Option<Ca>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -144,7 +144,7 @@ impl ApiStandIn {
         Ok(Self {
             address,
             shared,
-            authority,
+            ca,
             doors: Mutex::new(vec![Door {
                 listen: Box::new(move || TcpListener::bind(address)),
                 up: Some(up),
@@ -201,10 +201,10 @@ impl ApiStandIn {
     ///
     /// Says that it speaks no TLS, or what openssl says.
     pub fn client(&self, subject: &str) -> Result<Client, String> {
-        let authority = self.authority.as_ref().ok_or("it speaks no TLS")?;
-        let (certificate, key) = authority.client_pair(subject)?;
+        let ca = self.ca.as_ref().ok_or("it speaks no TLS")?;
+        let (certificate, key) = ca.client_pair(subject)?;
         Ok(Client {
-            authority: authority.certificate()?,
+            ca: ca.certificate()?,
             certificate,
             key,
         })
@@ -251,15 +251,15 @@ impl ApiStandIn {
 
 /// A kubeconfig for a server; with a client's certificate where it is asked over TLS.
 pub(crate) fn kubeconfig(url: &str, client: Option<&Client>) -> String {
-    let (mut authority, mut user) = (String::new(), " {}".to_owned());
+    let (mut ca, mut user) = (String::new(), " {}".to_owned());
     if let Some(client) = client {
         let [of, certificate, key] =
-            [&client.authority, &client.certificate, &client.key].map(|pem| STANDARD.encode(pem));
-        authority = format!("\n    certificate-authority-data: {of}");
+            [&client.ca, &client.certificate, &client.key].map(|pem| STANDARD.encode(pem));
+        ca = format!("\n    certificate-authority-data: {of}");
         user = format!("\n    client-certificate-data: {certificate}\n    client-key-data: {key}");
     }
     format!(
-        "apiVersion: v1\nkind: Config\nclusters:\n- name: local\n  cluster:\n    server: {url}{authority}\n\
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: local\n  cluster:\n    server: {url}{ca}\n\
          users:\n- name: local\n  user:{user}\n\
          contexts:\n- name: local\n  context:\n    cluster: local\n    user: local\ncurrent-context: local\n"
     )
@@ -294,7 +294,7 @@ fn listen(listener: TcpListener, shared: &Arc<Shared>) -> io::Result<Up> {
 }
 
 /// A server's TLS that asks clients for a certificate and lets them go without.
-fn tls(authority: &str, certificate: &str, key: &str) -> Result<Arc<rustls::ServerConfig>, String> {
+fn tls(ca: &str, certificate: &str, key: &str) -> Result<Arc<rustls::ServerConfig>, String> {
     let text = |error: &dyn fmt::Display| error.to_string();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let read = |pem: &str| -> Result<Vec<CertificateDer<'static>>, String> {
@@ -302,7 +302,7 @@ fn tls(authority: &str, certificate: &str, key: &str) -> Result<Arc<rustls::Serv
         read.map_err(|error| text(&error))
     };
     let mut roots = RootCertStore::empty();
-    for root in read(authority)? {
+    for root in read(ca)? {
         roots.add(root).map_err(|error| text(&error))?;
     }
     let verifier =

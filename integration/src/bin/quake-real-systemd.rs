@@ -118,13 +118,13 @@ fn elapsed(machine: &Container, step: &str) -> Result<f64, String> {
 /// One boot: what systemd saw of the unit, in seconds, and what the agent told.
 fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
     let facts = cluster.launch("workers");
-    let authority = std::fs::read(work.join("authority/ca.pem")).unwrap_or_default();
+    let ca = std::fs::read(work.join("authority/ca.pem")).unwrap_or_default();
     let gate = format!(
         "[Unit]\nConditionPathExists={GATE}\n[Service]\nEnvironment=AWS_CA_BUNDLE=/etc/bench.pem\n"
     );
     let mut layer = lab
         .baked()
-        .file("/etc/bench.pem", 0o644, authority)
+        .file("/etc/bench.pem", 0o644, ca)
         .file(&drop_in("quake-agent"), 0o644, gate)
         .file(
             "/opt/kubelet.py",
@@ -203,13 +203,13 @@ fn serve(lab: &Lab, work: &Path) -> Result<Running, String> {
     let folder = work.join("nginx-systemd");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let (at, root) = (folder.display(), work.join("served").display().to_string());
-    let authority = work.join("authority").display().to_string();
+    let ca = work.join("authority").display().to_string();
     let text = format!(
         "user root;\ndaemon off;\nworker_processes auto;\npid {at}/pid;\nerror_log {at}/error.log warn;\n\
          events {{ worker_connections 1024; }}\nhttp {{\n  access_log off;\n  sendfile on;\n  tcp_nopush on;\n  root {root};\n  \
          client_body_temp_path {at}/body;\n  proxy_temp_path {at}/proxy;\n  fastcgi_temp_path {at}/fastcgi;\n  \
          uwsgi_temp_path {at}/uwsgi;\n  scgi_temp_path {at}/scgi;\n  default_type application/octet-stream;\n  \
-         ssl_certificate {authority}/server.pem;\n  ssl_certificate_key {authority}/server.key;\n  ssl_protocols TLSv1.3;\n  \
+         ssl_certificate {ca}/server.pem;\n  ssl_certificate_key {ca}/server.key;\n  ssl_protocols TLSv1.3;\n  \
          server {{ listen {SERVER} ssl; }}\n}}\n"
     );
     let file = folder.join("nginx.conf");

@@ -166,7 +166,7 @@ impl Golden {
     }
 
     /// The directory of the cluster's authorities.
-    pub fn authorities(&self) -> PathBuf {
+    pub fn ca_bundle(&self) -> PathBuf {
         self.corpus.join("ca")
     }
 

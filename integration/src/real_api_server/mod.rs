@@ -8,7 +8,7 @@ mod webhook;
 
 use crate::agent::{Running, clean};
 use crate::api_server::{Client, kubeconfig};
-use crate::authority::Authority;
+use crate::ca::Ca;
 use crate::http::{Answer, Endpoint, get, send_by_tls};
 use crate::skip::SetUpError;
 use crate::waiting::wait_until;
@@ -36,7 +36,7 @@ const OPERATOR: &str = "operator";
 #[derive(Debug)]
 pub struct RealApiServer {
     address: SocketAddr,
-    authority: Authority,
+    ca: Ca,
     administrator: Arc<rustls::ClientConfig>,
     operator: Client,
     told: Mutex<audit::Told>,
@@ -53,7 +53,7 @@ impl RealApiServer {
     ///
     /// Says that no programs are named, or what failed.
     pub fn start() -> Result<Self, SetUpError> {
-        Self::start_by(Authority::new()?)
+        Self::start_by(Ca::new()?)
     }
 
     /// The same with the authority of a cluster.
@@ -61,7 +61,7 @@ impl RealApiServer {
     /// # Errors
     ///
     /// As [`RealApiServer::start`].
-    pub fn start_by(authority: Authority) -> Result<Self, SetUpError> {
+    pub fn start_by(ca: Ca) -> Result<Self, SetUpError> {
         let Some(programs) = std::env::var_os(FOLDER).map(PathBuf::from) else {
             return Err(SetUpError::Missing("no kubernetes binaries".to_owned()));
         };
@@ -72,7 +72,7 @@ impl RealApiServer {
             }
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        write_certificates(&authority, folder.path())?;
+        write_certificates(&ca, folder.path())?;
         let [store, peer, port] = [free_port()?, free_port()?, free_port()?];
         let etcd = start(
             &programs.join("etcd"),
@@ -86,12 +86,12 @@ impl RealApiServer {
             programs.join("kube-apiserver"),
             server_arguments(folder.path(), store, port),
         );
-        let operator = client(&authority, &format!("/CN={OPERATOR}"))?;
-        let administrator = client(&authority, "/O=system:masters/CN=kubecfg")?;
+        let operator = client(&ca, &format!("/CN={OPERATOR}"))?;
+        let administrator = client(&ca, "/O=system:masters/CN=kubecfg")?;
         let started = Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            administrator: authority.introduce(&administrator.certificate, &administrator.key)?,
-            authority,
+            administrator: ca.introduce(&administrator.certificate, &administrator.key)?,
+            ca,
             operator,
             told: Mutex::default(),
             command,
@@ -140,7 +140,7 @@ impl RealApiServer {
     ///
     /// What openssl says.
     pub fn stranger(&self) -> Result<Client, String> {
-        client(&self.authority, "/CN=stranger")
+        client(&self.ca, "/CN=stranger")
     }
 
     /// A kubeconfig for that operator.
@@ -213,7 +213,7 @@ impl RealApiServer {
     }
 
     fn operators_tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
-        self.authority
+        self.ca
             .introduce(&self.operator.certificate, &self.operator.key)
     }
 
@@ -286,20 +286,20 @@ fn server_arguments(folder: &Path, store: u16, port: u16) -> Vec<String> {
     ]
 }
 
-fn client(authority: &Authority, subject: &str) -> Result<Client, String> {
-    let (certificate, key) = authority.client_pair(subject)?;
+fn client(ca: &Ca, subject: &str) -> Result<Client, String> {
+    let (certificate, key) = ca.client_pair(subject)?;
     Ok(Client {
-        authority: authority.certificate()?,
+        ca: ca.certificate()?,
         certificate,
         key,
     })
 }
 
-fn write_certificates(authority: &Authority, folder: &Path) -> Result<(), String> {
+fn write_certificates(ca: &Ca, folder: &Path) -> Result<(), String> {
     let names = ["IP:127.0.0.1", "DNS:localhost"];
-    let (server, key) = authority.server_pair("kube-apiserver", &names)?;
+    let (server, key) = ca.server_pair("kube-apiserver", &names)?;
     let files = [
-        ("ca.crt", authority.certificate()?),
+        ("ca.crt", ca.certificate()?),
         ("server.crt", server),
         ("server.key", key),
         (audit::POLICY, audit::policy()),

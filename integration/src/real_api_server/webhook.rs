@@ -1,7 +1,7 @@
 //! Admission webhooks that a real server asks.
 
 use super::{PATIENCE, RealApiServer};
-use crate::authority::Callers;
+use crate::ca::Callers;
 use crate::http::{Reply, Request, Server};
 use crate::waiting::wait_until;
 use base64::Engine;
@@ -44,7 +44,7 @@ impl RealApiServer {
         (group, resource): (&str, &str),
         refusal: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Webhook, String> {
-        let tls = self.authority.serve(&["IP:127.0.0.1"], Callers::Anybody)?;
+        let tls = self.ca.serve(&["IP:127.0.0.1"], Callers::Anybody)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.map_err(|error| error.to_string())?;
         let answer = move |request: &Request| judge(request, &refusal);
@@ -57,7 +57,7 @@ impl RealApiServer {
                 "metadata": { "name": NAME },
                 "webhooks": [{
                     "name": NAME,
-                    "clientConfig": { "url": url, "caBundle": STANDARD.encode(self.authority.certificate()?) },
+                    "clientConfig": { "url": url, "caBundle": STANDARD.encode(self.ca.certificate()?) },
                     "rules": [rule(group, resource), rule("", "configmaps")],
                     "sideEffects": "None", "timeoutSeconds": 30, "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
                 }],

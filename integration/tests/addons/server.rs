@@ -2,7 +2,7 @@
 
 use quake_apisim::{Act, ApiServer, Establish, Request, Trouble, Verb};
 use quake_integration::api_server::ApiStandIn;
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::real_api_server::{RealApiServer, Throttled, Webhook};
 use quake_integration::skip::unless_missing;
 use quake_model::time::Timestamp;
@@ -26,8 +26,8 @@ const THEN: Timestamp = Timestamp(1);
 
 impl Server {
     pub(crate) fn stand_in(model: ApiServer) -> Option<Self> {
-        let authority = unless_missing(Authority::new())?;
-        unless_missing(ApiStandIn::by_tls(model, authority)).map(Self::StandIn)
+        let ca = unless_missing(Ca::new())?;
+        unless_missing(ApiStandIn::by_tls(model, ca)).map(Self::StandIn)
     }
 
     pub(crate) fn real() -> Option<Self> {

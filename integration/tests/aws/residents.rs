@@ -5,7 +5,7 @@ use crate::members::{Cluster, Group, Instance};
 use quake_apisim::{ApiServer, Request};
 use quake_integration::agent::{Ended, Running, run};
 use quake_integration::api_server::ApiStandIn;
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::ec2::Rules;
 use quake_integration::http::{Endpoint, Reply, get};
 use quake_integration::node::CONFIG_BASE;
@@ -122,13 +122,13 @@ impl Served {
     ///
     /// As [`Ground::start`].
     pub(crate) fn start(groups: &[Group]) -> Result<Self, SetUpError> {
-        let authority = Authority::new()?;
-        let ca = (authority.certificate()?, authority.key()?);
-        let api = ApiStandIn::by_tls(ApiServer::new("v1.15.12"), authority)?;
+        let ca = Ca::new()?;
+        let ca_pem = (ca.certificate()?, ca.key()?);
+        let api = ApiStandIn::by_tls(ApiServer::new("v1.15.12"), ca)?;
         let kops = api.client("/O=system:masters/CN=kops")?;
         let kops = (kops.certificate, kops.key);
         Ok(Self {
-            ground: Ground::start(groups, [("ca", ca), ("kops", kops)])?,
+            ground: Ground::start(groups, [("ca_pem", ca_pem), ("kops", kops)])?,
             api: Arc::new(api),
         })
     }

@@ -3,7 +3,7 @@
 
 use crate::residents::{DNS, Ground, LONGEST_LOOK, Resident, addon, all_are};
 use quake_integration::agent::{LIMIT, Running};
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::real_api_server::RealApiServer;
 use quake_integration::skip::{SetUpError, unless_missing};
 use quake_integration::waiting::{pause, wait_until};
@@ -20,11 +20,14 @@ const DOWN: Duration = Duration::from_secs(180);
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/quake-agent";
 
 fn start() -> Result<(Ground, Arc<RealApiServer>), SetUpError> {
-    let authority = Authority::new()?;
-    let ca = (authority.certificate()?, authority.key()?);
-    let kops = authority.client_pair("/O=system:masters/CN=kops")?;
-    let server = Arc::new(RealApiServer::start_by(authority)?);
-    let ground = Ground::start(&[("control-plane", &["a"])], [("ca", ca), ("kops", kops)])?;
+    let ca = Ca::new()?;
+    let ca_pem = (ca.certificate()?, ca.key()?);
+    let kops = ca.client_pair("/O=system:masters/CN=kops")?;
+    let server = Arc::new(RealApiServer::start_by(ca)?);
+    let ground = Ground::start(
+        &[("control-plane", &["a"])],
+        [("ca_pem", ca_pem), ("kops", kops)],
+    )?;
     Ok((ground, server))
 }
 

@@ -5,7 +5,7 @@ use crate::lab::{CASE, Lab};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quake_integration::agent::{self, run_command};
-use quake_integration::authority::{Authority, public_keys};
+use quake_integration::ca::{Ca, public_keys};
 use quake_integration::skip::{conformance, unless_missing};
 use std::path::Path;
 
@@ -93,7 +93,7 @@ const WORKER: &[(&str, &str, For)] = &[
 ];
 
 /// The authority of a keyset in the state store.
-fn authority(corpus: &Path, keyset: &str) -> Option<Authority> {
+fn ca(corpus: &Path, keyset: &str) -> Option<Ca> {
     let store = corpus.join("cases").join(CASE).join("statestore/tests");
     let file = store.join(format!(
         "minimal.example.com/pki/private/{keyset}/keyset.yaml"
@@ -106,7 +106,7 @@ fn authority(corpus: &Path, keyset: &str) -> Option<Authority> {
         .decode(line.expect("it has a certificate"))
         .expect("it is base64");
     let pem = String::from_utf8(pem).expect("it is PEM");
-    unless_missing(Authority::known(&pem))
+    unless_missing(Ca::known(&pem))
 }
 
 /// What is wrong with the certificates that are held below this root.
@@ -118,7 +118,7 @@ fn wrong(corpus: &Path, root: &Path, wanted: &[(&str, &str, For)]) -> Option<Vec
     assert_eq!(held, wanted.len(), "each is judged");
     let mut wrong = Vec::new();
     for (name, keyset, what) in wanted {
-        let authority = authority(corpus, keyset)?;
+        let ca = ca(corpus, keyset)?;
         let pem = std::fs::read_to_string(folder.join(format!("{name}.pem")));
         let pem = pem.expect("it is held");
         let (own, beside) = public_keys(&pem).expect("openssl reads both");
@@ -126,25 +126,25 @@ fn wrong(corpus: &Path, root: &Path, wanted: &[(&str, &str, For)]) -> Option<Vec
             wrong.push(format!("{name}: the key is another"));
         }
         let found = match what {
-            Client => judge_client(&authority, &pem),
-            Server(names, never) => judge_server(&authority, &pem, names, never),
+            Client => judge_client(&ca, &pem),
+            Server(names, never) => judge_server(&ca, &pem, names, never),
         };
         wrong.extend(found.into_iter().map(|what| format!("{name}: {what}")));
     }
     Some(wrong)
 }
 
-fn judge_client(authority: &Authority, pem: &str) -> Vec<String> {
+fn judge_client(ca: &Ca, pem: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    wrong.extend(authority.verify(pem, &["-purpose", "sslclient"]).err());
-    wrong.extend(authority.accepts_client(pem).err());
-    if authority.verify(pem, &["-purpose", "sslserver"]).is_ok() {
+    wrong.extend(ca.verify(pem, &["-purpose", "sslclient"]).err());
+    wrong.extend(ca.accepts_client(pem).err());
+    if ca.verify(pem, &["-purpose", "sslserver"]).is_ok() {
         wrong.push("a server could use it".to_owned());
     }
     wrong
 }
 
-fn judge_server(authority: &Authority, pem: &str, names: &[&str], never: &str) -> Vec<String> {
+fn judge_server(ca: &Ca, pem: &str, names: &[&str], never: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for name in names {
         let is_address = name.parse::<std::net::IpAddr>().is_ok();
@@ -154,16 +154,15 @@ fn judge_server(authority: &Authority, pem: &str, names: &[&str], never: &str) -
             "-verify_hostname"
         };
         wrong.extend(
-            authority
-                .verify(pem, &["-purpose", "sslserver", option, name])
+            ca.verify(pem, &["-purpose", "sslserver", option, name])
                 .err(),
         );
-        wrong.extend(authority.accepts_server(pem, name).err());
+        wrong.extend(ca.accepts_server(pem, name).err());
     }
-    if authority.accepts_server(pem, never).is_ok() {
+    if ca.accepts_server(pem, never).is_ok() {
         wrong.push(format!("it is believed for {never}"));
     }
-    if authority.accepts_client(pem).is_ok() {
+    if ca.accepts_client(pem).is_ok() {
         wrong.push("a client could use it".to_owned());
     }
     wrong

@@ -1,7 +1,7 @@
 //! A worker's surroundings: a namespace, its metadata service, the kops-controller of its cluster, and a scratch root.
 
 use quake_integration::agent;
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::controller::{Controller, Served};
 use quake_integration::http::Server;
 use quake_integration::imds::{
@@ -44,7 +44,7 @@ pub(crate) struct Lab {
 #[derive(Default)]
 pub(crate) struct Differs {
     /// Whether the cluster's authority is another than the user data trusts.
-    pub(crate) has_other_authority: bool,
+    pub(crate) has_other_ca: bool,
     /// What is put in the place of the server's URL in the user data, an indented list.
     pub(crate) servers: Option<String>,
     /// What is appended to the configuration that is served.
@@ -67,9 +67,9 @@ impl Lab {
     fn make(corpus: PathBuf, differs: &Differs) -> Result<Self, SetUpError> {
         let namespace = Namespace::make()?;
         let wrong = |error: std::io::Error| SetUpError::Failed(error.to_string());
-        let authority = match differs.has_other_authority {
-            true => Authority::new()?,
-            false => Authority::of(&corpus.join("ca/kubernetes-ca"))?,
+        let ca = match differs.has_other_ca {
+            true => Ca::new()?,
+            false => Ca::of(&corpus.join("ca/kubernetes-ca"))?,
         };
         let hosts = Hosts::write(&namespace, differs.address.unwrap_or("127.0.0.1"));
         let hosts = hosts.map_err(wrong)?;
@@ -89,7 +89,7 @@ impl Lab {
             rest: Duration::ZERO,
         };
         let listener = namespace.listen("127.0.0.1:3988").map_err(wrong)?;
-        let controller = Controller::start(listener, authority, served)?;
+        let controller = Controller::start(listener, ca, served)?;
         let mut kube_env = read(
             &corpus
                 .join("cases")

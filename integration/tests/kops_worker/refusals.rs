@@ -70,7 +70,7 @@ fn a_server_that_logs_what_it_was_sent_does_not_make_the_agent_show_it() {
 #[test]
 fn a_server_that_is_not_believed_is_told_of_with_whom_it_is_of() {
     let differs = Differs {
-        has_other_authority: true,
+        has_other_ca: true,
         ..Differs::default()
     };
     let Some(lab) = Lab::with(&differs) else {

@@ -2,7 +2,7 @@
 //! it learns from a kops-controller that checks whose question it is, and it registers at an API server; after a reboot it asks
 //! nobody for certificates.
 
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::controller::{Controller, Served};
 use quake_integration::machine::{Body, Emulated, Golden, Kind, Lab, ROUTER};
 use quake_integration::node_api::NodeApi;
@@ -26,8 +26,8 @@ fn kops_worker() {
     let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
         return;
     };
-    let authority = Authority::of(&golden.authorities().join("kubernetes-ca"));
-    let Some(authority) = unless_missing(authority) else {
+    let ca = Ca::of(&golden.ca_bundle().join("kubernetes-ca"));
+    let Some(ca) = unless_missing(ca) else {
         return;
     };
     let facts = golden.launch(&lab, CLUSTER, GROUP);
@@ -48,9 +48,9 @@ fn kops_worker() {
         listener.expect("the port is free")
     };
     let name = format!("DNS:{API}");
-    let api_server = NodeApi::start(listen(443), &authority, &[&name], "v1.35.0-alpha.1");
+    let api_server = NodeApi::start(listen(443), &ca, &[&name], "v1.35.0-alpha.1");
     let api_server = api_server.expect("it serves");
-    let controller = Controller::start(listen(3988), authority, served).expect("it serves");
+    let controller = Controller::start(listen(3988), ca, served).expect("it serves");
     let router = ROUTER.parse().expect("a literal");
     let names = [NAME, API].map(|name| (name.to_owned(), router));
     let told = lab.vpc().publish_names(&names.into());

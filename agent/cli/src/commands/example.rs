@@ -8,13 +8,13 @@ use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock;
 use quake_node::dialect::kube_env::Document;
-use quake_testkit::example::{self, Authorities, kops};
+use quake_testkit::example::{self, CaBundle, kops};
 use quake_testkit::{Controller, SimHost};
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// Where the keys of the example's cluster are kept below the scratch root, so that a second run is of the same cluster.
-const AUTHORITIES: &str = "var/lib/quake-agent/rehearsal/authorities.json";
+const CA_BUNDLE: &str = "var/lib/quake-agent/rehearsal/authorities.json";
 
 /// The group of a node that nobody chose.
 const FIRST_GROUP: &str = "control-plane";
@@ -79,7 +79,7 @@ pub(crate) fn with_keys(found: Found, root: &Path, keep: Keep) -> Result<Found, 
     let Some(Example::Kops { group, .. }) = found.example else {
         return Ok(found);
     };
-    let cluster = kops::Cluster::new(authorities(&below(root, AUTHORITIES)?, keep)?);
+    let cluster = kops::Cluster::new(ca_bundle(&below(root, CA_BUNDLE)?, keep)?);
     let kube_env = cluster.kube_env(&group);
     Ok(Found {
         kube_env: kube_env.map(|text| document(&group, text)),
@@ -129,7 +129,7 @@ fn document(group: &str, text: String) -> Document {
     }
 }
 
-fn authorities(path: &Path, keep: Keep) -> Result<Authorities, u8> {
+fn ca_bundle(path: &Path, keep: Keep) -> Result<CaBundle, u8> {
     let shown = path.display();
     match std::fs::read(path) {
         Ok(bytes) => {
@@ -139,7 +139,7 @@ fn authorities(path: &Path, keep: Keep) -> Result<Authorities, u8> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(usage(&format!("{shown} cannot be read: {error}"))),
     }
-    let made = Authorities::make(SystemClock.now());
+    let made = CaBundle::make(SystemClock.now());
     let made = made.map_err(|error| usage(&format!("no keys can be made: {error}")))?;
     if keep == Keep::Yes {
         scratch::write(path, &made)

@@ -67,7 +67,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Res
         cluster: found.cluster.as_ref(),
         folder: found.place.folder.as_deref(),
         group: asked.instance_group,
-        authority: arguments.ca_dir.as_deref(),
+        ca: arguments.ca_dir.as_deref(),
         root: &root,
         keep: keep(acting),
     };

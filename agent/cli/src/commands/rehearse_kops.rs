@@ -4,9 +4,7 @@
 use super::below::below;
 use super::running::{fail, usage};
 use super::scratch::Keep;
-use super::state_store::{
-    FoundGroup, StoredCluster, read_authority, read_optional, say_assumptions,
-};
+use super::state_store::{FoundGroup, StoredCluster, read_ca, read_optional, say_assumptions};
 use crate::output;
 use quake_engine::Configuration;
 use quake_formats::yaml::parse;
@@ -18,14 +16,14 @@ use quake_model::spec::Role;
 use quake_node::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
 use quake_node::dialect::kube_env::Document;
 use quake_node::keyset::read_keyset;
-use quake_node::pki::unsigned_authority;
+use quake_node::pki::unsigned_ca;
 use quake_testkit::{Controller, SimHost};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 /// Who signs the one certificate that is not of the cluster's CA.
-const CILIUM_AUTHORITY: &str = "etcd-clients-ca-cilium";
+const CILIUM_CA: &str = "etcd-clients-ca-cilium";
 
 /// Where a rehearsal keeps its stand-in CA below the scratch root, so that the next one changes nothing.
 const STAND_IN: &str = "var/lib/quake-agent/rehearsal/stand-in-ca";
@@ -40,7 +38,7 @@ pub(super) struct Wanted<'a> {
     /// The instance group that is asked for.
     pub(super) group: Option<&'a str>,
     /// The directory of the CA that signs.
-    pub(super) authority: Option<&'a Path>,
+    pub(super) ca: Option<&'a Path>,
     /// The scratch root.
     pub(super) root: &'a Path,
     /// Whether what is made is kept for the next rehearsal.
@@ -103,7 +101,7 @@ impl Wanted<'_> {
             return Err(usage(&message));
         };
         let nodeup_config = cluster.group(&boot.instance_group).await?.nodeup_config;
-        let is_trusted = |signer: &Signer| server.authorities.contains(signer.certificate.trim());
+        let is_trusted = |signer: &Signer| server.ca_bundle.contains(signer.certificate.trim());
         let signer = match self.given()? {
             Some(signer) => Some(signer),
             None => self.stored(cluster).await?.filter(is_trusted),
@@ -167,7 +165,7 @@ impl Wanted<'_> {
 
     /// The CA of `--ca-dir`.
     fn given(self) -> Result<Option<Signer>, u8> {
-        let Some(folder) = self.authority else {
+        let Some(folder) = self.ca else {
             return Ok(None);
         };
         let certificate = read(&folder.join("kubernetes-ca/crt"))?;
@@ -180,7 +178,7 @@ impl Wanted<'_> {
 
     /// The cluster's CA; `None` where the store has no key of it.
     async fn stored(self, cluster: &StoredCluster) -> Result<Option<Signer>, u8> {
-        let bundle = read_authority(cluster.objects(), &cluster.base).await;
+        let bundle = read_ca(cluster.objects(), &cluster.base).await;
         let Some(bundle) = bundle.map_err(|fault| fail(&fault))? else {
             return Ok(None);
         };
@@ -204,7 +202,7 @@ impl Wanted<'_> {
                 key: Secret::new(read(&key)?),
             });
         }
-        let made = make_authority()?;
+        let made = make_ca()?;
         if self.keep == Keep::Yes {
             let mut private = fs::DirBuilder::new();
             let written = private
@@ -226,7 +224,7 @@ impl Wanted<'_> {
         nodeup_config: Document,
         signer: Signer,
     ) -> Result<Served, u8> {
-        let given = self.authority.map(|folder| folder.join(CILIUM_AUTHORITY));
+        let given = self.ca.map(|folder| folder.join(CILIUM_CA));
         let cilium = match given.filter(|folder| folder.is_dir()) {
             Some(folder) => {
                 let key = Secret::new(read(&folder.join("key"))?);
@@ -265,7 +263,7 @@ impl Served {
 
 /// The CA of Cilium's own etcd, from the state store; `None` where the cluster has none.
 async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret<String>)>, u8> {
-    let place = cluster.base.join("pki/private").join(CILIUM_AUTHORITY);
+    let place = cluster.base.join("pki/private").join(CILIUM_CA);
     let read = read_optional(cluster.objects(), &place.join("keyset.yaml")).await;
     let Ok(Some(document)) = read else {
         // Most clusters have none, and whoever may not read it cannot sign with it.
@@ -277,10 +275,10 @@ async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret
 }
 
 /// Makes a CA.
-fn make_authority() -> Result<Signer, u8> {
+fn make_ca() -> Result<Signer, u8> {
     let failed = |what: &dyn std::fmt::Display| usage(&format!("no stand-in CA: {what}"));
     let made = quake_host::keys::make_key().map_err(|error| failed(&error))?;
-    let waiting = unsigned_authority("kubernetes-ca", &made.public, SystemClock.now());
+    let waiting = unsigned_ca("kubernetes-ca", &made.public, SystemClock.now());
     let waiting = waiting.map_err(|fault| failed(&fault))?;
     let signature = quake_host::keys::sign(&made.key, waiting.kind, &waiting.message);
     let signature = signature.map_err(|error| failed(&error))?;

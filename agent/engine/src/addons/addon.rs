@@ -5,7 +5,7 @@ use super::session::Session;
 use crate::retry::arrives;
 use futures_util::future::join_all;
 use quake_addons::{
-    AUTHORITY_OBJECTS, Addon, FieldChange, Manifest, changes, defined_kind, fault_of_change,
+    Addon, CA_OBJECTS, FieldChange, Manifest, changes, defined_kind, fault_of_change,
     is_established, needs_update_nodes, needs_update_patch, not_established, prune_queries,
     record_patch, to_prune, waves,
 };
@@ -82,8 +82,8 @@ impl<H: Host> Session<'_, H> {
             applied = self.apply_manifest(addon, manifest, existing).await;
         }
         if addon.needs_pki {
-            applied.objects += AUTHORITY_OBJECTS;
-            self.make_authority(addon, &mut applied).await;
+            applied.objects += CA_OBJECTS;
+            self.make_ca(addon, &mut applied).await;
         }
         applied
     }
@@ -282,7 +282,7 @@ impl<H: Host> Session<'_, H> {
                 what: Planned::Unknown(fault),
             }),
         }
-        planned.extend(self.plan_authority(addon).await);
+        planned.extend(self.plan_ca(addon).await);
         planned
     }
 }

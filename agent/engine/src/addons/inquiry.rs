@@ -55,7 +55,7 @@ impl<'a, H: Host> Inquiry<'a, H> {
         let versions = session.versions().await?;
         let mut lacking = BTreeSet::new();
         for addon in &menu.addons {
-            match session.lacks_authority(addon).await {
+            match session.lacks_ca(addon).await {
                 Ok(true) => drop(lacking.insert(addon.name.clone())),
                 Ok(false) => {}
                 // Whoever may not look into Secrets may look at all else.

@@ -12,7 +12,7 @@ use super::session::Session;
 use super::told::Told;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use quake_addons::{Addon, Manifest, authority_place, is_due, select};
+use quake_addons::{Addon, Manifest, ca_place, is_due, select};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOST_WARNINGS};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
@@ -265,7 +265,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             if is_pausing && (!is_current || addon.needs_pki) {
                 continue;
             }
-            if is_current && !self.lacks_authority(session, addon).await {
+            if is_current && !self.lacks_ca(session, addon).await {
                 continue;
             }
             due.push(Due {
@@ -279,12 +279,12 @@ impl<'a, H: Host> Keeper<'a, H> {
 
     /// Whether an add-on that the cluster has lacks the authority it asks for; that it lacks nothing, or that nobody knows, is
     /// told.
-    async fn lacks_authority(&mut self, session: &Session<'a, H>, addon: &Addon) -> bool {
-        match session.lacks_authority(addon).await {
+    async fn lacks_ca(&mut self, session: &Session<'a, H>, addon: &Addon) -> bool {
+        match session.lacks_ca(addon).await {
             Ok(true) => return true,
             Ok(false) => self.tell_applied(addon),
             Err(fault) => {
-                let object = authority_place(addon).to_string();
+                let object = ca_place(addon).to_string();
                 self.tell_failed(self.status_of(addon), &object, fault);
             }
         }

@@ -1,7 +1,7 @@
 //! The cluster's add-ons: applied, looked after and told of. What is wanted and what is due is decided in `quake_addons`.
 
 mod addon;
-mod authority;
+mod ca;
 mod channels;
 mod inquiry;
 mod keeper;

@@ -14,7 +14,7 @@ use quake_model::ports::{Host, MadeKey, PortError};
 use quake_model::step::Step;
 use quake_node::dialect::kops::Origin;
 use quake_node::known::Keypair;
-use quake_node::pki::{self, Authority, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
+use quake_node::pki::{self, Ca, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub(crate) async fn issued<H: Host>(
     order: &CertificateOrder,
 ) -> Result<Outcome, Fault> {
     let signer = signer(context, order)?;
-    let authority = Authority::read(&order.name, &signer.certificate)?;
-    if fits(context, order, Some(&authority)).await?.is_none() {
+    let ca = Ca::read(&order.name, &signer.certificate)?;
+    if fits(context, order, Some(&ca)).await?.is_none() {
         return Ok(Outcome::Held);
     }
     if context.is_planning() {
@@ -37,7 +37,7 @@ pub(crate) async fn issued<H: Host>(
     }
     context.announce(step);
     let made = new_key(context).await?;
-    let waiting = unsigned(order, &authority, &made.public, context.host.now())?;
+    let waiting = unsigned(order, &ca, &made.public, context.host.now())?;
     let Some(key) = &signer.key else {
         let summary = format!(
             "the authority of {} has no key in the state store",
@@ -49,11 +49,11 @@ pub(crate) async fn issued<H: Host>(
     let signature = signature.map_err(|error| key_fault(error, &order.name))?;
     let held = Held {
         certificate: waiting.signed(&signature)?,
-        authority: authority.pem().to_owned(),
+        ca: ca.pem().to_owned(),
         key: made.key,
     };
     hold(context, &order.name, held).await?;
-    settled(context, order, Some(&authority)).await
+    settled(context, order, Some(&ca)).await
 }
 
 /// Holds the certificates that kops-controller signs: those that did not come with the configuration are asked for.
@@ -180,7 +180,7 @@ async fn fits_controller<H: Host>(
     };
     let trusted = trusted(context, order)?;
     match found {
-        None if !is_trusted(&held.authority, &trusted) => Ok(Some(Misfit::AnotherAuthority)),
+        None if !is_trusted(&held.ca, &trusted) => Ok(Some(Misfit::AnotherCa)),
         found => Ok(found),
     }
 }
@@ -188,12 +188,12 @@ async fn fits_controller<H: Host>(
 /// The authorities that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
 fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
     let node = context.know(BootFacts::kops)?;
-    let (Issuer::Controller { keyset, .. } | Issuer::Authority { keyset, .. }) = &order.issuer;
-    if let Some(own) = node.config.authorities.get(keyset) {
+    let (Issuer::Controller { keyset, .. } | Issuer::Ca { keyset, .. }) = &order.issuer;
+    if let Some(own) = node.config.ca_bundle.get(keyset) {
         return Ok(own.clone());
     }
     Ok(match &node.boot.origin {
-        Origin::Server(server) => server.authorities.clone(),
+        Origin::Server(server) => server.ca_bundle.clone(),
         Origin::Store(_) | Origin::Nowhere => String::new(),
     })
 }
@@ -239,13 +239,13 @@ pub(crate) async fn new_key<H: Host>(context: &Context<'_, H>) -> Result<MadeKey
 async fn fits<H: Host>(
     context: &Context<'_, H>,
     order: &CertificateOrder,
-    authority: Option<&Authority>,
+    ca: Option<&Ca>,
 ) -> Result<Option<Misfit>, Fault> {
     let Some(held) = held(context, &order.name).await? else {
         return Ok(Some(Misfit::Unreadable));
     };
     Ok(match context.host.public_key(&held.key).await {
-        Ok(public) => misfit(order, &held, authority, &public, context.host.now()),
+        Ok(public) => misfit(order, &held, ca, &public, context.host.now()),
         Err(_) => Some(Misfit::Unreadable),
     })
 }
@@ -254,10 +254,10 @@ async fn fits<H: Host>(
 async fn settled<H: Host>(
     context: &Context<'_, H>,
     order: &CertificateOrder,
-    authority: Option<&Authority>,
+    ca: Option<&Ca>,
 ) -> Result<Outcome, Fault> {
     context.learn(|knowledge| drop(knowledge.issued.remove(&order.name)));
-    match fits(context, order, authority).await? {
+    match fits(context, order, ca).await? {
         None => Ok(Outcome::Changed),
         Some(misfit) => {
             let summary = format!("the certificate {} is not as it was ordered", order.name);
@@ -272,7 +272,7 @@ async fn settled<H: Host>(
 /// The authority of an order, with its key.
 fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
     let node = context.know(BootFacts::kops)?;
-    let (Issuer::Authority { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =
+    let (Issuer::Ca { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =
         &order.issuer;
     let bundle = node.objects.keysets.get(keyset).ok_or_else(|| {
         let summary = format!("the keyset {keyset} is not in the state store");

@@ -99,7 +99,7 @@ async fn asked_with_keys<H: Host>(
     }
     if let Some(response) = &response {
         // Whom they should name is known with the configuration alone; until then nothing is written.
-        let came = came(context, &keys, response, &server.authorities).await?;
+        let came = came(context, &keys, response, &server.ca_bundle).await?;
         context.learn(|knowledge| knowledge.pending.extend(came));
     }
     Ok(response)
@@ -146,7 +146,7 @@ pub(crate) async fn came<H: Host>(
         };
         let mut held = Held {
             certificate: certificate.clone(),
-            authority: String::new(),
+            ca: String::new(),
             key: made.key.clone(),
         };
         match held.public_key() {
@@ -154,8 +154,8 @@ pub(crate) async fn came<H: Host>(
             Some(public) if public != made.public => return Err(unfit(name, Misfit::AnotherKey)),
             Some(_) => {}
         }
-        let authority = signer_of(context, certificate, trusted).await;
-        held.authority = authority.ok_or_else(|| unfit(name, Misfit::AnotherAuthority))?;
+        let ca = signer_of(context, certificate, trusted).await;
+        held.ca = ca.ok_or_else(|| unfit(name, Misfit::AnotherCa))?;
         came.insert(name.clone(), held);
     }
     Ok(came)
@@ -173,7 +173,7 @@ async fn signer_of<H: Host>(
             .host
             .verify(&claim.public, claim.kind, message, signature);
         if verified.await.is_ok() {
-            return Some(claim.authority);
+            return Some(claim.ca);
         }
     }
     None
@@ -261,7 +261,7 @@ async fn ask_with<H: Host>(
         let asked = BootstrapServer {
             url: url.clone(),
             tls_server_name: server.tls_server_name.clone(),
-            authorities: server.authorities.clone(),
+            ca_bundle: server.ca_bundle.clone(),
         };
         let answer = context.host.ask_bootstrap(&asked, &proof, body).await;
         let is_too_much =

@@ -21,7 +21,7 @@ use quake_node::dialect::kops::{
 use quake_node::dialect::kube_env::Document;
 use quake_node::distribution::Distribution;
 use quake_node::expected::expected;
-use quake_node::keyset::{KeyBundle, fallback_name, read_authorities, read_secret};
+use quake_node::keyset::{KeyBundle, fallback_name, read_ca_bundle, read_secret};
 use quake_node::kops::{Node, Objects, WantedObject, processor, wanted_objects};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,8 +153,8 @@ impl<H: Host> Context<'_, H> {
                 let text = text_of(&location, bytes)?;
                 let source = location.to_string();
                 let keyset = KeyBundle::read(&source, &text)?;
-                let all = read_authorities(&source, &text)?;
-                self.learn(|known| drop(known.authorities.insert(name.clone(), all)));
+                let all = read_ca_bundle(&source, &text)?;
+                self.learn(|known| drop(known.ca_bundle.insert(name.clone(), all)));
                 Ok(Read::Keyset(name, keyset))
             }
             WantedObject::Secret {

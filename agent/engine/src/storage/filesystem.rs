@@ -241,7 +241,7 @@ async fn judge<H: Host>(
     found: &InsideFacts,
     contents: Option<&DeviceContents>,
 ) -> Result<FilesystemContents, Fault> {
-    let peer_keys = match found.peer_authorities.is_empty() || found.marker.is_some() {
+    let peer_keys = match found.peer_ca_bundle.is_empty() || found.marker.is_some() {
         true => Vec::new(),
         false => context.peer_keys(&subject.slot.etcd).await?,
     };

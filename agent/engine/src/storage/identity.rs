@@ -24,13 +24,13 @@ impl<H: Host> Context<'_, H> {
         if let Some(known) = self.know(|knowledge| knowledge.storage.cluster_generation.clone()) {
             return Ok(known);
         }
-        let mut authorities = Vec::new();
+        let mut ca_bundle = Vec::new();
         for name in self.know(|knowledge| ca_names(knowledge.key_store.is_some())) {
-            if authorities.is_empty() {
-                authorities = self.read_authorities(name).await?;
+            if ca_bundle.is_empty() {
+                ca_bundle = self.read_ca_bundle(name).await?;
             }
         }
-        let mut found = cluster_generation(&authorities, self.host.now());
+        let mut found = cluster_generation(&ca_bundle, self.host.now());
         if found.uids.is_empty() {
             found = self.made_up_incarnation()?;
         }
@@ -60,15 +60,15 @@ impl<H: Host> Context<'_, H> {
 
     /// The keys of the authority of one etcd cluster's peers; none where etcd-manager does not run it.
     pub(crate) async fn peer_keys(&self, etcd: &str) -> Result<Vec<String>, Fault> {
-        let authorities = self
-            .read_authorities(&format!("etcd-peers-ca-{etcd}"))
+        let ca_bundle = self
+            .read_ca_bundle(&format!("etcd-peers-ca-{etcd}"))
             .await?;
-        Ok(key_digests(&authorities))
+        Ok(key_digests(&ca_bundle))
     }
 
     /// All certificates of an authority that the state store has: a bundle, or one object for each.
-    async fn read_authorities(&self, name: &str) -> Result<Vec<String>, Fault> {
-        let read = self.know(|knowledge| knowledge.authorities.get(name).cloned());
+    async fn read_ca_bundle(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let read = self.know(|knowledge| knowledge.ca_bundle.get(name).cloned());
         if let Some(read) = read {
             return Ok(read);
         }
@@ -82,7 +82,7 @@ impl<H: Host> Context<'_, H> {
         for place in places {
             let bundle = keys.join(place).join(name).join("keyset.yaml");
             if let Some(text) = self.read_public(&bundle).await? {
-                return keyset::read_authorities(&bundle.to_string(), &text);
+                return keyset::read_ca_bundle(&bundle.to_string(), &text);
             }
         }
         let names = self

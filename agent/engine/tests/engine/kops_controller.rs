@@ -240,7 +240,7 @@ async fn when_all_are_silent_every_server_is_asked_as_often_and_all_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_certificate_of_an_authority_that_is_not_trusted_is_refused_and_nothing_is_kept() {
+async fn a_certificate_of_a_ca_that_is_not_trusted_is_refused_and_nothing_is_kept() {
     let Some(root) = conformance() else { return };
     let other = std::fs::read_to_string(root.join("golden-pki/kubernetes-ca-bundle.pem"));
     let other = other.expect("the bundle is there");

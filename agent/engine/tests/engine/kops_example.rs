@@ -4,7 +4,7 @@ use crate::common::{EPOCH, request, run};
 use crate::kops::{WRITES, warnings};
 use quake_engine::{Acting, Configuration, Request};
 use quake_node::dialect::kube_env::Document;
-use quake_testkit::example::Authorities;
+use quake_testkit::example::CaBundle;
 use quake_testkit::example::kops::{CLUSTER, Cluster, INSTANCE_GROUPS, mirrors};
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{Script, SimHost, Timing};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A node of a group of the example, before its first boot.
 fn node(group: &str) -> (Arc<SimHost>, Request) {
-    let cluster = Cluster::new(Authorities::make(EPOCH).expect("keys can be made"));
+    let cluster = Cluster::new(CaBundle::make(EPOCH).expect("keys can be made"));
     let instance = example_instance("us-test-1a");
     let mut region = Region::with_instance(instance.clone(), CLUSTER);
     if group == "control-plane" {

@@ -1,8 +1,8 @@
 //! The engine, driven over the simulated host.
 
 mod addons;
-mod addons_authority;
 mod addons_boot;
+mod addons_ca;
 mod addons_labelled;
 mod addons_pruned;
 mod addons_taken_over;

@@ -113,7 +113,7 @@ impl fmt::Debug for ClusterClient {
 
 fn is_same(one: &ApiAccess, other: &ApiAccess) -> bool {
     one.server == other.server
-        && one.authorities == other.authorities
+        && one.ca_bundle == other.ca_bundle
         && one.certificate == other.certificate
         && one.key.expose() == other.key.expose()
 }
@@ -131,7 +131,7 @@ fn connect(access: &ApiAccess) -> Result<kube::Client, PortError> {
         // Without an authority nobody would be believed, which is told where the access is read and not where it is used.
         build_api_server_client(
             ApiServerTrust {
-                authorities: &access.authorities,
+                ca_bundle: &access.ca_bundle,
                 certificate: &access.certificate,
                 key: access.key.expose(),
             },

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 fn access(server: String) -> ApiAccess {
     ApiAccess {
         server,
-        authorities: Vec::new(),
+        ca_bundle: Vec::new(),
         certificate: Vec::new(),
         key: Secret::new(Vec::new()),
     }

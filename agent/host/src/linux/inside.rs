@@ -28,9 +28,9 @@ const FILES: [&str; 2] = ["myid", "state"];
 /// Reads what a filesystem holds, from its root.
 pub(super) fn read_inside(root: &Folder) -> io::Result<InsideFacts> {
     let marker = marker(root)?;
-    let peer_authorities = peer_authorities(root)?;
+    let peer_ca_bundle = peer_ca_bundle(root)?;
     let etcd_data = etcd_data(root)?;
-    let is_etcd = !(peer_authorities.is_empty() && etcd_data.is_empty());
+    let is_etcd = !(peer_ca_bundle.is_empty() && etcd_data.is_empty());
     let mut others = Vec::new();
     for name in root.names(NAMES_LIMIT)? {
         if others.len() < OTHERS_LIMIT && !is_explained(root, &name, marker.is_some(), is_etcd)? {
@@ -39,7 +39,7 @@ pub(super) fn read_inside(root: &Folder) -> io::Result<InsideFacts> {
     }
     Ok(InsideFacts {
         marker,
-        peer_authorities,
+        peer_ca_bundle,
         etcd_data,
         others,
     })
@@ -52,7 +52,7 @@ fn marker(root: &Folder) -> io::Result<Option<String>> {
     Ok(folder.file(MARKER, FILE_LIMIT)?.map(|bytes| text(&bytes)))
 }
 
-fn peer_authorities(root: &Folder) -> io::Result<Vec<String>> {
+fn peer_ca_bundle(root: &Folder) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     let Some(pki) = root.folder("pki")? else {
         return Ok(found);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_etcd_managers_volume_is_told_by_its_data_and_its_authorities() {
+    fn an_etcd_managers_volume_is_told_by_its_data_and_its_ca_bundle() {
         let root = root(&[
             "lost+found/",
             "state",
@@ -173,7 +173,7 @@ mod tests {
         ]);
         let wanted = InsideFacts {
             marker: Some("text of .quake-agent/volume.json".into()),
-            peer_authorities: ["tok1", "tok2"]
+            peer_ca_bundle: ["tok1", "tok2"]
                 .map(|token| format!("text of pki/{token}/peers/ca.crt"))
                 .to_vec(),
             etcd_data: [
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(
             (
                 facts.marker,
-                facts.peer_authorities.len(),
+                facts.peer_ca_bundle.len(),
                 facts.etcd_data.len()
             ),
             (None, 0, 0)

@@ -57,10 +57,10 @@ async fn look(
 }
 
 async fn client_of(how: &ExpectedClient, limit: Duration) -> Result<Client, PortError> {
-    let (authorities, certificate, key) =
+    let (ca_bundle, certificate, key) =
         tokio::try_join!(read(&how.ca), read(&how.certificate), read(&how.key))?;
     let trust = ApiServerTrust {
-        authorities: &authorities,
+        ca_bundle: &ca_bundle,
         certificate: &certificate,
         key: &key,
     };

@@ -175,7 +175,7 @@ pub struct InsideFacts {
     /// The text of the marker, `.quake-agent/volume.json`; `None` where there is none.
     pub marker: Option<String>,
     /// Certificates of the authorities of etcd's peers (`pki/<token>/peers/ca.crt`), PEM, sorted.
-    pub peer_authorities: Vec<String>,
+    pub peer_ca_bundle: Vec<String>,
     /// Where etcd's data was found, relative to the filesystem's root, sorted.
     pub etcd_data: Vec<String>,
     /// Names in the root that are neither of the above nor `lost+found`, sorted; the first 32.

@@ -23,7 +23,7 @@ pub struct CertificateOrder {
 #[serde(rename_all = "kebab-case")]
 pub enum Issuer {
     /// This node, with the key of an authority that it has.
-    Authority {
+    Ca {
         /// The authority's name in the state store, such as `kubernetes-ca`.
         keyset: String,
         /// Which of its generations.
@@ -98,7 +98,7 @@ pub struct Kubeconfig {
     /// The certificate order whose certificate and key the user shows; the user's name, too.
     pub order: String,
     /// The authorities to trust, PEM.
-    pub authorities: String,
+    pub ca_bundle: String,
     /// The API server's URL.
     pub server: String,
 }

@@ -12,7 +12,7 @@ pub struct BootstrapServer {
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
     /// The authorities to trust, PEM; no others are.
-    pub authorities: String,
+    pub ca_bundle: String,
 }
 
 /// The form of a proof of which instance asks. Servers of kops 1.30 and newer take both forms, older

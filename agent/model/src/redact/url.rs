@@ -72,16 +72,16 @@ fn length_of_user(address: &str, encoded: Encoded, web: bool) -> usize {
         Encoded::Yes => ("%40", "%3a", &["%2f", "%3f", "%23", "/", "?", "#", "&"]),
     };
     let first = ends.iter().filter_map(|end| lower.find(end)).min();
-    let (authority, _) = lower.split_at(first.unwrap_or(lower.len()));
-    if let Some(end) = authority.rfind(at_sign) {
-        let is_secret = web || authority[..end].contains(colon);
+    let (ca, _) = lower.split_at(first.unwrap_or(lower.len()));
+    if let Some(end) = ca.rfind(at_sign) {
+        let is_secret = web || ca[..end].contains(colon);
         return if is_secret { end } else { 0 };
     }
     // A password may hold a slash that nobody encoded; what follows the colon is then no port.
-    let Some((_, port)) = authority.split_once(colon) else {
+    let Some((_, port)) = ca.split_once(colon) else {
         return 0;
     };
-    let is_port = port.bytes().all(|b| b.is_ascii_digit()) || authority.starts_with('[');
+    let is_port = port.bytes().all(|b| b.is_ascii_digit()) || ca.starts_with('[');
     match lower.rfind(at_sign) {
         Some(end) if !is_port => end,
         Some(_) | None => 0,

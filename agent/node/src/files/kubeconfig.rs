@@ -33,7 +33,7 @@ pub(crate) fn actions(spec: &NodeSpec, credentials: &Credentials) -> Vec<Action>
 
 /// The kubeconfig of `user`; `None` while its keypair or the cluster's authority is not known.
 fn kubeconfig(spec: &NodeSpec, credentials: &Credentials, user: &str) -> Option<String> {
-    let authority = credentials.keypairs.get("ca")?;
+    let ca = credentials.keypairs.get("ca")?;
     let keypair = credentials.keypairs.get(user)?;
     let document = json!({
         "apiVersion": "v1",
@@ -41,7 +41,7 @@ fn kubeconfig(spec: &NodeSpec, credentials: &Credentials, user: &str) -> Option<
         "clusters": [{
             "name": "local",
             "cluster": {
-                "certificate-authority-data": STANDARD.encode(&authority.certificate),
+                "certificate-authority-data": STANDARD.encode(&ca.certificate),
                 "server": server(spec),
             },
         }],

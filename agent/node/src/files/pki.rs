@@ -131,7 +131,7 @@ impl Files<'_> {
             .filter(|cluster| cluster.provider == EtcdProvider::Manager);
         for cluster in managed {
             let directory = format!("/etc/kubernetes/pki/etcd-manager-{}", cluster.name);
-            let authorities = [
+            let ca_bundle = [
                 (
                     format!("etcd-manager-ca-{}", cluster.name),
                     "etcd-manager-ca",
@@ -139,7 +139,7 @@ impl Files<'_> {
                 (format!("etcd-peers-ca-{}", cluster.name), "etcd-peers-ca"),
                 (ETCD_CLIENTS_CA.to_owned(), "etcd-clients-ca"),
             ];
-            for (name, file) in authorities {
+            for (name, file) in ca_bundle {
                 self.certificate(&name, &format!("{directory}/{file}.crt"));
                 self.key(&name, &format!("{directory}/{file}.key"));
             }

@@ -245,13 +245,13 @@ impl<'a> Context<'a> {
     /// # Errors
     ///
     /// `config.missing-key`.
-    pub fn authorities(&self, name: &str) -> Result<&'a str, Fault> {
+    pub fn ca_bundle(&self, name: &str) -> Result<&'a str, Fault> {
         let (boot, config): (&'a BootConfig, &'a NodeupConfig) = (self.boot, self.config);
         // A worker is told its cluster's authority by its user data: who sends the configuration could name another.
         if let (Origin::Server(server), KUBERNETES_CA) = (&boot.origin, name) {
-            return Ok(&server.authorities);
+            return Ok(&server.ca_bundle);
         }
-        let found = config.authorities.get(name);
+        let found = config.ca_bundle.get(name);
         found
             .map(String::as_str)
             .ok_or_else(|| self.missing(&format!("CAs.{name}")))
@@ -288,7 +288,7 @@ impl<'a> Context<'a> {
         let keyset_name = keyset.to_owned();
         let keypair_id = self.keypair_id(keyset)?.to_owned();
         Ok(match self.has_api_server() {
-            true => Issuer::Authority {
+            true => Issuer::Ca {
                 keyset: keyset_name,
                 keypair_id,
             },
@@ -318,7 +318,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     ///
-    /// As [`keypair_id`](Self::keypair_id) and [`authorities`](Self::authorities).
+    /// As [`keypair_id`](Self::keypair_id) and [`ca_bundle`](Self::authorities).
     pub fn kubeconfig(
         &self,
         name: &str,
@@ -341,11 +341,11 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     ///
-    /// As [`authorities`](Self::authorities).
+    /// As [`ca_bundle`](Self::authorities).
     pub fn kubeconfig_of(&self, order: &str) -> Result<Source, Fault> {
         Ok(Source::Kubeconfig(Kubeconfig {
             order: order.to_owned(),
-            authorities: self.authorities(KUBERNETES_CA)?.to_owned(),
+            ca_bundle: self.ca_bundle(KUBERNETES_CA)?.to_owned(),
             server: self.api_server_url(),
         }))
     }

@@ -19,7 +19,7 @@ pub struct Held {
     /// The certificate, PEM.
     pub certificate: String,
     /// The authority that signed it, PEM; empty where it is not known.
-    pub authority: String,
+    pub ca: String,
     /// The private key, PEM.
     pub key: Secret<String>,
 }
@@ -29,23 +29,18 @@ impl Held {
     pub fn read(text: &str) -> Option<Self> {
         let (certificate, rest) = block(text, "CERTIFICATE")?;
         let (key, rest) = block(rest, "PRIVATE KEY")?;
-        let authority = block(rest, "CERTIFICATE").map_or("", |(authority, _)| authority);
+        let ca = block(rest, "CERTIFICATE").map_or("", |(ca, _)| ca);
         certificates(certificate).first()?;
         Some(Self {
             certificate: certificate.to_owned(),
-            authority: authority.to_owned(),
+            ca: ca.to_owned(),
             key: Secret::new(key.to_owned()),
         })
     }
 
     /// The file of [`path`].
     pub fn file(&self, order: &str) -> WriteFile {
-        let text = format!(
-            "{}{}{}",
-            self.certificate,
-            self.key.expose(),
-            self.authority
-        );
+        let text = format!("{}{}{}", self.certificate, self.key.expose(), self.ca);
         WriteFile::secret(&path(order), 0o600, text)
     }
 

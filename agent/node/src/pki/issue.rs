@@ -47,14 +47,14 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
 
 /// The certificate of an authority, which signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Authority {
+pub struct Ca {
     pem: String,
     certificate: Certificate,
     /// How its key signs.
     pub kind: SignatureKind,
 }
 
-impl Authority {
+impl Ca {
     /// Reads the first certificate of a PEM text that was read from `source`.
     ///
     /// # Errors
@@ -151,15 +151,15 @@ impl Unsigned {
 /// `credentials.malformed` for a public key that is none, and for names that no certificate can hold.
 pub fn unsigned(
     order: &CertificateOrder,
-    authority: &Authority,
+    ca: &Ca,
     info: &[u8],
     now: Timestamp,
 ) -> Result<Unsigned, Fault> {
-    let issuer = &authority.certificate.tbs_certificate;
+    let issuer = &ca.certificate.tbs_certificate;
     let said = TbsCertificate {
         version: Version::V3,
         serial_number: serial(&order.name, info, now)?,
-        signature: algorithm(authority.kind),
+        signature: algorithm(ca.kind),
         issuer: issuer.subject.clone(),
         validity: validity(issuer, now)?,
         subject: subject(&order.subject)?,
@@ -171,7 +171,7 @@ pub fn unsigned(
     Ok(Unsigned {
         message: said.to_der().map_err(unwritable)?,
         said,
-        kind: authority.kind,
+        kind: ca.kind,
     })
 }
 

@@ -2,7 +2,7 @@
 //! names whom it was ordered for.
 
 use super::hold::Held;
-use super::issue::Authority;
+use super::issue::Ca;
 use super::keep::{Misfit, has_begun};
 use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
@@ -14,7 +14,7 @@ use x509_cert::der::Encode;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The authority, PEM.
-    pub authority: String,
+    pub ca: String,
     /// Its public key: a `SubjectPublicKeyInfo`, DER.
     pub public: Vec<u8>,
     /// How it signs.
@@ -35,16 +35,16 @@ pub fn claims(certificate: &str, trusted: &str) -> Vec<Claim> {
     else {
         return Vec::new();
     };
-    let authorities = blocks(trusted).filter_map(|pem| Authority::read("a bundle", pem).ok());
-    let claims = authorities.filter_map(|authority| {
-        let own = &authority.certificate().tbs_certificate;
+    let ca_bundle = blocks(trusted).filter_map(|pem| Ca::read("a bundle", pem).ok());
+    let claims = ca_bundle.filter_map(|ca| {
+        let own = &ca.certificate().tbs_certificate;
         if own.subject != said.tbs_certificate.issuer {
             return None;
         }
         Some(Claim {
             public: own.subject_public_key_info.to_der().ok()?,
-            authority: format!("{}\n", authority.pem()),
-            kind: authority.kind,
+            ca: format!("{}\n", ca.pem()),
+            kind: ca.kind,
             message: message.clone(),
             signature: signature.to_vec(),
         })
@@ -52,10 +52,10 @@ pub fn claims(certificate: &str, trusted: &str) -> Vec<Claim> {
     claims.collect()
 }
 
-/// Whether `authority`, PEM, is one of those in `trusted`.
-pub fn is_trusted(authority: &str, trusted: &str) -> bool {
+/// Whether `ca`, PEM, is one of those in `trusted`.
+pub fn is_trusted(ca: &str, trusted: &str) -> bool {
     let known = certificates(trusted);
-    let own = certificates(authority).into_iter().next();
+    let own = certificates(ca).into_iter().next();
     own.is_some_and(|own| known.contains(&own))
 }
 
@@ -75,7 +75,7 @@ pub fn unfit(name: &str, misfit: Misfit) -> Fault {
     let why = match misfit {
         Misfit::Unreadable => "cannot be read",
         Misfit::AnotherKey => "is for another key than the one that was made for it",
-        Misfit::AnotherAuthority => "is of another authority than the user data trusts",
+        Misfit::AnotherCa => "is of another authority than the user data trusts",
         Misfit::AnotherSubject => "names somebody else than this node",
         Misfit::AnotherUsage => "is for another use than it was ordered for",
         Misfit::OtherNames => "is for other names than it was ordered for",

@@ -1,7 +1,7 @@
 //! Whether a certificate that is there is kept: a boot of a converged node issues none.
 
 use super::hold::Held;
-use super::issue::{Authority, CLIENT_AUTH, COMMON_NAME, ORGANIZATION, SERVER_AUTH};
+use super::issue::{CLIENT_AUTH, COMMON_NAME, Ca, ORGANIZATION, SERVER_AUTH};
 use quake_formats::pem::certificates;
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::time::Timestamp;
@@ -20,7 +20,7 @@ pub enum Misfit {
     /// It is of another key than the one beside it.
     AnotherKey,
     /// It is another authority's.
-    AnotherAuthority,
+    AnotherCa,
     /// It names somebody else.
     AnotherSubject,
     /// It is for another use.
@@ -33,13 +33,13 @@ pub enum Misfit {
 
 /// Why a certificate does not fit its order; `None` where it does. `public_key` is that of the key beside it.
 ///
-/// Where `authority` is `None`, as where only the names of the authorities to trust are known, whose it is is not judged. Of
+/// Where `ca` is `None`, as where only the names of the authorities to trust are known, whose it is is not judged. Of
 /// one that kops-controller signed the names are not judged: it decides them by what EC2 says of the instance. It may also
 /// sign the bare name of the order and nothing else, as the server does that kops' own trees were recorded with.
 pub fn misfit(
     order: &CertificateOrder,
     held: &Held,
-    authority: Option<&Authority>,
+    ca: Option<&Ca>,
     public_key: &[u8],
     now: Timestamp,
 ) -> Option<Misfit> {
@@ -50,15 +50,15 @@ pub fn misfit(
     if held.public_key().as_deref() != Some(public_key) {
         return Some(Misfit::AnotherKey);
     }
-    if let Some(authority) = authority {
-        let issuer = &authority.certificate().tbs_certificate;
+    if let Some(ca) = ca {
+        let issuer = &ca.certificate().tbs_certificate;
         // Generations of an authority share their name; which one signed is told by the certificate that is kept along.
-        let is_same = certificates(&held.authority).first() == Some(authority.certificate());
+        let is_same = certificates(&held.ca).first() == Some(ca.certificate());
         if issuer.subject != said.issuer || !is_same {
-            return Some(Misfit::AnotherAuthority);
+            return Some(Misfit::AnotherCa);
         }
     }
-    let is_ours = matches!(order.issuer, Issuer::Authority { .. });
+    let is_ours = matches!(order.issuer, Issuer::Ca { .. });
     let is_bare = !is_ours && is_named(said, &Subject::named(&order.name));
     if !is_bare && !is_named(said, &order.subject) {
         return Some(Misfit::AnotherSubject);

@@ -1,15 +1,15 @@
 //! Certificates: what is signed, whether one that is there is kept, and how one is held on the disk. Making keys and signing
 //! are the host's.
 
-mod authority;
+mod ca;
 mod hold;
 mod issue;
 mod judge;
 mod keep;
 
-pub use authority::unsigned_authority;
+pub use ca::unsigned_ca;
 pub use hold::{Held, path};
-pub use issue::{Authority, Unsigned, unsigned};
+pub use issue::{Ca, Unsigned, unsigned};
 pub use judge::{Claim, claims, is_still_good, is_trusted, unfit};
 pub use keep::{Misfit, ends_at, misfit, renew_at};
 

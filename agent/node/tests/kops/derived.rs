@@ -45,7 +45,7 @@ fn derived(boot: &Boot, base: &Location, group: &str) -> (BootConfig, Vec<String
         .filter_map(|role| Some((role, config(role)?)));
     let (role, nodeup_config) = found.next().expect("one role has the group");
     let keyset = text_at(boot, &base.join("pki/private/kubernetes-ca/keyset.yaml"));
-    let authority = KeyBundle::read("keyset.yaml", &keyset).expect("a keyset");
+    let ca = KeyBundle::read("keyset.yaml", &keyset).expect("a keyset");
     let derived = derive_boot_config(&StoredGroup {
         cluster: &cluster,
         base,
@@ -53,7 +53,7 @@ fn derived(boot: &Boot, base: &Location, group: &str) -> (BootConfig, Vec<String
         role,
         source: "nodeupconfig.yaml",
         nodeup_config: &nodeup_config,
-        authority: Some(&authority.certificates()),
+        ca: Some(&ca.certificates()),
     });
     let derived = derived.unwrap_or_else(|fault| panic!("{}: {fault}", boot.name));
     let read = read_boot_config("kube_env.yaml", &derived.text);

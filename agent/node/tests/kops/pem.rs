@@ -67,7 +67,7 @@ fn certificate(block: &str) -> String {
 /// What a certificate will be that is ordered so.
 pub(crate) fn ordered(order: &CertificateOrder, part: IssuedPart) -> String {
     let leaf = match &order.issuer {
-        Issuer::Authority { keyset, .. } => {
+        Issuer::Ca { keyset, .. } => {
             let mut subject = vec![format!("CN={}", order.subject.common_name)];
             subject.extend(
                 order
@@ -90,11 +90,11 @@ pub(crate) fn ordered(order: &CertificateOrder, part: IssuedPart) -> String {
             &json!({}),
         ),
     };
-    let (Issuer::Authority { keyset, .. } | Issuer::Controller { keyset, .. }) = &order.issuer;
-    let authority = line(&format!("CN={keyset}"), "self", &json!({"ca": true}));
+    let (Issuer::Ca { keyset, .. } | Issuer::Controller { keyset, .. }) = &order.issuer;
+    let ca = line(&format!("CN={keyset}"), "self", &json!({"ca": true}));
     match part {
         IssuedPart::Certificate => leaf,
-        IssuedPart::Chain => format!("{leaf}\n{authority}"),
+        IssuedPart::Chain => format!("{leaf}\n{ca}"),
         IssuedPart::Key => "<<private key>>\n".to_owned(),
     }
 }

@@ -184,7 +184,7 @@ impl Renderer<'_> {
             "clusters": [{
                 "name": "local",
                 "cluster": {
-                    "certificate-authority-data": pem::encoded(&wanted.authorities),
+                    "certificate-authority-data": pem::encoded(&wanted.ca_bundle),
                     "server": wanted.server,
                 },
             }],

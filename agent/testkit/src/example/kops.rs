@@ -1,7 +1,7 @@
 //! A small cluster as kops 1.36 makes one, of our own writing: containerd, etcd-manager, kops-channels, and a kops-controller
 //! for its workers. `rehearse` boots it when it is given no state store.
 
-use super::authorities::{Authorities, quoted};
+use super::ca_bundle::{CaBundle, quoted};
 use crate::Controller;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
@@ -67,13 +67,13 @@ const ETCD_CLUSTER: &str = "{\n  \"memberCount\": 1,\n  \"etcdVersion\": \"3.6.1
 /// The example cluster with its keypairs.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    authorities: Authorities,
+    ca_bundle: CaBundle,
 }
 
 impl Cluster {
     /// The cluster with these keypairs.
-    pub fn new(authorities: Authorities) -> Self {
-        Self { authorities }
+    pub fn new(ca_bundle: CaBundle) -> Self {
+        Self { ca_bundle }
     }
 
     /// The state store's objects, by location.
@@ -81,7 +81,7 @@ impl Cluster {
         let fixed = FIXED
             .iter()
             .map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
-        let keysets = self.authorities.keysets().into_iter();
+        let keysets = self.ca_bundle.keysets().into_iter();
         let keysets = keysets.map(|(name, text)| (format!("pki/private/{name}/keyset.yaml"), text));
         let configs = INSTANCE_GROUPS.iter().map(|group| {
             let key = format!("igconfig/{}/{group}/nodeupconfig.yaml", role(group));
@@ -97,7 +97,7 @@ impl Cluster {
     /// The `kube_env.yaml` of a node of this instance group, if there is such a group.
     pub fn kube_env(&self, instance_group: &str) -> Option<String> {
         let hash = config_hash(self.nodeup_config(instance_group).as_bytes());
-        let (certificate, _) = self.authorities.kubernetes_ca();
+        let (certificate, _) = self.ca_bundle.kubernetes_ca();
         let (role, origin) = match instance_group {
             CONTROL_PLANE => ("ControlPlane", format!("ConfigBase: {CONFIG_BASE}\n")),
             WORKERS => (
@@ -122,7 +122,7 @@ impl Cluster {
     /// What is wrong with the configuration: a bug.
     pub fn controller(&self, instance: &InstanceFacts) -> Result<Controller, Fault> {
         let config = self.nodeup_config(WORKERS);
-        let (certificate, key) = self.authorities.kubernetes_ca();
+        let (certificate, key) = self.ca_bundle.kubernetes_ca();
         Controller::of("nodeupconfig.yaml", &config, instance, &certificate, key)
     }
 
@@ -131,13 +131,13 @@ impl Cluster {
         match instance_group {
             CONTROL_PLANE => {
                 let config = include_str!("../../example/kops/nodeupconfig-control-plane.yaml");
-                let key = quoted(&self.authorities.service_account_key());
+                let key = quoted(&self.ca_bundle.service_account_key());
                 let config = config.replace("@service-account@", &key);
-                format!("{assets}{}{config}", self.authorities.of_control_plane())
+                format!("{assets}{}{config}", self.ca_bundle.of_control_plane())
             }
             _ => {
                 let config = include_str!("../../example/kops/nodeupconfig-workers.yaml");
-                format!("{assets}{}{config}", self.authorities.of_worker())
+                format!("{assets}{}{config}", self.ca_bundle.of_worker())
             }
         }
     }

@@ -13,7 +13,7 @@ use quake_model::time::Timestamp;
 use quake_node::dialect::kops::{Provider, read_nodeup_config};
 use quake_node::kops::bootstrap::{BootstrapResponse, read_public_key, read_request, request_hash};
 use quake_node::kops::{node_name, processor};
-use quake_node::pki::{Authority, Unsigned, unsigned};
+use quake_node::pki::{Ca, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
 /// The one certificate that another authority signs.
@@ -173,11 +173,10 @@ impl Controller {
             }
             _ => (&self.certificate, &self.key),
         };
-        let authority =
-            Authority::read("the simulated kops-controller", certificate).map_err(broken)?;
+        let ca = Ca::read("the simulated kops-controller", certificate).map_err(broken)?;
         let waiting = match self.signs_bare_names {
-            true => unsigned(&bare(order), &authority, info, now).and_then(Unsigned::bare),
-            false => unsigned(order, &authority, info, now),
+            true => unsigned(&bare(order), &ca, info, now).and_then(Unsigned::bare),
+            false => unsigned(order, &ca, info, now),
         };
         let waiting = waiting.map_err(broken)?;
         let signature = sign(key, waiting.kind, &waiting.message)?;

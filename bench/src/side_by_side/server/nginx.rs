@@ -1,7 +1,7 @@
 //! The one nginx: started from a configuration of the bench's own, ended with it.
 
 use super::Profile;
-use super::authority::Authority;
+use super::ca::Ca;
 use super::log::{self, FORMAT, Traffic};
 use crate::failure::{BenchError, capture, find_program};
 use crate::waiting::wait_until;
@@ -44,11 +44,7 @@ impl Nginx {
     /// # Errors
     ///
     /// Fails when nginx is missing, or does not listen.
-    pub(crate) fn start(
-        folder: &Path,
-        served: &Path,
-        authority: &Authority,
-    ) -> Result<Self, BenchError> {
+    pub(crate) fn start(folder: &Path, served: &Path, ca: &Ca) -> Result<Self, BenchError> {
         let program = find_program("nginx").ok_or(BenchError::Missing {
             tool: "nginx",
             package: "nginx-light",
@@ -56,7 +52,7 @@ impl Nginx {
         std::fs::create_dir_all(folder).map_err(BenchError::path(folder))?;
         let ports = free_ports().map_err(BenchError::path("127.0.0.1"))?;
         let configuration = folder.join("nginx.conf");
-        let text = configure(folder, served, authority, ports);
+        let text = configure(folder, served, ca, ports);
         std::fs::write(&configuration, text).map_err(BenchError::path(&configuration))?;
         let log = folder.join("access.log");
         std::fs::write(&log, "").map_err(BenchError::path(&log))?;
@@ -232,17 +228,14 @@ fn free_ports() -> std::io::Result<Ports> {
     })
 }
 
-fn configure(folder: &Path, served: &Path, authority: &Authority, ports: Ports) -> String {
+fn configure(folder: &Path, served: &Path, ca: &Ca, ports: Ports) -> String {
     let user = if Uid::effective().is_root() {
         "user root;\n"
     } else {
         ""
     };
     let (folder, served) = (folder.display(), served.display());
-    let (certificate, key) = (
-        authority.server_certificate.display(),
-        authority.server_key.display(),
-    );
+    let (certificate, key) = (ca.server_certificate.display(), ca.server_key.display());
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"))
         .concat();

@@ -56,7 +56,7 @@ fn program() -> Option<PathBuf> {
 }
 
 /// The command that runs it over the node's documents.
-pub(crate) fn command(node: &Path, target: &Path, authority: &Path) -> Command {
+pub(crate) fn command(node: &Path, target: &Path, ca: &Path) -> Command {
     let mut command = Command::new("unshare");
     command
         .args([
@@ -71,6 +71,6 @@ pub(crate) fn command(node: &Path, target: &Path, authority: &Path) -> Command {
         .arg(program().unwrap_or_default())
         .arg(node)
         .arg(target)
-        .arg(authority);
+        .arg(ca);
     command
 }

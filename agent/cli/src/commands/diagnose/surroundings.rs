@@ -162,8 +162,8 @@ pub(super) async fn node(record: Option<&Record>, limit: Duration) -> Seen<Optio
             expected.kubeconfig
         ));
     };
-    let trust = (!access.authorities.is_empty()).then_some(ApiServerTrust {
-        authorities: &access.authorities,
+    let trust = (!access.ca_bundle.is_empty()).then_some(ApiServerTrust {
+        ca_bundle: &access.ca_bundle,
         certificate: &access.certificate,
         key: access.key.expose(),
     });

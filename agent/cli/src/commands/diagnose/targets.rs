@@ -51,8 +51,8 @@ pub(super) fn targets(record: &Record, expected: &Expected, way: &WayOut) -> Vec
         targets.extend(api_server(server));
     }
     for server in &expected.bootstrap_servers {
-        let authority = Speaks::TlsOf(PathBuf::from(AUTHORITY));
-        targets.extend(of_url("kops-controller", server, authority));
+        let ca = Speaks::TlsOf(PathBuf::from(AUTHORITY));
+        targets.extend(of_url("kops-controller", server, ca));
     }
     if let (true, Some(instance)) = (expected.config_base.starts_with("s3://"), &record.instance) {
         let host = format!("s3.{}.amazonaws.com", instance.region);
@@ -116,21 +116,19 @@ fn s3_at(endpoint: &str) -> Option<Target> {
 /// The host and port of a URL; `secure` is spoken where its scheme is https.
 fn of_url(purpose: &str, url: &str, secure: Speaks) -> Option<Target> {
     let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split('/').next()?;
+    let ca = rest.split('/').next()?;
     let (default, speaks) = match scheme {
         "https" => (443, secure),
         _ => (80, Speaks::Plain),
     };
-    let (host, port) = with_port(authority, default);
+    let (host, port) = with_port(ca, default);
     Some(target(purpose, host, port, speaks))
 }
 
-fn with_port(authority: &str, default: u16) -> (&str, u16) {
-    match authority.rsplit_once(':') {
-        Some((host, port)) => port
-            .parse()
-            .map_or((authority, default), |port| (host, port)),
-        None => (authority, default),
+fn with_port(ca: &str, default: u16) -> (&str, u16) {
+    match ca.rsplit_once(':') {
+        Some((host, port)) => port.parse().map_or((ca, default), |port| (host, port)),
+        None => (ca, default),
     }
 }
 

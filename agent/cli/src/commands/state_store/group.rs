@@ -96,7 +96,7 @@ impl StoredCluster {
     pub(crate) fn derive(
         &self,
         group: &FoundGroup,
-        authority: Option<&str>,
+        ca: Option<&str>,
     ) -> Result<DerivedBootConfig, u8> {
         let derived = self.spec.as_ref().map(|cluster| {
             derive_boot_config(&StoredGroup {
@@ -106,7 +106,7 @@ impl StoredCluster {
                 role: group.role,
                 source: &group.nodeup_config.source,
                 nodeup_config: group.nodeup_config.text.as_bytes(),
-                authority,
+                ca,
             })
         });
         let gone = || {

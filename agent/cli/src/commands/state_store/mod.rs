@@ -1,14 +1,14 @@
 //! State stores as operators name them: which clusters they hold, of which generation of kops, and what they have of an
 //! instance group. Every command that takes a state store finds it here.
 
-mod authority;
+mod ca;
 mod cluster;
 mod group;
 mod read;
 mod search;
 mod sources;
 
-pub(crate) use authority::read_authority;
+pub(crate) use ca::read_ca;
 pub(crate) use cluster::{Generation, Refused, StoredCluster, Wanted, look, open};
 pub(crate) use group::{FoundGroup, say_assumptions};
 pub(crate) use read::{list_optional, read_optional};

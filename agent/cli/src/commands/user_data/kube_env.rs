@@ -4,8 +4,7 @@ use crate::args::user_data::RenderArguments;
 use crate::commands::node_document_in;
 use crate::commands::running::{document, fail, usage};
 use crate::commands::state_store::{
-    Generation, Refused, StoredCluster, Wanted, look, older_kube_env, read_authority,
-    say_assumptions,
+    Generation, Refused, StoredCluster, Wanted, look, older_kube_env, read_ca, say_assumptions,
 };
 use crate::output;
 use crate::render::fault_text;
@@ -59,10 +58,10 @@ fn may_be_elsewhere(fault: &Fault) -> bool {
 /// The boot configuration of a group of kops 1.32 and newer.
 async fn of_group(cluster: &StoredCluster, group: &str) -> Result<String, u8> {
     let group = cluster.group(group).await?;
-    let authority = read_authority(cluster.objects(), &cluster.base).await;
-    let authority = authority.map_err(|fault| fail(&fault))?;
-    let authority = authority.map(|bundle| bundle.certificates());
-    let derived = cluster.derive(&group, authority.as_deref())?;
+    let ca = read_ca(cluster.objects(), &cluster.base).await;
+    let ca = ca.map_err(|fault| fail(&fault))?;
+    let ca = ca.map(|bundle| bundle.certificates());
+    let derived = cluster.derive(&group, ca.as_deref())?;
     if let Some(why) = derived.unfit_for_launch {
         return Err(usage(&format!(
             "{why}: name the user data of the group's launch template instead, with --kube-env FILE"

@@ -1,6 +1,6 @@
 //! Reads from the state store what the choice needs: etcd's members, their groups' zones, and the cluster's life.
 
-use crate::commands::state_store::{Generation, list_optional, read_authority, read_optional};
+use crate::commands::state_store::{Generation, list_optional, read_ca, read_optional};
 use quake_host::clock::SystemClock;
 use quake_host::objects::StateStore;
 use quake_model::fault::{Code, Fault};
@@ -92,30 +92,30 @@ impl Stored {
     ///
     /// What reading the objects comes to.
     pub(super) async fn read_life(&self) -> Result<ClusterGeneration, Fault> {
-        let authorities = match self.generation {
-            Generation::Legacy => self.read_older_authorities().await?,
+        let ca_bundle = match self.generation {
+            Generation::Legacy => self.read_older_ca_bundle().await?,
             Generation::Current => {
-                let bundle = read_authority(&self.objects, &self.base).await?;
+                let bundle = read_ca(&self.objects, &self.base).await?;
                 bundle.iter().map(keyset::KeyBundle::certificates).collect()
             }
         };
-        Ok(cluster_generation(&authorities, SystemClock.now()))
+        Ok(cluster_generation(&ca_bundle, SystemClock.now()))
     }
 
-    async fn read_older_authorities(&self) -> Result<Vec<String>, Fault> {
+    async fn read_older_ca_bundle(&self) -> Result<Vec<String>, Fault> {
         for place in ["pki/issued/ca", "pki/private/ca"] {
             let bundle = self.base.join(place).join("keyset.yaml");
             if let Some(document) = read_optional(&self.objects, &bundle).await? {
-                return keyset::read_authorities(&document.source, &document.text);
+                return keyset::read_ca_bundle(&document.source, &document.text);
             }
         }
         let issued = self.base.join("pki/issued/ca");
         let names = list_optional(&self.objects, &issued).await?;
-        let mut authorities = Vec::new();
+        let mut ca_bundle = Vec::new();
         for name in names.iter().filter(|name| name.ends_with(".crt")) {
             let certificate = read_optional(&self.objects, &issued.join(name)).await?;
-            authorities.extend(certificate.map(|document| document.text));
+            ca_bundle.extend(certificate.map(|document| document.text));
         }
-        Ok(authorities)
+        Ok(ca_bundle)
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of keys and certificates. Of private keys nothing is looked at but where they are and who may read them.
 
-mod authority;
+mod ca;
 mod dates;
 mod modes;
 mod read;
@@ -43,7 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &[],
         why: "an API server believes only certificates of its own authority; others came with an image or from an earlier cluster of the same name",
         remedy: "remove what the image brought and start the agent again, which writes the cluster's own",
-        judge: authority::judge,
+        judge: ca::judge,
     },
     Check {
         id: "certificates.modes",

@@ -112,14 +112,14 @@ pub(super) fn ends(certificate: &Certificate) -> Timestamp {
     Timestamp(until.to_unix_duration().as_secs() * 1000)
 }
 
-/// Whether `authority` may have issued `certificate`: by its name, and by the id of its key where both name one. The
+/// Whether `ca` may have issued `certificate`: by its name, and by the id of its key where both name one. The
 /// signature is not looked at.
-pub(super) fn may_have_issued(authority: &Certificate, certificate: &Certificate) -> bool {
-    let (authority, certificate) = (&authority.tbs_certificate, &certificate.tbs_certificate);
-    if authority.subject != certificate.issuer {
+pub(super) fn may_have_issued(ca: &Certificate, certificate: &Certificate) -> bool {
+    let (ca, certificate) = (&ca.tbs_certificate, &certificate.tbs_certificate);
+    if ca.subject != certificate.issuer {
         return false;
     }
-    let own = authority.get::<SubjectKeyIdentifier>().ok().flatten();
+    let own = ca.get::<SubjectKeyIdentifier>().ok().flatten();
     let named = certificate.get::<AuthorityKeyIdentifier>().ok().flatten();
     let named = named.and_then(|(_, id)| id.key_identifier);
     match (own, named) {

@@ -20,19 +20,19 @@ const OTHER: &str = certificate!("other-authority");
 const CLIENT: &str = certificate!("client");
 const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
 
-fn kubeconfig(authority: &str, client: &str) -> String {
-    let (authority, client) = (STANDARD.encode(authority), STANDARD.encode(client));
+fn kubeconfig(ca: &str, client: &str) -> String {
+    let (ca, client) = (STANDARD.encode(ca), STANDARD.encode(client));
     format!(
-        "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {authority}\n  name: local\n\
+        "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {ca}\n  name: local\n\
          users:\n- name: kubelet\n  user:\n    client-certificate-data: {client}\n    client-key-data: '***'\n"
     )
 }
 
 /// A worker with this authority and this client certificate.
-fn with(authority: &str, client: &str) -> Survey {
+fn with(ca: &str, client: &str) -> Survey {
     let mut survey = worker();
     reads(&mut survey, CA, AUTHORITY);
-    reads(&mut survey, KUBECONFIG, &kubeconfig(authority, client));
+    reads(&mut survey, KUBECONFIG, &kubeconfig(ca, client));
     survey
 }
 
@@ -130,7 +130,7 @@ fn a_bundle_of_authorities_is_as_good_as_its_best() {
 }
 
 #[test]
-fn a_client_certificate_must_be_of_the_authority() {
+fn a_client_certificate_must_be_of_the_ca() {
     let id = "certificates.authority";
     assert_eq!(
         says(id, &with(AUTHORITY, CLIENT)),

@@ -39,7 +39,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let wrong = [
         no_server(&kubeconfig),
-        no_authority(&kubeconfig),
+        no_ca(&kubeconfig),
         no_client(&kubeconfig),
     ];
     if let Some(wrong) = wrong.into_iter().flatten().next() {
@@ -146,7 +146,7 @@ pub fn api_access(text: &str, file: impl Fn(&str) -> Option<Vec<u8>>) -> Option<
     };
     Some(ApiAccess {
         server,
-        authorities: or_nothing(part(cluster, "certificate-authority"))?,
+        ca_bundle: or_nothing(part(cluster, "certificate-authority"))?,
         certificate: or_nothing(of_user("client-certificate"))?,
         key: Secret::new(or_nothing(of_user("client-key"))?),
     })
@@ -160,7 +160,7 @@ fn no_server(kubeconfig: &Kubeconfig) -> Option<String> {
     }
 }
 
-fn no_authority(kubeconfig: &Kubeconfig) -> Option<String> {
+fn no_ca(kubeconfig: &Kubeconfig) -> Option<String> {
     let cluster = kubeconfig.cluster.as_ref()?;
     let is_plain = kubeconfig.server()?.starts_with("http://");
     let is_trusting = cluster.boolean_of("insecure-skip-tls-verify") == Some(true);
@@ -201,9 +201,9 @@ fn decoded(node: &Yaml, key: &str) -> Option<Vec<u8>> {
 /// The host of a URL.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    match authority.rsplit_once(':') {
+    let ca = rest.split('/').next().unwrap_or_default();
+    match ca.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        Some(_) | None => authority,
+        Some(_) | None => ca,
     }
 }

@@ -71,8 +71,8 @@ fn named(document: &Value) -> Result<Vec<String>, String> {
             }
             None => url,
         };
-        let authority = rest.split('/').next().unwrap_or_default();
-        let host = authority.rsplit('@').next().unwrap_or_default();
+        let ca = rest.split('/').next().unwrap_or_default();
+        let host = ca.rsplit('@').next().unwrap_or_default();
         if host.is_empty() {
             return Err(format!("{url:?} names no host"));
         }

@@ -77,10 +77,10 @@ fn members(node: &Node<'_>) -> Result<Vec<(String, Vec<EtcdMember>)>, Unseen> {
 
 /// The cluster's life: by its authority, and by the volumes that this instance has.
 fn life(node: &Node<'_>, volumes: &[VolumeFacts], own: &str) -> Result<ClusterGeneration, Unseen> {
-    let authority = node.text("/srv/kubernetes/ca.crt")?.map(str::to_owned);
-    let known = authority.is_some();
-    let authorities: Vec<String> = authority.into_iter().collect();
-    let mut life = cluster_generation(&authorities, node.taken());
+    let ca = node.text("/srv/kubernetes/ca.crt")?.map(str::to_owned);
+    let known = ca.is_some();
+    let ca_bundle: Vec<String> = ca.into_iter().collect();
+    let mut life = cluster_generation(&ca_bundle, node.taken());
     let counts = |volume: &&VolumeFacts| !known || volume.is_held_by(own);
     let tagged = volumes
         .iter()

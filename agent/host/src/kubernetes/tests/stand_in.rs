@@ -4,7 +4,7 @@ use super::{object, place};
 use crate::kubernetes::ClusterClient;
 use quake_apisim::ApiServer;
 use quake_integration::api_server::{ApiStandIn, Client};
-use quake_integration::authority::Authority;
+use quake_integration::ca::Ca;
 use quake_integration::skip::SetUpError;
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::ports::{Change, ClusterApi, Condition, PortError, Watched};
@@ -15,8 +15,7 @@ use std::time::Duration;
 
 /// A cluster of this version, and how its administrator comes to it; `None` where there is no openssl.
 pub(super) fn cluster(version: &str) -> Option<(ApiStandIn, ApiAccess)> {
-    let served = Authority::new()
-        .and_then(|authority| ApiStandIn::by_tls(ApiServer::new(version), authority));
+    let served = Ca::new().and_then(|ca| ApiStandIn::by_tls(ApiServer::new(version), ca));
     let server = match served {
         Ok(server) => server,
         Err(SetUpError::Missing(what)) => {
@@ -36,7 +35,7 @@ pub(super) fn cluster(version: &str) -> Option<(ApiStandIn, ApiAccess)> {
 pub(super) fn access(server: String, client: &Client) -> ApiAccess {
     ApiAccess {
         server,
-        authorities: client.authority.clone().into_bytes(),
+        ca_bundle: client.ca.clone().into_bytes(),
         certificate: client.certificate.clone().into_bytes(),
         key: Secret::new(client.key.clone().into_bytes()),
     }
@@ -107,7 +106,7 @@ async fn a_server_that_is_down_is_unreachable_until_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_of_another_authority_is_not_believed() {
+async fn a_server_of_another_ca_is_not_believed() {
     let (Some((server, _)), Some((_other, theirs))) = (cluster("v1.35.0"), cluster("v1.35.0"))
     else {
         return;

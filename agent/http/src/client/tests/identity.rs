@@ -95,7 +95,7 @@ async fn the_api_server_is_shown_the_certificate() {
     let port = api_server(Arc::clone(&verifier)).await;
     let (certificate, key) = (pem("CERTIFICATE", CERTIFICATE), pem("PRIVATE KEY", KEY));
     let trust = ApiServerTrust {
-        authorities: AUTHORITY,
+        ca_bundle: AUTHORITY,
         certificate: &certificate,
         key: &key,
     };
@@ -110,14 +110,14 @@ async fn the_api_server_is_shown_the_certificate() {
 fn what_cannot_be_read_is_told_without_the_key() {
     let (certificate, key) = (pem("CERTIFICATE", CERTIFICATE), pem("PRIVATE KEY", KEY));
     let whole = ApiServerTrust {
-        authorities: AUTHORITY,
+        ca_bundle: AUTHORITY,
         certificate: &certificate,
         key: &key,
     };
     for (trust, word) in [
         (
             ApiServerTrust {
-                authorities: b"x",
+                ca_bundle: b"x",
                 ..whole
             },
             "authority",

@@ -86,7 +86,7 @@ fn believing(settings: HttpSettings) -> Client {
 }
 
 #[tokio::test]
-async fn an_authority_of_the_bundle_is_believed_for_its_names() {
+async fn a_ca_of_the_bundle_is_believed_for_its_names() {
     let port = mirror().await;
     let client = believing(HttpSettings::default());
     for host in ["localhost", "127.0.0.1"] {
@@ -99,7 +99,7 @@ async fn an_authority_of_the_bundle_is_believed_for_its_names() {
 }
 
 #[tokio::test]
-async fn without_an_authority_https_fails_on_the_certificate_by_name() {
+async fn without_a_ca_https_fails_on_the_certificate_by_name() {
     let port = mirror().await;
     let url = format!("https://localhost:{port}/kubelet");
     let client = HttpSettings::default()
@@ -184,9 +184,9 @@ async fn a_peer_is_told_of_with_its_certificate_be_it_trusted_or_not() {
 
 /// A client that believes the authority of these tests, and wants a certificate for this name.
 fn pinned(name: Option<&str>) -> Client {
-    let authorities = include_bytes!("../../../testdata/authority.pem");
+    let ca_bundle = include_bytes!("../../../testdata/authority.pem");
     let peer = PinnedPeer {
-        authorities,
+        ca_bundle,
         name,
         addresses: vec![[127, 0, 0, 1].into()],
     };
@@ -215,11 +215,11 @@ async fn a_pinned_peer_is_asked_at_its_address_for_the_name_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_peer_of_another_authority_is_told_of_with_both() {
+async fn a_peer_of_another_ca_is_told_of_with_both() {
     let port = mirror().await;
-    let authorities = include_bytes!("../../../testdata/other-authority.pem");
+    let ca_bundle = include_bytes!("../../../testdata/other-authority.pem");
     let peer = PinnedPeer {
-        authorities,
+        ca_bundle,
         name: None,
         addresses: vec![[127, 0, 0, 1].into()],
     };

@@ -47,7 +47,7 @@ pub struct ConfigServer {
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
     /// The authorities to trust, PEM; all generations.
-    pub authorities: String,
+    pub ca_bundle: String,
 }
 
 /// All roles, as an instance group may have them.
@@ -244,12 +244,12 @@ impl Reader<'_> {
                 .fault(self.source, Code::ConfigLocationUnusable, summary)
                 .seen("path", "ConfigServer.servers"));
         }
-        let authorities = node.text_of("CACertificates");
-        let authorities = authorities.ok_or_else(|| self.missing("ConfigServer.CACertificates"))?;
+        let ca_bundle = node.text_of("CACertificates");
+        let ca_bundle = ca_bundle.ok_or_else(|| self.missing("ConfigServer.CACertificates"))?;
         Ok(ConfigServer {
             servers,
             tls_server_name: node.text_of("tlsServerName").map(str::to_owned),
-            authorities: authorities.to_owned(),
+            ca_bundle: ca_bundle.to_owned(),
         })
     }
 }

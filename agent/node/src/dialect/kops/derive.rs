@@ -32,7 +32,7 @@ pub struct StoredGroup<'a> {
     /// The bytes of that file.
     pub nodeup_config: &'a [u8],
     /// The certificates of the cluster's CA, PEM; `None` where the store has none.
-    pub authority: Option<&'a str>,
+    pub ca: Option<&'a str>,
 }
 
 /// A boot configuration that no user data carried.
@@ -127,7 +127,7 @@ impl Draft<'_> {
 
     /// Any other node asks kops-controller on the control plane.
     fn server(&mut self, group: &StoredGroup<'_>, has_no_dns: bool) -> Result<(), Fault> {
-        let authority = group.authority.ok_or_else(|| no_authority(group))?;
+        let ca = group.ca.ok_or_else(|| no_ca(group))?;
         let host = format!("kops-controller.internal.{}", self.cluster);
         if has_no_dns {
             self.assume(format!(
@@ -142,7 +142,7 @@ impl Draft<'_> {
             self.assume(format!("kops-controller answers as {host}"));
         }
         self.text.push_str("ConfigServer:\n  CACertificates: |\n");
-        for line in authority.lines().filter(|line| !line.trim().is_empty()) {
+        for line in ca.lines().filter(|line| !line.trim().is_empty()) {
             let _ = writeln!(self.text, "    {}", line.trim());
         }
         let url = format!("https://{host}:{CONTROLLER_PORT}/");
@@ -152,7 +152,7 @@ impl Draft<'_> {
     }
 }
 
-fn no_authority(group: &StoredGroup<'_>) -> Fault {
+fn no_ca(group: &StoredGroup<'_>) -> Fault {
     let place = group.base.join("pki/private/kubernetes-ca/keyset.yaml");
     let summary = "the state store has no certificate of the cluster's CA";
     Fault::new(Code::CredentialsMissing, summary)
@@ -176,7 +176,7 @@ mod tests {
         role: Role,
         spec: &str,
         config: &str,
-        authority: Option<&str>,
+        ca: Option<&str>,
     ) -> Result<DerivedBootConfig, Fault> {
         derive_boot_config(&StoredGroup {
             cluster: &read_cluster("cluster-completed.spec", spec).expect("a good document"),
@@ -185,7 +185,7 @@ mod tests {
             role,
             source: "nodeupconfig.yaml",
             nodeup_config: config.as_bytes(),
-            authority,
+            ca,
         })
     }
 
@@ -207,7 +207,7 @@ mod tests {
                         server.servers,
                         ["https://kops-controller.internal.c.example:3988/"]
                     );
-                    assert_eq!(server.authorities, PEM);
+                    assert_eq!(server.ca_bundle, PEM);
                 }
                 Origin::Nowhere => assert_eq!(role, Role::Bastion),
             }

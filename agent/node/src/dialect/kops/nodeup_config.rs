@@ -30,7 +30,7 @@ pub struct NodeupConfig {
     /// Where keys and secrets are, for a node that reads them itself.
     pub stores: Option<Stores>,
     /// Authorities to trust, PEM bundles by name.
-    pub authorities: BTreeMap<String, String>,
+    pub ca_bundle: BTreeMap<String, String>,
     /// Which generation of each keyset signs, by the keyset's name.
     pub keypair_ids: BTreeMap<String, String>,
     /// etcd's clusters.
@@ -185,7 +185,7 @@ impl Reader<'_> {
             images: read_images(source, root, processor)?,
             packages: self.texts("packages"),
             stores: self.stores()?,
-            authorities: self.map("CAs"),
+            ca_bundle: self.map("CAs"),
             keypair_ids: self.map("KeypairIDs"),
             etcd_clusters: self.texts("EtcdClusterNames"),
             etcd_manifests: self.locations("etcdManifests")?,

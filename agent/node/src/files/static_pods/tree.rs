@@ -8,7 +8,7 @@ use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, WriteFile};
 
 /// Where distributions keep certificates of public authorities. A path that is not there is made empty.
-const PUBLIC_AUTHORITIES: &[&str] = &[
+const PUBLIC_CA_BUNDLE: &[&str] = &[
     "/etc/ssl",
     "/etc/pki/tls",
     "/etc/pki/ca-trust",
@@ -53,7 +53,7 @@ fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Action {
 
 /// Paths that most components of a control plane see.
 pub(super) fn control_plane_paths(spec: &NodeSpec) -> Vec<HostPath> {
-    let mut paths: Vec<HostPath> = PUBLIC_AUTHORITIES
+    let mut paths: Vec<HostPath> = PUBLIC_CA_BUNDLE
         .iter()
         .map(|path| HostPath::new(&path.replace('/', ""), path, Access::ReadOnly))
         .collect();

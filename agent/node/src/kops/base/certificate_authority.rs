@@ -12,8 +12,8 @@ const REGISTRY_CREDENTIALS: &str = "/root/.docker/config.json";
 
 /// The authorities of the cluster, all generations; and credentials for registries where the cluster has them.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    let authorities = context.authorities(KUBERNETES_CA)?;
-    let file = File::plain(&context.srv("ca.crt"), authorities).mode(0o600);
+    let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
+    let file = File::plain(&context.srv("ca.crt"), ca_bundle).mode(0o600);
     let credentials = context.objects.secrets.get("dockerconfig").map(|secret| {
         let bytes = Contents(secret.expose().clone());
         File::secret(REGISTRY_CREDENTIALS, Source::Bytes(bytes))
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_plane_without_an_authority_is_refused() {
+    fn a_control_plane_without_a_ca_is_refused() {
         let fault = Sample::control_plane("")
             .try_items(build)
             .expect_err("there is none");

@@ -53,7 +53,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 
 fn mount(pod: &mut StaticPod, context: &Context<'_>, config: &Section, section: &Section) {
     pod.write_log();
-    pod.read_public_authorities(context);
+    pod.read_public_ca_bundle(context);
     pod.read("kubernetesca", &context.srv("ca.crt"));
     pod.read("srvkapi", &context.srv(NAME));
     pod.read("srvsshproxy", "/srv/sshproxy");

@@ -50,7 +50,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 
     pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10257, true, 15))];
     pod.write_log();
-    pod.read_public_authorities(context);
+    pod.read_public_ca_bundle(context);
     pod.read("cabundle", &context.srv("ca.crt"));
     pod.read("srvkcm", &context.srv(NAME));
     pod.read("varlibkcm", HOME);

@@ -99,7 +99,7 @@ impl StaticPod {
     }
 
     /// Adds the directories with certificates of public authorities.
-    pub(super) fn read_public_authorities(&mut self, context: &Context<'_>) {
+    pub(super) fn read_public_ca_bundle(&mut self, context: &Context<'_>) {
         for path in context.distribution.certificate_directories() {
             self.read(&path.replace('/', ""), path);
         }

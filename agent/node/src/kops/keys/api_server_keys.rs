@@ -28,11 +28,11 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         };
         items.extend(context.pair(order, &path(context, name)));
     }
-    for (name, authority) in [
+    for (name, ca) in [
         ("etcd-ca.crt", "etcd-clients-ca"),
         ("apiserver-aggregator-ca.crt", "apiserver-aggregator-ca"),
     ] {
-        let file = File::plain(&path(context, name), context.authorities(authority)?);
+        let file = File::plain(&path(context, name), context.ca_bundle(ca)?);
         items.push(Item::File(file));
     }
     items.push(Item::File(static_tokens(context)));
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn each_certificate_is_signed_by_the_authority_that_its_verifier_trusts() {
+    fn each_certificate_is_signed_by_the_ca_that_its_verifier_trusts() {
         let sample = sample("");
         for (name, keyset, _) in CLIENTS.iter().chain([&(SERVER, KUBERNETES_CA, "")]) {
-            let wanted = Issuer::Authority {
+            let wanted = Issuer::Ca {
                 keyset: (*keyset).to_owned(),
                 keypair_id: "7".to_owned(),
             };
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_sends_its_authority_along() {
+    fn the_server_sends_its_ca_along() {
         let items = sample("").items(build);
         let chains = items.iter().filter_map(|item| match item {
             Item::File(File {

@@ -49,7 +49,7 @@ fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let folder = context.srv(AWS);
     let cluster = json!({
         "server": "https://127.0.0.1:21362/authenticate",
-        "certificate-authority-data": STANDARD.encode(context.authorities(KUBERNETES_CA)?),
+        "certificate-authority-data": STANDARD.encode(context.ca_bundle(KUBERNETES_CA)?),
     });
     let order = CertificateOrder {
         name: AWS.to_owned(),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_server_trusts_the_clusters_authority_about_the_authenticator() {
+    fn the_api_server_trusts_the_clusters_ca_about_the_authenticator() {
         let cluster = server(&sample("{aws: {}}"));
         assert_eq!(cluster["server"], "https://127.0.0.1:21362/authenticate");
         let wanted = STANDARD.encode("authorities");

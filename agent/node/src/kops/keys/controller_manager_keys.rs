@@ -19,8 +19,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let mut items = COMPONENT.build(context)?;
     let path = |name: &str| context.srv(&format!("{}/{name}", COMPONENT.name));
-    let authority = stored::pair(context, KUBERNETES_CA, &path("ca"))?;
-    items.extend(authority.map(Item::File));
+    let ca = stored::pair(context, KUBERNETES_CA, &path("ca"))?;
+    items.extend(ca.map(Item::File));
     let key = stored::key(context, "service-account", &path("service-account.key"))?;
     items.push(Item::File(key));
     Ok(items)

@@ -16,10 +16,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let mut items = Vec::new();
     for cluster in &context.config.etcd_clusters {
-        for authority in ["etcd-manager-ca", "etcd-peers-ca", "etcd-clients-ca"] {
-            let keyset = keyset(authority, cluster);
-            let base = format!("/etc/kubernetes/pki/etcd-manager-{cluster}/{authority}");
-            let certificates = context.authorities(&keyset)?;
+        for ca in ["etcd-manager-ca", "etcd-peers-ca", "etcd-clients-ca"] {
+            let keyset = keyset(ca, cluster);
+            let base = format!("/etc/kubernetes/pki/etcd-manager-{cluster}/{ca}");
+            let certificates = context.ca_bundle(&keyset)?;
             items.extend([
                 Item::File(File::plain(&format!("{base}.crt"), certificates)),
                 Item::File(stored::key(context, &keyset, &format!("{base}.key"))?),
@@ -29,10 +29,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
-fn keyset(authority: &str, cluster: &str) -> String {
-    match authority == "etcd-clients-ca" && OF_THE_API_SERVER.contains(&cluster) {
-        true => authority.to_owned(),
-        false => format!("{authority}-{cluster}"),
+fn keyset(ca: &str, cluster: &str) -> String {
+    match ca == "etcd-clients-ca" && OF_THE_API_SERVER.contains(&cluster) {
+        true => ca.to_owned(),
+        false => format!("{ca}-{cluster}"),
     }
 }
 
@@ -41,8 +41,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_clusters_of_the_api_server_share_the_authority_of_clients() {
-        for (authority, cluster, wanted) in [
+    fn only_the_clusters_of_the_api_server_share_the_ca_of_clients() {
+        for (ca, cluster, wanted) in [
             ("etcd-clients-ca", "main", "etcd-clients-ca"),
             ("etcd-clients-ca", "events", "etcd-clients-ca"),
             ("etcd-clients-ca", "leases", "etcd-clients-ca"),
@@ -50,7 +50,7 @@ mod tests {
             ("etcd-peers-ca", "main", "etcd-peers-ca-main"),
             ("etcd-manager-ca", "events", "etcd-manager-ca-events"),
         ] {
-            assert_eq!(keyset(authority, cluster), wanted, "{authority} {cluster}");
+            assert_eq!(keyset(ca, cluster), wanted, "{ca} {cluster}");
         }
     }
 }

@@ -26,10 +26,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         names: Vec::new(),
     };
     let mut items: Vec<Item> = context.pair(order, &format!("{folder}/client")).into();
-    let authorities = context.authorities(KUBERNETES_CA)?;
+    let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
     items.push(Item::File(File::plain(
         &format!("{folder}/ca.crt"),
-        authorities,
+        ca_bundle,
     )));
     let mut items = stored::given_to(NAME, "root", items);
     items.push(stored::container_user(NAME, UID, &folder));

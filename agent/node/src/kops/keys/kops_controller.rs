@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn it_signs_for_ciliums_etcd_only_where_there_is_one() {
-        let authority = path("etcd-clients-ca-cilium.key");
+        let ca = path("etcd-clients-ca-cilium.key");
         let sample = with_keyset(Sample::control_plane(""), KUBERNETES_CA);
-        assert!(!subjects(&sample).contains(&authority));
+        assert!(!subjects(&sample).contains(&ca));
         let sample = Sample::control_plane("UseCiliumEtcd: true\n");
         let sample = with_keyset(with_keyset(sample, KUBERNETES_CA), "etcd-clients-ca-cilium");
-        assert!(subjects(&sample).contains(&authority));
+        assert!(subjects(&sample).contains(&ca));
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub(super) mod tests {
         sample.objects.keysets.insert(name.to_owned(), bundle);
         let ids = &mut sample.config.keypair_ids;
         ids.insert(name.to_owned(), "7".to_owned());
-        let authorities = &mut sample.config.authorities;
-        authorities.insert(name.to_owned(), "old\nnew\n".to_owned());
+        let ca_bundle = &mut sample.config.ca_bundle;
+        ca_bundle.insert(name.to_owned(), "old\nnew\n".to_owned());
         sample
     }
 

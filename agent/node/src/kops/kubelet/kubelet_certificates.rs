@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(orders.len(), 2);
             let issuers = orders.iter().map(|order| &order.issuer);
             issuers
-                .map(|issuer| matches!(issuer, Issuer::Authority { .. }))
+                .map(|issuer| matches!(issuer, Issuer::Ca { .. }))
                 .collect::<Vec<_>>()
         };
         assert_eq!(signs(&Sample::control_plane(KEYS)), [true, true]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_of_no_known_generation_is_refused() {
+    fn a_ca_of_no_known_generation_is_refused() {
         let fault = Sample::worker("").try_items(build).expect_err("no id");
         assert_eq!(fault.code, Code::ConfigMissingKey);
         let path = fault.evidence_named("path");

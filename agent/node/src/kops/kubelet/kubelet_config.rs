@@ -181,8 +181,8 @@ mod tests {
         let found = config("");
         assert_eq!(found["authentication"]["webhook"]["enabled"], true);
         assert_eq!(found["authorization"]["mode"], "Webhook");
-        let authority = &found["authentication"]["x509"]["clientCAFile"];
-        assert_eq!(authority, "/srv/kubernetes/ca.crt");
+        let ca = &found["authentication"]["x509"]["clientCAFile"];
+        assert_eq!(ca, "/srv/kubernetes/ca.crt");
         let provider = "aws:///us-test-1a/i-0123456789abcdef0";
         assert_eq!(found["providerID"], provider);
     }

@@ -26,9 +26,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         usage: Usage::Client,
         names: Vec::new(),
     };
-    let authorities = context.authorities(AUTHORITY)?;
-    let authorities = File::plain(&format!("{FOLDER}/etcd-ca.crt"), authorities);
-    let mut items = vec![Item::File(authorities.mode(0o600))];
+    let ca_bundle = context.ca_bundle(AUTHORITY)?;
+    let ca_bundle = File::plain(&format!("{FOLDER}/etcd-ca.crt"), ca_bundle);
+    let mut items = vec![Item::File(ca_bundle.mode(0o600))];
     let [order, certificate, key] = context.pair(order, &format!("{FOLDER}/{ORDER}"));
     let key = match key {
         // As nodeup has it: on a worker the key is not even written by its owner.
@@ -68,7 +68,7 @@ mod tests {
                 keypair_id: keypair_id.clone()
             }
         );
-        let wanted = Issuer::Authority { keyset, keypair_id };
+        let wanted = Issuer::Ca { keyset, keypair_id };
         assert_eq!(issuer(&Sample::control_plane(KEYS)), wanted);
     }
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_is_not_given_is_named() {
+    fn a_ca_that_is_not_given_is_named() {
         let sample = Sample::worker("UseCiliumEtcd: true\n");
         let fault = sample.try_items(build).expect_err("it has no id");
         assert_eq!(fault.code, Code::ConfigMissingKey);

@@ -108,7 +108,7 @@ fn steps_of(phase: Phase, actions: Vec<Action>) -> Vec<Step> {
 /// Certificates: each that the node signs itself, and all of kops-controller's together.
 pub fn credentials(spec: &NodeSpec) -> Vec<Step> {
     let (own, theirs): (Vec<&CertificateOrder>, Vec<&CertificateOrder>) =
-        orders(spec).partition(|order| matches!(order.issuer, Issuer::Authority { .. }));
+        orders(spec).partition(|order| matches!(order.issuer, Issuer::Ca { .. }));
     let own = own.into_iter().cloned().map(Action::IssueCertificate);
     let theirs: Vec<CertificateOrder> = theirs.into_iter().cloned().collect();
     let theirs = (!theirs.is_empty()).then_some(Action::RequestCertificates { orders: theirs });

@@ -20,7 +20,7 @@ pub(super) fn contents(source: &Source, issued: &Issued) -> Option<Contents> {
             let held = issued.get(order)?;
             Contents::from(match part {
                 IssuedPart::Certificate => held.certificate.clone(),
-                IssuedPart::Chain => format!("{}\n{}", held.certificate, held.authority),
+                IssuedPart::Chain => format!("{}\n{}", held.certificate, held.ca),
                 IssuedPart::Key => held.key.expose().clone(),
             })
         }
@@ -48,7 +48,7 @@ pub fn kubeconfig(wanted: &Kubeconfig, held: &Held) -> String {
         "apiVersion": "v1",
         "clusters": [{
             "cluster": {
-                "certificate-authority-data": STANDARD.encode(&wanted.authorities),
+                "certificate-authority-data": STANDARD.encode(&wanted.ca_bundle),
                 "server": wanted.server,
             },
             "name": "local",

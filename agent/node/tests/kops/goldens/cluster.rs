@@ -123,8 +123,8 @@ impl Cluster {
 fn injected(document: &mut Value) {
     let root = conformance("kops/golden-pki").expect("it is beside the goldens");
     let bundle = fs::read_to_string(root.join("kubernetes-ca-bundle.pem")).expect("it is there");
-    if let Some(authorities) = document["CAs"].as_object_mut() {
-        authorities.insert("kubernetes-ca".into(), bundle.into());
+    if let Some(ca_bundle) = document["CAs"].as_object_mut() {
+        ca_bundle.insert("kubernetes-ca".into(), bundle.into());
     }
     if let Some(ids) = document["KeypairIDs"].as_object_mut() {
         ids.insert("kubernetes-ca".into(), "3".into());

@@ -22,15 +22,15 @@ const API_SERVER_ACCEPTED: &[Accepted] = &[
     (
         "/srv/kubernetes/kube-apiserver/apiserver-aggregator-ca.crt",
         Some("contents"),
-        NO_AUTHORITY,
+        NO_CA,
     ),
     (
         "/srv/kubernetes/kube-apiserver/etcd-ca.crt",
         Some("contents"),
-        NO_AUTHORITY,
+        NO_CA,
     ),
 ];
-const NO_AUTHORITY: &str = "the golden's test has an authority without a certificate";
+const NO_CA: &str = "the golden's test has an authority without a certificate";
 
 fn control_plane(boot: &'static str, edit: fn(&mut Value)) -> Cluster {
     Cluster {

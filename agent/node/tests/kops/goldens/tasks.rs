@@ -233,7 +233,7 @@ fn of_item(item: &Item, orders: &Orders, cluster: &BuiltCluster) -> Option<(Stri
 }
 
 fn ordered(order: &CertificateOrder) -> Value {
-    let (Issuer::Authority { keyset, .. } | Issuer::Controller { keyset, .. }) = &order.issuer;
+    let (Issuer::Ca { keyset, .. } | Issuer::Controller { keyset, .. }) = &order.issuer;
     let name = |name: &AlternateName| match name {
         AlternateName::Dns(name) => name.clone(),
         AlternateName::Ip(address) => address.to_string(),

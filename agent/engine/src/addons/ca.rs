@@ -9,13 +9,13 @@ use super::session::{HICCUPS, MANAGER, Session};
 use crate::fault_mapping::{Operation, fault_of};
 use crate::retry::arrives;
 use quake_addons::{
-    Addon, authority_place, authority_secret, fault_of_change, issuer, issuer_kind, issuer_place,
-    issuer_shown, issuer_unserved,
+    Addon, ca_place, ca_secret, fault_of_change, issuer, issuer_kind, issuer_place, issuer_shown,
+    issuer_unserved,
 };
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, Condition, Host};
-use quake_node::pki::unsigned_authority;
+use quake_node::pki::unsigned_ca;
 use serde_json::Value;
 
 impl<H: Host> Session<'_, H> {
@@ -24,11 +24,11 @@ impl<H: Host> Session<'_, H> {
     /// # Errors
     ///
     /// The fault of a look that did not succeed. A kind that is not served has no objects, and is none.
-    pub(crate) async fn lacks_authority(&self, addon: &Addon) -> Result<bool, Fault> {
+    pub(crate) async fn lacks_ca(&self, addon: &Addon) -> Result<bool, Fault> {
         if !addon.needs_pki {
             return Ok(false);
         }
-        if !self.is_there(&authority_place(addon)).await? {
+        if !self.is_there(&ca_place(addon)).await? {
             return Ok(true);
         }
         match self.issuer_place(addon).await {
@@ -39,10 +39,10 @@ impl<H: Host> Session<'_, H> {
     }
 
     /// Makes what is not there of an add-on's authority.
-    pub(super) async fn make_authority(&self, addon: &Addon, applied: &mut AddonApplied) {
+    pub(super) async fn make_ca(&self, addon: &Addon, applied: &mut AddonApplied) {
         let failed = |object: String, fault| ObjectFailed { object, fault };
-        let place = authority_place(addon);
-        match self.made(&place, || self.new_authority(addon)).await {
+        let place = ca_place(addon);
+        match self.made(&place, || self.new_ca(addon)).await {
             Ok(is_new) => applied.changed += usize::from(is_new),
             // Without its Secret an issuer only says that it is not ready.
             Err(fault) => return applied.failed.push(failed(place.to_string(), fault)),
@@ -58,11 +58,11 @@ impl<H: Host> Session<'_, H> {
     }
 
     /// What making the authority of an add-on would do; no key is made for it.
-    pub(super) async fn plan_authority(&self, addon: &Addon) -> Vec<ObjectPlanned> {
+    pub(super) async fn plan_ca(&self, addon: &Addon) -> Vec<ObjectPlanned> {
         if !addon.needs_pki {
             return Vec::new();
         }
-        let place = authority_place(addon);
+        let place = ca_place(addon);
         let secret = match self.is_there(&place).await {
             Ok(true) => Planned::Nothing,
             Ok(false) => Planned::Create,
@@ -129,14 +129,14 @@ impl<H: Host> Session<'_, H> {
     }
 
     /// The Secret of an authority that nobody had before.
-    async fn new_authority(&self, addon: &Addon) -> Result<Value, Fault> {
+    async fn new_ca(&self, addon: &Addon) -> Result<Value, Fault> {
         let host = self.host();
         let fault = |error| fault_of(Operation::UseKey, error).seen("addon", &addon.name);
         let made = host.make_key().await.map_err(fault)?;
-        let waiting = unsigned_authority(&addon.name, &made.public, host.now())?;
+        let waiting = unsigned_ca(&addon.name, &made.public, host.now())?;
         let signature = host.sign(&made.key, waiting.kind, &waiting.message).await;
         let certificate = waiting.signed(&signature.map_err(fault)?)?;
-        Ok(authority_secret(addon, &certificate, &made.key))
+        Ok(ca_secret(addon, &certificate, &made.key))
     }
 }
 

@@ -87,7 +87,7 @@ fn part(secret: &Value, name: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_authority_is_made_with_its_issuer_and_not_again() {
+async fn a_ca_is_made_with_its_issuer_and_not_again() {
     let host = host_with_cert_manager();
     let told = looks_on(&host, MINUTE * 2).await;
     assert!(told.is_applied(), "{told:?}");
@@ -98,7 +98,7 @@ async fn an_authority_is_made_with_its_issuer_and_not_again() {
     assert_eq!(issuer(&host).expect("it is made")["spec"], wanted);
     let pair = Held {
         certificate: part(&made, "tls.crt"),
-        authority: String::new(),
+        ca: String::new(),
         key: Secret::new(part(&made, "tls.key")),
     };
     let public = host.public_key(&pair.key).await.expect("it is a key");
@@ -256,7 +256,7 @@ async fn the_key_is_in_nothing_that_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn killed_at_any_call_the_next_agent_finds_or_makes_one_authority() {
+async fn killed_at_any_call_the_next_agent_finds_or_makes_one_ca() {
     let whole = host_with_cert_manager();
     looks_on(&whole, MINUTE).await;
     let calls = whole.port_calls();

@@ -6,7 +6,7 @@ use quake_keys::{make_key, public_key_pem, sign};
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_node::pki::unsigned_authority;
+use quake_node::pki::unsigned_ca;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ const NAMES: &[&str] = &[
 
 /// The keypairs of one example cluster, by name. Throw-away keys: they are of no cluster that exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Authorities(BTreeMap<String, Pair>);
+pub struct CaBundle(BTreeMap<String, Pair>);
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Pair {
@@ -45,7 +45,7 @@ impl fmt::Debug for Pair {
     }
 }
 
-impl Authorities {
+impl CaBundle {
     /// Makes new ones, good for ten years from `now`.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ fn pair(name: &str, now: Timestamp) -> Result<Pair, PortError> {
     let unwritable =
         |fault: quake_model::fault::Fault| PortError::new(Condition::Malformed, fault.to_string());
     let made = make_key()?;
-    let waiting = unsigned_authority(name, &made.public, now).map_err(unwritable)?;
+    let waiting = unsigned_ca(name, &made.public, now).map_err(unwritable)?;
     let signature = sign(&made.key, waiting.kind, &waiting.message)?;
     Ok(Pair {
         certificate: waiting.signed(&signature).map_err(unwritable)?,

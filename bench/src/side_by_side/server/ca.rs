@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// The files of the authority and of the server.
 #[derive(Debug, Clone)]
-pub(crate) struct Authority {
+pub(crate) struct Ca {
     /// What clients trust.
     pub(crate) certificate: PathBuf,
     /// What the server shows.
@@ -21,7 +21,7 @@ pub(crate) struct Authority {
 /// # Errors
 ///
 /// Fails when openssl is missing or refuses.
-pub(crate) fn make(folder: &Path) -> Result<Authority, BenchError> {
+pub(crate) fn make(folder: &Path) -> Result<Ca, BenchError> {
     if find_program("openssl").is_none() {
         return Err(BenchError::Missing {
             tool: "openssl",
@@ -51,7 +51,7 @@ pub(crate) fn make(folder: &Path) -> Result<Authority, BenchError> {
         "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 \
          -extfile server.ext -out server.pem",
     )?;
-    Ok(Authority {
+    Ok(Ca {
         certificate: folder.join("ca.pem"),
         server_certificate: folder.join("server.pem"),
         server_key: folder.join("server.key"),

@@ -48,7 +48,7 @@ fn ground(served: &ApiStandIn) -> TempDir {
 }
 
 #[test]
-fn the_key_of_an_authority_is_in_no_result_and_no_log() {
+fn the_key_of_a_ca_is_in_no_result_and_no_log() {
     let served = ApiStandIn::plain(ApiServer::new("v1.35.0"));
     let Some(served) = unless_missing(served.map_err(|error| error.to_string().into())) else {
         return;

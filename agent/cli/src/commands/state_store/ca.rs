@@ -19,7 +19,7 @@ const PLACES: [&str; 4] = [
 /// # Errors
 ///
 /// What reading comes to. A refusal counts only where no other place has the CA.
-pub(crate) async fn read_authority(
+pub(crate) async fn read_ca(
     objects: &StateStore,
     base: &Location,
 ) -> Result<Option<KeyBundle>, Fault> {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 /// An authority, and a directory for what it is asked.
 #[derive(Debug)]
-pub struct Authority {
+pub struct Ca {
     certificate: PathBuf,
     key: PathBuf,
     folder: TempDir,
@@ -43,7 +43,7 @@ pub enum Callers {
     Certified,
 }
 
-impl Authority {
+impl Ca {
     /// The one whose certificate and key are `crt` and `key` in this directory.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Authority {
     ///
     /// # Errors
     ///
-    /// As [`Authority::of`].
+    /// As [`Ca::of`].
     pub fn new() -> Result<Self, SetUpError> {
         let made = Self::of(Path::new(""))?;
         let (certificate, key) = (
@@ -253,7 +253,7 @@ impl Authority {
     ///
     /// # Errors
     ///
-    /// As [`Authority::of`].
+    /// As [`Ca::of`].
     pub fn known(certificate: &str) -> Result<Self, SetUpError> {
         let made = Self::of(Path::new(""))?;
         let file = made.folder.path().join("crt");

@@ -16,10 +16,10 @@ const ISSUED: &[&str] = &[
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let held = held(node);
     let cluster = held.iter().find(|it| it.path == CA);
-    let authorities = || held.iter().filter(|it| it.part == AUTHORITY);
+    let ca_bundle = || held.iter().filter(|it| it.part == AUTHORITY);
     if let Some(cluster) = cluster
         && let Some(other) =
-            authorities().find(|it| !share_a_key(&it.certificates, &cluster.certificates))
+            ca_bundle().find(|it| !share_a_key(&it.certificates, &cluster.certificates))
     {
         return Finding::new(
             format!("{} trusts another authority than {CA}", other.path),
@@ -32,7 +32,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = of_etcd(&held) {
         return finding.fail();
     }
-    let known: Vec<&Certificate> = authorities()
+    let known: Vec<&Certificate> = ca_bundle()
         .chain(cluster)
         .flat_map(|it| it.certificates.iter())
         .collect();
@@ -45,10 +45,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mut compared = 0;
     for one in held.iter().filter(issued) {
         let Some(chief) = one.chief() else { continue };
-        if !known
-            .iter()
-            .any(|authority| may_have_issued(authority, chief))
-        {
+        if !known.iter().any(|ca| may_have_issued(ca, chief)) {
             return stranger(one, chief, &known);
         }
         compared += 1;
@@ -63,14 +60,14 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 
 /// What the API server shows to etcd and what it believes of etcd, as kops 1.22 and later place both.
 const ETCD_CLIENT: &str = "/srv/kubernetes/kube-apiserver/etcd-client.crt";
-const ETCD_AUTHORITY: &str = "/srv/kubernetes/kube-apiserver/etcd-ca.crt";
+const ETCD_CA: &str = "/srv/kubernetes/kube-apiserver/etcd-ca.crt";
 /// What the members of etcd believe of their clients.
 const ETCD_CLIENTS: &str = "/etc/kubernetes/pki/etcd-manager-main/etcd-clients-ca.crt";
 
 /// An API server and an etcd that refuse each other.
 fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
     let at = |path: &str| held.iter().find(|it| it.path == path);
-    let (client, of_server, of_members) = (at(ETCD_CLIENT), at(ETCD_AUTHORITY), at(ETCD_CLIENTS));
+    let (client, of_server, of_members) = (at(ETCD_CLIENT), at(ETCD_CA), at(ETCD_CLIENTS));
     let told = |what: String, path: &str| {
         let fix = format!(
             "{}; where both come from the state store, the keyset etcd-clients-ca was made anew: roll the control plane",
@@ -82,25 +79,22 @@ fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
         && !share_a_key(&of_server.certificates, &of_members.certificates)
     {
         let what = format!(
-            "kube-apiserver trusts another authority of etcd than etcd's members: {ETCD_AUTHORITY} and {ETCD_CLIENTS} differ"
+            "kube-apiserver trusts another authority of etcd than etcd's members: {ETCD_CA} and {ETCD_CLIENTS} differ"
         );
-        let finding = told(what, ETCD_AUTHORITY);
+        let finding = told(what, ETCD_CA);
         return Some(
             finding
-                .seen(ETCD_AUTHORITY, named(of_server))
+                .seen(ETCD_CA, named(of_server))
                 .seen(ETCD_CLIENTS, named(of_members)),
         );
     }
-    let authority = of_members.or(of_server)?;
+    let ca = of_members.or(of_server)?;
     let chief = client?.chief()?;
-    let is_issued = authority
-        .certificates
-        .iter()
-        .any(|it| may_have_issued(it, chief));
+    let is_issued = ca.certificates.iter().any(|it| may_have_issued(it, chief));
     (!is_issued).then(|| {
         let what = format!(
             "{ETCD_CLIENT} was issued by {}, which is not the authority in {}",
-            chief.tbs_certificate.issuer, authority.path
+            chief.tbs_certificate.issuer, ca.path
         );
         told(what, ETCD_CLIENT)
     })

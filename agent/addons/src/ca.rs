@@ -20,10 +20,10 @@ const NAMESPACE: &str = "kube-system";
 const ISSUER: (&str, &str) = ("cert-manager.io/v1", "Issuer");
 
 /// How many objects an authority is.
-pub const AUTHORITY_OBJECTS: usize = 2;
+pub const CA_OBJECTS: usize = 2;
 
 /// Where the authority's key and certificate are.
-pub fn authority_place(addon: &Addon) -> ObjectPlace {
+pub fn ca_place(addon: &Addon) -> ObjectPlace {
     ObjectPlace {
         served: ServedKind {
             kind: ObjectKind::of("v1", "Secret"),
@@ -59,7 +59,7 @@ pub fn issuer_shown(addon: &Addon) -> String {
 }
 
 /// The Secret of a new authority: PEM of its certificate and its key.
-pub fn authority_secret(addon: &Addon, certificate: &str, key: &Secret<String>) -> Value {
+pub fn ca_secret(addon: &Addon, certificate: &str, key: &Secret<String>) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -107,8 +107,8 @@ mod tests {
             ..sample(NAME)
         };
         let key = Secret::new("KEY".to_owned());
-        let secret = authority_secret(&addon, "CERTIFICATE", &key);
-        let place = authority_place(&addon);
+        let secret = ca_secret(&addon, "CERTIFICATE", &key);
+        let place = ca_place(&addon);
         let wanted = "Secret/kube-system/eks-pod-identity-webhook.addons.k8s.io-ca";
         assert_eq!(place.to_string(), wanted);
         assert_eq!(secret["metadata"]["name"], place.name.as_str());
@@ -127,7 +127,7 @@ mod tests {
     fn neither_has_a_label_that_prune_could_find() {
         let addon = sample(NAME);
         let key = Secret::new(String::new());
-        for object in [authority_secret(&addon, "", &key), issuer(&addon)] {
+        for object in [ca_secret(&addon, "", &key), issuer(&addon)] {
             assert_eq!(object["metadata"].get("labels"), None);
         }
     }

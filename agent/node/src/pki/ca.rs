@@ -28,7 +28,7 @@ const LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// # Errors
 ///
 /// `credentials.malformed` for a public key that is none, and for a name that no certificate can hold.
-pub fn unsigned_authority(name: &str, info: &[u8], now: Timestamp) -> Result<Unsigned, Fault> {
+pub fn unsigned_ca(name: &str, info: &[u8], now: Timestamp) -> Result<Unsigned, Fault> {
     let public = SubjectPublicKeyInfoOwned::from_der(info).map_err(unwritable)?;
     let named = subject(&Subject::named(name))?;
     let from = Duration::from_secs(now.0 / 1000);
