@@ -128,7 +128,7 @@ impl Served {
         let kops = api.client("/O=system:masters/CN=kops")?;
         let kops = (kops.certificate, kops.key);
         Ok(Self {
-            ground: Ground::start(groups, [("ca_pem", ca_pem), ("kops", kops)])?,
+            ground: Ground::start(groups, [("ca", ca_pem), ("kops", kops)])?,
             api: Arc::new(api),
         })
     }

@@ -26,7 +26,7 @@ fn start() -> Result<(Ground, Arc<RealApiServer>), SetUpError> {
     let server = Arc::new(RealApiServer::start_by(ca)?);
     let ground = Ground::start(
         &[("control-plane", &["a"])],
-        [("ca_pem", ca_pem), ("kops", kops)],
+        [("ca", ca_pem), ("kops", kops)],
     )?;
     Ok((ground, server))
 }
