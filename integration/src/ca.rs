@@ -1,4 +1,4 @@
-//! A certificate authority run by openssl: what it signs and what it believes is not of the agent's making.
+//! A certificate CA run by openssl: what it signs and what it believes is not of the agent's making.
 
 use crate::machine::program;
 use crate::skip::SetUpError;
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// An authority, and a directory for what it is asked.
+/// A CA, and a directory for what it is asked.
 #[derive(Debug)]
 pub struct Ca {
     certificate: PathBuf,
@@ -39,7 +39,7 @@ pub struct Wanted {
 pub enum Callers {
     /// Whoever calls.
     Anybody,
-    /// Those alone whom its own authority certified.
+    /// Those alone whom its own CA certified.
     Certified,
 }
 
@@ -179,7 +179,7 @@ impl Ca {
         config.map(Arc::new).map_err(|error| error.to_string())
     }
 
-    /// What a client speaks TLS by that shows this certificate, PEM, and believes those of this authority alone.
+    /// What a client speaks TLS by that shows this certificate, PEM, and believes those of this CA alone.
     ///
     /// # Errors
     ///
@@ -303,7 +303,7 @@ impl Ca {
         Ok(Arc::new(roots))
     }
 
-    /// Whether openssl takes this certificate for one of this authority's, for this purpose, such as `sslclient`; what it says
+    /// Whether openssl takes this certificate for one of this CA's, for this purpose, such as `sslclient`; what it says
     /// where it does not.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl Controller {
         self.server.address()
     }
 
-    /// Its authority.
+    /// Its CA.
     pub fn ca(&self) -> &Ca {
         &self.state.ca
     }

@@ -1,5 +1,5 @@
 //! A stand-in for a cluster's API server, as far as nodes need it: it keeps those that register, and shows them. Nobody gets
-//! an answer but who the cluster's authority certified.
+//! an answer but who the cluster's CA certified.
 
 use crate::ca::{Ca, Callers};
 use crate::http::{Reply, Request, Server};

@@ -1,4 +1,4 @@
-//! The key of an add-on's authority, made by the built binary against a stand-in for the API server, is in nothing that the binary
+//! The key of an add-on's CA, made by the built binary against a stand-in for the API server, is in nothing that the binary
 //! says: not in its results, and not in what it tells developers at the highest level.
 
 use base64::Engine as _;

@@ -1,7 +1,7 @@
-//! The authority of an add-on that asks for one (`needsPKI`): a key and its certificate in a Secret, and an issuer of
+//! The CA of an add-on that asks for one (`needsPKI`): a key and its certificate in a Secret, and an issuer of
 //! cert-manager that signs with them what the add-on's pods and webhooks serve by.
 //!
-//! Both are made where they are not there, and never changed: whoever trusts the authority has a copy of its certificate
+//! Both are made where they are not there, and never changed: whoever trusts the CA has a copy of its certificate
 //! (kubernetes/kops `channels/pkg/channels/addon.go` and `channel_version.go`, v1.36.2). Neither has labels, so no rule of
 //! `prune` finds them.
 
@@ -19,10 +19,10 @@ const NAMESPACE: &str = "kube-system";
 /// The kind of issuers, in the version that kops asks for.
 const ISSUER: (&str, &str) = ("cert-manager.io/v1", "Issuer");
 
-/// How many objects an authority is.
+/// How many objects a CA is.
 pub const CA_OBJECTS: usize = 2;
 
-/// Where the authority's key and certificate are.
+/// Where the CA's key and certificate are.
 pub fn ca_place(addon: &Addon) -> ObjectPlace {
     ObjectPlace {
         served: ServedKind {
@@ -39,7 +39,7 @@ fn secret_name(addon: &Addon) -> String {
     format!("{}-ca", addon.name)
 }
 
-/// The kind of the authority's issuer.
+/// The kind of the CA's issuer.
 pub fn issuer_kind() -> ObjectKind {
     ObjectKind::of(ISSUER.0, ISSUER.1)
 }
@@ -72,7 +72,7 @@ pub fn ca_secret(addon: &Addon, certificate: &str, key: &Secret<String>) -> Valu
     })
 }
 
-/// The issuer that signs with the authority.
+/// The issuer that signs with the CA.
 pub fn issuer(addon: &Addon) -> Value {
     json!({
         "apiVersion": ISSUER.0,

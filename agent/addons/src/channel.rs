@@ -37,7 +37,7 @@ pub struct Addon {
     pub prune: Vec<PruneKind>,
     /// Which nodes must be replaced when it changes.
     pub needs_rolling_update: Option<RollingUpdate>,
-    /// Whether it wants an authority of its own, and an issuer of cert-manager that signs with it.
+    /// Whether it wants a CA of its own, and an issuer of cert-manager that signs with it.
     pub needs_pki: bool,
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// months left, and an hour is soon enough for an operator who made room on a full disk.
 const LOOKS_APART: Duration = Duration::from_secs(60 * 60);
 
-/// What a boot leaves for certificates to be renewed by. It holds the keys of the authorities, as the node's disk does.
+/// What a boot leaves for certificates to be renewed by. It holds the keys of the CAs, as the node's disk does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewal {
     node: Arc<Node>,

@@ -62,7 +62,7 @@ const REASONS: &[Known] = &[
     Known {
         parts: &["x509:"],
         means: "the registry's certificate is not trusted",
-        fix: "give its authority as ca in the registry's hosts.toml, or put it among the system's (update-ca-certificates)",
+        fix: "give its CA as ca in the registry's hosts.toml, or put it among the system's (update-ca-certificates)",
     },
     Known {
         parts: &["server gave HTTP response to HTTPS client"],

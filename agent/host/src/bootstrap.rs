@@ -1,5 +1,5 @@
 //! kops-controller, as a node asks it (`pkg/kopscontrollerclient` and `cmd/kops-controller/pkg/server`, v1.36.2): past every
-//! proxy, believed by the cluster's authorities alone, within fifteen seconds.
+//! proxy, believed by the cluster's CAs alone, within fifteen seconds.
 
 use crate::aws::{Aws, outdated, parse_date};
 use crate::clock::SystemClock;

@@ -314,7 +314,7 @@ async fn a_server_is_believed_by_the_clusters_ca_and_its_name_alone() {
     };
     let error = lab.error_at(&distrusted).await;
     assert_eq!(error.condition, Condition::Unsafe, "{error}");
-    // Both have the name of every cluster's authority.
+    // Both have the name of every cluster's CA.
     let keys: Vec<&str> = error
         .summary
         .split("CN=kubernetes-ca (key ")

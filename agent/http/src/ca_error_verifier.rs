@@ -1,5 +1,5 @@
-//! Believes the authorities of one cluster alone, and says of a certificate that is not believed whose it is and who was
-//! trusted: every cluster's authority has the same name, so they are told apart by the ids of their keys.
+//! Believes the CAs of one cluster alone, and says of a certificate that is not believed whose it is and who was
+//! trusted: every cluster's CA has the same name, so they are told apart by the ids of their keys.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -13,7 +13,7 @@ use x509_cert::der::Decode;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, SubjectAltName, SubjectKeyIdentifier};
 
-/// How many names or authorities are told of.
+/// How many names or CAs are told of.
 const TOLD: usize = 4;
 
 /// Judges as the library does, and says more where it refuses.
@@ -24,7 +24,7 @@ pub(crate) struct CaErrorVerifier {
 }
 
 impl CaErrorVerifier {
-    /// A judge who trusts these authorities alone.
+    /// A judge who trusts these CAs alone.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl fmt::Display for Distrust {
 
 impl std::error::Error for Distrust {}
 
-/// An authority by its name and the id of its key.
+/// A CA by its name and the id of its key.
 fn ca(der: &CertificateDer<'static>) -> Option<String> {
     let said = Certificate::from_der(der).ok()?.tbs_certificate;
     let key = said.get::<SubjectKeyIdentifier>().ok().flatten();

@@ -28,9 +28,9 @@ use x509_cert::ext::pkix::name::GeneralName;
 pub enum Speaks {
     /// No TLS, or none that is to be looked at.
     Plain,
-    /// TLS, of one whom the system's authorities vouch for.
+    /// TLS, of one whom the system's CAs vouch for.
     Tls,
-    /// TLS, of one whom the authorities of this PEM file vouch for, such as the cluster's own.
+    /// TLS, of one whom the CAs of this PEM file vouch for, such as the cluster's own.
     TlsOf(PathBuf),
 }
 
@@ -109,7 +109,7 @@ async fn begin(
     said: Said,
 ) -> Result<(), String> {
     let provider = Arc::new(default_provider());
-    // Without any authority nobody is vouched for, and the certificate is told of all the same.
+    // Without any CA nobody is vouched for, and the certificate is told of all the same.
     let judge = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
         .build()
         .ok();
@@ -160,7 +160,7 @@ impl ServerCertVerifier for Record {
         let why = match judged {
             Some(Ok(_)) => None,
             Some(Err(error)) => Some(error.to_string()),
-            None => Some("no authority is known here".to_owned()),
+            None => Some("no CA is known here".to_owned()),
         };
         let seen = read(certificate, why);
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);

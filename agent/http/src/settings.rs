@@ -27,7 +27,7 @@ const MAX_REDIRECTS: usize = 5;
 pub struct HttpSettings {
     /// The proxies.
     pub proxy: ProxySettings,
-    /// A PEM file of certificate authorities trusted beside the system's, for a private mirror.
+    /// A PEM file of certificate CAs trusted beside the system's, for a private mirror.
     pub ca_bundle: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl HttpSettings {
         }
     }
 
-    /// Makes the client for mirrors, stores and AWS. It reads the bundle; the system's authorities are read when the
+    /// Makes the client for mirrors, stores and AWS. It reads the bundle; the system's CAs are read when the
     /// first https connection is opened.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl HttpSettings {
     }
 }
 
-/// Makes the client for the metadata service: no proxy, no redirect, no authority that would make a TLS peer believed.
+/// Makes the client for the metadata service: no proxy, no redirect, no CA that would make a TLS peer believed.
 pub fn build_metadata_client() -> Client {
     let limits = Limits {
         connect: METADATA_CONNECT,
@@ -89,7 +89,7 @@ pub fn build_endpoint_client(socket: Option<&Path>, limit: Duration) -> Client {
 /// What a client of an API server believes, and what it proves who it is with; all PEM.
 #[derive(Clone, Copy)]
 pub struct ApiServerTrust<'a> {
-    /// The cluster's authorities, which alone are believed.
+    /// The cluster's CAs, which alone are believed.
     pub ca_bundle: &'a [u8],
     /// The client's certificate.
     pub certificate: &'a [u8],
@@ -106,7 +106,7 @@ pub fn build_api_server_client(
     trust: ApiServerTrust<'_>,
     limit: Duration,
 ) -> Result<Client, PortError> {
-    let ca_bundle = read_certificates("the cluster's authority", trust.ca_bundle)?;
+    let ca_bundle = read_certificates("the cluster's CA", trust.ca_bundle)?;
     let identity = read_identity(trust.certificate, trust.key)?;
     let tls = Tls::with_identity(Trust::Only(ca_bundle), identity);
     let proxies = Arc::new(Proxies::none());
@@ -117,7 +117,7 @@ pub fn build_api_server_client(
 /// A peer of which everything is known before it is asked.
 #[derive(Debug, Clone)]
 pub struct PinnedPeer<'a> {
-    /// The authorities that alone are believed, PEM.
+    /// The CAs that alone are believed, PEM.
     pub ca_bundle: &'a [u8],
     /// The name its certificate must be for, where it is not the URL's host.
     pub name: Option<&'a str>,
@@ -126,13 +126,13 @@ pub struct PinnedPeer<'a> {
 }
 
 /// Makes the client for one peer, such as kops-controller: no proxy, no redirect, no name looked up, each request and its answer
-/// within `limit`. A certificate that is not believed is told of with its authority and those that are trusted.
+/// within `limit`. A certificate that is not believed is told of with its CA and those that are trusted.
 ///
 /// # Errors
 ///
-/// `Malformed` when an authority cannot be read, or the name is none.
+/// `Malformed` when a CA cannot be read, or the name is none.
 pub fn build_pinned_client(peer: &PinnedPeer<'_>, limit: Duration) -> Result<Client, PortError> {
-    let ca_bundle = read_certificates("the authority of the peer", peer.ca_bundle)?;
+    let ca_bundle = read_certificates("the CA of the peer", peer.ca_bundle)?;
     let limits = Limits {
         // A peer that cannot be connected to is told apart from one that does not answer.
         connect: limit * 2 / 3,

@@ -1,4 +1,4 @@
-//! Whose certificates are trusted. The system's authorities are read when the first https connection is opened, and
+//! Whose certificates are trusted. The system's CAs are read when the first https connection is opened, and
 //! once: that takes milliseconds, which a client that never speaks https does not pay.
 
 use super::ca_error_verifier::CaErrorVerifier;
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 /// Whom a client believes.
 #[derive(Debug, Clone)]
 pub(crate) enum Trust {
-    /// The system's authorities, and these beside them.
+    /// The system's CAs, and these beside them.
     SystemAnd(Vec<CertificateDer<'static>>),
     /// These alone.
     Only(Vec<CertificateDer<'static>>),
@@ -77,7 +77,7 @@ fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> 
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()?;
     let builder = match &settings.trust {
-        // Without any authority, plain http still works, and https fails on the certificate, with its name.
+        // Without any CA, plain http still works, and https fails on the certificate, with its name.
         Trust::SystemAnd(extra) if extra.is_empty() => {
             builder.with_root_certificates(Arc::clone(system_roots()))
         }
@@ -113,7 +113,7 @@ fn roots_with(mut roots: RootCertStore, extra: &[CertificateDer<'static>]) -> Ro
     roots
 }
 
-/// The system's authorities, read once in a process. What cannot be read is left out: a distribution's bundle may hold
+/// The system's CAs, read once in a process. What cannot be read is left out: a distribution's bundle may hold
 /// an odd one.
 pub(crate) fn system_roots() -> &'static Arc<RootCertStore> {
     static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
@@ -124,7 +124,7 @@ pub(crate) fn system_roots() -> &'static Arc<RootCertStore> {
     })
 }
 
-/// Reads a bundle of authorities, each proven to be one that can be used.
+/// Reads a bundle of CAs, each proven to be one that can be used.
 ///
 /// # Errors
 ///
@@ -190,7 +190,7 @@ pub(crate) fn read_identity(certificate: &[u8], key: &[u8]) -> Result<Identity, 
 /// What to do about a bundle. Whatever was to be fetched, it is this that must be mended, so no fault's own remedy fits.
 fn bundle_remedy(path: &Path) -> String {
     format!(
-        "let AWS_CA_BUNDLE in the agent's environment name a file of PEM certificates that the agent can read,          and only usable ones, or unset it to trust the system's authorities alone; it names {}",
+        "let AWS_CA_BUNDLE in the agent's environment name a file of PEM certificates that the agent can read,          and only usable ones, or unset it to trust the system's CAs alone; it names {}",
         path.display()
     )
 }

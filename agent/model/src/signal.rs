@@ -193,7 +193,7 @@ pub enum HookResult {
 pub struct ApiAccess {
     /// The server's URL.
     pub server: String,
-    /// The cluster's authorities; empty for a server that speaks plain http.
+    /// The cluster's CAs; empty for a server that speaks plain http.
     pub ca_bundle: Vec<u8>,
     /// The client's certificate.
     pub certificate: Vec<u8>,

@@ -8,7 +8,7 @@ use quake_model::step::Need;
 /// control plane issues it for itself, signed by [`ETCD_CLIENTS_CA`]. Where it is known, the API server uses it.
 pub const ETCD_CLIENT: &str = "kube-apiserver-etcd-client";
 
-/// The authority that signs etcd's clients, where etcd-manager runs etcd.
+/// The CA that signs etcd's clients, where etcd-manager runs etcd.
 pub const ETCD_CLIENTS_CA: &str = "etcd-clients-ca";
 
 /// Names of the secrets that are tokens of the API server's static token file, as kops made them until its
@@ -30,7 +30,7 @@ pub const TOKENS: &[&str] = &[
 pub struct WantedKeypair {
     /// Its name in the state store, such as `kubelet`.
     pub name: String,
-    /// Whether the private key is needed too; a worker may not even read that of the cluster's authority.
+    /// Whether the private key is needed too; a worker may not even read that of the cluster's CA.
     pub key: bool,
     /// Whether the node can do without it.
     pub need: Need,
@@ -85,7 +85,7 @@ pub fn wanted(spec: &NodeSpec) -> Vec<WantedKeypair> {
         }
         want("kops", true, Need::Optional);
         if spec.kubernetes.at_least(1, 7) {
-            // Nothing reads apiserver-proxy-client since the aggregator has an authority of its own.
+            // Nothing reads apiserver-proxy-client since the aggregator has a CA of its own.
             want("apiserver-proxy-client", true, Need::Optional);
             want("apiserver-aggregator", true, client);
             want("apiserver-aggregator-ca", false, Need::Optional);
@@ -125,7 +125,7 @@ pub fn wanted_secrets(spec: &NodeSpec) -> Vec<WantedSecret> {
         .collect()
 }
 
-/// The authorities of the clusters etcd-manager runs: their names in the state store.
+/// The CAs of the clusters etcd-manager runs: their names in the state store.
 pub(crate) fn manager_ca_bundle(spec: &NodeSpec) -> Vec<String> {
     let managed: Vec<_> = spec
         .etcd

@@ -186,7 +186,7 @@ impl Distribution {
         self.packaging() == Packaging::Image
     }
 
-    /// Directories with certificates of public authorities, as pods mount them.
+    /// Directories with certificates of public CAs, as pods mount them.
     pub fn certificate_directories(self) -> Vec<&'static str> {
         let mut paths = vec!["/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust"];
         match self.packaging() {

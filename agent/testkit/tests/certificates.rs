@@ -14,12 +14,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// 2026-11-18, when the authority of the conformance data is valid.
+/// 2026-11-18, when the CA of the conformance data is valid.
 const NOW: Timestamp = Timestamp(1_795_000_000_000);
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The authority of the conformance data, and its key; `None`, with the reason printed, where it is not checked out.
+/// The CA of the conformance data, and its key; `None`, with the reason printed, where it is not checked out.
 fn ca() -> Option<(Ca, Secret<String>)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/conformance/kops/ca/kubernetes-ca");

@@ -174,7 +174,7 @@ async fn the_simulated_api_server_keeps_the_contract() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the authority is a file; the simulated machine gets its text"
+    reason = "the CA is a file; the simulated machine gets its text"
 )]
 #[tokio::test]
 async fn the_simulated_kops_controller_keeps_the_contract() {
@@ -187,7 +187,7 @@ async fn the_simulated_kops_controller_keeps_the_contract() {
         println!("skipped: {ca} is not there");
         return;
     };
-    // A day on which that authority is valid.
+    // A day on which that CA is valid.
     let now = Timestamp(1_795_000_000_000);
     let region = Region::with_instance(example_instance("us-test-1a"), "contract.example");
     let host = SimHost::new(region, Timing::default(), now);

@@ -7,7 +7,7 @@ use quake_model::facts::{Attachment, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// How much older than the cluster's authority a volume may be, in milliseconds: kops makes both in one run,
+/// How much older than the cluster's CA a volume may be, in milliseconds: kops makes both in one run,
 /// in an order that changed between versions.
 const BIRTH_TOLERANCE_MS: u64 = 300_000;
 

@@ -1,8 +1,8 @@
-//! Which life of a cluster's name is going on: told from the certificates of its authority.
+//! Which life of a cluster's name is going on: told from the certificates of its CA.
 //!
-//! A deleted and recreated cluster has the same name and another authority, so the digest of the authority's public
+//! A deleted and recreated cluster has the same name and another CA, so the digest of the CA's public
 //! key tells the two apart without any new state. kops numbers certificates by the time that it makes
-//! them (`UnixNano << 32 | random`, `pkg/pki` of kops), which gives the authority's age; its `notBefore` is two
+//! them (`UnixNano << 32 | random`, `pkg/pki` of kops), which gives the CA's age; its `notBefore` is two
 //! days earlier and of no use.
 
 use super::world::ClusterGeneration;
@@ -16,7 +16,7 @@ use x509_cert::der::Encode;
 const EARLIEST_MS: u64 = 1_451_606_400_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// Reads the cluster's life from its authority's certificates, PEM, of which each text may hold several. What is no
+/// Reads the cluster's life from its CA's certificates, PEM, of which each text may hold several. What is no
 /// certificate says nothing. `now` bounds what a serial may claim.
 pub fn cluster_generation(ca_bundle: &[String], now: Timestamp) -> ClusterGeneration {
     let mut found = ClusterGeneration::default();
@@ -30,7 +30,7 @@ pub fn cluster_generation(ca_bundle: &[String], now: Timestamp) -> ClusterGenera
         found.uids.extend(uid);
         let born = birth(&certificate)
             .filter(|born| (EARLIEST_MS..=now.0.saturating_add(DAY_MS)).contains(&born.0));
-        // A rotated authority's new certificate says nothing of the cluster's age: the oldest one does.
+        // A rotated CA's new certificate says nothing of the cluster's age: the oldest one does.
         found.born = match (found.born, born) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

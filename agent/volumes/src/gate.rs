@@ -37,9 +37,9 @@ pub enum FilesystemContents {
     OtherSlot,
     /// Its marker is for another volume.
     OtherVolume,
-    /// etcd's data, whose peers' authority is this cluster's.
+    /// etcd's data, whose peers' CA is this cluster's.
     LegacyMatch,
-    /// etcd's data, whose peers' authority is another one.
+    /// etcd's data, whose peers' CA is another one.
     LegacyOther,
     /// etcd's data, and nothing that says whose.
     LegacyUnknown,
@@ -219,13 +219,13 @@ pub fn surface(contents: &DeviceContents, uuid: &str, format_intent: bool) -> De
 pub struct ContentsContext<'a> {
     /// What the volume should be.
     pub identity: &'a VolumeIdentity,
-    /// All keys that the cluster's authority has or had.
+    /// All keys that the cluster's CA has or had.
     pub uids: &'a BTreeSet<String>,
     /// The filesystem's own UUID.
     pub filesystem_uuid: Option<&'a str>,
     /// Whether this instance recorded that it is about to format this volume.
     pub format_intent: bool,
-    /// The keys of the authority of this etcd cluster's peers.
+    /// The keys of the CA of this etcd cluster's peers.
     pub peer_keys: &'a [String],
 }
 

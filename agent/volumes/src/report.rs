@@ -173,7 +173,7 @@ fn refused(world: &World, slot: &str, decided: &SlotDecision) -> String {
         Rule::NotEncrypted => format!("{volume} of {slot} is not encrypted"),
         Rule::PredatesCluster => {
             let born = born(world);
-            format!("{volume} of {slot} is older than the cluster's authority{born}")
+            format!("{volume} of {slot} is older than the cluster's CA{born}")
         }
         Rule::MultipleAttachments => format!("{volume} of {slot} is attached to {listed}"),
         Rule::HoldsTwoMembers => format!("this instance holds volumes of the members {listed}"),

@@ -141,7 +141,7 @@ pub fn verdict_of(world: &World, decision: &Decision<'_>, verdict: &Verdict<'_>)
             verdict.volume.zone
         ),
         Rule::PredatesCluster => format!(
-            "it was made at {}, before the cluster's authority{}",
+            "it was made at {}, before the cluster's CA{}",
             verdict.volume.created,
             match world.cluster_generation.born {
                 Some(born) => format!(" at {born}"),

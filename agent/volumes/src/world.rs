@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The life of a cluster's name that is going on now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClusterGeneration {
-    /// What names it: the digest of each public key that its authority has or had; see
+    /// What names it: the digest of each public key that its CA has or had; see
     /// [`cluster_generation`](super).
     pub uids: BTreeSet<String>,
     /// Of these, the newest key's: what is written on volumes.
     pub current: Option<String>,
-    /// When its authority was made, where that is known.
+    /// When its CA was made, where that is known.
     pub born: Option<Timestamp>,
 }
 

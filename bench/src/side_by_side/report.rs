@@ -73,7 +73,7 @@ fn how(report: &Report<'_>) -> String {
          C  bash bench/src/side_by_side/subject/serial.sh LIST AUTHORITY\n\
          D  bash bench/src/side_by_side/subject/piped.sh LIST AUTHORITY\n\
          E  bash bench/src/side_by_side/subject/aria2.sh LIST AUTHORITY\n```\n\n\
-         A has `AWS_CA_BUNDLE` set to the authority. The binary: {} bytes, sha256 {}...\n",
+         A has `AWS_CA_BUNDLE` set to the CA. The binary: {} bytes, sha256 {}...\n",
         report.binary.size, report.binary.sha256
     );
     let _ = writeln!(text, "{NOTES} {STEADY}.");

@@ -95,7 +95,7 @@ fn now() -> Timestamp {
 /// Who may ask a stand-in that speaks TLS; all PEM.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// The authority of the server.
+    /// The CA of the server.
     pub ca: String,
     /// The client's certificate.
     pub certificate: String,
@@ -195,7 +195,7 @@ impl ApiStandIn {
         seen
     }
 
-    /// A certificate of its authority with this subject, such as `/O=system:masters/CN=kubecfg`.
+    /// A certificate of its CA with this subject, such as `/O=system:masters/CN=kubecfg`.
     ///
     /// # Errors
     ///

@@ -47,7 +47,7 @@ const CARRIED_TO_CONTROL_PLANES: [&str; 4] = [
     "masterKubelet",
 ];
 
-/// A certificate of the cluster's authority; its key is nowhere. The agent tells the cluster's lives apart by it.
+/// A certificate of the cluster's CA; its key is nowhere. The agent tells the cluster's lives apart by it.
 const CERTIFICATE: &str = include_str!("../../guest/ca.crt");
 
 /// The network plugins a node needs, where Debian has them.

@@ -165,7 +165,7 @@ impl Golden {
         self.with_stand_ins(&read(&config)?)
     }
 
-    /// The directory of the cluster's authorities.
+    /// The directory of the cluster's CAs.
     pub fn ca_bundle(&self) -> PathBuf {
         self.corpus.join("ca")
     }

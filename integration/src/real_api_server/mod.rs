@@ -47,7 +47,7 @@ pub struct RealApiServer {
 }
 
 impl RealApiServer {
-    /// Starts both with certificates of an authority of their own, and waits until the server is ready.
+    /// Starts both with certificates of a CA of their own, and waits until the server is ready.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl RealApiServer {
         Self::start_by(Ca::new()?)
     }
 
-    /// The same with the authority of a cluster.
+    /// The same with the CA of a cluster.
     ///
     /// # Errors
     ///

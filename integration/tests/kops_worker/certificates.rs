@@ -17,7 +17,7 @@ enum For {
 }
 use For::{Client, Server};
 
-/// The certificates of a control plane: the order, its authority, and what it is for.
+/// The certificates of a control plane: the order, its CA, and what it is for.
 const CONTROL_PLANE: &[(&str, &str, For)] = &[
     ("apiserver-aggregator", "apiserver-aggregator-ca", Client),
     ("etcd-client", "etcd-clients-ca", Client),
@@ -92,7 +92,7 @@ const WORKER: &[(&str, &str, For)] = &[
     ),
 ];
 
-/// The authority of a keyset in the state store.
+/// The CA of a keyset in the state store.
 fn ca(corpus: &Path, keyset: &str) -> Option<Ca> {
     let store = corpus.join("cases").join(CASE).join("statestore/tests");
     let file = store.join(format!(

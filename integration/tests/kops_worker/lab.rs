@@ -43,7 +43,7 @@ pub(crate) struct Lab {
 /// How a lab differs from what kops makes.
 #[derive(Default)]
 pub(crate) struct Differs {
-    /// Whether the cluster's authority is another than the user data trusts.
+    /// Whether the cluster's CA is another than the user data trusts.
     pub(crate) has_other_ca: bool,
     /// What is put in the place of the server's URL in the user data, an indented list.
     pub(crate) servers: Option<String>,

@@ -23,7 +23,7 @@ const FOLDER: &str = "QUAKE_KUBERNETES_BIN";
 /// 1.23 is the last whose kubelet runs pods by docker.
 const ADMITTED: RangeInclusive<u32> = 8..=23;
 
-/// The certificates of the case are in `/etc/case` of the API server's machine: an authority, the server's and kubelet's.
+/// The certificates of the case are in `/etc/case` of the API server's machine: a CA, the server's and kubelet's.
 const MAKE_CERTIFICATES: &str = r#"set -eu
 mkdir -p /etc/case
 cd /etc/case

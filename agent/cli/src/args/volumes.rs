@@ -71,7 +71,7 @@ pub(crate) struct SourceArguments {
     /// The cluster's uid, where its state store is not at hand
     #[arg(long, value_name = "UID")]
     pub(crate) cluster_uid: Option<String>,
-    /// When the cluster's authority was made, where its state store is not at hand
+    /// When the cluster's CA was made, where its state store is not at hand
     #[arg(long, value_name = "RFC3339", value_parser = time)]
     pub(crate) cluster_born: Option<Timestamp>,
     /// Whether a volume that is not there is missing, and not late

@@ -25,7 +25,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(5);
 /// What applying an add-on came to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AddonApplied {
-    /// How many objects it has: its manifest's, where that is applied, and those of its authority.
+    /// How many objects it has: its manifest's, where that is applied, and those of its CA.
     pub objects: usize,
     /// How many of them are other than before.
     pub changed: usize,
@@ -70,7 +70,7 @@ pub enum Planned {
 
 impl<H: Host> Session<'_, H> {
     /// Applies an add-on: its manifest, unless `manifest` is `None`, for one that is noted as applied and lacks only its
-    /// authority; then that. One does not hold up the other, as to kops.
+    /// CA; then that. One does not hold up the other, as to kops.
     pub async fn apply_addon(
         &self,
         addon: &Addon,

@@ -1,4 +1,4 @@
-//! Makes the authority of an add-on that asks for one: its Secret, then the issuer that names it, each only where it is not
+//! Makes the CA of an add-on that asks for one: its Secret, then the issuer that names it, each only where it is not
 //! there. Whoever is stopped between the two finds the first held and makes the second.
 //!
 //! A key is in memory from its making to the answer of the API server, and while its Secret is looked at; it is in no file, and in
@@ -19,7 +19,7 @@ use quake_node::pki::unsigned_ca;
 use serde_json::Value;
 
 impl<H: Host> Session<'_, H> {
-    /// Whether an add-on asks for an authority that is not there, or not all of it.
+    /// Whether an add-on asks for a CA that is not there, or not all of it.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl<H: Host> Session<'_, H> {
         }
     }
 
-    /// Makes what is not there of an add-on's authority.
+    /// Makes what is not there of an add-on's CA.
     pub(super) async fn make_ca(&self, addon: &Addon, applied: &mut AddonApplied) {
         let failed = |object: String, fault| ObjectFailed { object, fault };
         let place = ca_place(addon);
@@ -57,7 +57,7 @@ impl<H: Host> Session<'_, H> {
         }
     }
 
-    /// What making the authority of an add-on would do; no key is made for it.
+    /// What making the CA of an add-on would do; no key is made for it.
     pub(super) async fn plan_ca(&self, addon: &Addon) -> Vec<ObjectPlanned> {
         if !addon.needs_pki {
             return Vec::new();
@@ -128,7 +128,7 @@ impl<H: Host> Session<'_, H> {
         Err(Fault::new(Code::AddonsObjectConflict, summary).seen("object", place))
     }
 
-    /// The Secret of an authority that nobody had before.
+    /// The Secret of a CA that nobody had before.
     async fn new_ca(&self, addon: &Addon) -> Result<Value, Fault> {
         let host = self.host();
         let fault = |error| fault_of(Operation::UseKey, error).seen("addon", &addon.name);

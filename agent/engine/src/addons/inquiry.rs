@@ -19,7 +19,7 @@ pub struct Inquiry<'a, H> {
     session: Session<'a, H>,
     menu: SelectedAddons,
     versions: BTreeMap<(String, String), AddonVersion>,
-    /// The add-ons that lack an authority they ask for.
+    /// The add-ons that lack a CA they ask for.
     lacking: BTreeSet<String>,
 }
 
@@ -87,7 +87,7 @@ impl<'a, H: Host> Inquiry<'a, H> {
         self.versions.get(&key)
     }
 
-    /// Whether an add-on is to be applied: it is not there in this version, or lacks the authority that it asks for.
+    /// Whether an add-on is to be applied: it is not there in this version, or lacks the CA that it asks for.
     pub fn is_due(&self, addon: &Addon) -> bool {
         is_due(&addon.version, self.applied(addon)) || self.lacking.contains(&addon.name)
     }

@@ -86,7 +86,7 @@ pub(crate) struct Keeper<'a, H> {
 struct Due {
     addon: Addon,
     existing: Option<AddonVersion>,
-    /// The cluster has it in the version that is wanted, without the authority it asks for.
+    /// The cluster has it in the version that is wanted, without the CA it asks for.
     is_current: bool,
 }
 
@@ -94,7 +94,7 @@ struct Due {
 struct Order {
     addon: Addon,
     existing: Option<AddonVersion>,
-    /// `None` where only its authority is to be made.
+    /// `None` where only its CA is to be made.
     manifest: Option<Manifest>,
     status: AddonStatus,
 }
@@ -260,7 +260,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             }
             let trouble = self.troubles.get(&addon.name).and_then(|known| known.next);
             let is_current = !is_due(&addon.version, existing.as_ref());
-            // One that lacks its authority is as much in trouble as one that could not be applied.
+            // One that lacks its CA is as much in trouble as one that could not be applied.
             let is_pausing = trouble.is_some_and(|next| next > now);
             if is_pausing && (!is_current || addon.needs_pki) {
                 continue;
@@ -277,7 +277,7 @@ impl<'a, H: Host> Keeper<'a, H> {
         self.apply(session, due).await;
     }
 
-    /// Whether an add-on that the cluster has lacks the authority it asks for; that it lacks nothing, or that nobody knows, is
+    /// Whether an add-on that the cluster has lacks the CA it asks for; that it lacks nothing, or that nobody knows, is
     /// told.
     async fn lacks_ca(&mut self, session: &Session<'a, H>, addon: &Addon) -> bool {
         match session.lacks_ca(addon).await {

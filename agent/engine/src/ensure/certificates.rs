@@ -39,10 +39,7 @@ pub(crate) async fn issued<H: Host>(
     let made = new_key(context).await?;
     let waiting = unsigned(order, &ca, &made.public, context.host.now())?;
     let Some(key) = &signer.key else {
-        let summary = format!(
-            "the authority of {} has no key in the state store",
-            order.name
-        );
+        let summary = format!("the CA of {} has no key in the state store", order.name);
         return Err(Fault::new(Code::CredentialsMissing, summary).seen("order", &order.name));
     };
     let signature = context.host.sign(key, waiting.kind, &waiting.message).await;
@@ -185,7 +182,7 @@ async fn fits_controller<H: Host>(
     }
 }
 
-/// The authorities that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
+/// The CAs that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
 fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
     let node = context.know(BootFacts::kops)?;
     let (Issuer::Controller { keyset, .. } | Issuer::Ca { keyset, .. }) = &order.issuer;
@@ -269,7 +266,7 @@ async fn settled<H: Host>(
     }
 }
 
-/// The authority of an order, with its key.
+/// The CA of an order, with its key.
 fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
     let node = context.know(BootFacts::kops)?;
     let (Issuer::Ca { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =

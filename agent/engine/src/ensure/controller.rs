@@ -132,7 +132,7 @@ pub(crate) fn request(keys: &NewKeys, keypair_ids: BTreeMap<String, String>) -> 
 }
 
 /// The certificates of a response with the keys they were asked for, each judged as far as can be without its order: it is for
-/// that key, and of an authority of `trusted`.
+/// that key, and of a CA of `trusted`.
 pub(crate) async fn came<H: Host>(
     context: &Context<'_, H>,
     keys: &NewKeys,
@@ -161,7 +161,7 @@ pub(crate) async fn came<H: Host>(
     Ok(came)
 }
 
-/// The authority of `trusted` that signed a certificate.
+/// The CA of `trusted` that signed a certificate.
 async fn signer_of<H: Host>(
     context: &Context<'_, H>,
     certificate: &str,

@@ -1,4 +1,4 @@
-//! Reads which life of the cluster is going on, and the authorities of etcd's peers.
+//! Reads which life of the cluster is going on, and the CAs of etcd's peers.
 
 use crate::context::Context;
 use crate::fault_mapping::Operation;
@@ -38,7 +38,7 @@ impl<H: Host> Context<'_, H> {
         Ok(found)
     }
 
-    /// A rehearsal without the cluster's authority has a life of its own; a node has none.
+    /// A rehearsal without the cluster's CA has a life of its own; a node has none.
     fn made_up_incarnation(&self) -> Result<ClusterGeneration, Fault> {
         let spec = self.know(crate::boot_facts::BootFacts::spec)?;
         match self.request.credentials {
@@ -52,13 +52,13 @@ impl<H: Host> Context<'_, H> {
             }
             CredentialSource::Store => {
                 let location = self.config_base()?.join("pki/issued/ca");
-                let summary = "no certificate of the cluster's authority can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
+                let summary = "no certificate of the cluster's CA can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
                 Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
             }
         }
     }
 
-    /// The keys of the authority of one etcd cluster's peers; none where etcd-manager does not run it.
+    /// The keys of the CA of one etcd cluster's peers; none where etcd-manager does not run it.
     pub(crate) async fn peer_keys(&self, etcd: &str) -> Result<Vec<String>, Fault> {
         let ca_bundle = self
             .read_ca_bundle(&format!("etcd-peers-ca-{etcd}"))
@@ -66,7 +66,7 @@ impl<H: Host> Context<'_, H> {
         Ok(key_digests(&ca_bundle))
     }
 
-    /// All certificates of an authority that the state store has: a bundle, or one object for each.
+    /// All certificates of a CA that the state store has: a bundle, or one object for each.
     async fn read_ca_bundle(&self, name: &str) -> Result<Vec<String>, Fault> {
         let read = self.know(|knowledge| knowledge.ca_bundle.get(name).cloned());
         if let Some(read) = read {

@@ -1,4 +1,4 @@
-//! Add-ons that ask for an authority of their own (`needsPKI`), on a simulated cluster.
+//! Add-ons that ask for a CA of their own (`needsPKI`), on a simulated cluster.
 
 use crate::addons::{ACCESS, Agent, CHANNEL, MINUTE, writes};
 use crate::common::EPOCH;
@@ -37,7 +37,7 @@ fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: kube-system}}\n")
 }
 
-/// A control plane whose channel has an add-on that asks for an authority, and another.
+/// A control plane whose channel has an add-on that asks for a CA, and another.
 fn host() -> Arc<SimHost> {
     let region = Region::with_instance(example_instance("us-test-1a"), "c.example.com");
     let host = SimHost::new(region, Timing::default(), EPOCH);

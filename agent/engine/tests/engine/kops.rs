@@ -138,7 +138,7 @@ fn node_with(
     make_volumes(&host, &said("ConfigBase:"), group);
     if let Some(config) = worker_config(root, name, group) {
         let part = |name| fs::read_to_string(root.join("ca/kubernetes-ca").join(name));
-        let certificate = part("crt").expect("the authority is there");
+        let certificate = part("crt").expect("the CA is there");
         let key = Secret::new(part("key").expect("its key is there"));
         let config = edit(&config);
         let controller = Controller::of("nodeupconfig.yaml", &config, &instance, &certificate, key);
@@ -200,7 +200,7 @@ fn make_volumes(host: &SimHost, base: &str, group: &str) {
     });
 }
 
-/// A day on which the authorities of the data are valid.
+/// A day on which the CAs of the data are valid.
 pub(crate) const EPOCH_OF_THE_DATA: quake_model::time::Timestamp =
     quake_model::time::Timestamp(1_795_000_000_000);
 

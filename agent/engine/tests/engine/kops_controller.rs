@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the authorities are files; the engine that is tested reads them through its ports"
+    reason = "the CAs are files; the engine that is tested reads them through its ports"
 )]
 
 use crate::common::{Keep, run, strike};
@@ -256,7 +256,7 @@ async fn a_certificate_of_a_ca_that_is_not_trusted_is_refused_and_nothing_is_kep
     };
     let fault = run(&host, &request).await.0.fault.expect("it is refused");
     assert_eq!(fault.code, Code::CredentialsCertificateUnfit, "{fault}");
-    assert!(fault.summary.contains("another authority"), "{fault}");
+    assert!(fault.summary.contains("another CA"), "{fault}");
     assert!(!host.tree().contains_key(KEPT) && certificates(&host).is_empty());
 }
 

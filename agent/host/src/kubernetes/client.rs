@@ -128,7 +128,7 @@ fn connect(access: &ApiAccess) -> Result<kube::Client, PortError> {
     let client = if is_plain {
         build_loopback_client(READ_LIMIT)
     } else {
-        // Without an authority nobody would be believed, which is told where the access is read and not where it is used.
+        // Without a CA nobody would be believed, which is told where the access is read and not where it is used.
         build_api_server_client(
             ApiServerTrust {
                 ca_bundle: &access.ca_bundle,

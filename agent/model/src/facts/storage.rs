@@ -174,7 +174,7 @@ impl fmt::Display for DeviceContents {
 pub struct InsideFacts {
     /// The text of the marker, `.quake-agent/volume.json`; `None` where there is none.
     pub marker: Option<String>,
-    /// Certificates of the authorities of etcd's peers (`pki/<token>/peers/ca.crt`), PEM, sorted.
+    /// Certificates of the CAs of etcd's peers (`pki/<token>/peers/ca.crt`), PEM, sorted.
     pub peer_ca_bundle: Vec<String>,
     /// Where etcd's data was found, relative to the filesystem's root, sorted.
     pub etcd_data: Vec<String>,

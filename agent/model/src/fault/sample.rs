@@ -84,7 +84,7 @@ storage.filesystem-repaired: the filesystem of vol-0a1b was repaired
 storage.check-failed: e2fsck of /dev/nvme1n1 was ended by a signal
 storage.grow-failed: resize2fs of /dev/nvme1n1 ended with exit status 1
 storage.several-pins: main/a has several pinned volumes: vol-0a1b, vol-0c2d
-storage.volume-stale: vol-0a1b of main/a is older than the cluster's authority, which was made at 2020-01-03T10:05:11Z
+storage.volume-stale: vol-0a1b of main/a is older than the cluster's CA, which was made at 2020-01-03T10:05:11Z
 storage.not-encrypted: vol-0a1b of main/a is not encrypted
 storage.several-attachments: vol-0a1b of main/a is attached to i-0f9e8d, i-07a6b5
 storage.several-roles: vol-0a1b has several etcd tags; it may be main/a's
@@ -133,7 +133,7 @@ assets.user-refused: useradd --uid 10011 kops-controller ended with exit status:
 assets.user-failed: groupadd --system --gid 10011 kops-controller ended with exit status: 10
 credentials.missing: pki/private/kubelet/ has no key
 credentials.malformed: s3://state-store/c.example.com/pki/issued/ca/keyset.yaml has no certificate that can be read
-credentials.certificate-unfit: the certificate kubelet of kops-controller is of another authority than the user data trusts
+credentials.certificate-unfit: the certificate kubelet of kops-controller is of another CA than the user data trusts
 credentials.denied: s3:GetObject of s3://state-store/c.example.com/pki/private/kubelet/keyset.yaml answered AccessDenied
 credentials.not-renewed: a certificate that kops-controller signed ends at 2028-02-20T02:53:20.000Z, and it signs none for a node that is Ready
 files.write-failed: /etc/sysconfig/kubelet is not as just written

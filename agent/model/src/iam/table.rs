@@ -66,7 +66,7 @@ pub const GRANTS: &[Grant] = &[
             "pki/private/kubelet/*",
             "secrets/dockerconfig",
         ]),
-        why: "credentials: the node's keypairs; of the cluster's authority only the certificate",
+        why: "credentials: the node's keypairs; of the cluster's CA only the certificate",
     },
     Grant {
         sid: "QuakeReadCredentials",
@@ -97,7 +97,7 @@ pub const GRANTS: &[Grant] = &[
             "secrets/kubelet",
             "secrets/system:*",
         ]),
-        why: "credentials: the control plane's keypairs, authorities and tokens",
+        why: "credentials: the control plane's keypairs, CAs and tokens",
     },
     Grant {
         sid: "QuakeReadEtcdManifests",
@@ -176,7 +176,7 @@ pub const GRANTS: &[Grant] = &[
             "cluster.spec",
             "pki/issued/ca/*",
         ]),
-        why: "fleet: which nodes left a report; volumes explain: the newest serial of the authority; and to tell an absent object from a refusal",
+        why: "fleet: which nodes left a report; volumes explain: the newest serial of the CA; and to tell an absent object from a refusal",
     },
 ];
 
@@ -231,7 +231,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
         sid: "QuakeReadCredentials",
         actions: &["s3:GetObject"],
         callers: &[ControlPlane],
-        // The authorities of the cluster and of service accounts by their newer and their older names.
+        // The CAs of the cluster and of service accounts by their newer and their older names.
         reach: Reach::Objects(&[
             "pki/private/apiserver-aggregator-ca/*",
             "pki/private/ca/*",
@@ -244,7 +244,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
             "secrets/dockerconfig",
             "secrets/encryptionconfig",
         ]),
-        why: "config: the authorities that the node's certificates are signed by, and the passwords of registries",
+        why: "config: the CAs that the node's certificates are signed by, and the passwords of registries",
     },
     Grant {
         sid: "QuakeListStateStore",

@@ -22,18 +22,18 @@ pub struct CertificateOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Issuer {
-    /// This node, with the key of an authority that it has.
+    /// This node, with the key of a CA that it has.
     Ca {
-        /// The authority's name in the state store, such as `kubernetes-ca`.
+        /// The CA's name in the state store, such as `kubernetes-ca`.
         keyset: String,
         /// Which of its generations.
         keypair_id: String,
     },
     /// kops-controller, which decides subject, usage and names itself; those of the order are what is expected.
     Controller {
-        /// The authority it is expected to sign with.
+        /// The CA it is expected to sign with.
         keyset: String,
-        /// Which generation of the authority the node was launched for.
+        /// Which generation of the CA the node was launched for.
         keypair_id: String,
     },
 }
@@ -97,7 +97,7 @@ impl AlternateName {
 pub struct Kubeconfig {
     /// The certificate order whose certificate and key the user shows; the user's name, too.
     pub order: String,
-    /// The authorities to trust, PEM.
+    /// The CAs to trust, PEM.
     pub ca_bundle: String,
     /// The API server's URL.
     pub server: String,

@@ -121,7 +121,7 @@ pub enum Source {
 pub enum IssuedPart {
     /// The certificate.
     Certificate,
-    /// The certificate, an empty line, and the authority that signed it.
+    /// The certificate, an empty line, and the CA that signed it.
     Chain,
     /// The private key.
     Key,

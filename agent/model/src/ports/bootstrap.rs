@@ -11,7 +11,7 @@ pub struct BootstrapServer {
     pub url: String,
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
-    /// The authorities to trust, PEM; no others are.
+    /// The CAs to trust, PEM; no others are.
     pub ca_bundle: String,
 }
 
@@ -61,7 +61,7 @@ pub trait Bootstrap {
     /// |---|---|
     /// | `Missing` | the name has no address, or the address that stands for it until a control plane has told its own |
     /// | `Unreachable` | no connection, no answer in time, or an answer that broke off |
-    /// | `Unsafe` | the certificate is none of the authorities', or for another name |
+    /// | `Unsafe` | the certificate is none of the CAs', or for another name |
     /// | `ClockSkew` | the certificate is not valid by the local clock, or a refusal shows that the clock is off |
     /// | `Denied` | the server does not take this instance for a node of the cluster, or not this version of its proof (403) |
     /// | `Conflict` | a node of its name is ready (409) |

@@ -1,4 +1,4 @@
-//! Kubeconfigs of the node's components: which server, which authority, which client certificate.
+//! Kubeconfigs of the node's components: which server, which CA, which client certificate.
 
 use super::layout;
 use crate::known::{Credentials, Keypair};
@@ -31,7 +31,7 @@ pub(crate) fn actions(spec: &NodeSpec, credentials: &Credentials) -> Vec<Action>
         .collect()
 }
 
-/// The kubeconfig of `user`; `None` while its keypair or the cluster's authority is not known.
+/// The kubeconfig of `user`; `None` while its keypair or the cluster's CA is not known.
 fn kubeconfig(spec: &NodeSpec, credentials: &Credentials, user: &str) -> Option<String> {
     let ca = credentials.keypairs.get("ca")?;
     let keypair = credentials.keypairs.get(user)?;

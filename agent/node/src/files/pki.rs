@@ -123,7 +123,7 @@ impl Files<'_> {
         Some(String::from_utf8_lossy(secret.expose()).into_owned())
     }
 
-    /// Authorities of the clusters etcd-manager runs, and the API server's key to them.
+    /// CAs of the clusters etcd-manager runs, and the API server's key to them.
     fn etcd_manager(&mut self, spec: &NodeSpec) {
         let managed = spec
             .etcd

@@ -43,7 +43,7 @@ pub fn token_versions(accepted: Option<TokenVersion>, round: usize) -> Vec<Token
 pub struct BootstrapRequest {
     /// Public keys by the name of the certificate that is wanted for them, as [`public_key`] writes them.
     pub keys: BTreeMap<String, String>,
-    /// Which generation of an authority each is expected to be signed with; empty where the node cannot know.
+    /// Which generation of a CA each is expected to be signed with; empty where the node cannot know.
     pub keypair_ids: BTreeMap<String, String>,
     /// Whether the configuration is wanted, too.
     pub wants_config: bool,

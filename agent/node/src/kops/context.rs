@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Keys, certificates and tokens of the API server and its neighbours.
 const SRV: &str = "/srv/kubernetes";
 
-/// The authority of the cluster.
+/// The CA of the cluster.
 pub(super) const KUBERNETES_CA: &str = "kubernetes-ca";
 
 /// Everything that was read and observed.
@@ -240,14 +240,14 @@ impl<'a> Context<'a> {
         )
     }
 
-    /// The authorities called `name`, PEM, of all generations to trust.
+    /// The CAs called `name`, PEM, of all generations to trust.
     ///
     /// # Errors
     ///
     /// `config.missing-key`.
     pub fn ca_bundle(&self, name: &str) -> Result<&'a str, Fault> {
         let (boot, config): (&'a BootConfig, &'a NodeupConfig) = (self.boot, self.config);
-        // A worker is told its cluster's authority by its user data: who sends the configuration could name another.
+        // A worker is told its cluster's CA by its user data: who sends the configuration could name another.
         if let (Origin::Server(server), KUBERNETES_CA) = (&boot.origin, name) {
             return Ok(&server.ca_bundle);
         }
@@ -278,7 +278,7 @@ impl<'a> Context<'a> {
             .seen("path", path)
     }
 
-    /// Who signs certificates of `keyset` for this node: itself where it has an API server and so the keys of authorities,
+    /// Who signs certificates of `keyset` for this node: itself where it has an API server and so the keys of CAs,
     /// else kops-controller.
     ///
     /// # Errors
@@ -314,7 +314,7 @@ impl<'a> Context<'a> {
         bundle.generation(id)
     }
 
-    /// A client certificate of the cluster's authority and the kubeconfig around it, at `path`, readable by root alone.
+    /// A client certificate of the cluster's CA and the kubeconfig around it, at `path`, readable by root alone.
     ///
     /// # Errors
     ///

@@ -27,7 +27,7 @@ impl Sample {
     /// A worker with these keys beside those that every configuration has.
     pub(crate) fn worker(keys: &str) -> Self {
         let boot = "ClusterName: c.example.com\nInstanceGroupName: nodes\nInstanceGroupRole: Node\nConfigServer:\n  \
-                    CACertificates: authority\n  servers: [\"https://kops-controller.internal.c.example.com:3988/\"]\n";
+                    CACertificates: CA\n  servers: [\"https://kops-controller.internal.c.example.com:3988/\"]\n";
         Self::of(boot, keys)
     }
 

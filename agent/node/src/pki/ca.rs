@@ -1,4 +1,4 @@
-//! The certificate of a new authority, which its own key signs, as kops makes them (`pkg/pki/issue.go` and `csr.go`, v1.36.2).
+//! The certificate of a new CA, which its own key signs, as kops makes them (`pkg/pki/issue.go` and `csr.go`, v1.36.2).
 
 use super::issue::{
     BACKDATED, Unsigned, algorithm, extension, general_name, serial, subject, time, unwritable,
@@ -19,10 +19,10 @@ use x509_cert::ext::pkix::{
 use x509_cert::spki::SubjectPublicKeyInfoOwned;
 use x509_cert::time::Validity;
 
-/// How long an authority is good for, from now: ten years, as kops's.
+/// How long a CA is good for, from now: ten years, as kops's.
 const LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// What the key of `info`, a `SubjectPublicKeyInfo` in DER, of P-256, is to sign for it to be an authority by this name, which is
+/// What the key of `info`, a `SubjectPublicKeyInfo` in DER, of P-256, is to sign for it to be a CA by this name, which is
 /// its common name and its one alternate name.
 ///
 /// # Errors

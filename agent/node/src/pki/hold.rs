@@ -18,7 +18,7 @@ pub fn path(order: &str) -> String {
 pub struct Held {
     /// The certificate, PEM.
     pub certificate: String,
-    /// The authority that signed it, PEM; empty where it is not known.
+    /// The CA that signed it, PEM; empty where it is not known.
     pub ca: String,
     /// The private key, PEM.
     pub key: Secret<String>,

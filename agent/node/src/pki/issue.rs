@@ -45,7 +45,7 @@ const LIFE: Duration = Duration::from_secs(455 * 24 * 60 * 60);
 /// How long before now it begins: clocks of other nodes may be behind.
 pub(super) const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
 
-/// The certificate of an authority, which signs.
+/// The certificate of a CA, which signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ca {
     pem: String,
@@ -142,9 +142,9 @@ impl Unsigned {
     }
 }
 
-/// What an authority is to sign for an order: the certificate for the public key `info`, a `SubjectPublicKeyInfo` in DER.
+/// What a CA is to sign for an order: the certificate for the public key `info`, a `SubjectPublicKeyInfo` in DER.
 ///
-/// The serial number is drawn from the key and the moment, so that no two certificates of an authority share one.
+/// The serial number is drawn from the key and the moment, so that no two certificates of a CA share one.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Whether what kops-controller signed may be used: it is of an authority that is trusted, for the key that was made for it, and
+//! Whether what kops-controller signed may be used: it is of a CA that is trusted, for the key that was made for it, and
 //! names whom it was ordered for.
 
 use super::hold::Held;
@@ -10,10 +10,10 @@ use quake_model::ports::SignatureKind;
 use quake_model::time::Timestamp;
 use x509_cert::der::Encode;
 
-/// What a trusted authority is said to have signed. Whether it did is for the host to verify.
+/// What a trusted CA is said to have signed. Whether it did is for the host to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The authority, PEM.
+    /// The CA, PEM.
     pub ca: String,
     /// Its public key: a `SubjectPublicKeyInfo`, DER.
     pub public: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct Claim {
     pub signature: Vec<u8>,
 }
 
-/// Every way in which a certificate may be one of the authorities of `trusted`, PEM: generations of an authority share their
+/// Every way in which a certificate may be one of the CAs of `trusted`, PEM: generations of a CA share their
 /// name, so there may be several. Empty where it is none of them, or cannot be read.
 pub fn claims(certificate: &str, trusted: &str) -> Vec<Claim> {
     let Some(said) = certificates(certificate).into_iter().next() else {
@@ -75,7 +75,7 @@ pub fn unfit(name: &str, misfit: Misfit) -> Fault {
     let why = match misfit {
         Misfit::Unreadable => "cannot be read",
         Misfit::AnotherKey => "is for another key than the one that was made for it",
-        Misfit::AnotherCa => "is of another authority than the user data trusts",
+        Misfit::AnotherCa => "is of another CA than the user data trusts",
         Misfit::AnotherSubject => "names somebody else than this node",
         Misfit::AnotherUsage => "is for another use than it was ordered for",
         Misfit::OtherNames => "is for other names than it was ordered for",

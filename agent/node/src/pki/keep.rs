@@ -19,7 +19,7 @@ pub enum Misfit {
     Unreadable,
     /// It is of another key than the one beside it.
     AnotherKey,
-    /// It is another authority's.
+    /// It is another CA's.
     AnotherCa,
     /// It names somebody else.
     AnotherSubject,
@@ -33,7 +33,7 @@ pub enum Misfit {
 
 /// Why a certificate does not fit its order; `None` where it does. `public_key` is that of the key beside it.
 ///
-/// Where `ca` is `None`, as where only the names of the authorities to trust are known, whose it is is not judged. Of
+/// Where `ca` is `None`, as where only the names of the CAs to trust are known, whose it is is not judged. Of
 /// one that kops-controller signed the names are not judged: it decides them by what EC2 says of the instance. It may also
 /// sign the bare name of the order and nothing else, as the server does that kops' own trees were recorded with.
 pub fn misfit(
@@ -52,7 +52,7 @@ pub fn misfit(
     }
     if let Some(ca) = ca {
         let issuer = &ca.certificate().tbs_certificate;
-        // Generations of an authority share their name; which one signed is told by the certificate that is kept along.
+        // Generations of a CA share their name; which one signed is told by the certificate that is kept along.
         let is_same = certificates(&held.ca).first() == Some(ca.certificate());
         if issuer.subject != said.issuer || !is_same {
             return Some(Misfit::AnotherCa);

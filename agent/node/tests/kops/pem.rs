@@ -43,7 +43,7 @@ fn describe(block: &str) -> String {
     }
 }
 
-/// A certificate of the configuration: all of them are authorities.
+/// A certificate of the configuration: all of them are CAs.
 fn certificate(block: &str) -> String {
     let certificate = Certificate::from_pem(block)
         .expect("it is a certificate")

@@ -1,4 +1,4 @@
-//! kops-controller, simulated: it gives the configuration of the group, and signs what it may with a test authority.
+//! kops-controller, simulated: it gives the configuration of the group, and signs what it may with a test CA.
 //!
 //! It checks that the proof is for the body and nothing else of it: there is no service that could say whose it is.
 
@@ -16,7 +16,7 @@ use quake_node::kops::{node_name, processor};
 use quake_node::pki::{Ca, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
-/// The one certificate that another authority signs.
+/// The one certificate that another CA signs.
 const CILIUM: &str = "etcd-client-cilium";
 
 /// What the simulated kops-controller knows.
@@ -30,13 +30,13 @@ pub struct Controller {
     pub signs: Vec<String>,
     /// The node's name in its cluster, which a real one learns from EC2.
     pub node_name: String,
-    /// The authority's certificate, PEM.
+    /// The CA's certificate, PEM.
     pub certificate: String,
     /// Its key, PEM.
     pub key: Secret<String>,
     /// Whether it signs the bare name of each certificate: no subject of a node, no usage, no other names.
     pub signs_bare_names: bool,
-    /// The certificate and the key of the authority of Cilium's own etcd, PEM, where there is one.
+    /// The certificate and the key of the CA of Cilium's own etcd, PEM, where there is one.
     pub cilium: Option<(String, Secret<String>)>,
     /// The versions of the token that it takes.
     pub takes: Vec<TokenVersion>,
@@ -89,7 +89,7 @@ fn proof_of(body: &[u8], version: TokenVersion) -> String {
 
 impl Controller {
     /// One that gives the nodeup configuration `text`, read from `source`, to this instance, and signs what a real one signs
-    /// in such a cluster, with the authority whose certificate and key these are.
+    /// in such a cluster, with the CA whose certificate and key these are.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Controller {
         let (certificate, key) = match (&self.cilium, order.name.as_str()) {
             (Some((certificate, key)), CILIUM) => (certificate, key),
             (None, CILIUM) => {
-                let what = format!("failed to issue {CILIUM}: its authority is not given");
+                let what = format!("failed to issue {CILIUM}: its CA is not given");
                 return Err(PortError::new(Condition::Impossible, what));
             }
             _ => (&self.certificate, &self.key),

@@ -1,10 +1,10 @@
-//! A certificate authority of the bench's own, and the server's certificate from it.
+//! A certificate CA of the bench's own, and the server's certificate from it.
 
 use crate::failure::{BenchError, capture, find_program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The files of the authority and of the server.
+/// The files of the CA and of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Ca {
     /// What clients trust.
@@ -15,7 +15,7 @@ pub(crate) struct Ca {
     pub(crate) server_key: PathBuf,
 }
 
-/// Makes the authority below `folder`: ECDSA on P-256, for 127.0.0.1 and localhost, and for the address that has the
+/// Makes the CA below `folder`: ECDSA on P-256, for 127.0.0.1 and localhost, and for the address that has the
 /// server in the network of real machines (`quake-real-systemd`).
 ///
 /// # Errors

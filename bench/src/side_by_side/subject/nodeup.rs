@@ -14,7 +14,7 @@ const VARIABLE: &str = "PEER_NODEUP";
 /// Puts nodeup into its own root: NODEUP NODE TARGET AUTHORITY.
 const SCRIPT: &str = r#"
 set -eu
-nodeup=$1 node=$2 target=$3 authority=$4
+nodeup=$1 node=$2 target=$3 CA=$4
 mkdir -p "$target/upper" "$target/work" "$target/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$target/upper,workdir=$target/work" "$target/root"
 root=$target/root
@@ -24,7 +24,7 @@ mkdir -p "$root/bench"
 : >"$root/bench/nodeup"
 mount --bind "$nodeup" "$root/bench/nodeup"
 cp -r "$node" "$root/bench/node"
-cp "$authority" "$root/bench/authority.pem"
+cp "$CA" "$root/bench/authority.pem"
 sed -i "s,^ConfigBase: s3://,ConfigBase: file:///bench/node/," "$root/bench/node/kube_env.yaml"
 for tool in systemctl sysctl modprobe; do
   for directory in bin sbin usr/bin usr/sbin; do

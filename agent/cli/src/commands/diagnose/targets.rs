@@ -9,7 +9,7 @@ use quake_model::record::Record;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The cluster's authority on a node, which signs the API server's certificate.
+/// The cluster's CA on a node, which signs the API server's certificate.
 const AUTHORITY: &str = "/srv/kubernetes/ca.crt";
 
 /// What ports of etcd's members are connected to for. etcd-manager itself sees to their names.

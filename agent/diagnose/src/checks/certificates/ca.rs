@@ -1,4 +1,4 @@
-//! Whether the node's certificates are of the authority that its other files name.
+//! Whether the node's certificates are of the CA that its other files name.
 
 use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
@@ -7,7 +7,7 @@ use super::read::{AUTHORITY, CLIENT, Held, held, may_have_issued, share_a_key};
 use quake_model::facts::Unseen;
 use x509_cert::Certificate;
 
-/// Certificates that are issued by the cluster's authority, beside those in kubeconfigs.
+/// Certificates that are issued by the cluster's CA, beside those in kubeconfigs.
 const ISSUED: &[&str] = &[
     "/srv/kubernetes/server.cert",
     "/var/lib/kubelet/pki/kubelet-client-current.pem",
@@ -22,10 +22,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             ca_bundle().find(|it| !share_a_key(&it.certificates, &cluster.certificates))
     {
         return Finding::new(
-            format!("{} trusts another authority than {CA}", other.path),
+            format!("{} trusts another CA than {CA}", other.path),
             fix(other.path),
         )
-        .seen("its authority", named(other))
+        .seen("its CA", named(other))
         .seen(CA, named(cluster))
         .fail();
     }
@@ -38,7 +38,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .collect();
     if known.is_empty() {
         return Err(Unseen::NotTaken(
-            "no authority is in what was looked at".to_owned(),
+            "no CA is in what was looked at".to_owned(),
         ));
     }
     let issued = |it: &&Held<'_>| it.part == CLIENT || ISSUED.contains(&it.path);
@@ -79,7 +79,7 @@ fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
         && !share_a_key(&of_server.certificates, &of_members.certificates)
     {
         let what = format!(
-            "kube-apiserver trusts another authority of etcd than etcd's members: {ETCD_CA} and {ETCD_CLIENTS} differ"
+            "kube-apiserver trusts another CA of etcd than etcd's members: {ETCD_CA} and {ETCD_CLIENTS} differ"
         );
         let finding = told(what, ETCD_CA);
         return Some(
@@ -93,7 +93,7 @@ fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
     let is_issued = ca.certificates.iter().any(|it| may_have_issued(it, chief));
     (!is_issued).then(|| {
         let what = format!(
-            "{ETCD_CLIENT} was issued by {}, which is not the authority in {}",
+            "{ETCD_CLIENT} was issued by {}, which is not the CA in {}",
             chief.tbs_certificate.issuer, ca.path
         );
         told(what, ETCD_CLIENT)
@@ -110,8 +110,8 @@ fn stranger(
         .iter()
         .any(|it| it.tbs_certificate.subject == chief.tbs_certificate.issuer);
     let by = match same_name {
-        true => format!("another authority of the same name, {issuer}"),
-        false => format!("{issuer}, which is not this cluster's authority"),
+        true => format!("another CA of the same name, {issuer}"),
+        false => format!("{issuer}, which is not this cluster's CA"),
     };
     Finding::new(format!("{} was issued by {by}", one.place()), fix(one.path))
         .seen("subject", &chief.tbs_certificate.subject)

@@ -36,12 +36,12 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "certificates.authority",
-        title: "the node's certificates are of the cluster's authority",
+        title: "the node's certificates are of the cluster's CA",
         severity: Severity::Critical,
         tags: &["credentials", "tls"],
         sources: &[Source::Files],
         because: &[],
-        why: "an API server believes only certificates of its own authority; others came with an image or from an earlier cluster of the same name",
+        why: "an API server believes only certificates of its own CA; others came with an image or from an earlier cluster of the same name",
         remedy: "remove what the image brought and start the agent again, which writes the cluster's own",
         judge: ca::judge,
     },
@@ -58,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Where the certificate of the cluster's authority is.
+/// Where the certificate of the cluster's CA is.
 const CA: &str = "/srv/kubernetes/ca.crt";
 
 fn present(node: &Node<'_>) -> Result<Verdict, Unseen> {

@@ -25,7 +25,7 @@ pub(super) struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// The certificate that counts: the first, which is the leaf of a chain; of a bundle of authorities the one that
+    /// The certificate that counts: the first, which is the leaf of a chain; of a bundle of CAs the one that
     /// is good for longest.
     pub(super) fn chief(&self) -> Option<&Certificate> {
         let first = self.certificates.first()?;
@@ -69,7 +69,7 @@ fn of<'a>(path: &'a str, part: &'static str, text: &str) -> Option<Held<'a>> {
     })
 }
 
-/// The field of a kubeconfig that holds the authority of the API server.
+/// The field of a kubeconfig that holds the CA of the API server.
 pub(super) const AUTHORITY: &str = "certificate-authority-data";
 
 /// The field that holds the client's certificate.

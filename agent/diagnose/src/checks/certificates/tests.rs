@@ -28,7 +28,7 @@ fn kubeconfig(ca: &str, client: &str) -> String {
     )
 }
 
-/// A worker with this authority and this client certificate.
+/// A worker with this CA and this client certificate.
 fn with(ca: &str, client: &str) -> Survey {
     let mut survey = worker();
     reads(&mut survey, CA, AUTHORITY);
@@ -139,22 +139,22 @@ fn a_client_certificate_must_be_of_the_ca() {
     let strange = says(id, &with(AUTHORITY, certificate!("strange")));
     assert_eq!(
         strange,
-        "fail: client-certificate-data of /var/lib/kubelet/kubeconfig was issued by CN=somebody-else, which is not this cluster's authority"
+        "fail: client-certificate-data of /var/lib/kubelet/kubeconfig was issued by CN=somebody-else, which is not this cluster's CA"
     );
     let other = says(id, &with(OTHER, CLIENT));
     assert_eq!(
         other,
-        "fail: /var/lib/kubelet/kubeconfig trusts another authority than /srv/kubernetes/ca.crt"
+        "fail: /var/lib/kubelet/kubeconfig trusts another CA than /srv/kubernetes/ca.crt"
     );
     let mut earlier = with(AUTHORITY, CLIENT);
     reads(&mut earlier, CA, OTHER);
     reads(&mut earlier, KUBECONFIG, &kubeconfig(OTHER, CLIENT));
     let said = says(id, &earlier);
     assert!(
-        said.ends_with("another authority of the same name, CN=kubernetes"),
+        said.ends_with("another CA of the same name, CN=kubernetes"),
         "{said}"
     );
-    assert!(says(id, &worker()).starts_with("skip: no authority"));
+    assert!(says(id, &worker()).starts_with("skip: no CA"));
     let mut masked = worker();
     reads(&mut masked, CA, AUTHORITY);
     reads(

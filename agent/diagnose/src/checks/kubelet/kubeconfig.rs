@@ -1,4 +1,4 @@
-//! `kubelet.kubeconfig`: which server, which authority, which certificate. Nothing of its text is ever shown.
+//! `kubelet.kubeconfig`: which server, which CA, which certificate. Nothing of its text is ever shown.
 
 use super::flags;
 use crate::checks::check::{Finding, Verdict};

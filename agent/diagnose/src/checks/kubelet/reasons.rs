@@ -104,7 +104,7 @@ pub(super) const FATAL: &[Known] = &[
     },
     Known {
         parts: &["unable to load client CA file"],
-        means: "it cannot read the file of the cluster's authority",
+        means: "it cannot read the file of the cluster's CA",
         fix: "ls -l /srv/kubernetes/ca.crt; systemctl restart quake-agent.service writes it anew",
     },
     Known {
@@ -191,8 +191,8 @@ pub(super) const FATAL: &[Known] = &[
 pub(in crate::checks) const AWAY: &[Known] = &[
     Known {
         parts: &["x509: certificate signed by unknown authority"],
-        means: "the API server's certificate is of another authority than its kubeconfig's",
-        fix: "the cluster's authority was changed, or the name leads to another cluster: systemctl restart quake-agent.service fetches the authority anew",
+        means: "the API server's certificate is of another CA than its kubeconfig's",
+        fix: "the cluster's CA was changed, or the name leads to another cluster: systemctl restart quake-agent.service fetches the CA anew",
     },
     Known {
         parts: &["x509: certificate has expired or is not yet valid"],
@@ -227,7 +227,7 @@ pub(in crate::checks) const AWAY: &[Known] = &[
     Known {
         parts: &["Unauthorized"],
         means: "the API server does not accept its certificate",
-        fix: "the client certificate is of another authority or is over: systemctl restart quake-agent.service fetches it anew",
+        fix: "the client certificate is of another CA or is over: systemctl restart quake-agent.service fetches it anew",
     },
     Known {
         parts: &["is forbidden", "nodes"],

@@ -6,7 +6,7 @@ use quake_model::facts::{ActiveState, ProbeFacts, Seen};
 use quake_model::phase::Phase;
 use quake_model::time::Timestamp;
 
-// Certificates of 2026 by an authority made for these tests; their keys were thrown away.
+// Certificates of 2026 by a CA made for these tests; their keys were thrown away.
 const CA: &str = "MIIBgDCCASWgAwIBAgIUQ8iLhvDYfn4Wi+x3xFH/c/hXifAwCgYIKoZIzj0EAwIwFTETMBEGA1UEAwwKa3ViZXJuZXRlczAeFw0yNjExMjIwMjM2MTVaFw0zNjExMTkwMjM2MTVaMBUxEzARBgNVBAMMCmt1YmVybmV0ZXMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARsPu6F9PSWA+gJIWK1s1CxZ2juaB7oNcdijwUUIlZ5OU3CFDzo5KU/sKD4ABNJCoFpuBWXdVxjWxm3BKTci8Hqo1MwUTAdBgNVHQ4EFgQUWp+jwtDwnWACRosUrT45jh7uMgAwHwYDVR0jBBgwFoAUWp+jwtDwnWACRosUrT45jh7uMgAwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEA3EDGlyd9NOP7q9yeufKCyliNUmWkyn2mXfWnab9H79sCIQDIt1Yk2GrMDjicRPz/reLGA5HyAAT8kFYLrndjVWIPbg==";
 const NODE: &str = "MIIBUTCB9wIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAprdWJlcm5ldGVzMB4XDTI2MDEwMTAwMDAwMFoXDTI3MDEwMTAwMDAwMFowVDEVMBMGA1UECgwMc3lzdGVtOm5vZGVzMTswOQYDVQQDDDJzeXN0ZW06bm9kZTppcC0xMC0wLTEtNy51cy13ZXN0LTIuY29tcHV0ZS5pbnRlcm5hbDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABH6MND2godvwWYL0GnF0Y3RDos1daykygqttgczj5M26OqjAUqowk1bT1+uougx9850GoEldFP+0JdnB/FHqCz4wCgYIKoZIzj0EAwIDSQAwRgIhAOSdiDAeD7Fny7gz54Z1R2l5B4srSFKru64edgoOVdGOAiEA0bwQlJYN2D0dCr4KF7fW6BV0wZFxMZfZMx/98Ot8dxQ=";
 const OLD: &str = "MIIBJTCBzAIBAjAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAprdWJlcm5ldGVzMB4XDTI2MDEwMTAwMDAwMFoXDTI3MDEwMTAwMDAwMFowKTEVMBMGA1UECgwMc3lzdGVtOm5vZGVzMRAwDgYDVQQDDAdrdWJlbGV0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEuiuXyY9Pb7iUc6YKdXjlf2bGvdkbpuPmeP8el16F69b7TYGs5kwk0MUDjfGclXHffh80T+93TPWSlXmM4kce3jAKBggqhkjOPQQDAgNIADBFAiAL5xS503+83DzKdZhGTsxlkF9/G22T41gKijxqJc5PvgIhAJkTAZBQFNKwTtRdiS/2VwDAHYLYLd6ZWQnzna0ZaNHb";
@@ -83,7 +83,7 @@ fn a_kubelet_that_ends_says_why() {
         ),
         (
             "x509: certificate signed by unknown authority",
-            "another authority",
+            "another CA",
         ),
         ("nothing known", "exit status 1"),
     ] {

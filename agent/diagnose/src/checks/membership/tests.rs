@@ -70,9 +70,9 @@ fn a_node_that_is_not_known_says_why_kubelet_stays_away() {
         "kubelet.service",
         &["Unable to register node with API server: x509: certificate signed by unknown authority"],
     );
-    node.assert("node.registered", Status::Fail, "another authority");
+    node.assert("node.registered", Status::Fail, "another CA");
     node.in_phase(Phase::Ready)
-        .assert("node.registered", Status::Warn, "another authority");
+        .assert("node.registered", Status::Warn, "another CA");
     node.in_phase(Phase::Services)
         .assert("node.registered", Status::Skip, "not come so far");
 }

@@ -221,7 +221,7 @@ fn distrusted(node: &Node<'_>, host: &str, tls: &TlsSeen) -> Option<(String, Str
         ));
     }
     let why = tls.distrusted.as_ref()?;
-    let fix = "a proxy or a private authority signs for it: put its certificate among the system's (update-ca-certificates, update-ca-trust) or in the file AWS_CA_BUNDLE names";
+    let fix = "a proxy or a private CA signs for it: put its certificate among the system's (update-ca-certificates, update-ca-trust) or in the file AWS_CA_BUNDLE names";
     let names = tls.names.join(", ");
     let what = format!("the certificate of {host} is not trusted: {why}; it is for {names}");
     Some((what, fix.to_owned()))

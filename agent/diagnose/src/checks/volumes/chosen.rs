@@ -75,7 +75,7 @@ fn members(node: &Node<'_>) -> Result<Vec<(String, Vec<EtcdMember>)>, Unseen> {
         .collect())
 }
 
-/// The cluster's life: by its authority, and by the volumes that this instance has.
+/// The cluster's life: by its CA, and by the volumes that this instance has.
 fn life(node: &Node<'_>, volumes: &[VolumeFacts], own: &str) -> Result<ClusterGeneration, Unseen> {
     let ca = node.text("/srv/kubernetes/ca.crt")?.map(str::to_owned);
     let known = ca.is_some();

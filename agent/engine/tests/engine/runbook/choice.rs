@@ -18,7 +18,7 @@ const PEER: &str = "i-0fedcba9876543210";
 const SECOND: &str = "vol-0cc";
 const TAG: &str = "k8s.io/etcd/main";
 
-/// An authority that was made at 2020-09-13, by its serial.
+/// A CA that was made at 2020-09-13, by its serial.
 const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIMFjRXhdigAAAAAAAAMAoGCCqGSM49BAMCMBUxEzARBgNV
 BAMMCmt1YmVybmV0ZXMwIBcNMjYxMTIyMDIzNjEwWhgPMjEyNjEwMjkwMjM2MTBa

@@ -1,4 +1,4 @@
-//! TLS: who is believed, and the way through a proxy. The certificate, its key and their authority, in `testdata`, are
+//! TLS: who is believed, and the way through a proxy. The certificate, its key and their CA, in `testdata`, are
 //! of these tests alone.
 
 use super::{keep_answering, proxied, text};
@@ -105,7 +105,7 @@ async fn without_a_ca_https_fails_on_the_certificate_by_name() {
     let client = HttpSettings::default()
         .build_client()
         .expect("nothing is read");
-    // The second has not a single authority, as a system without the package of them.
+    // The second has not a single CA, as a system without the package of them.
     for client in [client, crate::build_metadata_client()] {
         let failure = client.get(&url).send().await.expect_err("nobody knows it");
         let told = describe_failure(&url, &failure);
@@ -182,7 +182,7 @@ async fn a_peer_is_told_of_with_its_certificate_be_it_trusted_or_not() {
     assert!(past.distrusted.is_some());
 }
 
-/// A client that believes the authority of these tests, and wants a certificate for this name.
+/// A client that believes the CA of these tests, and wants a certificate for this name.
 fn pinned(name: Option<&str>) -> Client {
     let ca_bundle = include_bytes!("../../../testdata/authority.pem");
     let peer = PinnedPeer {
@@ -190,7 +190,7 @@ fn pinned(name: Option<&str>) -> Client {
         name,
         addresses: vec![[127, 0, 0, 1].into()],
     };
-    build_pinned_client(&peer, Duration::from_secs(15)).expect("the authority reads")
+    build_pinned_client(&peer, Duration::from_secs(15)).expect("the CA reads")
 }
 
 #[tokio::test]

@@ -112,13 +112,13 @@ catalogue! {
         why "kops-controller answers and fails: it cannot ask the API server for the node, or cannot read the group's configuration, or something else answers in its place"
         remedy "read why: kubectl -n kube-system logs -l k8s-app=kops-controller; with \"failed to build node config\" the instance's tag kops.k8s.io/instancegroup and igconfig/node/<group>/nodeupconfig.yaml in the state store must be there";
     ConfigControllerUntrusted "config.controller-untrusted" Denied
-        why "what answers in the place of kops-controller does not prove to be it: its certificate is signed by another authority than the user data trusts, or is for another name"
-        remedy "if the cluster's authority was rotated, this instance was launched from an older launch template: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes; else see who answers: openssl s_client -connect <server>:3988 -servername kops-controller.internal.<cluster>";
+        why "what answers in the place of kops-controller does not prove to be it: its certificate is signed by another CA than the user data trusts, or is for another name"
+        remedy "if the cluster's CA was rotated, this instance was launched from an older launch template: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes; else see who answers: openssl s_client -connect <server>:3988 -servername kops-controller.internal.<cluster>";
     ConfigControllerDenied "config.controller-denied" Denied
         why "kops-controller does not take this instance for a node of its cluster: STS must know the signature, the account and partition must be the cluster's, the role one of its node groups', and EC2 must show it the instance"
         remedy "read which check failed: kubectl -n kube-system logs -l k8s-app=kops-controller | grep 'verify err'; then mend it: the instance profile of the group, kops update cluster --yes for a role that kops-controller does not list, ec2:DescribeInstances for the control plane's role; throttled calls of its own look the same, and pass";
     ConfigControllerRejected "config.controller-rejected" Invalid
-        why "kops-controller can do nothing with what it was asked for: most often this instance was launched for another generation of the cluster's authority than it signs with"
+        why "kops-controller can do nothing with what it was asked for: most often this instance was launched for another generation of the cluster's CA than it signs with"
         remedy "read why: kubectl -n kube-system logs -l k8s-app=kops-controller; replace the instance: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes";
     ConfigNodeExists "config.node-exists" Denied
         why "a node of this instance's name is Ready in the cluster, and kops-controller gives nobody else its certificates; this instance does not hold what an earlier boot of it got"
@@ -250,7 +250,7 @@ catalogue! {
         why "two operators chose differently, and neither choice is more right"
         remedy "take the tag quake.io/etcd-pin off all but one: quake-agent volumes unpin <volume id> --yes";
     StorageVolumeStale "storage.volume-stale" Refused
-        why "a volume older than the cluster's own authority may hold the data of a deleted cluster of the same name"
+        why "a volume older than the cluster's own CA may hold the data of a deleted cluster of the same name"
         remedy "if the volume is wanted: quake-agent volumes adopt <volume id> --yes; if not: quake-agent volumes ignore <volume id> --reason <text> --yes";
     StorageNotEncrypted "storage.not-encrypted" Refused
         why "the cluster spec asks for an encrypted volume, and etcd holds every secret of the cluster"
@@ -405,8 +405,8 @@ catalogue! {
         why "a certificate ends while the node runs, and what uses it stops working that day"
         remedy "replace the instance: kops rolling-update cluster --instance-group <name> --yes";
     CredentialsCertificateUnfit "credentials.certificate-unfit" Invalid
-        why "kops-controller sent a certificate that is not what was ordered: of another authority, another key or another subject; a node that used it would be somebody else, and nothing of the answer is kept"
-        remedy "see what kops-controller signs with: kubectl -n kube-system logs -l k8s-app=kops-controller; if the cluster's authority was rotated, replace the instance: kops rolling-update cluster --instance-group <group> --yes";
+        why "kops-controller sent a certificate that is not what was ordered: of another CA, another key or another subject; a node that used it would be somebody else, and nothing of the answer is kept"
+        remedy "see what kops-controller signs with: kubectl -n kube-system logs -l k8s-app=kops-controller; if the cluster's CA was rotated, replace the instance: kops rolling-update cluster --instance-group <group> --yes";
 
     FilesWriteFailed "files.write-failed" Denied
         why "a file could not be written, and the node would run on an old one"
@@ -512,7 +512,7 @@ catalogue! {
         remedy "see whether its pod runs: crictl ps -a --name kube-apiserver, and quake-agent diagnose; it is asked again by itself";
     AddonsApiDenied "addons.api-denied" Denied
         why "the API server and the kubeconfig of this node do not accept each other, or RBAC allows less than add-ons need"
-        remedy "see whom it is for: kubectl --kubeconfig /var/lib/kops/kubeconfig auth whoami; the certificate must be of the cluster's authority, in a group that may do all, such as system:masters";
+        remedy "see whom it is for: kubectl --kubeconfig /var/lib/kops/kubeconfig auth whoami; the certificate must be of the cluster's CA, in a group that may do all, such as system:masters";
     AddonsThrottled "addons.throttled" Transient
         why "the API server asks for fewer requests, and what asks on goes to the end of the queue"
         remedy "wait; if it lasts, see who asks so much: kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels";

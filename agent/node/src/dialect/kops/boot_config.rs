@@ -46,7 +46,7 @@ pub struct ConfigServer {
     pub servers: Vec<String>,
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
-    /// The authorities to trust, PEM; all generations.
+    /// The CAs to trust, PEM; all generations.
     pub ca_bundle: String,
 }
 

@@ -29,7 +29,7 @@ pub struct NodeupConfig {
     pub packages: Vec<String>,
     /// Where keys and secrets are, for a node that reads them itself.
     pub stores: Option<Stores>,
-    /// Authorities to trust, PEM bundles by name.
+    /// CAs to trust, PEM bundles by name.
     pub ca_bundle: BTreeMap<String, String>,
     /// Which generation of each keyset signs, by the keyset's name.
     pub keypair_ids: BTreeMap<String, String>,

@@ -7,7 +7,7 @@ use crate::known::Known;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, WriteFile};
 
-/// Where distributions keep certificates of public authorities. A path that is not there is made empty.
+/// Where distributions keep certificates of public CAs. A path that is not there is made empty.
 const PUBLIC_CA_BUNDLE: &[&str] = &[
     "/etc/ssl",
     "/etc/pki/tls",

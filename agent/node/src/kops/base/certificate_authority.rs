@@ -10,7 +10,7 @@ use quake_model::step::Contents;
 /// directory it runs in.
 const REGISTRY_CREDENTIALS: &str = "/root/.docker/config.json";
 
-/// The authorities of the cluster, all generations; and credentials for registries where the cluster has them.
+/// The CAs of the cluster, all generations; and credentials for registries where the cluster has them.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
     let file = File::plain(&context.srv("ca.crt"), ca_bundle).mode(0o600);

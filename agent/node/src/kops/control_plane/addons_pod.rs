@@ -80,8 +80,7 @@ mod tests {
                        readinessProbe: {httpGet: {host: 127.0.0.1, path: /readyz, port: 3986}}\n";
 
     fn sample(keys: &str, manifest: &str) -> Sample {
-        let mut sample =
-            Sample::control_plane(&format!("CAs: {{kubernetes-ca: authority}}\n{keys}"));
+        let mut sample = Sample::control_plane(&format!("CAs: {{kubernetes-ca: CA}}\n{keys}"));
         if let Some(location) = sample.config.channels_manifest.clone() {
             let bytes = manifest.as_bytes().to_vec();
             sample.objects.manifests.insert(location, bytes);

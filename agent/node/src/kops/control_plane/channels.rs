@@ -89,7 +89,7 @@ mod tests {
 
     fn sample(keys: &str) -> Sample {
         let text = format!(
-            "channelsManifest: s3://b/c/kops-channels.yaml\nCAs: {{kubernetes-ca: authority}}\n\
+            "channelsManifest: s3://b/c/kops-channels.yaml\nCAs: {{kubernetes-ca: CA}}\n\
              KeypairIDs: {{kubernetes-ca: \"1\"}}\n{keys}"
         );
         let mut sample = Sample::control_plane(&text);

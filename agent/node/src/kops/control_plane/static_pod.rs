@@ -98,7 +98,7 @@ impl StaticPod {
         self.mount(HostPath::new(name, path, Access::ReadWrite));
     }
 
-    /// Adds the directories with certificates of public authorities.
+    /// Adds the directories with certificates of public CAs.
     pub(super) fn read_public_ca_bundle(&mut self, context: &Context<'_>) {
         for path in context.distribution.certificate_directories() {
             self.read(&path.replace('/', ""), path);

@@ -66,8 +66,8 @@ fn section<'a>(context: &Context<'a>) -> Result<&'a Section, Fault> {
     section.ok_or_else(|| context.missing("APIServerConfig"))
 }
 
-/// The serving certificate. The authority follows it in the file: who federates with the cluster's token issuer takes the
-/// authority's fingerprint from what the server sends.
+/// The serving certificate. The CA follows it in the file: who federates with the cluster's token issuer takes the
+/// CA's fingerprint from what the server sends.
 fn server(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let order = CertificateOrder {
         name: SERVER.to_owned(),

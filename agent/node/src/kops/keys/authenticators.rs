@@ -100,7 +100,7 @@ mod tests {
 
     fn sample(authentication: &str) -> Sample {
         Sample::control_plane(&format!(
-            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: authorities}}\n\
+            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: CAs}}\n\
              APIServerConfig: {{Authentication: {authentication}}}\n"
         ))
     }
@@ -115,7 +115,7 @@ mod tests {
     fn the_api_server_trusts_the_clusters_ca_about_the_authenticator() {
         let cluster = server(&sample("{aws: {}}"));
         assert_eq!(cluster["server"], "https://127.0.0.1:21362/authenticate");
-        let wanted = STANDARD.encode("authorities");
+        let wanted = STANDARD.encode("CAs");
         assert_eq!(cluster["certificate-authority-data"], wanted);
     }
 

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::kops::sample::Sample;
 
-    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: authorities}\n\
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n\
                         APIServerConfig: {ClusterDNSDomain: k8s.example}\n";
 
     fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {

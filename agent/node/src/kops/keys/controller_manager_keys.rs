@@ -12,7 +12,7 @@ const COMPONENT: Component = Component {
     section: ("KubeControllerManager", "KubeControllerManagerConfig"),
 };
 
-/// Its kubeconfig, its serving certificate, the cluster's authority, and the key of tokens.
+/// Its kubeconfig, its serving certificate, the cluster's CA, and the key of tokens.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());

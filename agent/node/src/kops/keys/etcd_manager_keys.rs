@@ -1,4 +1,4 @@
-//! The authorities that etcd-manager signs with: for its own traffic, for etcd's peers, for etcd's clients.
+//! The CAs that etcd-manager signs with: for its own traffic, for etcd's peers, for etcd's clients.
 
 use super::stored;
 use crate::kops::Context;
@@ -6,10 +6,10 @@ use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 
 /// Clusters of etcd that the API server speaks to. It has one client certificate for all of them, so they share the
-/// authority that signs it.
+/// CA that signs it.
 const OF_THE_API_SERVER: &[&str] = &["main", "events", "leases"];
 
-/// Each cluster's authorities, all generations to trust, and the keys of those that sign.
+/// Each cluster's CAs, all generations to trust, and the keys of those that sign.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());

@@ -12,7 +12,7 @@ const NAME: &str = "kube-apiserver-healthcheck";
 /// The number of its user that its image has built in.
 const UID: u32 = 10012;
 
-/// Its user, its certificate and the authorities it trusts, where the cluster has it.
+/// Its user, its certificate and the CAs it trusts, where the cluster has it.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.has_api_server() || context.config.static_manifest(NAME).is_none() {
         return Ok(Vec::new());
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::kops::sample::Sample;
 
-    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: authorities}\n";
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n";
 
     #[test]
     fn its_files_are_its_users_where_the_cluster_has_it() {

@@ -12,7 +12,7 @@ const USER: (&str, u32) = ("kops-controller", 10011);
 /// Where it looks for them.
 const FOLDER: &str = "/etc/kubernetes/kops-controller";
 
-/// Its user, its serving certificate, the authorities that workers' certificates are signed with, and which of their
+/// Its user, its serving certificate, the CAs that workers' certificates are signed with, and which of their
 /// generations are in use.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {

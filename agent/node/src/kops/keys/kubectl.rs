@@ -52,7 +52,7 @@ mod tests {
     use crate::kops::sample::Sample;
 
     const KEYS: &str = "Assets:\n  amd64:\n  - 8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80@https://a/kubectl\n\
-                        KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: authorities}\n";
+                        KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n";
 
     fn sample(users: &[(&str, &str)]) -> Sample {
         let mut sample = Sample::control_plane(KEYS);

@@ -1,4 +1,4 @@
-//! Keypairs of the state store as files, for components that sign with an authority's key themselves.
+//! Keypairs of the state store as files, for components that sign with a CA's key themselves.
 
 use crate::kops::Context;
 use quake_model::fault::{Code, Fault};

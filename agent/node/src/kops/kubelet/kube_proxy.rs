@@ -204,7 +204,7 @@ mod tests {
     use crate::distribution::{Distribution, Project};
     use crate::kops::sample::Sample;
 
-    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: authority}\n";
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
 
     fn sample(keys: &str) -> Sample {
         Sample::worker(&format!("{KEYS}KubeProxy: {{image: proxy, {keys}}}\n"))

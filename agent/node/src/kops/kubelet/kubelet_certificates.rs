@@ -61,7 +61,7 @@ mod tests {
     use quake_model::fault::Code;
     use quake_model::item::Issuer;
 
-    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: authority}\n";
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
 
     fn orders(sample: &Sample) -> Vec<CertificateOrder> {
         let items = sample.items(build).into_iter();

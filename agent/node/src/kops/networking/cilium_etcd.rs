@@ -5,7 +5,7 @@ use crate::kops::Context;
 use quake_model::fault::Fault;
 use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
 
-/// The authority of that etcd's clients.
+/// The CA of that etcd's clients.
 const AUTHORITY: &str = "etcd-clients-ca-cilium";
 
 /// The order, by which kops-controller knows it, too.
@@ -14,7 +14,7 @@ const ORDER: &str = "etcd-client-cilium";
 /// Where Cilium's agent, which is root, looks for them.
 const FOLDER: &str = "/etc/kubernetes/pki/cilium";
 
-/// The authorities, a certificate and its key.
+/// The CAs, a certificate and its key.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.config.network.has_cilium_etcd {
         return Ok(Vec::new());
@@ -46,7 +46,7 @@ mod tests {
     use quake_model::fault::Code;
     use quake_model::item::Issuer;
 
-    const KEYS: &str = "UseCiliumEtcd: true\nCAs: {etcd-clients-ca-cilium: authorities}\n\
+    const KEYS: &str = "UseCiliumEtcd: true\nCAs: {etcd-clients-ca-cilium: CAs}\n\
                         KeypairIDs: {etcd-clients-ca-cilium: \"7\"}\n";
 
     fn issuer(sample: &Sample) -> Issuer {

@@ -47,7 +47,7 @@ mod tests {
     use quake_model::item::{Issuer, Source};
 
     const KEYS: &str = "Networking: {kubeRouter: {}}\nKeypairIDs: {kubernetes-ca: \"7\"}\n\
-                        CAs: {kubernetes-ca: authorities}\n";
+                        CAs: {kubernetes-ca: CAs}\n";
 
     #[test]
     fn a_worker_asks_for_the_certificate_that_its_kubeconfig_shows() {

@@ -128,7 +128,7 @@ mod tests {
 
     fn spec(keys: &str) -> NodeSpec {
         let keys = format!(
-            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: authorities}}\nAssets:\n  amd64:\n  - {ARCHIVE}@https://a/containerd-2.2.4-linux-amd64.tar.gz\n  - {RUNC}@https://a/runc.amd64\n  - {OTHER}@https://a/kubelet\n{keys}"
+            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: CAs}}\nAssets:\n  amd64:\n  - {ARCHIVE}@https://a/containerd-2.2.4-linux-amd64.tar.gz\n  - {RUNC}@https://a/runc.amd64\n  - {OTHER}@https://a/kubelet\n{keys}"
         );
         let mut sample = Sample::worker(&keys);
         let digest = sample.config.assets[0].digest.clone();

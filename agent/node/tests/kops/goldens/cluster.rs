@@ -119,7 +119,7 @@ impl Cluster {
     }
 }
 
-/// What kops' tests put into every configuration: two generations of one authority. No static pods.
+/// What kops' tests put into every configuration: two generations of one CA. No static pods.
 fn injected(document: &mut Value) {
     let root = conformance("kops/golden-pki").expect("it is beside the goldens");
     let bundle = fs::read_to_string(root.join("kubernetes-ca-bundle.pem")).expect("it is there");

@@ -30,7 +30,7 @@ const API_SERVER_ACCEPTED: &[Accepted] = &[
         NO_CA,
     ),
 ];
-const NO_CA: &str = "the golden's test has an authority without a certificate";
+const NO_CA: &str = "the golden's test has a CA without a certificate";
 
 fn control_plane(boot: &'static str, edit: fn(&mut Value)) -> Cluster {
     Cluster {
@@ -133,7 +133,7 @@ fn control_planes() -> Vec<Golden> {
             &[(
                 "/etc/kubernetes/kops-controller/keypair-ids.yaml",
                 Some("contents"),
-                "the golden's test has ids of two authorities only",
+                "the golden's test has ids of two CAs only",
             )],
         ),
         one(
