@@ -206,7 +206,7 @@ fn not_mended(store: &Path, root: &Path) -> Option<String> {
     std::fs::write(store.join("kube_env.yaml"), kube_env("workers", &[]))
         .expect("the directory is ours");
     let ended = rehearse(store, root);
-    (ended.status != 0).then(|| format!("mended, it is not ready: {}", ended.text()))
+    (ended.status != 0).then(|| format!("fixed, it is not ready: {}", ended.text()))
 }
 
 /// `check` finds the same in the file itself, with the same exit status.

@@ -55,7 +55,7 @@ impl Ground {
     }
 
     /// What `status` says of a boot that found the agent itself broken: the ledger of one that found something else, with
-    /// that code in its place. No input brings such a fault about; if one did, it would be mended.
+    /// that code in its place. No input brings such a fault about; if one did, it would be fixed.
     fn status_of_a_bug(&self) -> Ended {
         let ended = self.rehearse_from("bug", &self.forbidding.base());
         assert_eq!(ended.status, 77, "{}", ended.text());

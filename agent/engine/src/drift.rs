@@ -1,4 +1,4 @@
-//! Notices what somebody changed of what the agent wrote or enabled, and tells it. It mends nothing and makes no node unready.
+//! Notices what somebody changed of what the agent wrote or enabled, and tells it. It fixes nothing and makes no node unready.
 //!
 //! A look must cost next to nothing, for a node is looked at for years: every path is stamped in one call, and only what
 //! has another stamp than at the look before is read.

@@ -1,7 +1,7 @@
 //! Keeps the names of a node that runs: now and then one question whether they lead to it, and those put back that do not.
 //!
 //! It is on a beat of its own, for a name service that does not answer must not hold up the looks at what is on the node. Names
-//! in the node's own `/etc/hosts` are told of like other files when somebody changes them, and not mended.
+//! in the node's own `/etc/hosts` are told of like other files when somebody changes them, and not fixed.
 
 use crate::context::Context;
 use crate::ensure::dns::{Upheld, upheld};

@@ -1,7 +1,7 @@
 //! Looks again, now and then, at what made the node ready, and tells what is lost and what is regained.
 //!
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
-//! boot mends what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
+//! boot fixes what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
 //! issued anew, for they end by themselves; the cluster's add-ons are applied, and the names that the node published are kept,
 //! each on a beat of its own.
 

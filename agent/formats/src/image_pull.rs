@@ -27,7 +27,7 @@ const REASONS: &[Known] = &[
     Known {
         parts: &["401 Unauthorized"],
         means: "the registry does not accept the credentials",
-        fix: "mend /root/.docker/config.json or the pod's imagePullSecrets; for ECR: ecr:GetAuthorizationToken to the node's role",
+        fix: "fix /root/.docker/config.json or the pod's imagePullSecrets; for ECR: ecr:GetAuthorizationToken to the node's role",
     },
     Known {
         parts: &["403 Forbidden"],
@@ -42,7 +42,7 @@ const REASONS: &[Known] = &[
     Known {
         parts: &["authorization failed"],
         means: "the registry does not accept the credentials",
-        fix: "mend /root/.docker/config.json or the pod's imagePullSecrets",
+        fix: "fix /root/.docker/config.json or the pod's imagePullSecrets",
     },
     Known {
         parts: &["manifest unknown"],

@@ -187,7 +187,7 @@ pub(crate) fn read_identity(certificate: &[u8], key: &[u8]) -> Result<Identity, 
     Ok(Identity { chain, key })
 }
 
-/// What to do about a bundle. Whatever was to be fetched, it is this that must be mended, so no fault's own remedy fits.
+/// What to do about a bundle. Whatever was to be fetched, it is this that must be fixed, so no fault's own remedy fits.
 fn bundle_remedy(path: &Path) -> String {
     format!(
         "let AWS_CA_BUNDLE in the agent's environment name a file of PEM certificates that the agent can read,          and only usable ones, or unset it to trust the system's CAs alone; it names {}",

@@ -1,4 +1,4 @@
-//! What the agent wrote or enabled and is not so any more, since somebody else changed it. It is told and never mended: who
+//! What the agent wrote or enabled and is not so any more, since somebody else changed it. It is told and never fixed: who
 //! changed it may have meant it, and a boot writes what it owns anyway.
 
 use crate::event::{Envelope, Event};

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const STEADY: Duration = Duration::from_secs(2);
 
 /// From how many failed starts on a unit is said not to stay up. One is no verdict: a unit that lacks something in the
-/// first moments of a boot mends itself when systemd starts it again.
+/// first moments of a boot fixes itself when systemd starts it again.
 const FAILED_STARTS: u32 = 2;
 
 /// How a unit that is to stay up stands.

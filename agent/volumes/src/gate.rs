@@ -14,7 +14,7 @@ pub enum DeviceSignature {
     Blank,
     /// An ext4 filesystem, sound as far as was looked.
     Ext4,
-    /// An ext4 filesystem, or parts of one, that no safe repair mends.
+    /// An ext4 filesystem, or parts of one, that no safe repair fixes.
     Damaged,
     /// Something else with a signature.
     Foreign,

@@ -1,4 +1,4 @@
-//! A disk that fails while a boot writes to it: the boot ends with the kernel's error and the path, and once the disk is mended
+//! A disk that fails while a boot writes to it: the boot ends with the kernel's error and the path, and once the disk is fixed
 //! the next one completes it.
 
 use crate::machine::Machine;
@@ -194,7 +194,7 @@ impl Scene {
             self.machine
                 .run("mount", &["-o", "remount,size=100m", folder]);
         }
-        // 1 says that errors were mended.
+        // 1 says that errors were fixed.
         let checked = self.machine.try_run(
             "sh",
             &[

@@ -138,7 +138,7 @@ fn diagnosed_when_ready_and_when_broken() {
     }
 }
 
-/// Scripts that break a ready node, those that mend it, and the check that has to come first meanwhile.
+/// Scripts that break a ready node, those that fix it, and the check that has to come first meanwhile.
 const BROKEN: &[(&str, &str, &str)] = &[
     (
         "systemctl stop docker.service docker.socket 2>/dev/null; ! systemctl is-active --quiet docker.service",

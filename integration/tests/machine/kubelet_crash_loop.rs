@@ -47,7 +47,7 @@ fn kubelet_crash_loop() {
     assert!(told, "{}", machine.console());
     assert_told(&machine.console(), &line);
     assert_told(&machine.console(), &fix);
-    // The boot waits on, and what the operator mends is enough.
+    // The boot waits on, and what the operator fixes is enough.
     machine.output("rm -r /etc/systemd/system/kubelet.service.d && systemctl daemon-reload");
     machine
         .becomes_ready(90)

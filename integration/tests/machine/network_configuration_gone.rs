@@ -44,7 +44,7 @@ fn network_configuration_gone() {
 
     machine.output("rm /etc/cni/net.d/*");
     machine.output("systemctl restart quake-agent.service");
-    machine.becomes_ready(60).expect("a restart mends it");
+    machine.becomes_ready(60).expect("a restart fixes it");
     assert_eq!(machine.output("cat /etc/cni/net.d/*"), before);
     assert_eq!(
         machine.last_event("boot-ready")["changed"],

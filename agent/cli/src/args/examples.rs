@@ -103,7 +103,7 @@ Examples:
 pub(crate) const SEED: &str = "\
 Examples:
   quake-agent seed build --kube-env user-data.txt --root /mnt/image
-  quake-agent seed verify --root /mnt/image # the gate: 0, or 1 with what to mend
+  quake-agent seed verify --root /mnt/image # the gate: 0, or 1 with what to fix
 
 docs: docs/seeding.md";
 

@@ -124,7 +124,7 @@ fn finding_json(finding: &Finding) -> Value {
         "rule": finding.rule,
         "path": finding.path.display().to_string(),
         "what": finding.what,
-        "mend": finding.mend,
+        "fix": finding.mend,
     })
 }
 
@@ -142,13 +142,13 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
         }
         let (hex, root) = (digest.hex(), checked.root.display());
         let mend = format!("quake-agent store verify --remove --root {root} {hex}");
-        let _ = writeln!(text, "  mend: {mend}");
+        let _ = writeln!(text, "  fix: {mend}");
     }
     for finding in &checked.findings {
         let (rule, what) = (finding.rule, &finding.what);
         let _ = writeln!(text, "finding: {rule}: {what}");
         let _ = writeln!(text, "  path: {}", finding.path.display());
-        let _ = writeln!(text, "  mend: {}", finding.mend);
+        let _ = writeln!(text, "  fix: {}", finding.mend);
     }
     let good = checked.assets.iter().filter(|it| it.standing.is_good());
     let sizes = good.clone().filter_map(|it| it.manifest.as_ref());

@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     tags: &["autoscaling"],
     sources: &[Source::Metadata, Source::Files],
     because: &["identity.metadata"],
-    why: "a node that its group is ending, or keeps in its warm pool, is not to be mended but to be let go",
+    why: "a node that its group is ending, or keeps in its warm pool, is not to be fixed but to be let go",
     remedy: "look what the group does: aws autoscaling describe-scaling-activities; complete the lifecycle hook that waits",
     judge: state,
 }];

@@ -27,7 +27,7 @@ mod tests {
     fn a_finding_shows_the_line_without_its_secrets() {
         let text = "a = 1\npassword=hunter2 x\n";
         let broken = toml(text).expect_err("a bare word");
-        let finding = read_error(&broken, "/etc/x.toml", text, "mend it");
+        let finding = read_error(&broken, "/etc/x.toml", text, "fix it");
         assert!(
             finding
                 .summary

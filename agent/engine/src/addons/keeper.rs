@@ -255,7 +255,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             let existing = versions.get(&key).cloned();
             let known = self.told.statuses().get(&addon.name);
             if known.is_some_and(|known| known.wanted != addon.version) {
-                // What is newer may mend what failed.
+                // What is newer may fix what failed.
                 self.troubles.remove(&addon.name);
             }
             let trouble = self.troubles.get(&addon.name).and_then(|known| known.next);

@@ -184,6 +184,6 @@ pub(crate) fn does_not_stay_up(found: &UnitFacts, main_ended: Option<&str>) -> F
         None => fault,
     };
     fault.remedied_by(format!(
-        "journalctl -b -u {unit} says why; mend that, then: systemctl restart {unit}"
+        "journalctl -b -u {unit} says why; fix that, then: systemctl restart {unit}"
     ))
 }

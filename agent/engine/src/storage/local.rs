@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub(crate) enum Looked {
     /// It was looked into; and whether it was checked before, as what is ours is.
     FilesystemContents(InsideFacts, bool),
-    /// It is ours, and no safe repair mends it.
+    /// It is ours, and no safe repair fixes it.
     Damaged(FilesystemCheck),
     /// It cannot be mounted, and why.
     Unmountable(PortError),

@@ -57,7 +57,7 @@ async fn a_file_that_somebody_changed_is_told_once_and_the_node_stays_ready() {
     ];
     assert_eq!(told, wanted);
     assert_eq!((record.is_ready(), record.drift.count()), (true, 1));
-    assert!(!host.tree().contains_key(FILE), "nothing is mended");
+    assert!(!host.tree().contains_key(FILE), "nothing is fixed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The rules, each with the command that mends what breaks it.
+//! The rules, each with the command that fixes what breaks it.
 
 use super::inside::{Image, holds};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub struct Finding {
     pub path: PathBuf,
     /// What is wrong with it.
     pub what: String,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub mend: String,
 }
 

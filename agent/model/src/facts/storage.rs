@@ -222,7 +222,7 @@ pub enum FilesystemCheck {
         /// What the checker said.
         output: String,
     },
-    /// Something is wrong that no safe repair mends; the device is as it was.
+    /// Something is wrong that no safe repair fixes; the device is as it was.
     Damaged {
         /// The checker's exit status.
         status: i32,

@@ -43,7 +43,7 @@ impl Class {
         }
     }
 
-    /// Every class, in the order of the reference: from what heals by itself to what is ours to mend.
+    /// Every class, in the order of the reference: from what heals by itself to what is ours to fix.
     pub const ALL: &[Self] = &[
         Self::NotYet,
         Self::Transient,

@@ -103,7 +103,7 @@ fn life(said: &TbsCertificate) -> (u64, u64) {
 
 /// How far ahead of ours the clock of whoever signed may be: as long before their own time as Kubernetes' signers have
 /// certificates begin, for the same reason (`pkg/controller/certificates/signer`, 5 minutes; kops: 48 hours; both read 2026-11).
-/// Another signer need not do that, and issuing anew would not mend the local clock.
+/// Another signer need not do that, and issuing anew would not fix the local clock.
 const SKEW_SECONDS: u64 = 5 * 60;
 
 fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {

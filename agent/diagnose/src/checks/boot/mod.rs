@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["boot", "probes", "control-plane"],
         sources: &[Source::Probes, Source::Files],
         because: &["etcd.alive", "apiserver.alive", "staticpods.running"],
-        why: "without a controller manager and a scheduler nothing is placed and nothing is mended",
+        why: "without a controller manager and a scheduler nothing is placed and nothing is fixed",
         remedy: "read the component's log below /var/log, and its manifest below /etc/kubernetes/manifests",
         judge: told::conditions,
     },
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[Source::Files],
         because: &["boot.conditions"],
         why: "a node whose boot did not end well runs no workload, or an old configuration",
-        remedy: "mend what the first finding names, then start the agent again",
+        remedy: "fix what the first finding names, then start the agent again",
         judge: outcome,
     },
     Check {
@@ -75,7 +75,7 @@ fn outcome(node: &Node<'_>) -> Result<Verdict, Unseen> {
         BootState::Ready => Verdict::ok(format!("ready after {seconds:.1}s")),
         BootState::Failed => Finding::new(
             format!("the boot failed after {seconds:.1}s"),
-            "mend the cause, then: systemctl reset-failed quake-agent.service && systemctl start quake-agent.service",
+            "fix the cause, then: systemctl reset-failed quake-agent.service && systemctl start quake-agent.service",
         )
         .fail(),
         BootState::Stopped => Finding::new(

@@ -104,12 +104,12 @@ fn fix(path: &str, network: &ExpectedNetwork) -> String {
         }
         "daemon-set" => match of_word(&network.name) {
             Some(known) => format!(
-                "mend or remove it, then delete the pod of {} on this node, which writes it anew",
+                "fix or remove it, then delete the pod of {} on this node, which writes it anew",
                 known.pod()
             ),
-            None => "mend or remove it, then delete the pod that writes it".to_owned(),
+            None => "fix or remove it, then delete the pod that writes it".to_owned(),
         },
-        _ => "mend or remove it".to_owned(),
+        _ => "fix or remove it".to_owned(),
     }
 }
 

@@ -59,7 +59,7 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 "the name server {} does not resolve {}, and another does",
                 silent.server, silent.name
             ),
-            "take it out of the VPC's DHCP options, or mend it: dig @<server> <name>",
+            "take it out of the VPC's DHCP options, or fix it: dig @<server> <name>",
         )
         .seen("answer", error)
         .warn();

@@ -13,7 +13,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     sources: &[Source::Files, Source::Units],
     because: &["net.links"],
     why: "without one no name resolves, and what stands beyond the third server or the sixth domain is left out",
-    remedy: "mend the VPC's DHCP options, or who writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
+    remedy: "fix the VPC's DHCP options, or who writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
     judge: resolvers,
 }];
 

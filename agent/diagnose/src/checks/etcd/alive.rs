@@ -81,7 +81,7 @@ fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
     finding.fail()
 }
 
-/// The API server that says of etcd that it failed; it is not what has to be mended.
+/// The API server that says of etcd that it failed; it is not what has to be fixed.
 fn told_by_the_api_server(node: &Node<'_>, alive: &[String]) -> Option<Finding> {
     let probe = api_server::probe(node)?;
     let ProbeFacts::Answered { body, .. } = &probe.answer else {

@@ -147,7 +147,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 mount.facts.target
             ),
             format!(
-                "mount -o remount,rw {}; mend its line in /etc/fstab",
+                "mount -o remount,rw {}; fix its line in /etc/fstab",
                 mount.facts.target
             ),
         )

@@ -43,7 +43,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 Some(reason) => from_journal(&reason, &how),
                 None => Finding::new(
                     how,
-                    "journalctl -b -u kubelet.service; mend what it says, then: systemctl restart kubelet.service",
+                    "journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
                 ),
             };
             with_evidence(finding, unit, journal)

@@ -136,7 +136,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .fail(),
         Reading::Missing => Verdict::skip("the boot has not come so far"),
         Reading::Broken(text, misread) => {
-            let fix = "mend that line, then: systemctl restart kubelet.service";
+            let fix = "fix that line, then: systemctl restart kubelet.service";
             read_error(&misread, config, text, fix).fail()
         }
         Reading::Read(document) => fields::judge(config, &document),

@@ -102,7 +102,7 @@ pub(super) const CHECKS: &[Check] = &[
             "time.sync",
         ],
         why: "kubelet runs every pod of the node, those of the control plane among them",
-        remedy: "read its journal: journalctl -b -u kubelet.service; mend what it says, then: systemctl restart kubelet.service",
+        remedy: "read its journal: journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
         judge: alive::judge,
     },
     Check {

@@ -27,7 +27,7 @@ pub(super) const FATAL: &[Known] = &[
     Known {
         parts: &["failed to parse kubelet flag"],
         means: "one of its flags has a value that it cannot read",
-        fix: "mend the flag that the line names in the cluster spec's kubelet section; cat /etc/sysconfig/kubelet shows all",
+        fix: "fix the flag that the line names in the cluster spec's kubelet section; cat /etc/sysconfig/kubelet shows all",
     },
     Known {
         parts: &["unrecognized feature gate"],
@@ -37,12 +37,12 @@ pub(super) const FATAL: &[Known] = &[
     Known {
         parts: &["failed to load kubelet config file"],
         means: "it cannot read its configuration",
-        fix: "mend the field that the line names; quake-agent diagnose --only kubelet.config names its line",
+        fix: "fix the field that the line names; quake-agent diagnose --only kubelet.config names its line",
     },
     Known {
         parts: &["failed to load Kubelet config file"],
         means: "it cannot read its configuration",
-        fix: "mend the field that the line names; quake-agent diagnose --only kubelet.config names its line",
+        fix: "fix the field that the line names; quake-agent diagnose --only kubelet.config names its line",
     },
     Known {
         parts: &["kubelet is configured to not run on a host using cgroup v1"],
@@ -173,12 +173,12 @@ pub(super) const FATAL: &[Known] = &[
     Known {
         parts: &["failed to run Kubelet"],
         means: "it cannot run",
-        fix: "the line's end says why; mend that, then: systemctl restart kubelet.service",
+        fix: "the line's end says why; fix that, then: systemctl restart kubelet.service",
     },
     Known {
         parts: &["\"command failed\" err="],
         means: "it ended with an error",
-        fix: "the line says which; mend that, then: systemctl restart kubelet.service",
+        fix: "the line says which; fix that, then: systemctl restart kubelet.service",
     },
     Known {
         parts: &["panic:"],

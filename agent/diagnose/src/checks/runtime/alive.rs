@@ -103,7 +103,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 None => Finding::new(
                     how,
                     format!(
-                        "journalctl -b -u {name}; mend what it says, then: systemctl restart {name}"
+                        "journalctl -b -u {name}; fix what it says, then: systemctl restart {name}"
                     ),
                 ),
             };

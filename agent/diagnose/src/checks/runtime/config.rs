@@ -42,7 +42,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let fix = match path == CONFIG {
                 true => RESTORE.to_owned(),
                 false => {
-                    format!("mend or remove {path}, then: systemctl restart containerd.service")
+                    format!("fix or remove {path}, then: systemctl restart containerd.service")
                 }
             };
             return read_error(&misread, path, text, fix).fail();

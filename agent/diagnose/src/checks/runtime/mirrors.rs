@@ -23,7 +23,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mut hosts = Vec::new();
     for (path, text) in &files {
         let text = text.get().map(String::as_str)?;
-        let fix = "mend it; containerd reads it at each pull";
+        let fix = "fix it; containerd reads it at each pull";
         let document = match syntax::toml(text) {
             Ok(document) => document,
             Err(misread) => return read_error(&misread, path, text, fix).warn(),

@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[Source::Files, Source::Runtime],
         because: &[],
         why: "a containerd that cannot read its configuration does not start, and one that reads another runs pods by its defaults",
-        remedy: "mend the place that is named, or let the agent write the file anew: systemctl restart quake-agent.service",
+        remedy: "fix the place that is named, or let the agent write the file anew: systemctl restart quake-agent.service",
         judge: config::judge,
     },
     Check {
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
             "host.selinux",
         ],
         why: "without a runtime kubelet does not start, and no pod runs",
-        remedy: "read its journal: journalctl -b -u containerd.service (or docker.service); mend what it says, then restart it",
+        remedy: "read its journal: journalctl -b -u containerd.service (or docker.service); fix what it says, then restart it",
         judge: alive::judge,
     },
     Check {
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[Source::Files, Source::Reach],
         because: &["runtime.config"],
         why: "images are then pulled from elsewhere than was meant, or not at all",
-        remedy: "mend the hosts.toml that is named; containerd reads it at each pull, without a restart",
+        remedy: "fix the hosts.toml that is named; containerd reads it at each pull, without a restart",
         judge: mirrors::judge,
     },
 ];

@@ -43,7 +43,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             "boot.recorded",
         ],
         why: "hooks prepare what the node's pods rely on, and without rotation logs fill the disk",
-        remedy: "journalctl -b -u the unit; mend what it says, then: systemctl restart the unit",
+        remedy: "journalctl -b -u the unit; fix what it says, then: systemctl restart the unit",
         judge: units,
     },
     Check {
@@ -169,7 +169,7 @@ fn wrong(node: &Node<'_>, name: &str, unit: Option<&UnitFacts>) -> Option<Findin
     let how = unit.main_ended.as_deref().unwrap_or(&unit.result);
     let finding = Finding::new(
         format!("{name} failed: {how}"),
-        format!("journalctl -b -u {name}; mend what it says, then: systemctl reset-failed {name} && systemctl restart {name}"),
+        format!("journalctl -b -u {name}; fix what it says, then: systemctl reset-failed {name} && systemctl restart {name}"),
     )
     .coded(Code::ServicesUnitFailed)
     .seen("unit", name);

@@ -59,7 +59,7 @@ fn elsewhere(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
 fn unreadable(manifests: &[Manifest<'_>]) -> Option<Finding> {
     manifests.iter().find_map(|manifest| {
         let path = manifest.path();
-        let fix = format!("mend or remove it; {RESTORE}");
+        let fix = format!("fix or remove it; {RESTORE}");
         match &manifest.document {
             Err(misread) => Some(read_error(misread, &path, manifest.text, fix)),
             Ok(_) if manifest.text.trim().is_empty() => {

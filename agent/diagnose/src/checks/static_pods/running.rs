@@ -108,7 +108,7 @@ fn down(component: &str, container: &PodSeen) -> Finding {
     };
     Finding::new(
         format!("{component} {how}, started again {} times", container.restarts),
-        format!("crictl ps -a --name {component}; crictl logs <id> (docker logs <id>); less /var/log/{component}.log; then mend the flag, file or peer that its last line names"),
+        format!("crictl ps -a --name {component}; crictl logs <id> (docker logs <id>); less /var/log/{component}.log; then fix the flag, file or peer that its last line names"),
     )
     .seen("image", &container.image)
     .seen("state", &container.state)

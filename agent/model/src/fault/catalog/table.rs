@@ -98,7 +98,7 @@ catalogue! {
         remedy "allow the action named on the object named for the node's role: quake-agent iam policy prints the statements; with KMS encryption also kms:Decrypt on the key";
     ConfigStoreUnreachable "config.store-unreachable" Transient
         why "the state store does not answer"
-        remedy "try from the node: curl -sS https://s3.<region>.amazonaws.com; mend routes, DNS or proxies; an S3 gateway endpoint makes it independent of NAT";
+        remedy "try from the node: curl -sS https://s3.<region>.amazonaws.com; fix routes, DNS or proxies; an S3 gateway endpoint makes it independent of NAT";
     ConfigBucketMissing "config.bucket-missing" Invalid
         why "the state store's bucket does not exist in this partition"
         remedy "correct the bucket in ConfigBase, or restore it: aws s3api head-bucket --bucket <bucket>";
@@ -116,7 +116,7 @@ catalogue! {
         remedy "if the cluster's CA was rotated, this instance was launched from an older launch template: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes; else see who answers: openssl s_client -connect <server>:3988 -servername kops-controller.internal.<cluster>";
     ConfigControllerDenied "config.controller-denied" Denied
         why "kops-controller does not take this instance for a node of its cluster: STS must know the signature, the account and partition must be the cluster's, the role one of its node groups', and EC2 must show it the instance"
-        remedy "read which check failed: kubectl -n kube-system logs -l k8s-app=kops-controller | grep 'verify err'; then mend it: the instance profile of the group, kops update cluster --yes for a role that kops-controller does not list, ec2:DescribeInstances for the control plane's role; throttled calls of its own look the same, and pass";
+        remedy "read which check failed: kubectl -n kube-system logs -l k8s-app=kops-controller | grep 'verify err'; then fix it: the instance profile of the group, kops update cluster --yes for a role that kops-controller does not list, ec2:DescribeInstances for the control plane's role; throttled calls of its own look the same, and pass";
     ConfigControllerRejected "config.controller-rejected" Invalid
         why "kops-controller can do nothing with what it was asked for: most often this instance was launched for another generation of the cluster's CA than it signs with"
         remedy "read why: kubectl -n kube-system logs -l k8s-app=kops-controller; replace the instance: kops update cluster --yes, then kops rolling-update cluster --instance-group <group> --yes";
@@ -215,7 +215,7 @@ catalogue! {
         remedy "nothing at first: the volumes are read again and the choice is made anew";
     StorageCloudUnreachable "storage.cloud-unreachable" Transient
         why "the EC2 API does not answer"
-        remedy "try from the node: curl -sS https://ec2.<region>.amazonaws.com; mend routes, DNS or proxies; a private subnet needs a NAT or an interface endpoint of EC2";
+        remedy "try from the node: curl -sS https://ec2.<region>.amazonaws.com; fix routes, DNS or proxies; a private subnet needs a NAT or an interface endpoint of EC2";
     StorageDeviceMissing "storage.device-missing" NotYet
         why "EC2 says attached, and the kernel shows no device with the volume's serial"
         remedy "wait; then: lsblk -o NAME,SERIAL; echo 1 > /sys/bus/pci/rescan; modprobe nvme; at last: aws ec2 reboot-instances --instance-ids <id>";
@@ -238,7 +238,7 @@ catalogue! {
         why "etcd would write below the mount point, onto the root disk, where nothing is kept"
         remedy "find out who unmounted it: journalctl -b -k; then: systemctl restart quake-agent.service mounts it, and the etcd pod must be started again";
     StorageFilesystemRepaired "storage.filesystem-repaired" Transient
-        why "the filesystem had faults that a safe repair mended; something wrote to it or stopped badly"
+        why "the filesystem had faults that a safe repair fixed; something wrote to it or stopped badly"
         remedy "nothing now; if it comes again, look at the volume and at what stops the instance";
     StorageCheckFailed "storage.check-failed" Denied
         why "a filesystem that cannot be checked is not mounted read-write"
@@ -345,7 +345,7 @@ catalogue! {
         remedy "make the object readable to the node (the bucket's policy), or correct the URL; for one node: quake-agent seed load BUNDLE";
     AssetsUnreachable "assets.unreachable" Transient
         why "no mirror answered"
-        remedy "try from the node: curl -sS https://<host>; mend routes, DNS or proxies; without a way out: quake-agent seed load BUNDLE";
+        remedy "try from the node: curl -sS https://<host>; fix routes, DNS or proxies; without a way out: quake-agent seed load BUNDLE";
     AssetsArchiveUnsafe "assets.archive-unsafe" Invalid
         why "an archive that writes outside its directory or plants links and devices can take over the node"
         remedy "replace the archive with one that holds plain files below its own directory";
@@ -354,10 +354,10 @@ catalogue! {
         remedy "pin an archive that holds the file named: curl -sL <url> | tar -tzf - lists them; a store that lost it: quake-agent store verify --remove";
     AssetsSizeImplausible "assets.size-implausible" Invalid
         why "the mirror claims or sends more bytes than any asset has; taking them would fill the disk of the node"
-        remedy "curl -sIL URL shows the length that the mirror claims; mend the mirror or the proxy, or name another mirror; for one node: quake-agent seed load BUNDLE";
+        remedy "curl -sIL URL shows the length that the mirror claims; fix the mirror or the proxy, or name another mirror; for one node: quake-agent seed load BUNDLE";
     AssetsTooSlow "assets.too-slow" Transient
         why "the mirror gives fewer bytes than a node needs to start in time, and there is no other mirror"
-        remedy "measure it from the node: curl -so /dev/null -w '%{speed_download}' URL; mend the mirror or the link, or name another mirror; for one node: quake-agent seed load BUNDLE";
+        remedy "measure it from the node: curl -so /dev/null -w '%{speed_download}' URL; fix the mirror or the link, or name another mirror; for one node: quake-agent seed load BUNDLE";
     AssetsNoSpace "assets.no-space" Denied
         why "the filesystem of the asset store is full"
         remedy "quake-agent store gc --yes; or grow the root volume (rootVolumeSize of the instance group; at once: aws ec2 modify-volume --volume-id <id> --size <GiB>, growpart, resize2fs)";
@@ -435,7 +435,7 @@ catalogue! {
         remedy "install the package that brings it, and bake it into the image; a masked one: systemctl unmask <unit>";
     ServicesUnitFailed "services.unit-failed" Transient
         why "a unit the node needs does not stay up"
-        remedy "read the journal lines in the evidence, or: journalctl -b -u <unit>; mend what they say, then: systemctl restart <unit>";
+        remedy "read the journal lines in the evidence, or: journalctl -b -u <unit>; fix what they say, then: systemctl restart <unit>";
     ServicesUnitStarting "services.unit-starting" NotYet
         why "the unit has not reached its active state"
         remedy "wait; then: systemctl status <unit>, and systemctl list-jobs shows what it waits for";
@@ -454,7 +454,7 @@ catalogue! {
         remedy "journalctl -b -u containerd; containerd config dump says what it cannot read of /etc/containerd/config.toml";
     ReadyPodFailing "ready.pod-failing" NotYet
         why "a pod that this node runs from a file in /etc/kubernetes/manifests is not up; the node, and on a control plane the cluster, waits for it"
-        remedy "read what it said last: tail /var/log/pods/kube-system_<pod>*/*/*.log; journalctl -b -u kubelet | grep <pod>; mend the flag, file or peer that it names";
+        remedy "read what it said last: tail /var/log/pods/kube-system_<pod>*/*/*.log; journalctl -b -u kubelet | grep <pod>; fix the flag, file or peer that it names";
     ReadyNodeUnregistered "ready.node-unregistered" NotYet
         why "the cluster gives no pod to a node that its API server does not know"
         remedy "journalctl -b -u kubelet | grep -i -e register -e unauthorized -e 'no such host' -e refused; then what it names: the name's address, the security group, the certificate";
@@ -537,7 +537,7 @@ catalogue! {
 
     BootBudgetExceeded "boot.budget-exceeded" Bug
         why "more cloud calls were made than a boot ever needs, at the expense of the whole account's quota"
-        remedy "mend what the boot waited for before it; report it with: quake-agent status --output json";
+        remedy "fix what the boot waited for before it; report it with: quake-agent status --output json";
     BootSinkFailed "boot.sink-failed" Transient
         why "events could not be recorded in one place; the boot itself is not affected"
         remedy "df -h /var/lib/quake-agent /run; ls -ld /var/lib/quake-agent/boots; systemctl status systemd-journald";
@@ -564,7 +564,7 @@ catalogue! {
         remedy "nothing, if it happens once; else check the route to the state store, and on S3 that the bucket's policy asks for nothing more than its default encryption";
     BootReportUnplaced "boot.report-unplaced" NotYet
         why "the boot ended before it knew where the cluster's state store is, so its report is nowhere but on this machine"
-        remedy "mend what the boot failed of: quake-agent status; its ledger is in /var/lib/quake-agent/boots";
+        remedy "fix what the boot failed of: quake-agent status; its ledger is in /var/lib/quake-agent/boots";
     BootSignalDenied "boot.signal-denied" Denied
         why "how the boot ended could not be told to the Auto Scaling group or to the API server, so nobody there acts on it; the boot itself is not affected"
         remedy "to the group: allow what quake-agent iam policy --with-signals has for it; to the API server: let the group system:nodes create events; or take the signal out of /etc/default/quake-agent";
