@@ -13,7 +13,7 @@ const BIRTH_TOLERANCE_MS: u64 = 300_000;
 
 /// What a volume is to its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum VolumeClass {
     /// It is of another cluster, or not etcd's.
     Ignored,
     /// It is etcd's and out of the question.
@@ -24,7 +24,7 @@ pub enum Standing {
     Candidate,
 }
 
-impl Standing {
+impl VolumeClass {
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ pub struct Verdict<'a> {
     /// The slot its tags name, where they name one.
     pub slot: Option<Slot>,
     /// What it is to the slot.
-    pub standing: Standing,
+    pub standing: VolumeClass,
     /// The rule that says so.
     pub rule: Rule,
     /// Whether EC2 listed it twice, differently.
@@ -77,13 +77,13 @@ fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Ver
     let verdicts: Vec<Verdict<'a>> = listings.iter().map(|it| judge(world, it)).collect();
     let claims = verdicts
         .iter()
-        .filter(|it| it.standing != Standing::Ignored);
+        .filter(|it| it.standing != VolumeClass::Ignored);
     let claims: Vec<Option<Slot>> = claims.map(|verdict| verdict.slot.clone()).collect();
     let weight = |verdict: &Verdict<'_>| {
         let is_here = verdict.volume.is_held_by(&world.me.instance_id);
         let is_held = !verdict.volume.attachments.is_empty();
         let standing = verdict.standing;
-        (standing != Standing::Ignored, is_here, standing, is_held)
+        (standing != VolumeClass::Ignored, is_here, standing, is_held)
     };
     let chosen = verdicts.into_iter().rev().max_by_key(weight)?;
     Some(Verdict {
@@ -166,8 +166,8 @@ fn judge<'a>(world: &World, volume: &'a VolumeFacts) -> Verdict<'a> {
     }
 }
 
-fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, Standing, Rule) {
-    use Standing::{Conflict, Excluded, Ignored};
+fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, VolumeClass, Rule) {
+    use VolumeClass::{Conflict, Excluded, Ignored};
     if !tags::is_of_cluster(&volume.tags, &world.cluster) {
         return (None, Ignored, Rule::NotOurs);
     }
@@ -187,8 +187,13 @@ fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, Standing, Rule) 
     (Some(slot), standing, rule)
 }
 
-fn stand_for(world: &World, volume: &VolumeFacts, slot: &Slot, ignored: bool) -> (Standing, Rule) {
-    use Standing::{Candidate, Conflict, Excluded};
+fn stand_for(
+    world: &World,
+    volume: &VolumeFacts,
+    slot: &Slot,
+    ignored: bool,
+) -> (VolumeClass, Rule) {
+    use VolumeClass::{Candidate, Conflict, Excluded};
     let Some(member) = world.members.iter().find(|member| member.slot == *slot) else {
         return (Excluded, Rule::UnknownMember);
     };

@@ -23,7 +23,7 @@ mod view;
 mod world;
 
 pub use change::{Change, ChangeError, TagEdit, apply, edits};
-pub use classify::{Standing, Verdict, is_adopted};
+pub use classify::{Verdict, VolumeClass, is_adopted};
 pub use cluster_generation::{cluster_generation, key_digests};
 pub use decision::{Decision, Detail, SlotDecision};
 pub use device_names::device_names;

@@ -1,7 +1,7 @@
 //! Why a node does not go on, in the operator's terms. Each report names every volume it is about, in the order of
 //! their ids, so that the same world gives the same text.
 
-use super::classify::{Standing, Verdict};
+use super::classify::{Verdict, VolumeClass};
 use super::decision::{Decision, Detail, SlotDecision};
 use super::rule::{Action, Rule};
 use super::tags::{ADOPT, IGNORE, PIN, Slot, UID, etcd_tags, member_tag};
@@ -132,7 +132,7 @@ fn decisive_tags(volume: &VolumeFacts) -> impl Iterator<Item = (String, &str)> {
 
 /// Whether a volume is part of the story of a slot: it claims it, or nobody knows what it claims.
 fn concerns(verdict: &Verdict<'_>, slot: Option<&Slot>) -> bool {
-    if verdict.standing == Standing::Ignored {
+    if verdict.standing == VolumeClass::Ignored {
         // A near miss: etcd's by its tag, and nothing else says so.
         let etcd = slot.map(|slot| member_tag(&slot.etcd));
         return etcd.is_some_and(|tag| verdict.volume.tags.contains_key(&tag));

@@ -3,7 +3,7 @@
 //! Total and pure: no clock, no chance, and no dependence on the order in which EC2 lists anything. The rules
 //! and their order are those of docs/volumes.md.
 
-use super::classify::{Standing, Verdict, classify};
+use super::classify::{Verdict, VolumeClass, classify};
 use super::decision::{Decision, Detail, SlotDecision};
 use super::rule::{Action, Rule};
 use super::slot::decide_slot;
@@ -128,7 +128,7 @@ impl Choice<'_> {
     fn present(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
         let me = &self.world.me.instance_id;
         let here = self.verdicts.iter().filter(|verdict| {
-            verdict.standing >= Standing::Conflict && verdict.volume.is_held_by(me)
+            verdict.standing >= VolumeClass::Conflict && verdict.volume.is_held_by(me)
         });
         here.filter_map(|verdict| verdict.slot.as_ref())
             .map(|slot| slot.member.as_str())
@@ -243,7 +243,7 @@ impl Choice<'_> {
 
     fn holds(&self, instance_id: &str) -> bool {
         let of_etcd = |verdict: &&Verdict<'_>| {
-            verdict.slot.is_some() && verdict.standing >= Standing::Conflict
+            verdict.slot.is_some() && verdict.standing >= VolumeClass::Conflict
         };
         let mut volumes = self.verdicts.iter().filter(of_etcd);
         volumes.any(|verdict| verdict.volume.is_held_by(instance_id))

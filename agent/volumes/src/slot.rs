@@ -1,6 +1,6 @@
 //! The decision about one slot, from the volumes that claim it; the first rule that applies.
 
-use super::classify::{Standing, Verdict};
+use super::classify::{Verdict, VolumeClass};
 use super::decision::{Detail, SlotDecision};
 use super::rule::{Action, Rule};
 use super::tags::{self, PIN, Slot};
@@ -25,7 +25,7 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     }
     let candidates: Vec<&VolumeFacts> = here
         .iter()
-        .filter(|verdict| verdict.standing == Standing::Candidate)
+        .filter(|verdict| verdict.standing == VolumeClass::Candidate)
         .map(|verdict| verdict.volume)
         .collect();
     let value = slot.to_string();
@@ -40,7 +40,7 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     let is_here_alone =
         matches!(candidates.as_slice(), [only] if is_attached_here_alone(world, only));
     let conflicts = verdicts.iter().filter(|verdict| {
-        verdict.standing == Standing::Conflict
+        verdict.standing == VolumeClass::Conflict
             && may_mean(&verdict.slot)
             && !(is_here_alone && is_of_others(world, verdict, slot))
     });
@@ -81,7 +81,7 @@ fn is_attached_here_alone(world: &World, volume: &VolumeFacts) -> bool {
 fn keep(here: &[&Verdict<'_>], volume_id: &str) -> SlotDecision {
     let others: Vec<String> = here
         .iter()
-        .filter(|verdict| verdict.standing != Standing::Excluded)
+        .filter(|verdict| verdict.standing != VolumeClass::Excluded)
         .map(|verdict| verdict.volume.volume_id.clone())
         .filter(|id| id != volume_id)
         .collect();

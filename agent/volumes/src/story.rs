@@ -1,6 +1,6 @@
 //! The choice in sentences: why each slot came out as it did, why each volume lost, and which rules were asked.
 
-use super::classify::{Standing, Verdict};
+use super::classify::{Verdict, VolumeClass};
 use super::decision::{Decision, SlotDecision};
 use super::report::summary;
 use super::rule::{Action, Rule};
@@ -203,7 +203,7 @@ fn sentence(rule: Rule) -> String {
 pub fn near_misses<'a>(decision: &'a Decision<'a>) -> impl Iterator<Item = &'a Verdict<'a>> {
     let verdicts = decision.verdicts.iter();
     verdicts.filter(|verdict| {
-        verdict.standing == Standing::Ignored && etcd_tags(&verdict.volume.tags).next().is_some()
+        verdict.standing == VolumeClass::Ignored && etcd_tags(&verdict.volume.tags).next().is_some()
     })
 }
 

@@ -1,6 +1,6 @@
 //! The same choice from outside a node: which instances decide, and the world as each of them sees it.
 
-use super::classify::Standing;
+use super::classify::VolumeClass;
 use super::select::select_volumes;
 use super::tags::{self, Slot, group_of};
 use super::world::{ClusterGeneration, Member, NamedMembers, Peer, World, members};
@@ -275,7 +275,7 @@ pub fn judge_of<'a>(worlds: &'a [World], volume: &VolumeFacts) -> Option<&'a Wor
     let fits = |world: &&World| {
         let decision = select_volumes(world);
         let verdict = decision.verdicts.iter().find(|verdict| {
-            verdict.volume.volume_id == volume.volume_id && verdict.standing != Standing::Ignored
+            verdict.volume.volume_id == volume.volume_id && verdict.standing != VolumeClass::Ignored
         });
         let slot = verdict.and_then(|verdict| verdict.slot.clone());
         let member = slot.and_then(|slot| world.members.iter().find(|it| it.slot == slot));

@@ -5,7 +5,7 @@ use crate::conformance::scenarios;
 use crate::worlds::worlds;
 use proptest::prelude::*;
 use quake_model::facts::VolumeFacts;
-use quake_volumes::{Detail, Slot, SlotDecision, Standing, World, select_volumes};
+use quake_volumes::{Detail, Slot, SlotDecision, VolumeClass, World, select_volumes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a decision says about the node; its verdicts borrow from the world.
@@ -180,7 +180,7 @@ fn ignored(world: &World) -> BTreeSet<String> {
     let mut alone = world.clone();
     let mut of = |volume: &VolumeFacts| {
         alone.volumes = vec![volume.clone()];
-        select_volumes(&alone).verdicts[0].standing == Standing::Ignored
+        select_volumes(&alone).verdicts[0].standing == VolumeClass::Ignored
     };
     let (ignored, others): (Vec<_>, Vec<_>) = world.volumes.iter().partition(|volume| of(volume));
     let id = |volume: &VolumeFacts| volume.volume_id.clone();

@@ -7,7 +7,7 @@ use crate::worlds::{CLUSTER, ME, bare_volume, shared_groups, worlds};
 use proptest::prelude::*;
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_volumes::{
-    ADOPT, Action, IGNORE, Member, PIN, Rule, Slot, Standing, UID, World, select_volumes,
+    ADOPT, Action, IGNORE, Member, PIN, Rule, Slot, UID, VolumeClass, World, select_volumes,
 };
 use std::collections::BTreeSet;
 
@@ -317,7 +317,7 @@ proptest! {
     ) {
         let decision = select_volumes(&world);
         let names = own_names(&world);
-        let fit = decision.verdicts.iter().filter(|it| it.standing >= Standing::Conflict);
+        let fit = decision.verdicts.iter().filter(|it| it.standing >= VolumeClass::Conflict);
         let held = fit.filter_map(|verdict| {
             let here = listings(&world, &verdict.volume.volume_id).into_iter().any(is_here);
             let slot = verdict.slot.as_ref()?;

@@ -2,7 +2,8 @@
 
 use quake_model::facts::{AttachmentState, InstanceState, VolumeFacts};
 use quake_volumes::{
-    Facts, Slot, Standing, Verdict, World, instance_state, judge_of, select_volumes, volume_state,
+    Facts, Slot, Verdict, VolumeClass, World, instance_state, judge_of, select_volumes,
+    volume_state,
 };
 use serde_json::{Value, json};
 
@@ -114,7 +115,7 @@ fn each(facts: &Facts, worlds: &[World], all: bool, mut show: impl FnMut(&Verdic
         let decision = at.and_then(|at| decisions.get(at));
         let mut verdicts = decision.into_iter().flat_map(|decision| &decision.verdicts);
         let verdict = verdicts.find(|it| it.volume.volume_id == volume.volume_id);
-        if let Some(verdict) = verdict.filter(|it| all || it.standing != Standing::Ignored) {
+        if let Some(verdict) = verdict.filter(|it| all || it.standing != VolumeClass::Ignored) {
             show(verdict, world);
         }
     }
