@@ -32,7 +32,7 @@ pub struct Entry {
 
 /// What a look at an asset came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum EntryState {
     /// Its stamp fits.
     Trusted,
     /// Its bytes were read, and are right.
@@ -43,7 +43,7 @@ pub enum Standing {
     Absent,
 }
 
-impl Standing {
+impl EntryState {
     /// Whether it can be used.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Trusted | Self::Proven)
@@ -76,19 +76,19 @@ impl Entries {
     /// # Errors
     ///
     /// `Io` when the store cannot be read.
-    pub(crate) fn look(&self, key: &Key) -> Result<Standing, PortError> {
+    pub(crate) fn look(&self, key: &Key) -> Result<EntryState, PortError> {
         if self.is_stub {
             return Ok(self.look_at_stub(key));
         }
         let Some(paths) = self.paths(key) else {
-            return Ok(Standing::Absent);
+            return Ok(EntryState::Absent);
         };
         match Stamp::read(&self.layout.stamp(key)) {
             Some(stamp) if stamp.holds(&paths, &self.boot) => {
                 if !stamp.durable {
                     self.lock().insert(key.clone());
                 }
-                Ok(Standing::Trusted)
+                Ok(EntryState::Trusted)
             }
             _ => self.prove(key),
         }
@@ -99,9 +99,9 @@ impl Entries {
     /// # Errors
     ///
     /// `Io` when the store cannot be read.
-    pub(crate) fn prove(&self, key: &Key) -> Result<Standing, PortError> {
+    pub(crate) fn prove(&self, key: &Key) -> Result<EntryState, PortError> {
         let Some(paths) = self.paths(key) else {
-            return Ok(Standing::Absent);
+            return Ok(EntryState::Absent);
         };
         let before = Stamp::of(&paths, &self.boot, false);
         let standing = match key.1 {
@@ -111,52 +111,52 @@ impl Entries {
         match before {
             // Stamped as it was before it was read: a change while it was read is not blessed.
             Some(stamp) if standing.is_good() => self.stamp(key, &stamp),
-            None if standing.is_good() => return Ok(Standing::Absent),
+            None if standing.is_good() => return Ok(EntryState::Absent),
             _ => {}
         }
         Ok(standing)
     }
 
-    fn prove_file(&self, digest: &Digest) -> Result<Standing, PortError> {
+    fn prove_file(&self, digest: &Digest) -> Result<EntryState, PortError> {
         let path = self.layout.file(digest);
         let Some(file) = open(&path)? else {
-            return Ok(Standing::Absent);
+            return Ok(EntryState::Absent);
         };
         let found = digest_of(digest.algorithm(), file);
         let found = found.map_err(|error| store_failure(&path, "read", &error))?;
         Ok(match found == *digest {
-            true => Standing::Proven,
-            false => Standing::Broken(path.display().to_string()),
+            true => EntryState::Proven,
+            false => EntryState::Broken(path.display().to_string()),
         })
     }
 
-    fn prove_members(&self, digest: &Digest) -> Result<Standing, PortError> {
+    fn prove_members(&self, digest: &Digest) -> Result<EntryState, PortError> {
         let archive = self.layout.archive(digest);
         let Some(manifest) = Manifest::read(&archive_manifest(&archive)) else {
-            return Ok(Standing::Absent);
+            return Ok(EntryState::Absent);
         };
         if manifest.asset != digest.to_string() {
-            return Ok(Standing::Broken(archive.display().to_string()));
+            return Ok(EntryState::Broken(archive.display().to_string()));
         }
         for member in &manifest.files {
             let path = archive_files(&archive).join(&member.path);
             let Some(file) = open(&path)? else {
-                return Ok(Standing::Broken(path.display().to_string()));
+                return Ok(EntryState::Broken(path.display().to_string()));
             };
             let mut hasher = blake3::Hasher::new();
             let read = hasher.update_reader(file);
             read.map_err(|error| store_failure(&path, "read", &error))?;
             if hasher.finalize().to_hex().as_str() != member.check {
-                return Ok(Standing::Broken(path.display().to_string()));
+                return Ok(EntryState::Broken(path.display().to_string()));
             }
         }
-        Ok(Standing::Proven)
+        Ok(EntryState::Proven)
     }
 
     /// A placeholder is believed as long as it is as it was made, at the beginning of time.
-    fn look_at_stub(&self, key: &Key) -> Standing {
+    fn look_at_stub(&self, key: &Key) -> EntryState {
         let (Some(manifest), Some(paths)) = (self.manifest(key), self.paths(key)) else {
-            return Standing::Absent;
+            return EntryState::Absent;
         };
         let same = manifest.files.iter().zip(&paths).all(|(file, path)| {
             let found = path.symlink_metadata().ok();
@@ -166,8 +166,8 @@ impl Entries {
             })
         });
         match same {
-            true => Standing::Trusted,
-            false => Standing::Absent,
+            true => EntryState::Trusted,
+            false => EntryState::Absent,
         }
     }
 

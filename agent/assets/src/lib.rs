@@ -55,7 +55,7 @@ pub use buckets::Buckets;
 pub use bundle::{Bundled, Loaded, write_bundle};
 pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use digests::digest_files;
-pub use entries::{Entry, Key, Standing};
+pub use entries::{Entry, EntryState, Key};
 pub use images::{ImageFeed, ListedImage};
 pub use lock::{Hold, Lock};
 pub use manifest::Manifest;

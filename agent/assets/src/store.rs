@@ -2,7 +2,7 @@
 
 use super::arrival::take_in;
 use super::buckets::Buckets;
-use super::entries::{Entries, Entry, Key, Standing};
+use super::entries::{Entries, Entry, EntryState, Key};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_room, on_blocking_thread};
 use super::fetch::{Fetch, Shared};
@@ -244,7 +244,7 @@ impl AssetStore {
     /// # Errors
     ///
     /// `Io` when the store cannot be read.
-    pub async fn prove(&self, key: &Key) -> Result<Standing, PortError> {
+    pub async fn prove(&self, key: &Key) -> Result<EntryState, PortError> {
         let (entries, key) = (Arc::clone(&self.entries), key.clone());
         on_blocking_thread(move || entries.prove(&key)).await
     }
@@ -292,7 +292,7 @@ impl Assets for AssetStore {
                 true => entries.prove(&key)?,
                 false => entries.look(&key)?,
             };
-            if let Standing::Broken(path) = &standing {
+            if let EntryState::Broken(path) = &standing {
                 tracing::warn!(path, "a file of the store is not what it was");
             }
             Ok(standing.is_good())

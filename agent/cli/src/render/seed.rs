@@ -3,7 +3,7 @@
 use super::fault_json;
 use super::table::{bytes_text, table};
 use crate::commands::{Brought, Checked, CheckedAsset, Covered};
-use quake_assets::{Bundled, Key, Loaded, Standing};
+use quake_assets::{Bundled, EntryState, Key, Loaded};
 use quake_host::hygiene::Finding;
 use quake_model::digest::Digest;
 use quake_model::spec::{AssetKind, AssetSpec};
@@ -93,11 +93,11 @@ pub(crate) fn built_json(brought: &Outcomes, checked: &Checked) -> Value {
 }
 
 /// The word for how an asset stands.
-pub(crate) fn standing_name(standing: &Standing) -> &'static str {
+pub(crate) fn standing_name(standing: &EntryState) -> &'static str {
     match standing {
-        Standing::Trusted | Standing::Proven => "good",
-        Standing::Broken(_) => "broken",
-        Standing::Absent => "incomplete",
+        EntryState::Trusted | EntryState::Proven => "good",
+        EntryState::Broken(_) => "broken",
+        EntryState::Absent => "incomplete",
     }
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn checked_asset_json(asset: &CheckedAsset) -> Value {
     let (digest, kind) = &asset.key;
     let manifest = asset.manifest.as_ref();
     let broken = match &asset.standing {
-        Standing::Broken(path) => Some(path),
-        Standing::Trusted | Standing::Proven | Standing::Absent => None,
+        EntryState::Broken(path) => Some(path),
+        EntryState::Trusted | EntryState::Proven | EntryState::Absent => None,
     };
     json!({
         "name": manifest.map(|it| name_of(&it.url)),
@@ -137,7 +137,7 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
         let name = name.unwrap_or_else(|| "an asset".to_owned());
         let word = standing_name(&asset.standing);
         let _ = writeln!(text, "finding: store-{word}: {name} ({})", short(digest));
-        if let Standing::Broken(path) = &asset.standing {
+        if let EntryState::Broken(path) = &asset.standing {
             let _ = writeln!(text, "  path: {path}");
         }
         let (hex, root) = (digest.hex(), checked.root.display());

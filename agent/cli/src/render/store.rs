@@ -3,7 +3,7 @@
 use super::seed::{checked_asset_json, kind_name, name_of, short, standing_name};
 use super::table::{bytes_text, table};
 use crate::commands::CheckedAsset;
-use quake_assets::{Collection, Entry, Standing, Weighed};
+use quake_assets::{Collection, Entry, EntryState, Weighed};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -57,8 +57,8 @@ pub(crate) fn proven_text(checked: &[CheckedAsset], is_removed: bool) -> String 
         let is_gone = is_removed && !it.standing.is_good();
         let word = standing_name(&it.standing);
         let file = match &it.standing {
-            Standing::Broken(path) => path.clone(),
-            Standing::Trusted | Standing::Proven | Standing::Absent => String::new(),
+            EntryState::Broken(path) => path.clone(),
+            EntryState::Trusted | EntryState::Proven | EntryState::Absent => String::new(),
         };
         [
             manifest.map_or_else(|| "-".to_owned(), |it| name_of(&it.url)),

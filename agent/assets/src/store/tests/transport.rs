@@ -66,7 +66,7 @@ async fn a_large_file_comes_in_pieces_and_a_small_one_by_one_request() {
     let store = scene.store(AssetSource::Fetch);
     let asset = plain(&large, vec![server.url("/large")]);
     fetch(&store, &asset).await.expect("the mirror is well");
-    assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+    assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
     let mut asked: Vec<(usize, usize)> = ranges(&server)
         .into_iter()
         .map(|range| range.expect("each asks for a piece"))
@@ -104,7 +104,7 @@ async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
         let store = scene.store(AssetSource::Fetch);
         let fetched = fetch(&store, &asset).await.expect("a cut heals");
         assert_eq!(fetched.failed_mirrors, Vec::<String>::new());
-        assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+        assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
         let (_, first) = ranges(&server)[0].expect("a piece");
         let cut_at = first.expect("it has an end") / 2;
         let mut seen = server.seen().into_iter();
@@ -146,7 +146,7 @@ async fn what_a_killed_agent_got_is_not_fetched_again_unless_it_is_wrong() {
         std::fs::write(&partial, &half).expect("ours");
         let before = server.seen().len();
         fetch(&store, &asset).await.expect("the mirror is well");
-        assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+        assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
         let asked = ranges(&server).split_off(before);
         let first = asked.first().copied().flatten().expect("a piece");
         assert_eq!(first.0, 2 << 20, "{asked:?}");
@@ -168,7 +168,7 @@ async fn a_file_that_was_whole_when_the_agent_was_killed_costs_one_question() {
     std::fs::write(&partial, &bytes).expect("ours");
     fetch(&store, &asset).await.expect("nothing is lacking");
     assert_eq!(server.lines().len(), 1);
-    assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+    assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_file_that_changes_under_the_fetch_is_begun_anew() {
     let store = scene.store(AssetSource::Fetch);
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
     fetch(&store, &asset).await.expect("the new one is right");
-    assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+    assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
 }
 
 #[tokio::test]
@@ -262,7 +262,7 @@ async fn every_seventh_request_may_fail_in_any_way_and_the_bytes_are_right() {
             tries += 1;
             assert!(tries < 9, "{error}");
         }
-        assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
+        assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
         let left = scene
             .files()
             .into_iter()
@@ -310,7 +310,7 @@ async fn two_agents_at_once_on_one_store_both_end_well() {
         fetched.expect("neither is in the other's way");
     }
     for store in [&first, &second] {
-        assert_eq!(store.prove(&key(&asset)).await, Ok(Standing::Proven));
-        assert_eq!(store.prove(&key(&unpacked)).await, Ok(Standing::Proven));
+        assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
+        assert_eq!(store.prove(&key(&unpacked)).await, Ok(EntryState::Proven));
     }
 }

@@ -7,7 +7,7 @@ use crate::exit;
 use crate::host::STORE;
 use crate::output;
 use crate::render::seed::{checked_json, checked_text};
-use quake_assets::{AssetStore, Key, Leftover, Manifest, Standing};
+use quake_assets::{AssetStore, EntryState, Key, Leftover, Manifest};
 use quake_host::hygiene::{Finding, look_image};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct CheckedAsset {
     /// What it is, where that can be read.
     pub(crate) manifest: Option<Manifest>,
     /// What was found.
-    pub(crate) standing: Standing,
+    pub(crate) standing: EntryState,
 }
 
 impl Checked {
