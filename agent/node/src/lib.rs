@@ -28,6 +28,6 @@ pub mod release;
 pub mod restart_policy;
 pub mod services;
 pub mod signal;
-pub mod standing;
+pub mod unit_health;
 pub mod user_data;
 pub mod watch;

@@ -7,7 +7,7 @@ use crate::expected::network_word;
 use crate::files::{self, layout};
 use crate::known::Known;
 use crate::kops;
-use crate::standing::Standing;
+use crate::unit_health::Standing;
 use quake_model::phase::Phase;
 use quake_model::spec::{Dialect, NodeSpec, Role};
 

@@ -5,7 +5,7 @@ use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_node::standing::{STEADY, Standing, judge_unit};
+use quake_node::unit_health::{STEADY, Standing, unit_health};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -66,7 +66,7 @@ impl Seen {
             restarts: found.restarts - self.restarts_before,
             ..found.clone()
         };
-        let standing = judge_unit(&recent, self.starts, up);
+        let standing = unit_health(&recent, self.starts, up);
         if standing == Standing::Up {
             self.restarts_before = found.restarts;
             self.starts = 1;

@@ -25,7 +25,7 @@ pub enum Standing {
 ///
 /// `up` is how long it has been active. `starts_seen` is how many starts of its main process one wait has seen;
 /// systemd counts restarts itself, but only since version 235.
-pub fn judge_unit(found: &UnitFacts, starts_seen: u32, up: Duration) -> Standing {
+pub fn unit_health(found: &UnitFacts, starts_seen: u32, up: Duration) -> Standing {
     match found.active {
         ActiveState::Inactive | ActiveState::Failed => Standing::Failing,
         ActiveState::Active if up >= STEADY => Standing::Up,
@@ -118,14 +118,14 @@ mod tests {
         ];
         for (active, sub_state, result, restarts, up, wanted) in table {
             let found = unit(active, sub_state, result, restarts);
-            assert_eq!(judge_unit(&found, 1, up), wanted, "{found:?} up {up:?}");
+            assert_eq!(unit_health(&found, 1, up), wanted, "{found:?} up {up:?}");
         }
     }
 
     #[test]
     fn where_systemd_counts_no_restarts_the_starts_that_were_seen_count() {
         let down = unit(ActiveState::Activating, "auto-restart", "exit-code", 0);
-        assert_eq!(judge_unit(&down, 1, Duration::ZERO), Standing::Coming);
-        assert_eq!(judge_unit(&down, 2, Duration::ZERO), Standing::Failing);
+        assert_eq!(unit_health(&down, 1, Duration::ZERO), Standing::Coming);
+        assert_eq!(unit_health(&down, 2, Duration::ZERO), Standing::Failing);
     }
 }
