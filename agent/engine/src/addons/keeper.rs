@@ -9,7 +9,7 @@ mod telling;
 use super::channels::Store;
 use super::leader::{Candidate, Lead};
 use super::session::Session;
-use super::told::Told;
+use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_addons::{Addon, Manifest, ca_place, is_due, select};
@@ -79,7 +79,7 @@ pub(crate) struct Keeper<'a, H> {
     /// Why a channel cannot be read.
     unread: Option<Fault>,
     troubles: BTreeMap<String, Trouble>,
-    told: Told<'a>,
+    told: AddonStatusReporter<'a>,
 }
 
 /// An add-on that there is something to be done about.
@@ -146,7 +146,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             held: None,
             unread: None,
             troubles,
-            told: Told::new(context.emitter),
+            told: AddonStatusReporter::new(context.emitter),
         }
     }
 

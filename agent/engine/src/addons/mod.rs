@@ -8,7 +8,7 @@ mod keeper;
 mod leader;
 mod places;
 mod session;
-mod told;
+mod status_reporter;
 mod watcher;
 
 pub use addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};

@@ -5,7 +5,7 @@
 
 use super::channels::Store;
 use super::session::Session;
-use super::told::Told;
+use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use quake_addons::{select, watched};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
@@ -26,7 +26,7 @@ pub(crate) struct Watcher<'a, H> {
     watching: &'a Watching,
     store: Store,
     was_read: bool,
-    told: Told<'a>,
+    told: AddonStatusReporter<'a>,
 }
 
 impl<'a, H: Host> Watcher<'a, H> {
@@ -37,7 +37,7 @@ impl<'a, H: Host> Watcher<'a, H> {
             watching,
             store: Store::new(&watching.channels),
             was_read: false,
-            told: Told::new(context.emitter),
+            told: AddonStatusReporter::new(context.emitter),
         }
     }
 

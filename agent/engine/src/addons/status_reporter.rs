@@ -8,13 +8,13 @@ use quake_model::location::Location;
 use std::collections::BTreeMap;
 
 /// Tells of add-ons, each time only what is not known yet.
-pub(super) struct Told<'a> {
+pub(super) struct AddonStatusReporter<'a> {
     emitter: &'a Emitter,
     statuses: BTreeMap<String, AddonStatus>,
     warnings: Vec<Fault>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> AddonStatusReporter<'a> {
     /// One that knows what the boot told so far.
     pub(super) fn new(emitter: &'a Emitter) -> Self {
         let told = emitter.addons();
@@ -139,12 +139,12 @@ mod tests {
         let kept = Keep::default();
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(kept.clone())];
         let emitter = Emitter::new(Box::new(|| Timestamp(0)), sinks);
-        let mut told = Told::new(&emitter);
+        let mut told = AddonStatusReporter::new(&emitter);
         for now in [vec!["a", "b", "a"], vec!["b", "a"], vec!["b"], vec!["b"]] {
             told.warn(&warnings(&now));
         }
         // Whoever comes after the boot knows what the boot told.
-        let mut told = Told::new(&emitter);
+        let mut told = AddonStatusReporter::new(&emitter);
         told.warn(&warnings(&["b", "a"]));
         let seen = kept.0.lock().expect("no other holder panics").join(" ");
         assert_eq!(seen, "+a +b -a +a");
@@ -156,7 +156,7 @@ mod tests {
         let emitter = Emitter::new(Box::new(|| Timestamp(0)), Vec::new());
         let names: Vec<String> = (0..99).map(|number| number.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Told::new(&emitter).warn(&warnings(&names));
+        AddonStatusReporter::new(&emitter).warn(&warnings(&names));
         assert_eq!(emitter.addons().warnings.len(), MOST_WARNINGS);
     }
 }
