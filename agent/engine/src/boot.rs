@@ -1,6 +1,6 @@
 //! Runs the phases: each when its predecessors are done, independent ones together.
 
-use crate::addons::tend;
+use crate::addons::reconcile_addons;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::node_identity::identify;
@@ -142,7 +142,10 @@ impl<H: Host> Context<'_, H> {
             .tending()
             .filter(|_| !is_stopped && !self.is_planning())
         {
-            tokio::join!(tend(self, &tending), self.say_identity(&tending));
+            tokio::join!(
+                reconcile_addons(self, &tending),
+                self.say_identity(&tending)
+            );
         }
     }
 

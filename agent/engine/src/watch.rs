@@ -5,7 +5,7 @@
 //! issued anew, for they end by themselves; the cluster's add-ons are applied, and the names that the node published are kept,
 //! each on a beat of its own.
 
-use crate::addons::tend;
+use crate::addons::reconcile_addons;
 use crate::boot::Verdict;
 use crate::context::{Context, Stop};
 use crate::drift::DriftWatch;
@@ -54,7 +54,7 @@ pub async fn keep_looking<H: Host>(
     let context = Context::new(host, emitter, request, stop);
     let tending = async {
         if let Some(tending) = &verdict.tending {
-            tend(&context, tending).await;
+            reconcile_addons(&context, tending).await;
         }
     };
     let naming = async {

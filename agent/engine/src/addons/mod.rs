@@ -4,9 +4,9 @@ mod addon;
 mod ca;
 mod channels;
 mod inquiry;
-mod keeper;
 mod leader;
 mod places;
+mod reconciler;
 mod session;
 mod status_reporter;
 mod watcher;
@@ -16,15 +16,15 @@ pub use inquiry::Inquiry;
 pub use session::Session;
 
 use crate::context::Context;
-use keeper::Keeper;
 use quake_model::ports::Host;
 use quake_node::addon_mode::Tending;
+use reconciler::AddonReconciler;
 use watcher::Watcher;
 
 /// Does what there is to be done about add-ons, until the agent is told to stop.
-pub(crate) async fn tend<H: Host>(context: &Context<'_, H>, tending: &Tending) {
+pub(crate) async fn reconcile_addons<H: Host>(context: &Context<'_, H>, tending: &Tending) {
     match tending {
-        Tending::Keep(keeping) => Keeper::new(context, keeping).keep().await,
+        Tending::Keep(keeping) => AddonReconciler::new(context, keeping).keep().await,
         Tending::Watch(watching) => Watcher::new(context, watching).watch().await,
     }
 }

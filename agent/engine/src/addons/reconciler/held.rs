@@ -2,14 +2,14 @@
 
 use super::super::leader::Lead;
 use super::super::session::Session;
-use super::{Keeper, LEASE, RENEWED_WITHIN, ROUNDS_APART};
+use super::{AddonReconciler, LEASE, RENEWED_WITHIN, ROUNDS_APART};
 use quake_addons::lease_lost;
 use quake_model::addon::{AddonKeeper, AddonStatus};
 use quake_model::fault::Fault;
 use quake_model::ports::Host;
 use tokio::time::Instant;
 
-impl<H: Host> Keeper<'_, H> {
+impl<H: Host> AddonReconciler<'_, H> {
     /// Takes, renews or looks at the lease, and notes since when it is held.
     pub(super) async fn ask_for_lease(&mut self, session: &Session<'_, H>) -> Result<Lead, Fault> {
         let asked = Instant::now();

@@ -67,7 +67,7 @@ fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<St
 }
 
 /// Looks after add-ons.
-pub(crate) struct Keeper<'a, H> {
+pub(crate) struct AddonReconciler<'a, H> {
     context: &'a Context<'a, H>,
     keeping: &'a Keeping,
     store: Store,
@@ -101,7 +101,7 @@ struct Order {
 
 impl Order {
     /// Applies it; how it is then, with the fault of the first object that failed.
-    async fn carry_out<H: Host>(self, session: &Session<'_, H>) -> AddonStatus {
+    async fn execute<H: Host>(self, session: &Session<'_, H>) -> AddonStatus {
         let Self {
             addon,
             existing,
@@ -127,7 +127,7 @@ impl Order {
     }
 }
 
-impl<'a, H: Host> Keeper<'a, H> {
+impl<'a, H: Host> AddonReconciler<'a, H> {
     /// One that knows what was told of the add-ons so far.
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a Keeping) -> Self {
         let told = context.emitter.addons();
@@ -298,7 +298,7 @@ impl<'a, H: Host> Keeper<'a, H> {
             return;
         }
         // Each by itself: one that waits for its definitions holds up no other.
-        let running = orders.into_iter().map(|order| order.carry_out(session));
+        let running = orders.into_iter().map(|order| order.execute(session));
         let mut running: FuturesUnordered<_> = running.collect();
         let (renew_every, _) = ROUNDS_APART;
         let mut renew_next = self.held.unwrap_or_else(Instant::now) + renew_every;

@@ -1,6 +1,6 @@
 //! What whoever looks after add-ons tells, and only what is news.
 
-use super::{AGAIN, Keeper};
+use super::{AGAIN, AddonReconciler};
 use quake_addons::{Addon, SelectedAddons};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::fault::Fault;
@@ -8,7 +8,7 @@ use quake_model::ports::Host;
 use quake_model::time::Timestamp;
 use tokio::time::Instant;
 
-impl<H: Host> Keeper<'_, H> {
+impl<H: Host> AddonReconciler<'_, H> {
     /// Tells how a try ended.
     pub(super) fn told_of(&mut self, mut status: AddonStatus) {
         match status.fault.take() {
