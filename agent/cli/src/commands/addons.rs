@@ -17,7 +17,7 @@ use crate::render::addons::{
 };
 use crate::render::fault_text;
 use quake_addons::Addon;
-use quake_engine::addons::Inquiry;
+use quake_engine::addons::AddonInspector;
 use quake_model::addon::{AddonState, AddonStatus, AddonsRecord};
 use quake_model::fault::Fault;
 use quake_model::location::Location;
@@ -110,9 +110,14 @@ async fn stored(store: &str, cluster: Option<&str>) -> Result<StoredCluster, u8>
 }
 
 impl Place {
-    async fn open(&self) -> Result<Inquiry<'_, NodeHost>, u8> {
+    async fn open(&self) -> Result<AddonInspector<'_, NodeHost>, u8> {
         // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
-        let inquiry = Box::pin(Inquiry::open(&self.host, &self.kubeconfig, &self.channels)).await;
+        let inquiry = Box::pin(AddonInspector::open(
+            &self.host,
+            &self.kubeconfig,
+            &self.channels,
+        ))
+        .await;
         inquiry.map_err(|fault| fail(&fault))
     }
 }
@@ -212,7 +217,10 @@ async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
     Ok(first_failure(&applied).map_or(exit::DONE, |fault| fault.class().exit_status()))
 }
 
-fn named<'i>(inquiry: &'i Inquiry<'_, NodeHost>, names: &[String]) -> Result<Vec<&'i Addon>, u8> {
+fn named<'i>(
+    inquiry: &'i AddonInspector<'_, NodeHost>,
+    names: &[String],
+) -> Result<Vec<&'i Addon>, u8> {
     let named = inquiry.menu().named(names);
     named.map_err(|error| usage(&error.to_string()))
 }

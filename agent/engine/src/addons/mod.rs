@@ -3,7 +3,7 @@
 mod addon;
 mod ca;
 mod channels;
-mod inquiry;
+mod inspector;
 mod leader;
 mod places;
 mod reconciler;
@@ -12,7 +12,7 @@ mod status_reporter;
 mod watcher;
 
 pub use addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
-pub use inquiry::Inquiry;
+pub use inspector::AddonInspector;
 pub use session::Session;
 
 use crate::context::Context;

@@ -5,7 +5,7 @@ use crate::common::EPOCH;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_apisim::{Act, ApiServer, Request, Trouble};
-use quake_engine::addons::{Inquiry, ObjectPlanned, Planned};
+use quake_engine::addons::{AddonInspector, ObjectPlanned, Planned};
 use quake_model::addon::{AddonState, AddonsRecord};
 use quake_model::fault::Code;
 use quake_model::ports::{Clock, Keys};
@@ -163,7 +163,7 @@ async fn a_plan_says_what_would_be_made_and_makes_nothing() {
     let host = host();
     let shown = async |host: &SimHost| {
         let channel = CHANNEL.parse().expect("a literal");
-        let inquiry = Inquiry::open(host, KUBECONFIG, &[channel]).await;
+        let inquiry = AddonInspector::open(host, KUBECONFIG, &[channel]).await;
         let inquiry = inquiry.expect("the server answers");
         let named = inquiry
             .menu()
@@ -231,7 +231,7 @@ async fn the_key_is_in_nothing_that_is_told() {
     assert!(told.is_applied(), "{told:?}");
     let made = secret(&host).expect("it is made");
     let channel = CHANNEL.parse().expect("a literal");
-    let inquiry = Inquiry::open(host.as_ref(), KUBECONFIG, &[channel]).await;
+    let inquiry = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
     let inquiry = inquiry.expect("the server answers");
     let mut shown = agent.told_in_all_forms();
     for addon in &inquiry.menu().addons {

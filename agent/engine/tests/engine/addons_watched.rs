@@ -1,7 +1,7 @@
 //! Add-ons that a pod of kops's applies, watched.
 
 use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
-use quake_engine::addons::Inquiry;
+use quake_engine::addons::AddonInspector;
 use quake_model::addon::{AddonKeeper, AddonState};
 use quake_model::fault::Code;
 use quake_model::ports::Meter;
@@ -66,7 +66,7 @@ async fn who_applies_by_hand_is_told_which_agent_holds_the_lease() {
     };
     let lease = async || {
         let channel = CHANNEL.parse().expect("a literal");
-        let inquiry = Inquiry::open(host.as_ref(), KUBECONFIG, &[channel]).await;
+        let inquiry = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
         let lease = inquiry.expect("the server answers").lease().await;
         lease.expect("it can be read").map(|held| held.holder)
     };

@@ -14,7 +14,7 @@ use quake_model::spec::KubernetesVersion;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A look at a cluster's add-ons: what its channels want, what it has, and its API server to ask more.
-pub struct Inquiry<'a, H> {
+pub struct AddonInspector<'a, H> {
     host: &'a H,
     session: Session<'a, H>,
     menu: SelectedAddons,
@@ -23,7 +23,7 @@ pub struct Inquiry<'a, H> {
     lacking: BTreeSet<String>,
 }
 
-impl<'a, H: Host> Inquiry<'a, H> {
+impl<'a, H: Host> AddonInspector<'a, H> {
     /// Looks at the cluster that the kubeconfig at `kubeconfig` leads to. A channel that cannot be read is a warning of the
     /// menu while another can.
     ///
