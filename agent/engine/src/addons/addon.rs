@@ -1,7 +1,7 @@
 //! Applies one add-on: its objects in waves, then the removal of what it no longer has, then the note that it is applied.
 
+use super::cluster_client::ClusterClient;
 use super::places::{namespace_place, nodes};
-use super::session::Session;
 use crate::retry::arrives;
 use futures_util::future::join_all;
 use quake_addons::{
@@ -68,7 +68,7 @@ pub enum Planned {
     Unknown(Fault),
 }
 
-impl<H: Host> Session<'_, H> {
+impl<H: Host> ClusterClient<'_, H> {
     /// Applies an add-on: its manifest, unless `manifest` is `None`, for one that is noted as applied and lacks only its
     /// CA; then that. One does not hold up the other, as to kops.
     pub async fn apply_addon(

@@ -5,7 +5,7 @@
 //! nothing that is told.
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
-use super::session::{HICCUPS, MANAGER, Session};
+use super::cluster_client::{ClusterClient, HICCUPS, MANAGER};
 use crate::fault_mapping::{Operation, fault_of};
 use crate::retry::arrives;
 use quake_addons::{
@@ -18,7 +18,7 @@ use quake_model::ports::{Change, Condition, Host};
 use quake_node::pki::unsigned_ca;
 use serde_json::Value;
 
-impl<H: Host> Session<'_, H> {
+impl<H: Host> ClusterClient<'_, H> {
     /// Whether an add-on asks for a CA that is not there, or not all of it.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::addon::{AddonApplied, ObjectPlanned};
 use super::channels::read_manifest;
-use super::session::Session;
+use super::cluster_client::ClusterClient;
 use crate::access::access_by;
 use quake_addons::lease::{Holding, LeaseKind};
 use quake_addons::{Addon, Channel, SelectedAddons, fault_of_read, is_due, parse_channel, select};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A look at a cluster's add-ons: what its channels want, what it has, and its API server to ask more.
 pub struct AddonInspector<'a, H> {
     host: &'a H,
-    session: Session<'a, H>,
+    session: ClusterClient<'a, H>,
     menu: SelectedAddons,
     versions: BTreeMap<(String, String), AddonVersion>,
     /// The add-ons that lack a CA they ask for.
@@ -37,7 +37,7 @@ impl<'a, H: Host> AddonInspector<'a, H> {
             let remedy = "add-ons are looked at from a control plane; elsewhere name a kubeconfig: --kubeconfig FILE";
             return Err(Fault::new(Code::AddonsApiUnreachable, summary).remedied_by(remedy));
         };
-        let session = Session::open(host, access).await?;
+        let session = ClusterClient::open(host, access).await?;
         let (mut read, mut unread) = (Vec::new(), Vec::new());
         for channel in channels {
             match read_channel(host, channel).await {

@@ -1,6 +1,6 @@
 //! Holds the lease by which one agent of a cluster acts for it.
 
-use super::session::Session;
+use super::cluster_client::ClusterClient;
 use quake_addons::fault_of_change;
 use quake_addons::lease::{self, Decision, LastSeen, LeaseKind};
 use quake_model::addon::AddonStatus;
@@ -43,7 +43,7 @@ impl Candidate {
     /// The fault of the look or of the write. A write that somebody else was faster with is none.
     pub(crate) async fn stand<H: Host>(
         &mut self,
-        session: &Session<'_, H>,
+        session: &ClusterClient<'_, H>,
         addons: &[AddonStatus],
     ) -> Result<Lead, Fault> {
         let kind = LeaseKind::of(session.version());
@@ -58,7 +58,7 @@ impl Candidate {
             host.now(),
         );
         self.last_seen = seen;
-        let manager = super::session::MANAGER.to_owned();
+        let manager = super::cluster_client::MANAGER.to_owned();
         let change = match decision {
             Decision::Create(mut object) => {
                 lease::tell(&mut object, addons);
@@ -84,13 +84,13 @@ impl Candidate {
     }
 
     /// Gives the lease back, so that another node takes it at once. Whether that succeeds matters to nobody: it ends by itself.
-    pub(crate) async fn step_down<H: Host>(&self, session: &Session<'_, H>) {
+    pub(crate) async fn step_down<H: Host>(&self, session: &ClusterClient<'_, H>) {
         let kind = LeaseKind::of(session.version());
         let place = kind.place();
         let found = session.host().get_object(session.access(), &place).await;
         let Ok(Some(found)) = found else { return };
         if let Some(object) = kind.released(&found, &self.name) {
-            let manager = super::session::MANAGER.to_owned();
+            let manager = super::cluster_client::MANAGER.to_owned();
             let change = Change::Replace { object, manager };
             let _ = session.change(&place, &change, false).await;
         }

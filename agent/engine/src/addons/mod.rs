@@ -3,17 +3,17 @@
 mod addon;
 mod ca;
 mod channels;
+mod cluster_client;
 mod inspector;
 mod leader;
 mod places;
 mod reconciler;
-mod session;
 mod status_reporter;
 mod watcher;
 
 pub use addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
+pub use cluster_client::ClusterClient;
 pub use inspector::AddonInspector;
-pub use session::Session;
 
 use crate::context::Context;
 use quake_model::ports::Host;

@@ -7,8 +7,8 @@ mod held;
 mod telling;
 
 use super::channels::Store;
+use super::cluster_client::ClusterClient;
 use super::leader::{Candidate, Lead};
-use super::session::Session;
 use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -101,7 +101,7 @@ struct Order {
 
 impl Order {
     /// Applies it; how it is then, with the fault of the first object that failed.
-    async fn execute<H: Host>(self, session: &Session<'_, H>) -> AddonStatus {
+    async fn execute<H: Host>(self, session: &ClusterClient<'_, H>) -> AddonStatus {
         let Self {
             addon,
             existing,
@@ -155,7 +155,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
         let mut silent = 0;
         loop {
             let path = &self.keeping.kubeconfig;
-            let session = Session::by_kubeconfig(self.context.host, path).await;
+            let session = ClusterClient::by_kubeconfig(self.context.host, path).await;
             let pause = if let Ok(session) = &session {
                 silent = 0;
                 self.round(session).await;
@@ -212,7 +212,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     }
 
     /// One round: the lease, and whatever its holder has to do.
-    async fn round(&mut self, session: &Session<'a, H>) {
+    async fn round(&mut self, session: &ClusterClient<'a, H>) {
         match self.ask_for_lease(session).await {
             Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
             Ok(Lead::Theirs { holder, told }) => {
@@ -227,7 +227,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     }
 
     /// What the holder of the lease does in a round: looks what is wanted and what there is, and applies what is due.
-    async fn act(&mut self, session: &Session<'a, H>) {
+    async fn act(&mut self, session: &ClusterClient<'a, H>) {
         let now = Instant::now();
         if self.look_next.is_none_or(|next| next <= now) {
             self.look_at_channels().await;
@@ -279,7 +279,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
 
     /// Whether an add-on that the cluster has lacks the CA it asks for; that it lacks nothing, or that nobody knows, is
     /// told.
-    async fn lacks_ca(&mut self, session: &Session<'a, H>, addon: &Addon) -> bool {
+    async fn lacks_ca(&mut self, session: &ClusterClient<'a, H>, addon: &Addon) -> bool {
         match session.lacks_ca(addon).await {
             Ok(true) => return true,
             Ok(false) => self.tell_applied(addon),
@@ -292,7 +292,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     }
 
     /// Applies what is due, and holds the lease meanwhile; stops at once when it is lost.
-    async fn apply(&mut self, session: &Session<'a, H>, due: Vec<Due>) {
+    async fn apply(&mut self, session: &ClusterClient<'a, H>, due: Vec<Due>) {
         let orders = self.orders(session, due).await;
         if !self.may_go_on(session).await {
             return;
@@ -318,7 +318,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     }
 
     /// What can be applied of what is due; what cannot is told.
-    async fn orders(&mut self, session: &Session<'a, H>, due: Vec<Due>) -> Vec<Order> {
+    async fn orders(&mut self, session: &ClusterClient<'a, H>, due: Vec<Due>) -> Vec<Order> {
         let mut orders = Vec::new();
         for due in due {
             if !self.may_go_on(session).await {

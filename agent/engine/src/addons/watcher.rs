@@ -4,7 +4,7 @@
 //! what is not applied yet.
 
 use super::channels::Store;
-use super::session::Session;
+use super::cluster_client::ClusterClient;
 use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use quake_addons::{select, watched};
@@ -81,7 +81,7 @@ impl<'a, H: Host> Watcher<'a, H> {
     /// Looks at what the pod noted; why that, or the pod, is not as it should be.
     async fn look(&mut self) -> Option<Fault> {
         let path = &self.watching.kubeconfig;
-        let opened = Session::by_kubeconfig(self.context.host, path).await;
+        let opened = ClusterClient::by_kubeconfig(self.context.host, path).await;
         let session = match opened {
             Ok(session) => session,
             Err(fault) => return Some(self.waits(fault)),

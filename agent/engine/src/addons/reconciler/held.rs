@@ -1,7 +1,7 @@
 //! The lease while there is something to do: nothing is begun that it may not outlast.
 
+use super::super::cluster_client::ClusterClient;
 use super::super::leader::Lead;
-use super::super::session::Session;
 use super::{AddonReconciler, LEASE, RENEWED_WITHIN, ROUNDS_APART};
 use quake_addons::lease_lost;
 use quake_model::addon::{AddonKeeper, AddonStatus};
@@ -11,7 +11,10 @@ use tokio::time::Instant;
 
 impl<H: Host> AddonReconciler<'_, H> {
     /// Takes, renews or looks at the lease, and notes since when it is held.
-    pub(super) async fn ask_for_lease(&mut self, session: &Session<'_, H>) -> Result<Lead, Fault> {
+    pub(super) async fn ask_for_lease(
+        &mut self,
+        session: &ClusterClient<'_, H>,
+    ) -> Result<Lead, Fault> {
         let asked = Instant::now();
         let told: Vec<AddonStatus> = self.told.all();
         let lead = self.candidate.stand(session, &told).await?;
@@ -21,7 +24,7 @@ impl<H: Host> AddonReconciler<'_, H> {
 
     /// Whether the lease is held for long enough to begin something more; it is renewed where that was a while ago. It is not
     /// once the agent is told to stop.
-    pub(super) async fn may_go_on(&mut self, session: &Session<'_, H>) -> bool {
+    pub(super) async fn may_go_on(&mut self, session: &ClusterClient<'_, H>) -> bool {
         if self.context.stop_requested().is_some() {
             return false;
         }
@@ -31,7 +34,7 @@ impl<H: Host> AddonReconciler<'_, H> {
     }
 
     /// Renews the lease, and says whether it is held; that it is not any more is told.
-    pub(super) async fn renew(&mut self, session: &Session<'_, H>) -> bool {
+    pub(super) async fn renew(&mut self, session: &ClusterClient<'_, H>) -> bool {
         match self.ask_for_lease(session).await {
             Ok(Lead::Mine) => return true,
             Ok(Lead::Theirs { holder, .. }) => {

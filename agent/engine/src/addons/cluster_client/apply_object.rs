@@ -1,12 +1,12 @@
 //! How one object is brought about: by server-side apply, or on a server that cannot by a merge made here.
 
-use super::{MANAGER, Session};
+use super::{ClusterClient, MANAGER};
 use quake_addons::{adopted, last_applied, merge_three_ways, with_last_applied};
 use quake_model::cluster_object::{ClusterObject, ObjectPlace};
 use quake_model::ports::{Change, Condition, Host, PortError};
 
-impl<H: Host> Session<'_, H> {
-    pub(super) async fn bring_about(
+impl<H: Host> ClusterClient<'_, H> {
+    pub(super) async fn apply_object(
         &self,
         place: &ObjectPlace,
         object: &ClusterObject,

@@ -1,6 +1,6 @@
 //! One conversation with a cluster's API server: what it serves, what it has, and one change at a time.
 
-mod bring_about;
+mod apply_object;
 
 use super::places::namespaces;
 use crate::access::access_by;
@@ -36,7 +36,7 @@ pub(super) const HICCUPS: Duration = Duration::from_secs(10);
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// A conversation with an API server. Everything is asked once, hiccups apart.
-pub struct Session<'a, H> {
+pub struct ClusterClient<'a, H> {
     host: &'a H,
     access: ApiAccess,
     version: KubernetesVersion,
@@ -69,7 +69,7 @@ impl Applied {
     }
 }
 
-impl<'a, H: Host> Session<'a, H> {
+impl<'a, H: Host> ClusterClient<'a, H> {
     /// Begins a conversation with the server of `access`.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl<'a, H: Host> Session<'a, H> {
     ///
     /// # Errors
     ///
-    /// `addons.api-unreachable` while it leads nowhere; else as [`Session::open`].
+    /// `addons.api-unreachable` while it leads nowhere; else as [`ClusterClient::open`].
     pub(crate) async fn by_kubeconfig(host: &'a H, path: &str) -> Result<Self, Fault> {
         let access = access_by(host, path).await.ok_or_else(|| {
             let summary = format!("{path} leads to no API server yet");
@@ -123,7 +123,7 @@ impl<'a, H: Host> Session<'a, H> {
     ///
     /// # Errors
     ///
-    /// As [`Session::open`].
+    /// As [`ClusterClient::open`].
     pub(crate) async fn versions(&self) -> Result<BTreeMap<(String, String), AddonVersion>, Fault> {
         let query = ObjectQuery {
             served: namespaces(),
@@ -245,7 +245,7 @@ impl<'a, H: Host> Session<'a, H> {
     ///
     /// # Errors
     ///
-    /// As [`Session::served`].
+    /// As [`ClusterClient::served`].
     pub(crate) async fn place_of(&self, object: &ClusterObject) -> Result<ObjectPlace, Fault> {
         let served = self.served(&object.kind(), object.name()).await?;
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
@@ -275,7 +275,7 @@ impl<'a, H: Host> Session<'a, H> {
         arrives(&name, HICCUPS, || async {
             let got = self.host.get_object(&self.access, &place).await;
             let before = got.map_err(|error| fault_of_change(&place, error))?;
-            let after = self.bring_about(&place, object, before.as_ref(), dry_run);
+            let after = self.apply_object(&place, object, before.as_ref(), dry_run);
             let after = after
                 .await
                 .map_err(|error| fault_of_change(&place, error))?;
