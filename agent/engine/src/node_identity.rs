@@ -4,7 +4,7 @@
 //! just started, and a worker may be ready before it. Each object is brought there once: who takes a label or a taint away later
 //! means it, and a new object, of a node that was deleted or came back, is a new one.
 
-mod talk;
+mod node_client;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::files::look;
 use crate::retry::millis;
+use node_client::NodeClient;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
@@ -23,7 +24,6 @@ use quake_model::step::WriteFile;
 use quake_model::time::Timestamp;
 use quake_node::node_identity::NodeIdentity;
 use std::time::Duration;
-use talk::Talk;
 use tokio::time::Instant;
 
 /// How long after one look the next follows while something is missing; the watch looks no oftener than every twenty seconds.
@@ -127,7 +127,7 @@ impl<'a> NodeKeeper<'a> {
             let summary = format!("{kubeconfig} leads to no API server yet");
             return Err(self.unregistered(summary));
         };
-        let talk = Talk {
+        let talk = NodeClient {
             api: context.host,
             access,
             wanted: self.wanted,

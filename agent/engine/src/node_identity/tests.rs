@@ -1,6 +1,6 @@
 //! What is said of a node to an API server that holds objects, refuses some changes, and forgets none.
 
-use super::talk::Talk;
+use super::node_client::NodeClient;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::fault::Code;
 use quake_model::ports::{
@@ -187,7 +187,7 @@ fn node(spec: &Value) -> Value {
 /// What comes of one conversation: what was said, or the fault.
 async fn said(cluster: &Cluster) -> Result<Vec<String>, quake_model::fault::Fault> {
     let (access, wanted) = (access(), wanted());
-    let talk = Talk {
+    let talk = NodeClient {
         api: cluster,
         access: &access,
         wanted: &wanted,

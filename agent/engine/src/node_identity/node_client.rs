@@ -15,13 +15,13 @@ const CONFLICTS: u32 = 3;
 const MANAGER: &str = "quake-agent";
 
 /// One conversation with the API server.
-pub(super) struct Talk<'a, A> {
+pub(super) struct NodeClient<'a, A> {
     pub(super) api: &'a A,
     pub(super) access: &'a ApiAccess,
     pub(super) wanted: &'a NodeIdentity,
 }
 
-impl<A: ClusterApi> Talk<'_, A> {
+impl<A: ClusterApi> NodeClient<'_, A> {
     /// The node's object.
     pub(super) async fn node(&self) -> Result<ClusterObject, Fault> {
         let place = self.wanted.place();
