@@ -10,11 +10,11 @@ use quake_model::ports::{Change, Condition, Host};
 
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Lead {
+pub(crate) enum Leadership {
     /// It is held.
-    Mine,
+    Held,
     /// Somebody else holds it, and tells this of the add-ons.
-    Theirs {
+    HeldByOther {
         holder: String,
         told: Vec<AddonStatus>,
     },
@@ -45,7 +45,7 @@ impl Candidate {
         &mut self,
         session: &ClusterClient<'_, H>,
         addons: &[AddonStatus],
-    ) -> Result<Lead, Fault> {
+    ) -> Result<Leadership, Fault> {
         let kind = LeaseKind::of(session.version());
         let place = kind.place();
         let (host, access) = (session.host(), session.access());
@@ -70,12 +70,12 @@ impl Candidate {
             }
             Decision::Wait { holder } => {
                 let told = found.as_ref().map(lease::told).unwrap_or_default();
-                return Ok(Lead::Theirs { holder, told });
+                return Ok(Leadership::HeldByOther { holder, told });
             }
         };
         match session.change(&place, &change, false).await {
-            Ok(_) => Ok(Lead::Mine),
-            Err(error) if error.condition == Condition::Conflict => Ok(Lead::Theirs {
+            Ok(_) => Ok(Leadership::Held),
+            Err(error) if error.condition == Condition::Conflict => Ok(Leadership::HeldByOther {
                 holder: holder_of(found.as_ref()),
                 told: Vec::new(),
             }),

@@ -8,7 +8,7 @@ mod telling;
 
 use super::channels::Store;
 use super::cluster_client::ClusterClient;
-use super::leader::{Candidate, Lead};
+use super::leader::{Candidate, Leadership};
 use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -215,14 +215,14 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     async fn round(&mut self, session: &ClusterClient<'a, H>) {
         match self.ask_for_lease(session).await {
             Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
-            Ok(Lead::Theirs { holder, told }) => {
+            Ok(Leadership::HeldByOther { holder, told }) => {
                 self.stand(AddonKeeper::Other { holder }, None);
                 self.troubles.clear();
                 // Its holder reads the channels, and tells what is odd about them.
                 self.told.warn(&[]);
                 self.replace_statuses(told);
             }
-            Ok(Lead::Mine) => self.act(session).await,
+            Ok(Leadership::Held) => self.act(session).await,
         }
     }
 

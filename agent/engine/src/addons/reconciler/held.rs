@@ -1,7 +1,7 @@
 //! The lease while there is something to do: nothing is begun that it may not outlast.
 
 use super::super::cluster_client::ClusterClient;
-use super::super::leader::Lead;
+use super::super::leader::Leadership;
 use super::{AddonReconciler, LEASE, RENEWED_WITHIN, ROUNDS_APART};
 use quake_addons::lease_lost;
 use quake_model::addon::{AddonKeeper, AddonStatus};
@@ -14,11 +14,11 @@ impl<H: Host> AddonReconciler<'_, H> {
     pub(super) async fn ask_for_lease(
         &mut self,
         session: &ClusterClient<'_, H>,
-    ) -> Result<Lead, Fault> {
+    ) -> Result<Leadership, Fault> {
         let asked = Instant::now();
         let told: Vec<AddonStatus> = self.told.all();
         let lead = self.candidate.stand(session, &told).await?;
-        self.held = (lead == Lead::Mine).then_some(asked);
+        self.held = (lead == Leadership::Held).then_some(asked);
         Ok(lead)
     }
 
@@ -36,8 +36,8 @@ impl<H: Host> AddonReconciler<'_, H> {
     /// Renews the lease, and says whether it is held; that it is not any more is told.
     pub(super) async fn renew(&mut self, session: &ClusterClient<'_, H>) -> bool {
         match self.ask_for_lease(session).await {
-            Ok(Lead::Mine) => return true,
-            Ok(Lead::Theirs { holder, .. }) => {
+            Ok(Leadership::Held) => return true,
+            Ok(Leadership::HeldByOther { holder, .. }) => {
                 let lost = lease_lost(LEASE, &holder);
                 self.stand(AddonKeeper::Other { holder }, Some(lost));
             }
