@@ -8,7 +8,9 @@ use super::failure::on_blocking_thread;
 use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
-use super::transport::{Breakers, Claims, Course, Flow, Halt, Known, Mirror, Pool, Servers};
+use super::transport::{
+    Breakers, Claims, Course, DownloadState, Flow, Halt, Mirror, Pool, Servers,
+};
 use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
 use quake_model::spec::AssetSpec;
@@ -31,7 +33,7 @@ pub(super) struct Shared {
     /// More bytes than this no asset has.
     pub(super) most_bytes: u64,
     /// Arrivals that were cut off, for the next try.
-    suspended: Mutex<BTreeMap<String, (Arrival, Known)>>,
+    suspended: Mutex<BTreeMap<String, (Arrival, DownloadState)>>,
 }
 
 impl Shared {
@@ -45,15 +47,15 @@ impl Shared {
         }
     }
 
-    fn suspend(&self, key: String, arrival: Arrival, known: Known) {
+    fn suspend(&self, key: String, arrival: Arrival, known: DownloadState) {
         self.lock().insert(key, (arrival, known));
     }
 
-    fn resume(&self, key: &str) -> Option<(Arrival, Known)> {
+    fn resume(&self, key: &str) -> Option<(Arrival, DownloadState)> {
         self.lock().remove(key)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Arrival, Known)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Arrival, DownloadState)>> {
         self.suspended
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -79,7 +81,7 @@ enum Ended {
         bytes: u64,
         from: Vec<usize>,
     },
-    Wrong(Tally, Known),
+    Wrong(Tally, DownloadState),
     Failed,
     Anew,
     /// This mirror sent more than the file can have.
@@ -214,7 +216,7 @@ impl<'a> Fetch<'a> {
             Some(resumed) => resumed,
             None => {
                 let arrival = self.begin(course.is_whole).await?;
-                let known = Known::after(arrival.received, self.claims.clone());
+                let known = DownloadState::after(arrival.received, self.claims.clone());
                 (arrival, known)
             }
         };
@@ -259,7 +261,7 @@ impl<'a> Fetch<'a> {
     }
 
     /// Keeps what arrived, if it is what was pinned.
-    async fn judge(&mut self, arrived: Arrived, known: Known) -> Result<Ended, PortError> {
+    async fn judge(&mut self, arrived: Arrived, known: DownloadState) -> Result<Ended, PortError> {
         if arrived.tally.digest != self.asset.digest {
             return on_blocking_thread(move || {
                 arrived.content.discard();

@@ -27,7 +27,7 @@ pub(crate) struct Course {
 
 /// What is known of the file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct DownloadState {
     /// How many bytes it has.
     pub(super) total: Option<u64>,
     /// How many bytes each mirror says that it has.
@@ -40,7 +40,7 @@ pub(crate) struct Known {
     pub(crate) answers: u32,
 }
 
-impl Known {
+impl DownloadState {
     /// Nothing, but `received` bytes that an earlier try left, and what mirrors said before.
     pub(crate) fn after(received: u64, claims: Claims) -> Self {
         Self {

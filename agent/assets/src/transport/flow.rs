@@ -4,7 +4,7 @@
 //! memory. A piece that was cut off is asked for again from where it ended, of the next mirror if there is one.
 
 use super::breaker::Breakers;
-use super::course::{Course, Halt, Known, Mirror};
+use super::course::{Course, DownloadState, Halt, Mirror};
 use super::learn::Learned;
 use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
 use super::piece::{PIECE_BYTES, Piece};
@@ -33,7 +33,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) breakers: &'a Breakers,
     pub(crate) course: Course,
-    pub(crate) known: Known,
+    pub(crate) known: DownloadState,
     pub(crate) report: ReportBytes<'a>,
     /// How long the file may be.
     pub(crate) room: Room,
@@ -49,7 +49,7 @@ impl<'a> Flow<'a> {
     pub(crate) fn new(
         (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
         course: Course,
-        known: Known,
+        known: DownloadState,
         report: ReportBytes<'a>,
         room: Room,
     ) -> Self {

@@ -25,7 +25,7 @@ mod request;
 
 pub(crate) use breaker::Breakers;
 pub(crate) use claims::Claims;
-pub(crate) use course::{Course, Halt, Known, Mirror};
+pub(crate) use course::{Course, DownloadState, Halt, Mirror};
 pub(crate) use flow::Flow;
 pub(crate) use pool::Pool;
 pub(crate) use request::Servers;
