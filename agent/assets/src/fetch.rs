@@ -9,7 +9,7 @@ use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
 use super::transport::{
-    Breakers, Claims, Course, DownloadState, Flow, Halt, Mirror, Pool, Servers,
+    Breakers, Claims, DownloadPlan, DownloadState, Flow, Halt, Mirror, Pool, Servers,
 };
 use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
@@ -118,7 +118,7 @@ impl<'a> Fetch<'a> {
         // Of a file that changed under us, once; then its mirrors contradict each other.
         let mut may_begin_anew = true;
         while !left.is_empty() {
-            let course = Course {
+            let course = DownloadPlan {
                 mirrors: left.clone(),
                 is_whole: false,
                 has_alternative: false,
@@ -174,7 +174,7 @@ impl<'a> Fetch<'a> {
             self.claims.sort(&mut doubtful);
             for mirror in doubtful.clone() {
                 let number = mirror.number;
-                let course = Course {
+                let course = DownloadPlan {
                     mirrors: vec![mirror],
                     is_whole: true,
                     has_alternative: doubtful.len() > 1,
@@ -206,7 +206,7 @@ impl<'a> Fetch<'a> {
     /// # Errors
     ///
     /// What no mirror can heal: this machine's failures, and an archive that is dangerous.
-    async fn follow(&mut self, course: Course) -> Result<Ended, PortError> {
+    async fn follow(&mut self, course: DownloadPlan) -> Result<Ended, PortError> {
         let key = format!("{:?}", self.asset);
         let resumed = match course.is_whole {
             true => None,

@@ -1,6 +1,6 @@
 //! How long the mirrors say that a file is, and whose word is taken first.
 
-use super::course::Mirror;
+use super::download_plan::Mirror;
 use std::collections::BTreeMap;
 
 /// Up to this length one mirror's word is enough. For a longer file, or one of no known length, the other mirrors are

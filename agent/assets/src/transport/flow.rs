@@ -4,7 +4,7 @@
 //! memory. A piece that was cut off is asked for again from where it ended, of the next mirror if there is one.
 
 use super::breaker::Breakers;
-use super::course::{Course, DownloadState, Halt, Mirror};
+use super::download_plan::{DownloadPlan, DownloadState, Halt, Mirror};
 use super::learn::Learned;
 use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
 use super::piece::{PIECE_BYTES, Piece};
@@ -32,7 +32,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) breakers: &'a Breakers,
-    pub(crate) course: Course,
+    pub(crate) course: DownloadPlan,
     pub(crate) known: DownloadState,
     pub(crate) report: ReportBytes<'a>,
     /// How long the file may be.
@@ -48,7 +48,7 @@ impl<'a> Flow<'a> {
     /// A flow that has not begun.
     pub(crate) fn new(
         (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
-        course: Course,
+        course: DownloadPlan,
         known: DownloadState,
         report: ReportBytes<'a>,
         room: Room,

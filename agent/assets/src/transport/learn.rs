@@ -1,6 +1,6 @@
 //! What an answer says of its file, and whether that is believed.
 
-use super::course::{Halt, Mirror};
+use super::download_plan::{Halt, Mirror};
 use super::flow::Flow;
 use super::request::Answer;
 

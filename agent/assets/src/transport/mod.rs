@@ -15,7 +15,7 @@
 
 mod breaker;
 mod claims;
-mod course;
+mod download_plan;
 mod flow;
 mod learn;
 mod patience;
@@ -25,7 +25,7 @@ mod request;
 
 pub(crate) use breaker::Breakers;
 pub(crate) use claims::Claims;
-pub(crate) use course::{Course, DownloadState, Halt, Mirror};
+pub(crate) use download_plan::{DownloadPlan, DownloadState, Halt, Mirror};
 pub(crate) use flow::Flow;
 pub(crate) use pool::Pool;
 pub(crate) use request::Servers;

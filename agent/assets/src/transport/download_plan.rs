@@ -16,7 +16,7 @@ pub(crate) struct Mirror {
 
 /// How the bytes are to be had.
 #[derive(Debug, Clone)]
-pub(crate) struct Course {
+pub(crate) struct DownloadPlan {
     /// In the order in which they are asked.
     pub(crate) mirrors: Vec<Mirror>,
     /// As one answer, and not in pieces.
