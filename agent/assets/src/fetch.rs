@@ -9,7 +9,7 @@ use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
 use super::transport::{
-    Breakers, Claims, DownloadPlan, DownloadState, Flow, Halt, Mirror, Pool, Servers,
+    Breakers, Claims, Download, DownloadPlan, DownloadState, Halt, Mirror, Pool, Servers,
 };
 use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
@@ -223,7 +223,7 @@ impl<'a> Fetch<'a> {
         let folder = self.keeper.layout.folder();
         let room = Room::of(folder, self.shared.most_bytes, arrival.received);
         let network = (self.servers, &self.shared.pool, &self.shared.breakers);
-        let mut flow = Flow::new(network, course, known, self.report, room);
+        let mut flow = Download::new(network, course, known, self.report, room);
         let moved = flow.run(&mut arrival).await;
         let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
         drop(flow);

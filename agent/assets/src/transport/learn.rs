@@ -1,7 +1,7 @@
 //! What an answer says of its file, and whether that is believed.
 
+use super::download::Download;
 use super::download_plan::{Halt, Mirror};
-use super::flow::Flow;
 use super::request::Answer;
 
 /// What becomes of an answer.
@@ -13,7 +13,7 @@ pub(super) enum Learned {
     Aside,
 }
 
-impl Flow<'_> {
+impl Download<'_> {
     /// Compares an answer with what is known of the file, and remembers what it adds.
     pub(super) fn learn(
         &mut self,

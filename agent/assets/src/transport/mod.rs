@@ -15,8 +15,8 @@
 
 mod breaker;
 mod claims;
+mod download;
 mod download_plan;
-mod flow;
 mod learn;
 mod patience;
 mod piece;
@@ -25,7 +25,7 @@ mod request;
 
 pub(crate) use breaker::Breakers;
 pub(crate) use claims::Claims;
+pub(crate) use download::Download;
 pub(crate) use download_plan::{DownloadPlan, DownloadState, Halt, Mirror};
-pub(crate) use flow::Flow;
 pub(crate) use pool::Pool;
 pub(crate) use request::Servers;

@@ -1,6 +1,6 @@
 //! How long a mirror is waited for, and what is told of one that is slow.
 
-use super::flow::Flow;
+use super::download::Download;
 use quake_http::shown;
 use quake_model::ports::{Arriving, Condition, PortError, SlowMirror};
 use std::future::Future;
@@ -16,7 +16,7 @@ pub(super) const SLOW_AFTER: Duration = Duration::from_secs(3);
 /// another one it is reported.
 pub(super) const SLOW_BYTES: u64 = 64 << 10;
 
-impl Flow<'_> {
+impl Download<'_> {
     /// Waits for what comes of a mirror; `None` when it was silent and there is another one to ask. Without another one
     /// the wait goes on, and is reported: whoever asked for the fetch ends it at a deadline.
     pub(super) async fn patiently<T>(

@@ -28,7 +28,7 @@ const STREAM_BYTES: u64 = 8 << 20;
 const FAILURES: u64 = 16;
 
 /// One asset on its way.
-pub(crate) struct Flow<'a> {
+pub(crate) struct Download<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) breakers: &'a Breakers,
@@ -44,7 +44,7 @@ pub(crate) struct Flow<'a> {
     pub(crate) failed: Vec<(usize, PortError)>,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> Download<'a> {
     /// A flow that has not begun.
     pub(crate) fn new(
         (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
