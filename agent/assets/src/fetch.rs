@@ -9,7 +9,7 @@ use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
 use super::transport::{
-    Breakers, Claims, Download, DownloadPlan, DownloadState, Halt, Mirror, Pool, Servers,
+    Breakers, Claims, Download, DownloadPlan, DownloadState, Mirror, Pool, Servers, StopReason,
 };
 use quake_http::{Url, shown};
 use quake_model::ports::{AssetFetched, Condition, PortError, ReportBytes};
@@ -233,25 +233,25 @@ impl<'a> Fetch<'a> {
         }
         match moved {
             Ok(()) => self.judge(arrival.finish().await?, known).await,
-            Err(Halt::Mirrors) if arrival.received >= WORTH_KEEPING => {
+            Err(StopReason::Mirrors) if arrival.received >= WORTH_KEEPING => {
                 self.shared.suspend(key, arrival, known);
                 Ok(Ended::Failed)
             }
-            Err(Halt::Mirrors) => {
+            Err(StopReason::Mirrors) => {
                 // Its worker removes what it has before the failure is told.
                 drop(arrival.finish().await);
                 Ok(Ended::Failed)
             }
-            Err(Halt::Anew) => {
+            Err(StopReason::Anew) => {
                 arrival.finish().await?.content.discard();
                 Ok(Ended::Anew)
             }
-            Err(Halt::TooMany(number, error)) => {
+            Err(StopReason::TooMany(number, error)) => {
                 arrival.finish().await?.content.discard();
                 self.note(number, error);
                 Ok(Ended::TooMany(number))
             }
-            Err(Halt::Here) => {
+            Err(StopReason::Here) => {
                 let reason = arrival.finish().await;
                 Err(reason.err().unwrap_or_else(|| {
                     PortError::new(Condition::Io, "the bytes of an asset were not taken")

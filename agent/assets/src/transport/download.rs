@@ -4,7 +4,7 @@
 //! memory. A piece that was cut off is asked for again from where it ended, of the next mirror if there is one.
 
 use super::breaker::Breakers;
-use super::download_plan::{DownloadPlan, DownloadState, Halt, Mirror};
+use super::download_plan::{DownloadPlan, DownloadState, Mirror, StopReason};
 use super::learn::Learned;
 use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
 use super::piece::{PIECE_BYTES, Piece};
@@ -72,7 +72,7 @@ impl<'a> Download<'a> {
     /// # Errors
     ///
     /// Returns why it ended before.
-    pub(crate) async fn run(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+    pub(crate) async fn run(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
         while self
             .known
             .total
@@ -80,7 +80,7 @@ impl<'a> Download<'a> {
         {
             let mebibytes = arrival.received >> 20;
             if self.failed.len() as u64 > FAILURES + mebibytes || self.course.mirrors.is_empty() {
-                return Err(Halt::Mirrors);
+                return Err(StopReason::Mirrors);
             }
             let next = self.ahead.front().map(|piece| piece.from);
             if next == Some(arrival.received) {
@@ -93,7 +93,7 @@ impl<'a> Download<'a> {
     }
 
     /// Takes the piece that was fetched ahead. One that failed is forgotten, and asked for anew in its turn.
-    async fn take_piece(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+    async fn take_piece(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
         let Some(mut piece) = self.ahead.pop_front() else {
             return Ok(());
         };
@@ -115,7 +115,7 @@ impl<'a> Download<'a> {
     }
 
     /// Asks for what comes next, and takes it as it comes.
-    async fn take_answer(&mut self, arrival: &mut Arrival) -> Result<(), Halt> {
+    async fn take_answer(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
         let left = self
             .known
             .total
@@ -176,7 +176,7 @@ impl<'a> Download<'a> {
         arrival: &mut Arrival,
         skip: &mut u64,
         until: Option<u64>,
-    ) -> Result<Option<PortError>, Halt> {
+    ) -> Result<Option<PortError>, StopReason> {
         let (mut began, mut at) = (Instant::now(), arrival.received);
         loop {
             if until.is_some_and(|until| arrival.received >= until) {
@@ -215,13 +215,13 @@ impl<'a> Download<'a> {
         number: usize,
         arrival: &mut Arrival,
         bytes: &[u8],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), StopReason> {
         if arrival.received + bytes.len() as u64 > self.limit {
             let mirror = self.course.mirrors.iter().find(|it| it.number == number);
             let url = mirror.map_or("", |mirror| mirror.url.as_str());
-            return Err(Halt::TooMany(number, too_many(url, self.limit)));
+            return Err(StopReason::TooMany(number, too_many(url, self.limit)));
         }
-        arrival.take(bytes).await.map_err(|_| Halt::Here)?;
+        arrival.take(bytes).await.map_err(|_| StopReason::Here)?;
         (self.report)(Arriving {
             done: arrival.received,
             total: self.known.total,
@@ -231,7 +231,7 @@ impl<'a> Download<'a> {
     }
 
     /// Asks the mirrors in turn, and the next one as well when one is slow; the first answer counts.
-    async fn open(&mut self, wanted: &ObjectPiece) -> Result<(Mirror, Answer), Halt> {
+    async fn open(&mut self, wanted: &ObjectPiece) -> Result<(Mirror, Answer), StopReason> {
         let mut waiting = self.course.mirrors.clone().into_iter();
         let (servers, validators) = (self.servers, self.known.validators.clone());
         let ask_it = |mirror: Mirror| {
@@ -249,7 +249,7 @@ impl<'a> Download<'a> {
         loop {
             if asked.is_empty() {
                 let Some(next) = waiting.next() else {
-                    return Err(Halt::Mirrors);
+                    return Err(StopReason::Mirrors);
                 };
                 latest = next.number;
                 asked.push(ask_it(next));
@@ -257,7 +257,7 @@ impl<'a> Download<'a> {
             match timeout(SLOW_AFTER, asked.next()).await {
                 Ok(Some((mirror, Ok(answer)))) => return Ok((mirror, answer)),
                 Ok(Some((_, Err(error)))) if error.condition == Condition::Conflict => {
-                    return Err(Halt::Anew);
+                    return Err(StopReason::Anew);
                 }
                 Ok(Some((mirror, Err(error)))) => {
                     let is_final =
@@ -275,7 +275,7 @@ impl<'a> Download<'a> {
                     }
                     None if self.course.has_alternative => {
                         self.fail(latest, silent());
-                        return Err(Halt::Mirrors);
+                        return Err(StopReason::Mirrors);
                     }
                     None => self.tell_slow(latest, wanted.from, 0),
                 },

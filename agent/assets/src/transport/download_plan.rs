@@ -53,7 +53,7 @@ impl DownloadState {
 
 /// Why a flow ended before its bytes did.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum StopReason {
     /// No mirror goes on; what each did is in [`Download::failed`](super::Download::failed).
     Mirrors,
     /// What came so far is not of the file that the mirrors have now.

@@ -1,7 +1,7 @@
 //! What an answer says of its file, and whether that is believed.
 
 use super::download::Download;
-use super::download_plan::{Halt, Mirror};
+use super::download_plan::{Mirror, StopReason};
 use super::request::Answer;
 
 /// What becomes of an answer.
@@ -20,19 +20,19 @@ impl Download<'_> {
         mirror: &Mirror,
         answer: &Answer,
         received: u64,
-    ) -> Result<Learned, Halt> {
+    ) -> Result<Learned, StopReason> {
         if self.refuses(mirror, answer.total) {
             return Ok(Learned::Aside);
         }
         let other_length = |total| answer.total.is_some_and(|length| length != total);
         if self.known.total.is_some_and(other_length) {
             // Whose length is right, the digest will tell: each mirror is then asked alone.
-            return Err(Halt::Anew);
+            return Err(StopReason::Anew);
         }
         let earlier = self.known.validators.get(&mirror.number);
         let is_other = earlier.is_some() && answer.validator.as_ref() != earlier;
         if received > 0 && is_other {
-            return Err(Halt::Anew);
+            return Err(StopReason::Anew);
         }
         if self.known.total.is_none() {
             if !self.believes(mirror, answer.total, received) {

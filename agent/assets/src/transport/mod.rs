@@ -26,6 +26,6 @@ mod request;
 pub(crate) use breaker::Breakers;
 pub(crate) use claims::Claims;
 pub(crate) use download::Download;
-pub(crate) use download_plan::{DownloadPlan, DownloadState, Halt, Mirror};
+pub(crate) use download_plan::{DownloadPlan, DownloadState, Mirror, StopReason};
 pub(crate) use pool::Pool;
 pub(crate) use request::Servers;
