@@ -24,12 +24,12 @@ pub(super) struct Arrived {
     /// What they came to.
     pub(super) content: Content,
     /// What was counted on the way.
-    pub(super) tally: Tally,
+    pub(super) tally: IngestStats,
 }
 
 /// What was counted of the bytes as they passed.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct IngestStats {
     /// Their digest.
     pub(super) digest: Digest,
     /// How many there are.

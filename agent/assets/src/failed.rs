@@ -1,6 +1,6 @@
 //! What came of the mirrors that did not give an asset.
 
-use super::arrival::Tally;
+use super::arrival::IngestStats;
 use super::looks::describe_bytes;
 use quake_http::shown;
 use quake_model::ports::{Condition, PortError};
@@ -31,7 +31,7 @@ impl FailedMirror {
     }
 
     /// A mirror whose bytes have another digest.
-    pub(super) fn mismatch(asset: &AssetSpec, url: &str, tally: &Tally) -> Self {
+    pub(super) fn mismatch(asset: &AssetSpec, url: &str, tally: &IngestStats) -> Self {
         Self {
             gave: Some(tally.digest.to_string()),
             ..Self::new(asset, url, mismatch(asset, tally))
@@ -48,7 +48,7 @@ impl FailedMirror {
 }
 
 /// The error of bytes that have another digest than the one pinned.
-pub(super) fn mismatch(asset: &AssetSpec, tally: &Tally) -> PortError {
+pub(super) fn mismatch(asset: &AssetSpec, tally: &IngestStats) -> PortError {
     let (expected, actual) = (&asset.digest, &tally.digest);
     let looks = describe_bytes(&tally.head);
     let summary = format!("the digest is {actual}, not {expected}; it looks like {looks}");

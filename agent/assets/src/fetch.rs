@@ -1,7 +1,7 @@
 //! Fetches one asset: from all its mirrors together first, and from each alone where together they gave something
 //! wrong.
 
-use super::arrival::{Arrival, Arrived, Tally};
+use super::arrival::{Arrival, Arrived, IngestStats};
 use super::buckets::object_of;
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
 use super::failure::on_blocking_thread;
@@ -81,7 +81,7 @@ enum Ended {
         bytes: u64,
         from: Vec<usize>,
     },
-    Wrong(Tally, DownloadState),
+    Wrong(IngestStats, DownloadState),
     Failed,
     Anew,
     /// This mirror sent more than the file can have.
@@ -298,7 +298,7 @@ impl<'a> Fetch<'a> {
         ))
     }
 
-    fn note_wrong(&mut self, number: usize, tally: &Tally) {
+    fn note_wrong(&mut self, number: usize, tally: &IngestStats) {
         self.claims.forget(number);
         let failed = FailedMirror::mismatch(self.asset, self.url(number), tally);
         self.failed.insert(number, failed);

@@ -1,6 +1,6 @@
 //! The bytes of an asset as its worker reads them: each is hashed as it passes.
 
-use super::arrival::Tally;
+use super::arrival::IngestStats;
 use super::hasher::Hasher;
 use super::looks::HEAD_BYTES;
 use bytes::{Buf, Bytes};
@@ -92,8 +92,8 @@ impl Incoming {
     }
 
     /// What was counted of everything that came.
-    pub(super) fn finish(self) -> Tally {
-        Tally {
+    pub(super) fn finish(self) -> IngestStats {
+        IngestStats {
             digest: self.hasher.finish(),
             size: self.size,
             head: self.head,
