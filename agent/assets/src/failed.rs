@@ -1,6 +1,6 @@
 //! What came of the mirrors that did not give an asset.
 
-use super::arrival::IngestStats;
+use super::ingest::IngestStats;
 use super::looks::describe_bytes;
 use quake_http::shown;
 use quake_model::ports::{Condition, PortError};

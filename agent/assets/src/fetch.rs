@@ -1,10 +1,10 @@
 //! Fetches one asset: from all its mirrors together first, and from each alone where together they gave something
 //! wrong.
 
-use super::arrival::{Arrival, Arrived, IngestStats};
 use super::buckets::object_of;
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
 use super::failure::on_blocking_thread;
+use super::ingest::{Arrived, Ingest, IngestStats};
 use super::keep::Keeper;
 use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     /// More bytes than this no asset has.
     pub(super) most_bytes: u64,
     /// Arrivals that were cut off, for the next try.
-    suspended: Mutex<BTreeMap<String, (Arrival, DownloadState)>>,
+    suspended: Mutex<BTreeMap<String, (Ingest, DownloadState)>>,
 }
 
 impl Shared {
@@ -47,15 +47,15 @@ impl Shared {
         }
     }
 
-    fn suspend(&self, key: String, arrival: Arrival, known: DownloadState) {
+    fn suspend(&self, key: String, arrival: Ingest, known: DownloadState) {
         self.lock().insert(key, (arrival, known));
     }
 
-    fn resume(&self, key: &str) -> Option<(Arrival, DownloadState)> {
+    fn resume(&self, key: &str) -> Option<(Ingest, DownloadState)> {
         self.lock().remove(key)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Arrival, DownloadState)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (Ingest, DownloadState)>> {
         self.suspended
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -284,7 +284,7 @@ impl<'a> Fetch<'a> {
         })
     }
 
-    async fn begin(&self, is_whole: bool) -> Result<Arrival, PortError> {
+    async fn begin(&self, is_whole: bool) -> Result<Ingest, PortError> {
         let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
         let landing = on_blocking_thread(move || {
             if is_whole {
@@ -292,10 +292,7 @@ impl<'a> Fetch<'a> {
             }
             Landing::open(&keeper.layout, &keeper.staging, &asset)
         });
-        Ok(Arrival::begin(
-            landing.await?,
-            self.asset.digest.algorithm(),
-        ))
+        Ok(Ingest::begin(landing.await?, self.asset.digest.algorithm()))
     }
 
     fn note_wrong(&mut self, number: usize, tally: &IngestStats) {

@@ -1,7 +1,7 @@
 //! The bytes of an asset as its worker reads them: each is hashed as it passes.
 
-use super::arrival::IngestStats;
 use super::hasher::Hasher;
+use super::ingest::IngestStats;
 use super::looks::HEAD_BYTES;
 use bytes::{Buf, Bytes};
 use quake_model::digest::Algorithm;

@@ -17,7 +17,6 @@
 //! ```
 //! The archive itself is not kept. docs/assets.md tells the story of one asset.
 
-mod arrival;
 mod buckets;
 mod bundle;
 mod collect;
@@ -30,6 +29,7 @@ mod hasher;
 mod holders;
 mod images;
 mod incoming;
+mod ingest;
 mod keep;
 mod landing;
 mod layout;

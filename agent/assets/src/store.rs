@@ -1,12 +1,12 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
-use super::arrival::take_in;
 use super::buckets::Buckets;
 use super::entries::{Entries, Entry, EntryState, Key};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_room, on_blocking_thread};
 use super::fetch::{Fetch, Shared};
 use super::incoming::{Incoming, Origin};
+use super::ingest::take_in;
 use super::keep::Keeper;
 use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};

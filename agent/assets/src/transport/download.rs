@@ -10,7 +10,7 @@ use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
 use super::piece::{PIECE_BYTES, Piece};
 use super::pool::Pool;
 use super::request::{Answer, Servers, ask};
-use crate::arrival::Arrival;
+use crate::ingest::Ingest;
 use crate::room::{Room, too_many};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -72,7 +72,7 @@ impl<'a> Download<'a> {
     /// # Errors
     ///
     /// Returns why it ended before.
-    pub(crate) async fn run(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
+    pub(crate) async fn run(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
         while self
             .known
             .total
@@ -93,7 +93,7 @@ impl<'a> Download<'a> {
     }
 
     /// Takes the piece that was fetched ahead. One that failed is forgotten, and asked for anew in its turn.
-    async fn take_piece(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
+    async fn take_piece(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
         let Some(mut piece) = self.ahead.pop_front() else {
             return Ok(());
         };
@@ -115,7 +115,7 @@ impl<'a> Download<'a> {
     }
 
     /// Asks for what comes next, and takes it as it comes.
-    async fn take_answer(&mut self, arrival: &mut Arrival) -> Result<(), StopReason> {
+    async fn take_answer(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
         let left = self
             .known
             .total
@@ -173,7 +173,7 @@ impl<'a> Download<'a> {
     async fn stream(
         &mut self,
         (number, answer): (usize, &mut Answer),
-        arrival: &mut Arrival,
+        arrival: &mut Ingest,
         skip: &mut u64,
         until: Option<u64>,
     ) -> Result<Option<PortError>, StopReason> {
@@ -213,7 +213,7 @@ impl<'a> Download<'a> {
     async fn hand_over(
         &mut self,
         number: usize,
-        arrival: &mut Arrival,
+        arrival: &mut Ingest,
         bytes: &[u8],
     ) -> Result<(), StopReason> {
         if arrival.received + bytes.len() as u64 > self.limit {

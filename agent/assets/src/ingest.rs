@@ -40,7 +40,7 @@ pub(super) struct IngestStats {
 
 /// An arrival under way. Dropped, it leaves nothing behind but a file worth resuming.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct Ingest {
     portion: Vec<u8>,
     /// How many bytes came in so far, those of an earlier try included.
     pub(super) received: u64,
@@ -48,7 +48,7 @@ pub(super) struct Arrival {
     worker: JoinHandle<Result<Arrived, PortError>>,
 }
 
-impl Arrival {
+impl Ingest {
     /// Begins an arrival; what a file has already is taken as it is.
     pub(super) fn begin(landing: Landing, algorithm: Algorithm) -> Self {
         let received = match &landing {
@@ -75,7 +75,7 @@ impl Arrival {
     ///
     /// # Errors
     ///
-    /// `Io` once the worker has ended, which [`Arrival::finish`] knows the reason of.
+    /// `Io` once the worker has ended, which [`Ingest::finish`] knows the reason of.
     pub(super) async fn take(&mut self, mut bytes: &[u8]) -> Result<(), PortError> {
         self.received += bytes.len() as u64;
         while !bytes.is_empty() {
