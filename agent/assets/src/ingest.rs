@@ -1,7 +1,7 @@
 //! Takes bytes in: hashed, unpacked and written on one thread while the next ones arrive on another.
 
 use super::failure::store_failure;
-use super::incoming::{Incoming, Origin};
+use super::ingest_reader::{IngestReader, Origin};
 use super::landing::{Content, Landed, Landing};
 use super::layout::archive_files;
 use super::unpack::unpack;
@@ -58,7 +58,7 @@ impl Ingest {
         // Copied once: a small piece would keep the whole of a client's buffer alive until it is written, and few large
         // portions cost fewer wake-ups than many small ones.
         let (sender, receiver) = mpsc::channel(PORTIONS_WAITING);
-        let incoming = Incoming::new(Origin::Network(receiver), algorithm);
+        let incoming = IngestReader::new(Origin::Network(receiver), algorithm);
         Self {
             portion: Vec::with_capacity(PORTION_BYTES),
             received,
@@ -146,7 +146,7 @@ fn ended_early() -> PortError {
 ///
 /// `NoSpace` or `Io`. That an archive cannot be unpacked is part of the result: if its digest is wrong, too, nobody
 /// cares what is wrong in it.
-pub(super) fn take_in(landing: Landing, mut incoming: Incoming) -> Result<Arrived, PortError> {
+pub(super) fn take_in(landing: Landing, mut incoming: IngestReader) -> Result<Arrived, PortError> {
     let content = match landing {
         Landing::File(landed) => Content::File(write_all(landed, &mut incoming)?),
         Landing::Folder(folder) => {
@@ -164,7 +164,7 @@ pub(super) fn take_in(landing: Landing, mut incoming: Incoming) -> Result<Arrive
     Ok(Arrived { content, tally })
 }
 
-fn write_all(mut landed: Landed, incoming: &mut Incoming) -> Result<Landed, PortError> {
+fn write_all(mut landed: Landed, incoming: &mut IngestReader) -> Result<Landed, PortError> {
     let resumed = resume(&mut landed, incoming);
     resumed.map_err(|error| store_failure(landed.path(), "read", &error))?;
     while let Some(bytes) = incoming.next().map_err(|error| unreadable(&error))? {
@@ -175,7 +175,7 @@ fn write_all(mut landed: Landed, incoming: &mut Incoming) -> Result<Landed, Port
 }
 
 /// Takes what an earlier try left into the digest, and goes on behind it.
-fn resume(landed: &mut Landed, incoming: &mut Incoming) -> std::io::Result<()> {
+fn resume(landed: &mut Landed, incoming: &mut IngestReader) -> std::io::Result<()> {
     let length = landed.file.metadata()?.len();
     if length == 0 {
         return Ok(());

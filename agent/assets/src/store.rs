@@ -5,8 +5,8 @@ use super::entries::{Entries, Entry, EntryState, Key};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_room, on_blocking_thread};
 use super::fetch::{Fetch, Shared};
-use super::incoming::{Incoming, Origin};
 use super::ingest::take_in;
+use super::ingest_reader::{IngestReader, Origin};
 use super::keep::Keeper;
 use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};
@@ -129,7 +129,7 @@ impl AssetStore {
             let landing = Landing::open(&keeper.layout, &keeper.staging, &asset)?;
             landing.empty()?;
             let origin = Origin::Machine(Box::new(reader));
-            let arrived = take_in(landing, Incoming::new(origin, asset.digest.algorithm()))?;
+            let arrived = take_in(landing, IngestReader::new(origin, asset.digest.algorithm()))?;
             if arrived.tally.digest != asset.digest {
                 arrived.content.discard();
                 return Err(mismatch(&asset, &arrived.tally));

@@ -21,7 +21,7 @@ pub(super) enum Origin {
 }
 
 /// The bytes that arrive, and their digest so far.
-pub(super) struct Incoming {
+pub(super) struct IngestReader {
     origin: Origin,
     ready: VecDeque<Bytes>,
     hasher: Hasher,
@@ -29,7 +29,7 @@ pub(super) struct Incoming {
     head: Vec<u8>,
 }
 
-impl Incoming {
+impl IngestReader {
     pub(super) fn new(origin: Origin, algorithm: Algorithm) -> Self {
         Self {
             origin,
@@ -85,7 +85,7 @@ impl Incoming {
     ///
     /// # Errors
     ///
-    /// As [`Incoming::next`].
+    /// As [`IngestReader::next`].
     pub(super) fn drain(&mut self) -> std::io::Result<()> {
         while self.next()?.is_some() {}
         Ok(())
@@ -101,7 +101,7 @@ impl Incoming {
     }
 }
 
-impl Read for Incoming {
+impl Read for IngestReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let Some(mut bytes) = self.next()? else {
             return Ok(0);
