@@ -2,11 +2,11 @@
 //! wrong.
 
 use super::buckets::object_of;
+use super::destination::{Destination, WORTH_KEEPING};
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
 use super::failure::on_blocking_thread;
 use super::ingest::{Arrived, Ingest, IngestStats};
 use super::keep::Keeper;
-use super::landing::{Landing, WORTH_KEEPING};
 use super::room::{MOST_BYTES, Room};
 use super::transport::{
     Breakers, Claims, Download, DownloadPlan, DownloadState, Mirror, Pool, Servers, StopReason,
@@ -290,7 +290,7 @@ impl<'a> Fetch<'a> {
             if is_whole {
                 super::staging::remove(&keeper.layout.partial(&asset.digest));
             }
-            Landing::open(&keeper.layout, &keeper.staging, &asset)
+            Destination::open(&keeper.layout, &keeper.staging, &asset)
         });
         Ok(Ingest::begin(landing.await?, self.asset.digest.algorithm()))
     }

@@ -1,8 +1,8 @@
 //! Takes bytes in: hashed, unpacked and written on one thread while the next ones arrive on another.
 
+use super::destination::{Content, Destination, PartialFile};
 use super::failure::store_failure;
 use super::ingest_reader::{IngestReader, Origin};
-use super::landing::{Content, Landed, Landing};
 use super::layout::archive_files;
 use super::unpack::unpack;
 use bytes::Bytes;
@@ -50,10 +50,10 @@ pub(super) struct Ingest {
 
 impl Ingest {
     /// Begins an arrival; what a file has already is taken as it is.
-    pub(super) fn begin(landing: Landing, algorithm: Algorithm) -> Self {
+    pub(super) fn begin(landing: Destination, algorithm: Algorithm) -> Self {
         let received = match &landing {
-            Landing::File(landed) => landed.file.metadata().map_or(0, |found| found.len()),
-            Landing::Folder(_) => 0,
+            Destination::File(landed) => landed.file.metadata().map_or(0, |found| found.len()),
+            Destination::Folder(_) => 0,
         };
         // Copied once: a small piece would keep the whole of a client's buffer alive until it is written, and few large
         // portions cost fewer wake-ups than many small ones.
@@ -64,7 +64,7 @@ impl Ingest {
             received,
             sender,
             worker: tokio::task::spawn_blocking(move || {
-                let yields = matches!(landing, Landing::File(_));
+                let yields = matches!(landing, Destination::File(_));
                 let _behind = yields.then(Behind::archives);
                 take_in(landing, incoming)
             }),
@@ -146,10 +146,13 @@ fn ended_early() -> PortError {
 ///
 /// `NoSpace` or `Io`. That an archive cannot be unpacked is part of the result: if its digest is wrong, too, nobody
 /// cares what is wrong in it.
-pub(super) fn take_in(landing: Landing, mut incoming: IngestReader) -> Result<Arrived, PortError> {
+pub(super) fn take_in(
+    landing: Destination,
+    mut incoming: IngestReader,
+) -> Result<Arrived, PortError> {
     let content = match landing {
-        Landing::File(landed) => Content::File(write_all(landed, &mut incoming)?),
-        Landing::Folder(folder) => {
+        Destination::File(landed) => Content::File(write_all(landed, &mut incoming)?),
+        Destination::Folder(folder) => {
             let unpacked = unpack(&mut incoming, &archive_files(folder.path()));
             match unpacked {
                 Err(error) if matches!(error.condition, Condition::NoSpace | Condition::Io) => {
@@ -164,7 +167,10 @@ pub(super) fn take_in(landing: Landing, mut incoming: IngestReader) -> Result<Ar
     Ok(Arrived { content, tally })
 }
 
-fn write_all(mut landed: Landed, incoming: &mut IngestReader) -> Result<Landed, PortError> {
+fn write_all(
+    mut landed: PartialFile,
+    incoming: &mut IngestReader,
+) -> Result<PartialFile, PortError> {
     let resumed = resume(&mut landed, incoming);
     resumed.map_err(|error| store_failure(landed.path(), "read", &error))?;
     while let Some(bytes) = incoming.next().map_err(|error| unreadable(&error))? {
@@ -175,7 +181,7 @@ fn write_all(mut landed: Landed, incoming: &mut IngestReader) -> Result<Landed, 
 }
 
 /// Takes what an earlier try left into the digest, and goes on behind it.
-fn resume(landed: &mut Landed, incoming: &mut IngestReader) -> std::io::Result<()> {
+fn resume(landed: &mut PartialFile, incoming: &mut IngestReader) -> std::io::Result<()> {
     let length = landed.file.metadata()?.len();
     if length == 0 {
         return Ok(());

@@ -1,9 +1,9 @@
 //! Moves what was verified to its name in the store. Each asset appears whole or not at all.
 
+use super::destination::Content;
 use super::entries::Entries;
 use super::failure::store_failure;
 use super::ingest::Arrived;
-use super::landing::Content;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::staging::{Staged, Staging};

@@ -20,6 +20,7 @@
 mod buckets;
 mod bundle;
 mod collect;
+mod destination;
 mod digests;
 mod entries;
 mod failed;
@@ -31,7 +32,6 @@ mod images;
 mod ingest;
 mod ingest_reader;
 mod keep;
-mod landing;
 mod layout;
 mod lock;
 mod looks;

@@ -1,6 +1,7 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
 use super::buckets::Buckets;
+use super::destination::Destination;
 use super::entries::{Entries, Entry, EntryState, Key};
 use super::failed::{FailedMirror, mismatch, sum_up};
 use super::failure::{check_room, on_blocking_thread};
@@ -8,7 +9,6 @@ use super::fetch::{Fetch, Shared};
 use super::ingest::take_in;
 use super::ingest_reader::{IngestReader, Origin};
 use super::keep::Keeper;
-use super::landing::Landing;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::place;
@@ -126,7 +126,7 @@ impl AssetStore {
         let keeper = self.keeper().await?;
         let (asset, url) = (asset.clone(), shown(url));
         on_blocking_thread(move || {
-            let landing = Landing::open(&keeper.layout, &keeper.staging, &asset)?;
+            let landing = Destination::open(&keeper.layout, &keeper.staging, &asset)?;
             landing.empty()?;
             let origin = Origin::Machine(Box::new(reader));
             let arrived = take_in(landing, IngestReader::new(origin, asset.digest.algorithm()))?;

@@ -25,7 +25,7 @@ mod sparse;
 use super::failure::store_failure;
 use bytes::Bytes;
 use headers::Headers;
-use land::Landing;
+use land::Destination;
 use quake_model::ports::{Condition, PortError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ impl Member {
 /// cannot be written; `Io` when `stream` itself failed, which its owner knows better how to name.
 pub(super) fn unpack(stream: impl Read, target: &Path) -> Result<Vec<Member>, PortError> {
     let mut headers = Headers::new(Bytes::open(stream)?);
-    let mut landing = Landing::new(target);
+    let mut landing = Destination::new(target);
     let mut count = 0;
     while let Some(entry) = headers.next_entry()? {
         count += 1;

@@ -16,7 +16,7 @@ use tar::EntryType;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// A directory that an archive is unpacked into.
-pub(super) struct Landing<'t> {
+pub(super) struct Destination<'t> {
     target: &'t Path,
     names: Names,
     members: Vec<Member>,
@@ -24,7 +24,7 @@ pub(super) struct Landing<'t> {
     made: Option<String>,
 }
 
-impl<'t> Landing<'t> {
+impl<'t> Destination<'t> {
     pub(super) fn new(target: &'t Path) -> Self {
         Self {
             target,

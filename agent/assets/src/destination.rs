@@ -17,9 +17,9 @@ pub(super) const WORTH_KEEPING: u64 = 1 << 20;
 
 /// Where bytes go.
 #[derive(Debug)]
-pub(super) enum Landing {
+pub(super) enum Destination {
     /// One file.
-    File(Landed),
+    File(PartialFile),
     /// A directory that has one named `files` in it.
     Folder(Staged),
 }
@@ -28,14 +28,14 @@ pub(super) enum Landing {
 #[derive(Debug)]
 pub(super) enum Content {
     /// The file.
-    File(Landed),
+    File(PartialFile),
     /// The directory, and the files in it, or why the archive could not be unpacked.
     Folder(Staged, Result<Vec<Member>, PortError>),
 }
 
 /// A file that takes the bytes of a plain asset.
 #[derive(Debug)]
-pub(super) struct Landed {
+pub(super) struct PartialFile {
     place: Place,
     /// The file, open for reading and writing.
     pub(super) file: File,
@@ -51,7 +51,7 @@ enum Place {
     Kept,
 }
 
-impl Landing {
+impl Destination {
     /// Opens where `asset` comes down. A file may have bytes already, from a try that was cut off.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Landing {
                 None => {
                     let (staged, file) = staging.make_file()?;
                     let place = Place::Private(staged);
-                    Landed { place, file }
+                    PartialFile { place, file }
                 }
             })),
             AssetKind::Archive => {
@@ -85,7 +85,7 @@ impl Landing {
     }
 }
 
-impl Landing {
+impl Destination {
     /// Forgets what an earlier try left.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Landing {
 }
 
 /// Opens the file that keeps what came so far; `None` when another agent writes it at the moment.
-fn partial(path: &Path) -> Result<Option<Landed>, PortError> {
+fn partial(path: &Path) -> Result<Option<PartialFile>, PortError> {
     let broken = |error: std::io::Error| store_failure(path, "written", &error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(broken)?;
@@ -116,7 +116,7 @@ fn partial(path: &Path) -> Result<Option<Landed>, PortError> {
     }
     // Between the open and the lock its owner may have finished, and the name be gone or another file's.
     let is_named = same_file(path, &file);
-    Ok(is_named.then(|| Landed {
+    Ok(is_named.then(|| PartialFile {
         place: Place::Partial(path.to_owned()),
         file,
     }))
@@ -130,7 +130,7 @@ fn same_file(path: &Path, file: &File) -> bool {
     }
 }
 
-impl Landed {
+impl PartialFile {
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         match &self.place {
@@ -174,7 +174,7 @@ impl Landed {
     }
 }
 
-impl Drop for Landed {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Place::Partial(path) = &self.place {
             let length = self.file.metadata().map_or(0, |found| found.len());
