@@ -2,11 +2,11 @@
 //! wrong.
 
 use super::buckets::object_of;
+use super::commit::Committer;
 use super::destination::{Destination, WORTH_KEEPING};
 use super::failed::{FailedMirror, mismatch, same_digest, sum_up};
 use super::failure::on_blocking_thread;
 use super::ingest::{Arrived, Ingest, IngestStats};
-use super::keep::Keeper;
 use super::room::{MOST_BYTES, Room};
 use super::transport::{
     Breakers, Claims, Download, DownloadPlan, DownloadState, Mirror, Pool, Servers, StopReason,
@@ -67,7 +67,7 @@ pub(super) struct Fetch<'a> {
     pub(super) asset: &'a AssetSpec,
     pub(super) servers: &'a Servers,
     pub(super) shared: &'a Shared,
-    pub(super) keeper: Keeper,
+    pub(super) keeper: Committer,
     pub(super) report: ReportBytes<'a>,
     /// The last failure of each mirror.
     failed: BTreeMap<usize, FailedMirror>,
@@ -94,7 +94,7 @@ impl<'a> Fetch<'a> {
         asset: &'a AssetSpec,
         servers: &'a Servers,
         shared: &'a Shared,
-        keeper: Keeper,
+        keeper: Committer,
         report: ReportBytes<'a>,
     ) -> Self {
         Self {

@@ -20,6 +20,7 @@
 mod buckets;
 mod bundle;
 mod collect;
+mod commit;
 mod destination;
 mod digests;
 mod entries;
@@ -31,7 +32,6 @@ mod holders;
 mod images;
 mod ingest;
 mod ingest_reader;
-mod keep;
 mod layout;
 mod lock;
 mod looks;

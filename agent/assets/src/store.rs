@@ -1,6 +1,7 @@
 //! The store itself: looks, fetches, keeps, lists and places.
 
 use super::buckets::Buckets;
+use super::commit::Committer;
 use super::destination::Destination;
 use super::entries::{Entries, Entry, EntryState, Key};
 use super::failed::{FailedMirror, mismatch, sum_up};
@@ -8,7 +9,6 @@ use super::failure::{check_room, on_blocking_thread};
 use super::fetch::{Fetch, Shared};
 use super::ingest::take_in;
 use super::ingest_reader::{IngestReader, Origin};
-use super::keep::Keeper;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::place;
@@ -75,12 +75,12 @@ impl AssetStore {
         }
     }
 
-    async fn keeper(&self) -> Result<Keeper, PortError> {
+    async fn keeper(&self) -> Result<Committer, PortError> {
         let layout = self.layout.clone();
         let opened = self
             .staging
             .get_or_try_init(|| on_blocking_thread(move || Staging::open(&layout)));
-        Ok(Keeper {
+        Ok(Committer {
             layout: self.layout.clone(),
             entries: Arc::clone(&self.entries),
             staging: Arc::clone(opened.await?),

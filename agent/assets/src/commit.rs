@@ -22,13 +22,13 @@ const FILE_MODE: u32 = 0o755;
 
 /// Where things are kept.
 #[derive(Debug, Clone)]
-pub(super) struct Keeper {
+pub(super) struct Committer {
     pub(super) layout: Layout,
     pub(super) entries: Arc<Entries>,
     pub(super) staging: Arc<Staging>,
 }
 
-impl Keeper {
+impl Committer {
     /// Keeps what arrived and was verified, under its digest.
     ///
     /// # Errors
