@@ -5,7 +5,7 @@ use crate::fields::{self, Compared, Holder, Managers, Operation, Shape, given, k
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, Asked, stamp};
-use crate::verbs::meant::{is_the_one_meant, namespace_is_there, read};
+use crate::verbs::preconditions::{is_the_one_meant, namespace_is_there, read};
 use crate::verbs::write::{commit, holder};
 use crate::verbs::{patch, shown};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 mod apply;
 mod delete;
-mod meant;
 mod patch;
+mod preconditions;
 mod read;
 mod write;
 

@@ -5,7 +5,7 @@ use crate::fields::merge_keys;
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, Asked};
-use crate::verbs::meant::{is_the_one_meant, name_of};
+use crate::verbs::preconditions::{is_the_one_meant, name_of};
 use crate::verbs::shown;
 use crate::verbs::write::commit;
 use serde_json::{Map, Value};

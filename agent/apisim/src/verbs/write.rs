@@ -8,7 +8,7 @@ use crate::fields::{Compared, Holder, Managers, Operation};
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, Asked, stamp};
-use crate::verbs::meant::{is_the_one_meant, name_of, namespace_is_there, read};
+use crate::verbs::preconditions::{is_the_one_meant, name_of, namespace_is_there, read};
 use crate::verbs::shown;
 use serde_json::{Value, json};
 
