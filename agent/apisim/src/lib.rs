@@ -17,7 +17,7 @@ mod query;
 mod request;
 mod selector;
 mod server;
-mod shelves;
+mod store;
 mod trouble;
 mod verbs;
 mod watch;

@@ -7,7 +7,7 @@ use crate::journal::{Entry, Journal};
 use crate::kinds::{Kind, built_in};
 use crate::query::{Place, Target, place};
 use crate::request::{Reply, Request, Verb};
-use crate::shelves::Shelves;
+use crate::store::Store;
 use crate::trouble::{Act, Called, Trouble, failure};
 use crate::verbs;
 use crate::watch::Watch;
@@ -24,7 +24,7 @@ pub struct ApiServer {
     pub(crate) version: String,
     pub(crate) minor: u32,
     pub(crate) kinds: Vec<Kind>,
-    pub(crate) shelves: Shelves,
+    pub(crate) shelves: Store,
     pub(crate) establishing: Establishing,
     troubles: Vec<Trouble>,
     journal: Journal,
@@ -61,7 +61,7 @@ impl ApiServer {
             version: version.to_owned(),
             minor,
             kinds: built_in(minor),
-            shelves: Shelves::default(),
+            shelves: Store::default(),
             establishing: Establishing::default(),
             troubles: Vec::new(),
             journal: Journal::default(),

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::selector::Selector;
 use crate::server::{ApiServer, Asked};
-use crate::shelves::Change;
+use crate::store::Change;
 use crate::verbs::shown;
 use quake_model::time::Timestamp;
 use serde_json::{Value, json};

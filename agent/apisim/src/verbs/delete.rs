@@ -7,7 +7,7 @@ use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::selector::Selector;
 use crate::server::{ApiServer, Asked, stamp};
-use crate::shelves::Key;
+use crate::store::Key;
 use crate::verbs::preconditions::is_the_one_meant;
 use crate::verbs::shown;
 use serde_json::{Value, json};

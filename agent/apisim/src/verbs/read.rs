@@ -6,7 +6,7 @@ use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::selector::Selector;
 use crate::server::{ApiServer, Asked};
-use crate::shelves::Key;
+use crate::store::Key;
 use serde_json::{Value, json};
 
 /// One object.

@@ -20,7 +20,7 @@ pub(crate) struct Change {
 
 /// All objects.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shelves {
+pub(crate) struct Store {
     objects: BTreeMap<String, BTreeMap<Key, Value>>,
     changes: Vec<Change>,
     version: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Shelves {
     uids: u64,
 }
 
-impl Shelves {
+impl Store {
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
