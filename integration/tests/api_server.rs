@@ -1,6 +1,6 @@
 //! The stand-in of an API server, judged by a client of others: kubectl applies the add-ons of recorded clusters to it.
 
-use quake_apisim::{Act, ApiServer, Trouble, Verb};
+use quake_apisim::{Act, ApiServer, InjectedFault, Verb};
 use quake_integration::api_server::{ApiStandIn, Client};
 use quake_integration::ca::Ca;
 use quake_integration::machine::program;
@@ -175,7 +175,7 @@ fn kubectl_is_told_who_holds_a_field_and_what_a_webhook_says() {
         code: 403,
         why: "not here".to_owned(),
     };
-    let trouble = Trouble::new(deny).verb(Verb::Apply);
+    let trouble = InjectedFault::new(deny).verb(Verb::Apply);
     bench.served.cluster(|cluster| cluster.trouble(trouble));
     let (_, said) = bench.applies(&manifest);
     let words = "admission webhook \"deny.example.com\" denied the request: not here";

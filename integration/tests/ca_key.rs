@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use quake_apisim::{Act, ApiServer, Trouble};
+use quake_apisim::{Act, ApiServer, InjectedFault};
 use quake_integration::agent::{self, Ended};
 use quake_integration::api_server::ApiStandIn;
 use quake_integration::skip::unless_missing;
@@ -60,7 +60,12 @@ fn the_key_of_a_ca_is_in_no_result_and_no_log() {
         why: "not today".to_owned(),
     };
     served.cluster(|server| {
-        server.trouble(Trouble::new(deny).kind("Secret").writes().calls(1..=1));
+        server.trouble(
+            InjectedFault::new(deny)
+                .kind("Secret")
+                .writes()
+                .calls(1..=1),
+        );
     });
     let mut said = String::new();
     for (words, status) in [

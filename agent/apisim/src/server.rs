@@ -3,12 +3,12 @@
 use crate::crds::{self, Establish, Establishing};
 use crate::discovery;
 use crate::failure::Failure;
+use crate::fault_injection::{Act, Called, InjectedFault, failure};
 use crate::journal::{Entry, Journal};
 use crate::kinds::{Kind, built_in};
 use crate::query::{Place, Target, place};
 use crate::request::{Reply, Request, Verb};
 use crate::store::Store;
-use crate::trouble::{Act, Called, Trouble, failure};
 use crate::verbs;
 use crate::watch::Watch;
 use quake_model::time::Timestamp;
@@ -26,7 +26,7 @@ pub struct ApiServer {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) shelves: Store,
     pub(crate) establishing: Establishing,
-    troubles: Vec<Trouble>,
+    troubles: Vec<InjectedFault>,
     journal: Journal,
 }
 
@@ -89,7 +89,7 @@ impl ApiServer {
     }
 
     /// Adds trouble. Of several that strike a call, the first does.
-    pub fn trouble(&mut self, trouble: Trouble) {
+    pub fn trouble(&mut self, trouble: InjectedFault) {
         self.troubles.push(trouble);
     }
 

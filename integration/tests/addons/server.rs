@@ -1,6 +1,6 @@
 //! The two servers that the cases are run against, and the same trouble for both.
 
-use quake_apisim::{Act, ApiServer, Establish, Request, Trouble, Verb};
+use quake_apisim::{Act, ApiServer, Establish, InjectedFault, Request, Verb};
 use quake_integration::api_server::ApiStandIn;
 use quake_integration::ca::Ca;
 use quake_integration::real_api_server::{RealApiServer, Throttled, Webhook};
@@ -96,7 +96,7 @@ impl Server {
                     code: 403,
                     why: why.to_owned(),
                 };
-                let trouble = Trouble::new(deny).verb(Verb::Apply);
+                let trouble = InjectedFault::new(deny).verb(Verb::Apply);
                 let trouble = trouble.kind("Deployment").name(name);
                 server.cluster(|model| model.trouble(trouble));
                 None
@@ -147,7 +147,9 @@ impl Server {
     pub(crate) fn throttle(&self) -> Full {
         Full(match self {
             Self::StandIn(server) => {
-                server.cluster(|model| model.trouble(Trouble::new(Act::Throttle(1)).calls(1..=3)));
+                server.cluster(|model| {
+                    model.trouble(InjectedFault::new(Act::Throttle(1)).calls(1..=3))
+                });
                 None
             }
             Self::Real(server) => Some(server.throttle().expect("it has no room")),

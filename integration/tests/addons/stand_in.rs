@@ -2,7 +2,7 @@
 
 use crate::lab::Lab;
 use crate::server::Server;
-use quake_apisim::{Act, ApiServer, Establish, Trouble};
+use quake_apisim::{Act, ApiServer, Establish, InjectedFault};
 
 fn lab(case: &str, model: ApiServer) -> Option<Lab> {
     Lab::with_stand_in(case, model)
@@ -11,7 +11,7 @@ fn lab(case: &str, model: ApiServer) -> Option<Lab> {
 #[test]
 fn an_answer_that_is_lost_is_asked_for_again() {
     let mut model = ApiServer::new("v1.35.0");
-    model.trouble(Trouble::new(Act::LoseAnswer).writes().calls(4..=4));
+    model.trouble(InjectedFault::new(Act::LoseAnswer).writes().calls(4..=4));
     let Some(lab) = lab("ha", model) else { return };
     lab.told(&["apply", "--all"], 0);
 }

@@ -2,7 +2,7 @@
 //! its node, tells how both are, and gives back what it holds when it ends: docs/addons.md, docs/phases.md.
 
 use crate::residents::{DNS, LIMITS, LONGEST_LOOK, RBAC, Resident, Served, addon, all_are};
-use quake_apisim::{Act, ApiServer, Trouble};
+use quake_apisim::{Act, ApiServer, InjectedFault};
 use quake_integration::agent::{LIMIT, Running};
 use quake_integration::skip::unless_missing;
 use quake_integration::waiting::wait_until;
@@ -16,13 +16,13 @@ const STOPS_WITHIN: Duration = Duration::from_secs(10);
 const NODE: &str = "ip-10-0-0-10.ec2.internal";
 
 /// A webhook that has its doubts about one object.
-fn refusal() -> Trouble {
+fn refusal() -> InjectedFault {
     let deny = Act::Deny {
         webhook: "policy.example.com".to_owned(),
         code: 403,
         why: "images must come from our registry".to_owned(),
     };
-    Trouble::new(deny)
+    InjectedFault::new(deny)
         .writes()
         .kind("Deployment")
         .name("coredns")

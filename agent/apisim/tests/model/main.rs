@@ -2,8 +2,8 @@
 
 mod applies;
 mod definitions;
+mod fault_injection;
 mod selects;
-mod trouble;
 mod watches;
 mod writes;
 

@@ -7,7 +7,7 @@
 
 use crate::common::{EPOCH, Keep, request};
 use crate::kops::{conformance, files_below};
-use quake_apisim::{Act, ApiServer, Trouble, Verb};
+use quake_apisim::{Act, ApiServer, InjectedFault, Verb};
 use quake_engine::{Emitter, Left, StopHandle, Verdict, keep_looking, stop_signal};
 use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
 use quake_model::event::Event;
@@ -257,7 +257,7 @@ async fn an_api_server_that_is_down_for_three_minutes_is_waited_for() {
         return;
     };
     let until = Timestamp(EPOCH.0 + 180_000);
-    host.cluster(|server| server.trouble(Trouble::new(Act::Refuse).until(until)));
+    host.cluster(|server| server.trouble(InjectedFault::new(Act::Refuse).until(until)));
     let agent = Agent::new(&host, "i-1");
     let told = agent.looks_on(&host, MINUTE * 2).await;
     assert_eq!(told.keeper, Some(AddonKeeper::Unknown));
@@ -285,19 +285,19 @@ async fn one_that_is_refused_holds_up_no_other_and_is_tried_again() {
     };
     host.cluster(|server| {
         server.trouble(
-            Trouble::new(deny)
+            InjectedFault::new(deny)
                 .verb(Verb::Apply)
                 .kind("Deployment")
                 .name("coredns"),
         );
         server.trouble(
-            Trouble::new(Act::Conflict)
+            InjectedFault::new(Act::Conflict)
                 .kind("DaemonSet")
                 .name("ebs-csi-node")
                 .writes()
                 .calls(1..=2),
         );
-        server.trouble(Trouble::new(Act::Throttle(1)).writes().calls(5..=12));
+        server.trouble(InjectedFault::new(Act::Throttle(1)).writes().calls(5..=12));
     });
     let agent = Agent::new(&host, "i-1");
     let told = agent.looks_on(&host, MINUTE * 10).await;

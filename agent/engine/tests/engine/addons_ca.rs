@@ -4,7 +4,7 @@ use crate::addons::{ACCESS, Agent, CHANNEL, MINUTE, writes};
 use crate::common::EPOCH;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use quake_apisim::{Act, ApiServer, Request, Trouble};
+use quake_apisim::{Act, ApiServer, InjectedFault, Request};
 use quake_engine::addons::{AddonInspector, ObjectPlanned, Planned};
 use quake_model::addon::{AddonState, AddonsRecord};
 use quake_model::fault::Code;
@@ -222,7 +222,7 @@ async fn the_key_is_in_nothing_that_is_told() {
     };
     // It is refused, the answer is lost, and it is there at last.
     host.cluster(|server| {
-        let of_secrets = |act| Trouble::new(act).kind("Secret").writes();
+        let of_secrets = |act| InjectedFault::new(act).kind("Secret").writes();
         server.trouble(of_secrets(deny("no")).calls(1..=1));
         server.trouble(of_secrets(Act::LoseAnswer).calls(2..=2));
     });

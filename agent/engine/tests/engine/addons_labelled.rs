@@ -5,7 +5,7 @@ use crate::addons::ACCESS;
 use crate::addons_boot::passes;
 use crate::common::Keep;
 use crate::kops::{conformance, node};
-use quake_apisim::{Act, ApiServer, Request as Asked, Trouble};
+use quake_apisim::{Act, ApiServer, InjectedFault, Request as Asked};
 use quake_engine::{Emitter, Request, Verdict, boot, keep_looking, stop_signal};
 use quake_model::event::Event;
 use quake_model::fault::Code;
@@ -146,7 +146,7 @@ async fn what_is_refused_during_the_boot_is_tried_again_soon_and_is_a_warning_un
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root, true);
     register(&host);
-    host.cluster(|server| server.trouble(Trouble::new(Act::Forbid).writes().kind("Node")));
+    host.cluster(|server| server.trouble(InjectedFault::new(Act::Forbid).writes().kind("Node")));
     let changing = async {
         passes(SECOND * 300).await;
         host.cluster(ApiServer::end_troubles);

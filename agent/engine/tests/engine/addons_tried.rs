@@ -4,7 +4,7 @@ use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
 use crate::addons_boot::{booting, passes};
 use crate::addons_pruned::{channel, pruning};
 use crate::common::request;
-use quake_apisim::{Act, Trouble};
+use quake_apisim::{Act, InjectedFault};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::ports::Clock;
@@ -19,7 +19,7 @@ fn refuse(host: &SimHost) {
         code: 403,
         why: "no".to_owned(),
     };
-    host.cluster(|server| server.trouble(Trouble::new(deny).writes().kind("ConfigMap")));
+    host.cluster(|server| server.trouble(InjectedFault::new(deny).writes().kind("ConfigMap")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use crate::addons::ACCESS;
 use crate::common::{Change, EPOCH, Keep, machine, request};
-use quake_apisim::{Act, ApiServer, Request, Trouble};
+use quake_apisim::{Act, ApiServer, InjectedFault, Request};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -162,7 +162,7 @@ async fn the_object_of_another_instance_is_left_alone_and_is_a_warning() {
 async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it() {
     let host = host("workers");
     register(&host, &json!({}));
-    host.cluster(|server| server.trouble(Trouble::new(Act::Forbid).writes().kind("Node")));
+    host.cluster(|server| server.trouble(InjectedFault::new(Act::Forbid).writes().kind("Node")));
     let permits = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);
     };
@@ -210,7 +210,7 @@ async fn a_node_that_never_registers_is_a_warning_after_the_deadline_and_not_bef
 async fn an_object_that_does_not_take_what_is_said_is_a_warning_until_it_does() {
     let host = host("control-plane");
     register(&host, &json!({}));
-    let refused = Trouble::new(Act::Unavailable).writes().kind("Node");
+    let refused = InjectedFault::new(Act::Unavailable).writes().kind("Node");
     host.cluster(|server| server.trouble(refused));
     let ends = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);

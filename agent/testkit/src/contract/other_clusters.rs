@@ -5,7 +5,7 @@ use super::cluster::{
 };
 use super::cluster_watch::{PATIENCE, deleted, watched};
 use super::{Broken, hold, sound};
-use quake_apisim::{Act, Trouble};
+use quake_apisim::{Act, InjectedFault};
 use quake_model::ports::{ClusterApi, Condition};
 use quake_model::signal::ApiAccess;
 use serde_json::json;
@@ -85,7 +85,7 @@ pub async fn old_cluster<H: ClusterApi>(host: &H, access: &ApiAccess) -> Result<
 pub async fn troubled_cluster<H: ClusterApi>(
     host: &H,
     access: &ApiAccess,
-    strike: impl Fn(Trouble),
+    strike: impl Fn(InjectedFault),
 ) -> Result<(), Broken> {
     let deny = |code| Act::Deny {
         webhook: "deny.example.com".to_owned(),
@@ -108,13 +108,13 @@ pub async fn troubled_cluster<H: ClusterApi>(
         (down, Condition::NotReady),
     ] {
         let promise = format!("{act:?}");
-        strike(Trouble::new(act).writes().calls(1..=1));
+        strike(InjectedFault::new(act).writes().calls(1..=1));
         let refused = host.change_object(access, &place, &change, false).await;
         hold(&promise, condition(refused), Err(wanted))?;
         let none = sound("nothing was done", host.get_object(access, &place).await)?;
         hold("nothing is there", none.is_none(), true)?;
     }
-    strike(Trouble::new(Act::LoseAnswer).writes().calls(1..=1));
+    strike(InjectedFault::new(Act::LoseAnswer).writes().calls(1..=1));
     let lost = host.change_object(access, &place, &change, false).await;
     hold(
         "an answer is lost",

@@ -37,9 +37,9 @@ pub enum Act {
     LoseAnswer,
 }
 
-/// Trouble for some calls.
+/// InjectedFault for some calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct InjectedFault {
     act: Act,
     verb: Option<Verb>,
     only_writes: bool,
@@ -50,7 +50,7 @@ pub struct Trouble {
     met: u64,
 }
 
-impl Trouble {
+impl InjectedFault {
     /// All calls go wrong in this way, until it is said which.
     pub fn new(act: Act) -> Self {
         Self {
