@@ -44,7 +44,7 @@ pub enum Outcome {
 }
 
 /// A request that was understood.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request,
     pub(crate) verb: Verb,
     pub(crate) target: &'a Target,
@@ -234,7 +234,7 @@ impl ApiServer {
     ) -> Outcome {
         let found = match place {
             Ok(Place::Objects(target)) => {
-                let asked = Asked {
+                let asked = ParsedRequest {
                     request,
                     verb,
                     target: &target,
@@ -268,7 +268,7 @@ impl ApiServer {
         })
     }
 
-    fn objects_asked(&mut self, asked: &Asked<'_>) -> Result<Reply, Failure> {
+    fn objects_asked(&mut self, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
         match asked.verb {
             Verb::Discover | Verb::Watch => Err(Failure::not_allowed()),
             Verb::Get => verbs::get(self, asked),

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::selector::Selector;
-use crate::server::{ApiServer, Asked};
+use crate::server::{ApiServer, ParsedRequest};
 use crate::store::Change;
 use crate::verbs::shown;
 use quake_model::time::Timestamp;
@@ -32,7 +32,10 @@ pub struct Polled {
 }
 
 impl Watch {
-    pub(crate) fn begin(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Self, Failure> {
+    pub(crate) fn begin(
+        server: &mut ApiServer,
+        asked: &ParsedRequest<'_>,
+    ) -> Result<Self, Failure> {
         let (request, kind) = (asked.request, &asked.target.kind);
         let mut selector = Selector::read(
             kind,

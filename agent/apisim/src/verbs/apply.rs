@@ -4,14 +4,14 @@ use crate::failure::Failure;
 use crate::fields::{self, Compared, Holder, Managers, Operation, Shape, given, keys_of, shape};
 use crate::kinds::Kind;
 use crate::request::Reply;
-use crate::server::{ApiServer, Asked, stamp};
+use crate::server::{ApiServer, ParsedRequest, stamp};
 use crate::verbs::preconditions::{is_the_one_meant, namespace_is_there, read};
 use crate::verbs::write::{commit, holder};
 use crate::verbs::{patch, shown};
 use serde_json::{Value, json};
 
 /// Applies an object.
-pub(crate) fn apply(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn apply(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     let Some(name) = asked.target.name.clone() else {
         return Err(Failure::not_allowed());
@@ -40,7 +40,7 @@ pub(crate) fn apply(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, 
 }
 
 /// What is to be applied, without what an applier cannot say.
-fn config(asked: &Asked<'_>, name: &str) -> Result<Value, Failure> {
+fn config(asked: &ParsedRequest<'_>, name: &str) -> Result<Value, Failure> {
     let kind = &asked.target.kind;
     let given = asked.request.json()?;
     let wanted = kind.api_version();
@@ -144,7 +144,7 @@ fn untyped(kind: &Kind, names: &[&str], path: &str, value: &Value) -> Option<Str
 
 /// The object as it would be, and who would hold it; or who holds it against that.
 fn merged(
-    asked: &Asked<'_>,
+    asked: &ParsedRequest<'_>,
     live: Option<&Value>,
     config: Value,
 ) -> Result<(Value, Managers), Failure> {

@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::selector::Selector;
-use crate::server::{ApiServer, Asked, stamp};
+use crate::server::{ApiServer, ParsedRequest, stamp};
 use crate::store::Key;
 use crate::verbs::preconditions::is_the_one_meant;
 use crate::verbs::shown;
 use serde_json::{Value, json};
 
 /// Deletes one object.
-pub(crate) fn delete(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn delete(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let (kind, key) = (&asked.target.kind, asked.target.key());
     let options = options(asked)?;
     let found = server.shelves.get(&kind.shelf(), &key);
@@ -36,7 +36,7 @@ pub(crate) fn delete(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply,
 /// Deletes those that are selected.
 pub(crate) fn delete_collection(
     server: &mut ApiServer,
-    asked: &Asked<'_>,
+    asked: &ParsedRequest<'_>,
 ) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     let (labels, fields) = (
@@ -60,7 +60,7 @@ pub(crate) fn delete_collection(
     ))
 }
 
-fn options(asked: &Asked<'_>) -> Result<Value, Failure> {
+fn options(asked: &ParsedRequest<'_>) -> Result<Value, Failure> {
     if asked.request.body.is_empty() {
         return Ok(json!({}));
     }
@@ -78,7 +78,7 @@ fn deleted(kind: &Kind, object: &Value) -> Value {
 }
 
 /// Ends an object. The object, where it waits for its finalizers.
-fn end(server: &mut ApiServer, asked: &Asked<'_>, kind: &Kind, key: &Key) -> Option<Value> {
+fn end(server: &mut ApiServer, asked: &ParsedRequest<'_>, kind: &Kind, key: &Key) -> Option<Value> {
     let shelf = kind.shelf();
     let mut object = server.shelves.get(&shelf, key)?.clone();
     if has_finalizers(&object) {

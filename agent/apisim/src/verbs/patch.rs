@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::fields::merge_keys;
 use crate::kinds::Kind;
 use crate::request::Reply;
-use crate::server::{ApiServer, Asked};
+use crate::server::{ApiServer, ParsedRequest};
 use crate::verbs::preconditions::{is_the_one_meant, name_of};
 use crate::verbs::shown;
 use crate::verbs::write::commit;
@@ -26,7 +26,7 @@ pub(crate) fn unsupported(server: &ApiServer, kind: &Kind) -> Failure {
 }
 
 /// Patches an object.
-pub(crate) fn patch(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn patch(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     let Some(name) = asked.target.name.clone() else {
         return Err(Failure::not_allowed());

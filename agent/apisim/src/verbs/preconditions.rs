@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::kinds::Kind;
-use crate::server::{ApiServer, Asked};
+use crate::server::{ApiServer, ParsedRequest};
 use serde_json::{Value, json};
 
 /// The object in a request's body, which has to be of the kind and at the place that the path names.
-pub(crate) fn read(asked: &Asked<'_>) -> Result<Value, Failure> {
+pub(crate) fn read(asked: &ParsedRequest<'_>) -> Result<Value, Failure> {
     let (kind, target) = (&asked.target.kind, asked.target);
     if asked.request.content_type.contains("protobuf") {
         return Err(Failure::unsupported(&["application/json"]));
@@ -57,7 +57,7 @@ pub(crate) fn name_of(object: &Value) -> &str {
 /// A kind that is in namespaces needs one that is there and does not end.
 pub(crate) fn namespace_is_there(
     server: &ApiServer,
-    asked: &Asked<'_>,
+    asked: &ParsedRequest<'_>,
     name: &str,
 ) -> Result<(), Failure> {
     let kind = &asked.target.kind;

@@ -5,12 +5,12 @@ use crate::failure::Failure;
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::selector::Selector;
-use crate::server::{ApiServer, Asked};
+use crate::server::{ApiServer, ParsedRequest};
 use crate::store::Key;
 use serde_json::{Value, json};
 
 /// One object.
-pub(crate) fn get(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn get(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     look(server, &asked.target.kind, asked);
     let (kind, key) = (&asked.target.kind, asked.target.key());
     let found = server.shelves.get(&kind.shelf(), &key);
@@ -19,7 +19,7 @@ pub(crate) fn get(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Fa
 }
 
 /// Definitions are looked at, which brings on those that wait for looks.
-pub(crate) fn look(server: &mut ApiServer, kind: &Kind, asked: &Asked<'_>) {
+pub(crate) fn look(server: &mut ApiServer, kind: &Kind, asked: &ParsedRequest<'_>) {
     if kind.shelf() == crds::SHELF {
         server.establishing.read();
         server.settle(asked.now);
@@ -35,7 +35,7 @@ pub(crate) fn shown(kind: &Kind, object: &Value) -> Value {
 }
 
 /// The objects that are selected, a page of them where a limit is named.
-pub(crate) fn list(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn list(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     look(server, kind, asked);
     let (labels, fields) = (

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Wrong};
 use crate::fields::{Compared, Holder, Managers, Operation};
 use crate::kinds::Kind;
 use crate::request::Reply;
-use crate::server::{ApiServer, Asked, stamp};
+use crate::server::{ApiServer, ParsedRequest, stamp};
 use crate::verbs::preconditions::{is_the_one_meant, name_of, namespace_is_there, read};
 use crate::verbs::shown;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ const REPLACED_BY_VERSION: &[&str] = &[
 ];
 
 /// Makes an object.
-pub(crate) fn create(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn create(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     if asked.target.name.is_some() {
         return Err(Failure::not_allowed());
@@ -67,7 +67,7 @@ pub(crate) fn create(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply,
 }
 
 /// Replaces an object.
-pub(crate) fn update(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply, Failure> {
+pub(crate) fn update(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &asked.target.kind;
     let Some(name) = asked.target.name.clone() else {
         return Err(Failure::not_allowed());
@@ -104,7 +104,7 @@ pub(crate) fn update(server: &mut ApiServer, asked: &Asked<'_>) -> Result<Reply,
 /// apply; without them what changed is `asked`'s. An object that is as it was is not written.
 pub(crate) fn commit(
     server: &mut ApiServer,
-    asked: &Asked<'_>,
+    asked: &ParsedRequest<'_>,
     name: &str,
     object: &Value,
     managers: Option<Managers>,
@@ -156,7 +156,7 @@ pub(crate) fn commit(
 /// What only the server writes, and the part that this request is not about.
 fn carry_over(
     server: &mut ApiServer,
-    asked: &Asked<'_>,
+    asked: &ParsedRequest<'_>,
     before: Option<&Value>,
     after: &mut Value,
 ) {
@@ -256,7 +256,7 @@ fn generation(kind: &Kind, before: Option<&Value>, after: &mut Value) {
     after["metadata"]["generation"] = json!(next.max(1));
 }
 
-fn managers_after(asked: &Asked<'_>, before: Option<&Value>, after: &Value) -> Managers {
+fn managers_after(asked: &ParsedRequest<'_>, before: Option<&Value>, after: &Value) -> Managers {
     let kind = &asked.target.kind;
     let nothing = json!({});
     let mut managers = before.map(Managers::of).unwrap_or_default();
@@ -272,7 +272,7 @@ fn managers_after(asked: &Asked<'_>, before: Option<&Value>, after: &Value) -> M
 }
 
 /// Who holds what `asked` changes.
-pub(crate) fn holder(asked: &Asked<'_>, operation: Operation) -> Holder {
+pub(crate) fn holder(asked: &ParsedRequest<'_>, operation: Operation) -> Holder {
     Holder {
         manager: asked.request.manager(),
         operation,
@@ -296,7 +296,12 @@ fn is_same(before: &Value, after: &Value) -> bool {
 }
 
 /// A definition was made or changed: its kinds follow, once it is established.
-fn follow_definition(server: &mut ApiServer, asked: &Asked<'_>, is_new: bool, definition: Value) {
+fn follow_definition(
+    server: &mut ApiServer,
+    asked: &ParsedRequest<'_>,
+    is_new: bool,
+    definition: Value,
+) {
     let name = name_of(&definition).to_owned();
     if !is_new {
         if crds::is_established(&definition) {
