@@ -49,5 +49,5 @@ pub use tags::{
     instant, is_of_etcd,
 };
 pub use tags::{CONTROL_PLANE_TAGS, member_tag};
-pub use view::{Asked, Facts, Viewpoint, clusters_of, judge_of};
+pub use view::{Facts, ViewRequest, Viewpoint, clusters_of, judge_of};
 pub use world::{ClusterGeneration, Known, Member, Peer, World};

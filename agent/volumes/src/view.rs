@@ -31,7 +31,7 @@ pub struct Facts {
 
 /// Whose decision is asked for; all, where nothing is said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct ViewRequest {
     /// Of instances of this group.
     pub instance_group: Option<String>,
     /// Of instances in this zone.
@@ -54,7 +54,7 @@ pub struct Viewpoint {
 impl Facts {
     /// Everyone who decides: each living instance of each group that runs members, and where a group has none
     /// in one of its zones, the one that is launched there next. Where no groups are known, by zone.
-    pub fn viewpoints(&self, asked: &Asked) -> Vec<Viewpoint> {
+    pub fn viewpoints(&self, asked: &ViewRequest) -> Vec<Viewpoint> {
         let mut found = BTreeSet::new();
         for (group, zone) in self.places(asked) {
             let mut instances = self.deciding(group.as_deref(), &zone);
@@ -136,7 +136,7 @@ impl Facts {
     }
 
     /// Groups and zones in question.
-    fn places(&self, asked: &Asked) -> BTreeSet<(Option<String>, String)> {
+    fn places(&self, asked: &ViewRequest) -> BTreeSet<(Option<String>, String)> {
         let described = asked.instance_id.as_ref().and_then(|id| {
             let mut views = self.instances.iter();
             views.find(|view| view.instance_id == *id)

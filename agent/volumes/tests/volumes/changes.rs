@@ -3,8 +3,8 @@
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
 use quake_volumes::{
-    Asked, Change, ChangeError, ClusterGeneration, Facts, Slot, Viewpoint, apply, edits, fault_of,
-    judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
+    Change, ChangeError, ClusterGeneration, Facts, Slot, ViewRequest, Viewpoint, apply, edits,
+    fault_of, judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
 };
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn pin(instead_of: Option<&str>) -> Change {
 
 /// The rule by which the first viewpoint decides `main/a`.
 fn rule(facts: &Facts) -> &'static str {
-    let viewpoints = facts.viewpoints(&Asked::default());
+    let viewpoints = facts.viewpoints(&ViewRequest::default());
     let world = facts.world(viewpoints.first().expect("there is one"));
     let decision = select_volumes(&world);
     let (_, decided) = decision.all().next().expect("something is decided");
@@ -199,16 +199,16 @@ fn each_group_decides_in_its_zones_and_sees_its_own_members() {
         ("ig-b".to_owned(), vec!["z2".to_owned()]),
     ]
     .into();
-    let viewpoints = facts.viewpoints(&Asked::default());
+    let viewpoints = facts.viewpoints(&ViewRequest::default());
     let worlds: Vec<_> = viewpoints.iter().map(|it| facts.world(it)).collect();
     let decided: Vec<_> = worlds.iter().map(select_volumes).collect();
     let members: Vec<_> = decided.iter().map(|it| it.member.as_deref()).collect();
     assert_eq!(members, [Some("a"), Some("b")]);
     let judge = judge_of(&worlds, &facts.volumes[0]).expect("someone judges");
     assert_eq!(judge.me.instance_group.as_deref(), Some("ig-a"));
-    let asked = Asked {
+    let asked = ViewRequest {
         instance_group: Some("ig-b".to_owned()),
-        ..Asked::default()
+        ..ViewRequest::default()
     };
     let only = Viewpoint {
         instance_group: Some("ig-b".to_owned()),
@@ -217,7 +217,7 @@ fn each_group_decides_in_its_zones_and_sees_its_own_members() {
     };
     assert_eq!(facts.viewpoints(&asked), [only]);
     facts.zones.clear();
-    let tagged: Vec<_> = facts.viewpoints(&Asked::default());
+    let tagged: Vec<_> = facts.viewpoints(&ViewRequest::default());
     let groups: Vec<_> = tagged
         .iter()
         .map(|it| it.instance_group.as_deref())
@@ -236,7 +236,7 @@ fn where_no_instance_is_described_the_holder_decides() {
     held["Attachments"] =
         json!([{"InstanceId": "i-1", "State": "attached", "Device": "/dev/xvdu"}]);
     let facts = facts(&[held]);
-    let viewpoints = facts.viewpoints(&Asked::default());
+    let viewpoints = facts.viewpoints(&ViewRequest::default());
     assert_eq!(viewpoints[0].instance_id.as_deref(), Some("i-1"));
     assert_eq!(rule(&facts), "OK_ALREADY_OURS");
 }
@@ -254,7 +254,7 @@ fn every_slot_and_every_volume_has_its_sentence() {
         ),
         volume("vol-4", "z1", "main=a/a", &[("k8s.io/role/master", "0")]),
     ]);
-    let world = facts.world(&facts.viewpoints(&Asked::default())[0]);
+    let world = facts.world(&facts.viewpoints(&ViewRequest::default())[0]);
     let decision = select_volumes(&world);
     let (slot, decided) = decision.all().next().expect("a slot is decided");
     let sentence = why(&world, slot, decided);

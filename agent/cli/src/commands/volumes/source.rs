@@ -15,14 +15,14 @@ use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, V
 use quake_node::dialect::kops::{Origin, is_boot_config, read_boot_config};
 use quake_node::dialect::kube_env::read_kube_env;
 use quake_node::user_data::find_documents;
-use quake_volumes::{Asked, Facts, Recorded, clusters_of, read_recorded};
+use quake_volumes::{Facts, Recorded, ViewRequest, clusters_of, read_recorded};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What was seen, and by whom it is to be decided.
 pub(super) struct Seen {
     pub(super) facts: Facts,
-    pub(super) asked: Asked,
+    pub(super) asked: ViewRequest,
     /// What the reader should know about these facts.
     pub(super) notes: Vec<String>,
     /// EC2, unless a recording stands for it.
@@ -34,7 +34,7 @@ struct Place {
     observer: Observer,
     cluster: String,
     stored: Option<Stored>,
-    asked: Asked,
+    asked: ViewRequest,
 }
 
 /// Looks once. `volume` is looked at even if it has no tag of the cluster.
@@ -43,7 +43,7 @@ struct Place {
 ///
 /// Prints what is wrong and returns the exit status.
 pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> Result<Seen, u8> {
-    let asked = Asked {
+    let asked = ViewRequest {
         instance_group: arguments.instance_group.clone(),
         zone: arguments.zone.clone(),
         instance_id: arguments.instance_id.clone(),
@@ -100,7 +100,7 @@ fn remark(seen: &mut Seen) {
 }
 
 /// The cluster and the store on the command line, with an operator's credentials.
-async fn named(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
+async fn named(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u8> {
     let opened = opened(arguments).await?;
     let name = opened.as_ref().map(|cluster| cluster.name.clone());
     let Some(cluster) = arguments.cluster.clone().or(name) else {
@@ -141,7 +141,7 @@ fn last_part(base: &Location) -> String {
 }
 
 /// This node: its user data says where everything is, and the decision is its own.
-async fn own(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
+async fn own(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u8> {
     let observer = wire(Surroundings::Node, arguments);
     let failed = |error: PortError| {
         let code = match error.condition {
@@ -165,7 +165,7 @@ async fn own(arguments: &SourceArguments, asked: Asked) -> Result<Place, u8> {
         observer,
         cluster: node.cluster,
         stored,
-        asked: Asked {
+        asked: ViewRequest {
             instance_group: asked.instance_group.or(Some(node.instance_group)),
             zone: asked.zone.or(Some(instance.zone)),
             instance_id: asked.instance_id.or(Some(instance.instance_id)),
@@ -284,7 +284,11 @@ pub(super) async fn volumes(
 }
 
 /// The cluster's instances, and the holders of its volumes.
-async fn instances(ec2: &Ec2, facts: &Facts, asked: &Asked) -> Result<Vec<InstanceView>, Fault> {
+async fn instances(
+    ec2: &Ec2,
+    facts: &Facts,
+    asked: &ViewRequest,
+) -> Result<Vec<InstanceView>, Fault> {
     let attachments = facts.of_cluster().flat_map(|volume| &volume.attachments);
     let mut ids: BTreeSet<String> = attachments.map(|it| it.instance_id.clone()).collect();
     ids.extend(asked.instance_id.clone());
@@ -317,7 +321,11 @@ pub(super) fn cloud_fault(error: PortError, denied: Code) -> Fault {
     error.into_fault(code)
 }
 
-async fn recorded(arguments: &SourceArguments, file: &Path, asked: Asked) -> Result<Seen, u8> {
+async fn recorded(
+    arguments: &SourceArguments,
+    file: &Path,
+    asked: ViewRequest,
+) -> Result<Seen, u8> {
     let mut recorded = read_recording(file)?;
     if let Some(file) = &arguments.recorded_instances {
         let more = read_recording(file)?;
