@@ -24,7 +24,7 @@ const RECORDS: &[&str] = &["var/lib/quake-agent/boots", "run/quake-agent/status.
 const LEDGERS: usize = 3;
 
 /// What is to be written, checked before anything is looked at.
-pub(super) struct Asked<'a> {
+pub(super) struct BundleOptions<'a> {
     target: &'a Path,
     existing: Existing,
     redaction: Redaction,
@@ -36,7 +36,7 @@ pub(super) struct Asked<'a> {
 /// # Errors
 ///
 /// Those of [`check_target`]; `Malformed` when a recipient is none.
-pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<Asked<'_>>, PortError> {
+pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<BundleOptions<'_>>, PortError> {
     let Some(target) = &arguments.bundle else {
         return Ok(None);
     };
@@ -49,7 +49,7 @@ pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<Asked<'_>>, 
         true => Redaction::AsIs,
         false => Redaction::Masked,
     };
-    Ok(Some(Asked {
+    Ok(Some(BundleOptions {
         target,
         existing,
         redaction,
@@ -59,7 +59,7 @@ pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<Asked<'_>>, 
 
 /// Collects and writes the bundle; the exit status.
 pub(super) async fn write(
-    asked: &Asked<'_>,
+    asked: &BundleOptions<'_>,
     root: &Path,
     report: &Report,
     survey: &Survey,
