@@ -1,7 +1,7 @@
 //! Read-ahead of what a boot touches: one boot notes it (`<store>/readahead.json`), later ones warm exactly that.
 //!
 //! The first read of a block of a volume that was made of a snapshot is fetched from afar, and programs fault their
-//! pages in one after another, so a node that starts from such a volume waits for each in turn. Asked for in order and many
+//! pages in one after another, so a node that starts from such a volume waits for each in turn. PendingRead for in order and many
 //! at once, the same blocks come in a fraction of the time. Only what was touched is asked for: most of an archive's bytes
 //! are never read.
 //!

@@ -78,7 +78,7 @@ impl Drop for ReadingAhead {
 }
 
 /// What was asked for: the place of its last byte tells when it has come.
-struct Asked {
+struct PendingRead {
     file: Rc<File>,
     last: u64,
     bytes: u64,
@@ -106,7 +106,7 @@ fn warm(root: &Path, files: &[Touched], stop: &AtomicBool) -> Warmed {
                 ask(&file, at, bytes);
                 let last = at + bytes - 1;
                 let file = Rc::clone(&file);
-                asked.push_back(Asked { file, last, bytes });
+                asked.push_back(PendingRead { file, last, bytes });
                 in_flight += bytes;
                 at += bytes;
                 while in_flight > IN_FLIGHT_BYTES {
@@ -138,7 +138,7 @@ fn ask(file: &File, at: u64, bytes: u64) {
 }
 
 /// Waits for the piece that was asked for first; how many bytes it has.
-fn arrived(asked: &mut VecDeque<Asked>, warmed: &mut Warmed) -> u64 {
+fn arrived(asked: &mut VecDeque<PendingRead>, warmed: &mut Warmed) -> u64 {
     let Some(first) = asked.pop_front() else {
         return 0;
     };
