@@ -34,7 +34,7 @@ const BOOT_AGAIN: &str = "systemctl restart quake-agent.service";
 
 /// What is known of one watch.
 #[derive(Default)]
-struct Known {
+struct WatchState {
     unit: Watched,
     /// `major:minor` of what was mounted at the first look.
     mounted: Option<String>,
@@ -72,7 +72,7 @@ async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
     let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
     let keeper = verdict.identity.as_ref();
     let mut keeper = keeper.map(|wanted| NodeKeeper::new(wanted, context.emitter));
-    let mut known: Vec<Known> = watches.iter().map(|_| Known::default()).collect();
+    let mut known: Vec<WatchState> = watches.iter().map(|_| WatchState::default()).collect();
     loop {
         for (watch, known) in watches.iter().zip(&mut known) {
             let (look, fault) = look_at(context, &watch.subject, known).await;
@@ -97,7 +97,7 @@ async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
 async fn tell<H: Host>(
     context: &Context<'_, H>,
     watch: &Watch,
-    known: &mut Known,
+    known: &mut WatchState,
     look: Look,
     fault: Fault,
 ) {
@@ -143,7 +143,7 @@ fn warn_once(emitter: &Emitter, fault: Fault) {
 async fn look_at<H: Host>(
     context: &Context<'_, H>,
     subject: &Subject,
-    known: &mut Known,
+    known: &mut WatchState,
 ) -> (Look, Fault) {
     let looked = match subject {
         Subject::Unit(unit) => match services::look(context, unit).await {
