@@ -1,95 +1,95 @@
 //! Lines of the journal about images that cannot be pulled: what each means and what to do.
 
-use crate::journal::{Known, Reason};
+use crate::journal::{KnownLine, Reason};
 
 /// What the answers of registries and runtimes mean.
-const REASONS: &[Known] = &[
-    Known {
+const REASONS: &[KnownLine] = &[
+    KnownLine {
         parts: &["no such host"],
         means: "the registry's name does not resolve",
         fix: "getent hosts <registry>; quake-agent diagnose --only dns; or a mirror in /etc/containerd/certs.d",
     },
-    Known {
+    KnownLine {
         parts: &["toomanyrequests"],
         means: "the registry's limit of pulls is reached",
         fix: "pull with credentials, or by a mirror (an ECR pull-through cache) in /etc/containerd/certs.d",
     },
-    Known {
+    KnownLine {
         parts: &["429 Too Many Requests"],
         means: "the registry's limit of pulls is reached",
         fix: "pull with credentials, or by a mirror (an ECR pull-through cache) in /etc/containerd/certs.d",
     },
-    Known {
+    KnownLine {
         parts: &["no basic auth credentials"],
         means: "the registry wants credentials, and there are none",
         fix: "for ECR: allow ecr:GetAuthorizationToken, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer to the node's role, and give kubelet its credential provider",
     },
-    Known {
+    KnownLine {
         parts: &["401 Unauthorized"],
         means: "the registry does not accept the credentials",
         fix: "fix /root/.docker/config.json or the pod's imagePullSecrets; for ECR: ecr:GetAuthorizationToken to the node's role",
     },
-    Known {
+    KnownLine {
         parts: &["403 Forbidden"],
         means: "the registry refuses this image to the node",
         fix: "for ECR: ecr:BatchGetImage and ecr:GetDownloadUrlForLayer to the node's role, and the repository's own policy; for S3 behind ECR: the gateway endpoint's policy",
     },
-    Known {
+    KnownLine {
         parts: &["pull access denied"],
         means: "the image does not exist, or wants credentials",
         fix: "check its name; or give credentials: /root/.docker/config.json or the pod's imagePullSecrets",
     },
-    Known {
+    KnownLine {
         parts: &["authorization failed"],
         means: "the registry does not accept the credentials",
         fix: "fix /root/.docker/config.json or the pod's imagePullSecrets",
     },
-    Known {
+    KnownLine {
         parts: &["manifest unknown"],
         means: "the registry has no such tag",
         fix: "check the tag, and that a mirror has it too",
     },
-    Known {
+    KnownLine {
         parts: &["no match for platform in manifest"],
         means: "the image is not made for this processor",
         fix: "use an image of several architectures, or nodes of the image's own",
     },
-    Known {
+    KnownLine {
         parts: &["exec format error"],
         means: "the image is for another processor",
         fix: "use an image of several architectures, or nodes of the image's own",
     },
-    Known {
+    KnownLine {
         parts: &["x509:"],
         means: "the registry's certificate is not trusted",
         fix: "give its CA as ca in the registry's hosts.toml, or put it among the system's (update-ca-certificates)",
     },
-    Known {
+    KnownLine {
         parts: &["server gave HTTP response to HTTPS client"],
         means: "the registry speaks http",
         fix: "name it with http:// in its hosts.toml",
     },
-    Known {
+    KnownLine {
         parts: &["no space left on device"],
         means: "there is no room for it",
         fix: "crictl rmi --prune; or grow the volume",
     },
-    Known {
+    KnownLine {
         parts: &["i/o timeout"],
         means: "the registry does not answer",
         fix: "routes, NAT, security groups and the proxy: curl -v https://<registry>/v2/",
     },
-    Known {
+    KnownLine {
         parts: &["connection refused"],
         means: "nothing listens at the registry's address",
         fix: "curl -v https://<registry>/v2/; a mirror that is down is taken out of /etc/containerd/certs.d",
     },
-    Known {
+    KnownLine {
         parts: &["not found"],
         means: "the registry has no such image",
         fix: "check its name and tag, and that a mirror has it too",
     },
-    Known {
+    KnownLine {
         parts: &["image", "ailed"],
         means: "the pull failed",
         fix: "the line says why; crictl pull <image> shows it again",
@@ -143,7 +143,7 @@ pub fn pull_refused(journal: &[String], is_of: impl Fn(&str) -> bool) -> Option<
 
 /// The known reason for which a pull failed, by its line.
 pub fn reason(line: &str) -> Option<Reason<'_>> {
-    let fits = |known: &&Known| known.parts.iter().all(|part| line.contains(part));
+    let fits = |known: &&KnownLine| known.parts.iter().all(|part| line.contains(part));
     let known = REASONS.iter().find(fits)?;
     Some(Reason { known, line })
 }

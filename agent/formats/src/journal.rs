@@ -2,7 +2,7 @@
 
 /// A line that is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct KnownLine {
     /// Parts that the line has, all of them.
     pub parts: &'static [&'static str],
     /// What it means, as a clause.
@@ -15,15 +15,15 @@ pub struct Known {
 #[derive(Debug, Clone, Copy)]
 pub struct Reason<'a> {
     /// What it means and what to do.
-    pub known: &'static Known,
+    pub known: &'static KnownLine,
     /// The line.
     pub line: &'a str,
 }
 
 /// The latest line that is known. Of rows that fit the same line the first in the table counts.
-pub fn latest<'a>(journal: &'a [String], table: &'static [Known]) -> Option<Reason<'a>> {
+pub fn latest<'a>(journal: &'a [String], table: &'static [KnownLine]) -> Option<Reason<'a>> {
     journal.iter().rev().find_map(|line| {
-        let fits = |known: &&Known| known.parts.iter().all(|part| line.contains(part));
+        let fits = |known: &&KnownLine| known.parts.iter().all(|part| line.contains(part));
         let known = table.iter().find(fits)?;
         Some(Reason { known, line })
     })
@@ -33,13 +33,13 @@ pub fn latest<'a>(journal: &'a [String], table: &'static [Known]) -> Option<Reas
 mod tests {
     use super::*;
 
-    const TABLE: &[Known] = &[
-        Known {
+    const TABLE: &[KnownLine] = &[
+        KnownLine {
             parts: &["cannot", "apple"],
             means: "no apples",
             fix: "plant a tree",
         },
-        Known {
+        KnownLine {
             parts: &["cannot"],
             means: "something",
             fix: "look",

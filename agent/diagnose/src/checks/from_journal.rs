@@ -13,11 +13,11 @@ pub(super) fn from_journal(reason: &Reason<'_>, what: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_formats::journal::{Known, latest};
+    use quake_formats::journal::{KnownLine, latest};
 
     #[test]
     fn the_summary_ends_with_what_the_line_means() {
-        const TABLE: &[Known] = &[Known {
+        const TABLE: &[KnownLine] = &[KnownLine {
             parts: &["cannot", "apple"],
             means: "no apples",
             fix: "plant a tree",

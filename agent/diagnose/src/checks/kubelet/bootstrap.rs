@@ -5,37 +5,37 @@ use crate::checks::check::{Finding, Verdict};
 use crate::checks::from_journal::from_journal;
 use crate::checks::node::Node;
 use crate::checks::stage;
-use quake_formats::journal::{Known, latest};
+use quake_formats::journal::{KnownLine, latest};
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
-const REASONS: &[Known] = &[
-    Known {
+const REASONS: &[KnownLine] = &[
+    KnownLine {
         parts: &["certificate signing request", "denied"],
         means: "the cluster denied its request",
         fix: "kubectl get csr; kubectl describe csr names who denied it; the node's name and addresses must be those that the approver expects",
     },
-    Known {
+    KnownLine {
         parts: &["cannot create resource \"certificatesigningrequests\""],
         means: "its token may not ask for a certificate",
         fix: "bind the ClusterRole system:node-bootstrapper to the group system:bootstrappers",
     },
-    Known {
+    KnownLine {
         parts: &["bootstrap", "Unauthorized"],
         means: "its token is not accepted",
         fix: "tokens end after a while: write a new one with the cluster's tool, then: systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["failed to run Kubelet: cannot create certificate signing request"],
         means: "it could not ask for a certificate",
         fix: "the line's end says why: the API server's name, its address, or the token",
     },
-    Known {
+    KnownLine {
         parts: &["certificate signing request", "not approved"],
         means: "nobody approved its request",
         fix: "kubectl get csr; kubectl certificate approve <name>; the approver (kube-controller-manager, kops-controller) must run",
     },
-    Known {
+    KnownLine {
         parts: &["Waiting for client certificate to be issued"],
         means: "nobody approved its request",
         fix: "kubectl get csr; kubectl certificate approve <name>; the approver (kube-controller-manager, kops-controller) must run",

@@ -1,65 +1,65 @@
 //! What kubelet's journal says: lines with which it ends, and lines by which it does not come to its cluster.
 
-use quake_formats::journal::Known;
+use quake_formats::journal::KnownLine;
 
 /// Lines with which kubelet ends, or cannot begin.
-pub(super) const FATAL: &[Known] = &[
-    Known {
+pub(super) const FATAL: &[KnownLine] = &[
+    KnownLine {
         parts: &["is different from docker cgroup driver"],
         means: "its cgroup driver is not docker's",
         fix: "set kubelet.cgroupDriver and docker.execOpt: native.cgroupdriver=... to the same in the cluster spec",
     },
-    Known {
+    KnownLine {
         parts: &["running with swap on is not supported"],
         means: "swap is on",
         fix: "swapoff -a, take the swap lines out of /etc/fstab and the image; or kubelet.failSwapOn: false in the cluster spec; then: systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["unknown flag"],
         means: "it does not know one of its flags",
         fix: "take the flag that the line names out of the cluster spec's kubelet section, or pin the kubelet that the spec is for",
     },
-    Known {
+    KnownLine {
         parts: &["unknown shorthand flag"],
         means: "it does not know one of its flags",
         fix: "take the flag that the line names out of the cluster spec's kubelet section",
     },
-    Known {
+    KnownLine {
         parts: &["failed to parse kubelet flag"],
         means: "one of its flags has a value that it cannot read",
         fix: "fix the flag that the line names in the cluster spec's kubelet section; cat /etc/sysconfig/kubelet shows all",
     },
-    Known {
+    KnownLine {
         parts: &["unrecognized feature gate"],
         means: "it does not know one of its feature gates",
         fix: "take the gate that the line names out of kubelet.featureGates in the cluster spec: it is gone in this version",
     },
-    Known {
+    KnownLine {
         parts: &["failed to load kubelet config file"],
         means: "it cannot read its configuration",
         fix: "fix the field that the line names; quake-agent diagnose --only kubelet.config names its line",
     },
-    Known {
+    KnownLine {
         parts: &["failed to load Kubelet config file"],
         means: "it cannot read its configuration",
         fix: "fix the field that the line names; quake-agent diagnose --only kubelet.config names its line",
     },
-    Known {
+    KnownLine {
         parts: &["kubelet is configured to not run on a host using cgroup v1"],
         means: "it refuses control groups of the first version",
         fix: "boot an image with control groups of the second version (Debian 12, Ubuntu 22.04, Amazon Linux 2023), or failCgroupV1: false",
     },
-    Known {
+    KnownLine {
         parts: &["unknown service runtime.v1"],
         means: "containerd does not serve kubelet: its plugin is turned off or did not load",
         fix: "take \"cri\" out of disabled_plugins in /etc/containerd/config.toml; journalctl -b -u containerd.service | grep cri says why it did not load",
     },
-    Known {
+    KnownLine {
         parts: &["validate CRI v1", "API"],
         means: "the container runtime does not speak with it",
         fix: "systemctl status containerd.service; kubelet since 1.26 wants containerd 1.6 or newer",
     },
-    Known {
+    KnownLine {
         parts: &[
             "cloud provider",
             "was specified, but built-in cloud providers are disabled",
@@ -67,67 +67,67 @@ pub(super) const FATAL: &[Known] = &[
         means: "it has no cloud provider built in any more",
         fix: "set cloud-provider to external, and run the cloud controller in the cluster",
     },
-    Known {
+    KnownLine {
         parts: &["unknown cloud provider"],
         means: "it has no cloud provider built in any more",
         fix: "set cloud-provider to external, and run the cloud controller in the cluster",
     },
-    Known {
+    KnownLine {
         parts: &["could not init cloud provider", "UnauthorizedOperation"],
         means: "its role may not call ec2:DescribeInstances",
         fix: "allow ec2:DescribeInstances on \"*\" to the node's role",
     },
-    Known {
+    KnownLine {
         parts: &["could not init cloud provider", "EC2Metadata"],
         means: "its cloud provider cannot read the instance's metadata",
         fix: "no proxy may stand before 169.254.169.254 (NO_PROXY), and the service must be on: curl -s http://169.254.169.254/latest/meta-data/",
     },
-    Known {
+    KnownLine {
         parts: &["could not init cloud provider"],
         means: "it cannot begin with its cloud provider",
         fix: "the line's end says why: a missing permission (ec2:DescribeInstances), no route to EC2, or no KubernetesCluster tag on the instance",
     },
-    Known {
+    KnownLine {
         parts: &["failed to get instance ID from cloud provider"],
         means: "its cloud provider does not find this instance",
         fix: "allow ec2:DescribeInstances to the node's role; the node's name must be the instance's private DNS name",
     },
-    Known {
+    KnownLine {
         parts: &["Failed to start ContainerManager"],
         means: "it cannot set up its control groups",
         fix: "the line's end says why: a controller that is missing (host.cgroup), sysctls that it may not set (protectKernelDefaults), or reserved resources that do not fit",
     },
-    Known {
+    KnownLine {
         parts: &["invalid kernel flag"],
         means: "protectKernelDefaults is on, and a sysctl is not as it wants",
         fix: "let the agent set it (the cluster spec's sysctls): vm.overcommit_memory=1, vm.panic_on_oom=0, kernel.panic=10, kernel.panic_on_oops=1",
     },
-    Known {
+    KnownLine {
         parts: &["unable to load client CA file"],
         means: "it cannot read the file of the cluster's CA",
         fix: "ls -l /srv/kubernetes/ca.crt; systemctl restart quake-agent.service writes it anew",
     },
-    Known {
+    KnownLine {
         parts: &["unable to load bootstrap kubeconfig"],
         means: "it has neither a kubeconfig nor one to ask for it with",
         fix: "systemctl restart quake-agent.service writes the kubeconfig anew",
     },
-    Known {
+    KnownLine {
         parts: &["error loading config file", "kubeconfig"],
         means: "it cannot read its kubeconfig",
         fix: "systemctl restart quake-agent.service writes it anew",
     },
-    Known {
+    KnownLine {
         parts: &["invalid configuration: no server found"],
         means: "its kubeconfig names no server",
         fix: "systemctl restart quake-agent.service writes it anew",
     },
-    Known {
+    KnownLine {
         parts: &["address already in use"],
         means: "something else has its port",
         fix: "ss -ltnp | grep -e 10250 -e 10248 -e 10255 shows who; stop that, then: systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &[
             "part of the existing bootstrap client certificate",
             "expired",
@@ -135,52 +135,52 @@ pub(super) const FATAL: &[Known] = &[
         means: "its client certificate is over",
         fix: "rm /var/lib/kubelet/pki/kubelet-client-*; systemctl restart kubelet.service; then kubectl get csr",
     },
-    Known {
+    KnownLine {
         parts: &["cpu_manager_state", "configured policy"],
         means: "the CPU manager's policy was changed under its state",
         fix: "rm /var/lib/kubelet/cpu_manager_state; systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["Exec format error"],
         means: "its program is for another processor",
         fix: "pin the kubelet of the instance's own architecture in the cluster spec, and roll the group",
     },
-    Known {
+    KnownLine {
         parts: &["status=203/EXEC"],
         means: "its program cannot be run",
         fix: "ls -l /usr/local/bin/kubelet; systemctl restart quake-agent.service places it anew; a filesystem mounted noexec is another cause",
     },
-    Known {
+    KnownLine {
         parts: &["inotify", "too many open files"],
         means: "the kernel's inotify instances are used up",
         fix: "raise fs.inotify.max_user_instances in a file of /etc/sysctl.d that is read last; sysctl --system; systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["inotify", "no space left on device"],
         means: "the kernel's inotify watches are used up",
         fix: "raise fs.inotify.max_user_watches in a file of /etc/sysctl.d that is read last; sysctl --system; systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["no space left on device"],
         means: "its filesystem is full",
         fix: "make room below /var/lib: crictl rmi --prune, journalctl --vacuum-size=200M; or grow the volume",
     },
-    Known {
+    KnownLine {
         parts: &["oom-kill"],
         means: "the kernel killed it for want of memory",
         fix: "take a larger instance type, or keep memory for it (kubelet.systemReserved, pods' limits)",
     },
-    Known {
+    KnownLine {
         parts: &["failed to run Kubelet"],
         means: "it cannot run",
         fix: "the line's end says why; fix that, then: systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["\"command failed\" err="],
         means: "it ended with an error",
         fix: "the line says which; fix that, then: systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["panic:"],
         means: "it crashed",
         fix: "journalctl -b -u kubelet.service has the trace; remove a setting that was changed last, or pin another patch version",
@@ -188,68 +188,68 @@ pub(super) const FATAL: &[Known] = &[
 ];
 
 /// Lines by which a kubelet that runs does not come to its cluster.
-pub(in crate::checks) const AWAY: &[Known] = &[
-    Known {
+pub(in crate::checks) const AWAY: &[KnownLine] = &[
+    KnownLine {
         parts: &["x509: certificate signed by unknown authority"],
         means: "the API server's certificate is of another CA than its kubeconfig's",
         fix: "the cluster's CA was changed, or the name leads to another cluster: systemctl restart quake-agent.service fetches the CA anew",
     },
-    Known {
+    KnownLine {
         parts: &["x509: certificate has expired or is not yet valid"],
         means: "a certificate is over, or the clock is wrong",
         fix: "timedatectl and chronyc tracking show the clock; quake-agent diagnose --only certificates names a certificate that is over",
     },
-    Known {
+    KnownLine {
         parts: &["certificate has expired"],
         means: "a certificate is over",
         fix: "quake-agent diagnose --only certificates names it; write it anew with the cluster's tool",
     },
-    Known {
+    KnownLine {
         parts: &["x509: certificate is valid for"],
         means: "the API server's certificate is not for the name in its kubeconfig",
         fix: "add the name to the API server's certificate (additionalSANs in the cluster spec), or use one that it has",
     },
-    Known {
+    KnownLine {
         parts: &["proxyconnect"],
         means: "it goes to the API server by a proxy, which does not answer",
         fix: "add the API server's name to NO_PROXY where kubelet's proxy is set: grep -ri proxy /etc/environment /etc/systemd/system/kubelet.service*",
     },
-    Known {
+    KnownLine {
         parts: &["is invalid: metadata.name"],
         means: "the host's name cannot be a node's name",
         fix: "hostnamectl set-hostname with a name of lower-case letters, digits, dots and hyphens; systemctl restart kubelet.service",
     },
-    Known {
+    KnownLine {
         parts: &["no such host"],
         means: "the API server's name does not resolve",
         fix: "getent hosts api.internal.<cluster>; the record is written by the control plane (dns-controller) or by kops: look at its hosted zone",
     },
-    Known {
+    KnownLine {
         parts: &["Unauthorized"],
         means: "the API server does not accept its certificate",
         fix: "the client certificate is of another CA or is over: systemctl restart quake-agent.service fetches it anew",
     },
-    Known {
+    KnownLine {
         parts: &["is forbidden", "nodes"],
         means: "it may not register this node",
         fix: "its certificate must be system:node:<the node's name> of system:nodes; compare with --hostname-override",
     },
-    Known {
+    KnownLine {
         parts: &["connect: connection refused"],
         means: "nothing listens at the API server's address",
         fix: "on a control plane look at kube-apiserver's pod; else at the load balancer's targets, or where the name leads",
     },
-    Known {
+    KnownLine {
         parts: &["dial tcp", "i/o timeout"],
         means: "the API server's address does not answer",
         fix: "security groups and routes: the nodes' group must reach the control plane's on port 443",
     },
-    Known {
+    KnownLine {
         parts: &["net/http: TLS handshake timeout"],
         means: "the API server is too slow to answer",
         fix: "look at the control plane's load and at etcd",
     },
-    Known {
+    KnownLine {
         parts: &["node", "not found"],
         means: "the API server does not know this node",
         fix: "the lines before it say why registering fails; a node that was deleted registers anew with: systemctl restart kubelet.service",

@@ -5,69 +5,69 @@ use crate::checks::from_journal::from_journal;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
-use quake_formats::journal::{Known, latest};
+use quake_formats::journal::{KnownLine, latest};
 use quake_model::facts::{RuntimeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 
 /// Lines with which containerd and docker end, or cannot begin.
-const REASONS: &[Known] = &[
-    Known {
+const REASONS: &[KnownLine] = &[
+    KnownLine {
         parts: &["failed to load TOML"],
         means: "its configuration is no TOML",
         fix: "containerd config dump names the place; systemctl restart quake-agent.service writes the agent's own file",
     },
-    Known {
+    KnownLine {
         parts: &["no space left on device"],
         means: "its filesystem is full",
         fix: "make room below /var/lib: crictl rmi --prune, journalctl --vacuum-size=200M; or grow the volume",
     },
-    Known {
+    KnownLine {
         parts: &["read-only file system"],
         means: "its filesystem is read-only",
         fix: "dmesg shows why the kernel made it so; a damaged disk is replaced with its instance",
     },
-    Known {
+    KnownLine {
         parts: &["Exec format error"],
         means: "its program is for another processor",
         fix: "pin the assets of the instance's own architecture in the cluster spec, and roll the group",
     },
-    Known {
+    KnownLine {
         parts: &["address already in use"],
         means: "something else listens at its address",
         fix: "ss -ltnxp shows who listens; stop that, then restart the runtime",
     },
-    Known {
+    KnownLine {
         parts: &["pid file found, ensure docker is not running"],
         means: "another docker runs, or a dead one left its pid file",
         fix: "pgrep dockerd; where none runs: rm /var/run/docker.pid, then: systemctl restart docker.service",
     },
-    Known {
+    KnownLine {
         parts: &["unable to configure the Docker daemon with file"],
         means: "/etc/docker/daemon.json contradicts the flags or is no JSON",
         fix: "take from /etc/docker/daemon.json what DOCKER_OPTS in /etc/sysconfig/docker sets too, then: systemctl restart docker.service",
     },
-    Known {
+    KnownLine {
         parts: &["error initializing graphdriver"],
         means: "its storage driver does not work on this machine",
         fix: "choose a storage driver that the kernel has (overlay2) in the cluster spec's docker.storage; what another driver stored is not seen any more",
     },
-    Known {
+    KnownLine {
         parts: &["Failed to create NAT chain"],
         means: "it cannot program iptables",
         fix: "modprobe ip_tables iptable_nat; where the image has only nftables, install iptables-nft",
     },
-    Known {
+    KnownLine {
         parts: &["meta.db", "timeout"],
         means: "another containerd holds its database",
         fix: "pgrep -a containerd; stop the one that systemd did not start, then: systemctl restart containerd.service",
     },
-    Known {
+    KnownLine {
         parts: &["panic:"],
         means: "it crashed",
         fix: "journalctl -b -u containerd.service -u docker.service has the trace; after a hard stop a damaged database in /var/lib/containerd may be why: replace the instance",
     },
-    Known {
+    KnownLine {
         parts: &["oom-kill"],
         means: "the kernel killed it for want of memory",
         fix: "take a larger instance type, or give pods memory limits and kubelet a reserve (systemReserved)",
