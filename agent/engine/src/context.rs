@@ -4,7 +4,7 @@ use crate::boot_facts::BootFacts;
 use crate::budget::Budget;
 use crate::emit::Emitter;
 use crate::owned::Ownership;
-use crate::request::{Acting, Request};
+use crate::request::{Mode, Request};
 use quake_model::backoff::Jitter;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -160,7 +160,7 @@ impl<'a, H> Context<'a, H> {
     }
 
     pub(crate) fn is_planning(&self) -> bool {
-        self.request.acting == Acting::Plan
+        self.request.acting == Mode::DryRun
     }
 
     /// Why the boot or the phase should stop now, if it should.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 /// Whether steps act or are only compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acting {
+pub enum Mode {
     /// Steps are brought about.
-    Act,
+    Apply,
     /// Steps are looked at, and what would change is collected.
-    Plan,
+    DryRun,
 }
 
 /// Where the node's configuration is found.
@@ -68,7 +68,7 @@ pub struct Request {
     /// What was started, such as `boot`.
     pub command: String,
     /// Whether steps act.
-    pub acting: Acting,
+    pub acting: Mode,
     /// Where the configuration is found.
     pub configuration: Configuration,
     /// What to do about missing keypairs.

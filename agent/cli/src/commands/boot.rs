@@ -6,7 +6,7 @@ use super::scratch::{self, Keep};
 use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::parts::Part;
-use quake_engine::{Acting, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_engine::{CredentialSource, Mode, NODE_BUDGET, Patience, Request};
 use quake_model::signal::Asked;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
@@ -124,7 +124,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
         boot: running::boot_id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: "boot".to_owned(),
-        acting: Acting::Act,
+        acting: Mode::Apply,
         configuration: running::configuration(&arguments.configuration)?,
         credentials: if arguments.stand_in_credentials {
             CredentialSource::StandIn

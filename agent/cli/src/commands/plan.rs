@@ -7,7 +7,7 @@ use crate::args::{BootArguments, OutputFormat, PlanArguments};
 use crate::exit;
 use crate::output;
 use crate::render::{changes, fault_text, plan_json, plan_text};
-use quake_engine::{Acting, Emitter, boot as run_engine, stop_signal};
+use quake_engine::{Emitter, Mode, boot as run_engine, stop_signal};
 use quake_host::clock::SystemClock;
 use quake_model::ports::Clock;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) async fn run(arguments: PlanArguments) -> u8 {
             signals: SignalArguments::default(),
         })
     } else {
-        rehearse::prepare(arguments.rehearse, Acting::Plan).await
+        rehearse::prepare(arguments.rehearse, Mode::DryRun).await
     };
     match prepared {
         Ok(run) => {
@@ -55,7 +55,7 @@ pub(super) async fn plan_this_machine(run: Run) -> u8 {
 }
 
 async fn plan(mut run: Run, output: OutputFormat, detailed: bool) -> u8 {
-    run.request.acting = Acting::Plan;
+    run.request.acting = Mode::DryRun;
     "plan".clone_into(&mut run.request.command);
     run.request.patience.deadline.get_or_insert(PATIENCE);
     let emitter = Emitter::new(Box::new(|| SystemClock.now()), Vec::new());

@@ -13,7 +13,7 @@ use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
 use crate::parts::{self, Part};
-use quake_engine::{Acting, Configuration, CredentialSource, NODE_BUDGET, Patience, Request};
+use quake_engine::{Configuration, CredentialSource, Mode, NODE_BUDGET, Patience, Request};
 use quake_model::signal;
 use quake_node::dialect::kube_env;
 use quake_testkit::SimHost;
@@ -28,7 +28,7 @@ const DENIED_GRACE: Duration = Duration::from_secs(5);
 /// Rehearses; the exit status.
 pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
     let output = arguments.run.output;
-    match prepare(arguments, Acting::Act).await {
+    match prepare(arguments, Mode::Apply).await {
         Ok(run) => {
             if output == crate::args::OutputFormat::Text {
                 output::line(format_args!("rehearsing into {}", run.root.display()));
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(crate) async fn prepare(arguments: RehearseArguments, acting: Acting) -> Result<Run, u8> {
+pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Result<Run, u8> {
     let takes_over_addons = boot::takes_over_addons(&arguments.run)?;
     let named = running::configuration(&arguments.configuration)?;
     // A boot configuration says which of several clusters it is of.
@@ -149,7 +149,7 @@ fn wire(
 
 fn run_of(
     arguments: &RehearseArguments,
-    acting: Acting,
+    acting: Mode,
     configuration: Configuration,
     host: NodeHost,
     root: PathBuf,
@@ -175,18 +175,14 @@ fn run_of(
 }
 
 /// A plan leaves nothing for the next run.
-fn keep(acting: Acting) -> Keep {
+fn keep(acting: Mode) -> Keep {
     match acting {
-        Acting::Act => Keep::Yes,
-        Acting::Plan => Keep::No,
+        Mode::Apply => Keep::Yes,
+        Mode::DryRun => Keep::No,
     }
 }
 
-fn request(
-    configuration: Configuration,
-    acting: Acting,
-    run: &crate::args::RunArguments,
-) -> Request {
+fn request(configuration: Configuration, acting: Mode, run: &crate::args::RunArguments) -> Request {
     Request {
         boot: running::boot_id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

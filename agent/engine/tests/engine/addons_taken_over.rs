@@ -2,7 +2,7 @@
 
 use crate::common::{Keep, run, strike};
 use crate::kops::{conformance, node};
-use quake_engine::{Acting, Emitter, Request, Verdict, boot, stop_signal};
+use quake_engine::{Emitter, Mode, Request, Verdict, boot, stop_signal};
 use quake_model::event::Event;
 use quake_model::fault::Code;
 use quake_model::outcome::Outcome;
@@ -185,7 +185,7 @@ async fn a_plan_shows_the_removal_and_removes_nothing() {
     let (host, request) = control_plane(&root);
     run(&host, &request).await;
     let planning = Request {
-        acting: Acting::Plan,
+        acting: Mode::DryRun,
         ..taking_over(&request)
     };
     host.next_boot(Script::default());

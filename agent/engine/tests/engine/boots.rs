@@ -1,7 +1,7 @@
 //! Whole boots of the example cluster against the simulated machine and region.
 
 use crate::common::{fault_of, host, request, run, run_unanswered, run_with, strike};
-use quake_engine::{Acting, NODE_BUDGET, Request, stop_signal};
+use quake_engine::{Mode, NODE_BUDGET, Request, stop_signal};
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Class, Code};
 use quake_model::outcome::Outcome;
@@ -163,7 +163,7 @@ async fn a_plan_changes_nothing_and_names_what_it_would() {
     let host = host("control-plane", Timing::default());
     let before = host.region();
     let request = Request {
-        acting: Acting::Plan,
+        acting: Mode::DryRun,
         ..request("control-plane")
     };
     let (verdict, record) = run(&host, &request).await;

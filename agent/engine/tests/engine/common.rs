@@ -1,8 +1,8 @@
 //! The example cluster's nodes on the simulated machine and region.
 
 use quake_engine::{
-    Acting, Configuration, CredentialSource, Emitter, NODE_BUDGET, Patience, Request, Stop,
-    Verdict, boot, keep_looking, stop_signal,
+    Configuration, CredentialSource, Emitter, Mode, NODE_BUDGET, Patience, Request, Stop, Verdict,
+    boot, keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
 use quake_model::event::{Envelope, Event};
@@ -66,7 +66,7 @@ pub(crate) fn request(instance_group: &str) -> Request {
         boot: BootId::new(EPOCH, 1),
         version: "0.0.0".to_owned(),
         command: "boot".to_owned(),
-        acting: Acting::Act,
+        acting: Mode::Apply,
         configuration: Configuration {
             kube_env,
             ..Configuration::default()

@@ -1,7 +1,7 @@
 //! The names of a control plane, published in the simulated Route 53 or in the machine's own `/etc/hosts`.
 
 use crate::common::{events_of, fault_of, host, request, run, run_unanswered, strike};
-use quake_engine::{Acting, Request};
+use quake_engine::{Mode, Request};
 use quake_model::dns::{AddressRecord, ZoneFacts, ZoneKind};
 use quake_model::event::Event;
 use quake_model::facts::{ActiveState, InstanceState, InstanceView};
@@ -320,7 +320,7 @@ async fn an_alias_is_left_and_remarked_on() {
 async fn a_plan_says_what_it_would_publish_and_changes_nothing() {
     let host = zoned();
     let plan = Request {
-        acting: Acting::Plan,
+        acting: Mode::DryRun,
         ..request("control-plane")
     };
     let before = host.region();

@@ -1,7 +1,7 @@
 //! What somebody changes of what the agent wrote: told on a ready node, in a plan, and before a boot overwrites it.
 
 use crate::common::{Change, events_of, host, live, request, run};
-use quake_engine::Acting;
+use quake_engine::Mode;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
@@ -149,7 +149,7 @@ async fn a_plan_tells_what_somebody_changed_from_what_is_not_there_yet() {
         unit.enabled = false;
     });
     let mut asked = request(GROUP);
-    asked.acting = Acting::Plan;
+    asked.acting = Mode::DryRun;
     let (verdict, _) = run(&host, &asked).await;
     let drifted: Vec<_> = verdict
         .planned

@@ -2,7 +2,7 @@
 
 use crate::common::{EPOCH, request, run};
 use crate::kops::{WRITES, warnings};
-use quake_engine::{Acting, Configuration, Request};
+use quake_engine::{Configuration, Mode, Request};
 use quake_node::dialect::kube_env::Document;
 use quake_testkit::example::CaBundle;
 use quake_testkit::example::kops::{CLUSTER, Cluster, INSTANCE_GROUPS, mirrors};
@@ -102,7 +102,7 @@ async fn a_plan_of_the_example_before_its_first_boot_says_what_would_change_and_
         let (host, request) = node(group);
         let tree = host.tree();
         let request = Request {
-            acting: Acting::Plan,
+            acting: Mode::DryRun,
             ..request
         };
         let (verdict, record) = run(&host, &request).await;

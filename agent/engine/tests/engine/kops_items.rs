@@ -2,7 +2,7 @@
 
 use crate::common::{fault_of, run, strike};
 use crate::kops::{WRITES, conformance, warnings, worker_with};
-use quake_engine::{Acting, Request};
+use quake_engine::{Mode, Request};
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Code;
 use quake_model::ports::Condition;
@@ -93,7 +93,7 @@ async fn a_plan_asks_for_no_prefix() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &ipv6);
     let request = Request {
-        acting: Acting::Plan,
+        acting: Mode::DryRun,
         ..request
     };
     let (verdict, _) = run(&host, &request).await;
