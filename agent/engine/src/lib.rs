@@ -40,7 +40,7 @@ pub use fleet_consoles::read_consoles;
 pub use owned::Left;
 pub use renewal::Renewal;
 pub use report::report_boot;
-pub use request::{Configuration, CredentialSource, Mode, Patience, Request};
+pub use request::{Configuration, CredentialSource, Deadlines, Mode, Request};
 pub use retry::when_unlocked;
 pub use signal::{Signalled, signal_boot};
 pub use watch::keep_looking;

@@ -41,14 +41,14 @@ pub enum CredentialSource {
 
 /// How long to hold out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Deadlines {
     /// How long a refusal is tried again, because new roles propagate late.
     pub denied_grace: Duration,
     /// An end to every wait of the boot, where the phases' own deadlines are too long.
     pub deadline: Option<Duration>,
 }
 
-impl Default for Patience {
+impl Default for Deadlines {
     /// Half a minute for refusals: IAM says new roles take "several seconds"; a guess with room.
     fn default() -> Self {
         Self {
@@ -82,7 +82,7 @@ pub struct Request {
     /// Whether the process ends when the node is ready: then nobody calls [`crate::keep_looking`].
     pub exit_when_ready: bool,
     /// How long to hold out.
-    pub patience: Patience,
+    pub patience: Deadlines,
     /// How many cloud calls the boot may make.
     pub budget: Budget,
 }

@@ -6,7 +6,7 @@ use super::scratch::{self, Keep};
 use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::parts::Part;
-use quake_engine::{CredentialSource, Mode, NODE_BUDGET, Patience, Request};
+use quake_engine::{CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::signal::Asked;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
@@ -119,7 +119,7 @@ fn signals(arguments: &BootArguments) -> Result<Asked, u8> {
 }
 
 fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
-    let defaults = Patience::default();
+    let defaults = Deadlines::default();
     Ok(Request {
         boot: running::boot_id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -133,7 +133,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
         },
         needs_role,
         empty_slots: arguments.run.accept_empty.clone(),
-        patience: Patience {
+        patience: Deadlines {
             denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
             deadline: arguments.run.deadline,
         },

@@ -13,7 +13,7 @@ use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
 use crate::parts::{self, Part};
-use quake_engine::{Configuration, CredentialSource, Mode, NODE_BUDGET, Patience, Request};
+use quake_engine::{Configuration, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::signal;
 use quake_node::dialect::kube_env;
 use quake_testkit::SimHost;
@@ -192,7 +192,7 @@ fn request(configuration: Configuration, acting: Mode, run: &crate::args::RunArg
         credentials: CredentialSource::StandIn,
         needs_role: false,
         empty_slots: run.accept_empty.clone(),
-        patience: Patience {
+        patience: Deadlines {
             denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
             deadline: run.deadline,
         },

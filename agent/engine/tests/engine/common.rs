@@ -1,7 +1,7 @@
 //! The example cluster's nodes on the simulated machine and region.
 
 use quake_engine::{
-    Configuration, CredentialSource, Emitter, Mode, NODE_BUDGET, Patience, Request, Stop, Verdict,
+    Configuration, CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict,
     boot, keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
@@ -74,7 +74,7 @@ pub(crate) fn request(instance_group: &str) -> Request {
         credentials: CredentialSource::StandIn,
         needs_role: true,
         empty_slots: Vec::new(),
-        patience: Patience::default(),
+        patience: Deadlines::default(),
         takes_over_addons: false,
         exit_when_ready: false,
         budget: NODE_BUDGET,
