@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// One condition that was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
+pub struct LostCondition {
     /// The phase that brought it about; readiness names it so.
     pub phase: Phase,
     /// When it was noticed.
@@ -21,7 +21,7 @@ pub struct Loss {
 /// What is lost now, by step.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Losses(BTreeMap<String, Loss>);
+pub struct Losses(BTreeMap<String, LostCondition>);
 
 impl Losses {
     /// Folds one event. One that is lost for another reason keeps its time.
@@ -29,7 +29,7 @@ impl Losses {
         match &envelope.event {
             Event::ConditionLost { phase, step, fault } => {
                 let known = self.0.get(step).map(|loss| loss.since);
-                let loss = Loss {
+                let loss = LostCondition {
                     phase: *phase,
                     since: known.unwrap_or(envelope.at),
                     fault: fault.clone(),
@@ -49,12 +49,12 @@ impl Losses {
     }
 
     /// Each loss and its step, in the steps' order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Loss)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &LostCondition)> {
         self.0.iter().map(|(step, loss)| (step.as_str(), loss))
     }
 
     /// The first loss of a phase, and its step.
-    pub fn of(&self, phase: Phase) -> Option<(&str, &Loss)> {
+    pub fn of(&self, phase: Phase) -> Option<(&str, &LostCondition)> {
         self.iter().find(|(_, loss)| loss.phase == phase)
     }
 }

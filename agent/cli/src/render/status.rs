@@ -9,7 +9,7 @@ use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
 use quake_model::boot::BootId;
-use quake_model::loss::Loss;
+use quake_model::loss::LostCondition;
 use quake_model::phase::{PHASES, Phase};
 use quake_model::record::{BootState, PhaseRecord, PhaseStatus, Record};
 use quake_model::spec::Role;
@@ -89,7 +89,7 @@ fn tenths(seconds: f64) -> f64 {
 }
 
 fn conditions(record: &Record) -> Vec<Value> {
-    let truth = |found: &PhaseRecord, lost: Option<(&str, &Loss)>| match found.status {
+    let truth = |found: &PhaseRecord, lost: Option<(&str, &LostCondition)>| match found.status {
         PhaseStatus::Done if lost.is_some() => "false",
         PhaseStatus::Done => "true",
         PhaseStatus::Failed => "false",
