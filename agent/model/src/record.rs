@@ -36,7 +36,7 @@ pub enum PhaseStatus {
 
 /// What is being waited for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unmet {
+pub struct PendingCondition {
     /// The step's id, or the phase's name.
     pub step: String,
     /// Tries so far.
@@ -69,7 +69,7 @@ pub struct PhaseRecord {
     /// Tries that failed and were tried again.
     pub retries: u32,
     /// What is being waited for; by step.
-    pub unmet: BTreeMap<String, Unmet>,
+    pub unmet: BTreeMap<String, PendingCondition>,
     /// Why it failed.
     pub fault: Option<Fault>,
 }
@@ -374,7 +374,7 @@ impl Record {
                     .unmet
                     .get(step)
                     .map_or(envelope.at, |unmet| unmet.since);
-                let unmet = Unmet {
+                let unmet = PendingCondition {
                     step: step.clone(),
                     attempt: *attempt,
                     since,

@@ -10,7 +10,7 @@ use quake_model::facts::{
 };
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::record::{PhaseStatus, Unmet};
+use quake_model::record::{PendingCondition, PhaseStatus};
 
 const MANIFESTS: [&str; 2] = [
     "/etc/kubernetes/manifests/etcd-main-a.manifest",
@@ -278,7 +278,7 @@ fn a_pod_without_its_manifest_is_held_back_or_lost() {
     let storage = record_of(&mut held).phases.get_mut(&Phase::Storage);
     storage.expect("the scene has it").unmet.insert(
         "storage".to_owned(),
-        Unmet {
+        PendingCondition {
             step: "storage".to_owned(),
             attempt: 3,
             since: TAKEN,
