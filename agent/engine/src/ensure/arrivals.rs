@@ -8,7 +8,7 @@ use quake_model::facts::PodsSeen;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host};
 use quake_model::redact::scrub;
-use quake_node::awaited::{Bringer, PodNetwork, bringer, static_pod, with_kubelets_word};
+use quake_node::awaited::{CniProvider, PodNetwork, bringer, static_pod, with_kubelets_word};
 
 const KUBELET: &str = "kubelet.service";
 
@@ -99,12 +99,12 @@ pub(crate) async fn pod_network<H: Host>(
         return Err(fault);
     }
     Err(match bringer(word) {
-        Bringer::Unknown => fault,
-        Bringer::Pods(names) => match pods(context, names).await {
+        CniProvider::Unknown => fault,
+        CniProvider::Pods(names) => match pods(context, names).await {
             Ok(seen) => network.with_pods(fault, &seen, &journal(context).await),
             Err(_) => fault,
         },
-        Bringer::Runtime => network.with_range(fault, own_node(context).await.as_ref()),
+        CniProvider::Runtime => network.with_range(fault, own_node(context).await.as_ref()),
     })
 }
 

@@ -3,5 +3,5 @@
 mod network;
 mod pods;
 
-pub use network::{Bringer, PodNetwork, bringer};
+pub use network::{CniProvider, PodNetwork, bringer};
 pub use pods::{answers, static_pod, with_kubelets_word};

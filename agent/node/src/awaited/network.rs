@@ -26,7 +26,7 @@ pub struct PodNetwork<'a> {
 
 /// Who brings a pod network to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bringer {
+pub enum CniProvider {
     /// Pods whose names begin with these words, of a `DaemonSet`.
     Pods(&'static [&'static str]),
     /// The runtime, by a template, once the cluster gave the node a range of addresses.
@@ -36,11 +36,11 @@ pub enum Bringer {
 }
 
 /// Who brings the network of this word.
-pub fn bringer(word: &str) -> Bringer {
+pub fn bringer(word: &str) -> CniProvider {
     match of_word(word) {
-        Some(network) => Bringer::Pods(network.pods),
-        None if word == "kubenet" => Bringer::Runtime,
-        None => Bringer::Unknown,
+        Some(network) => CniProvider::Pods(network.pods),
+        None if word == "kubenet" => CniProvider::Runtime,
+        None => CniProvider::Unknown,
     }
 }
 
@@ -192,9 +192,9 @@ impl PodNetwork<'_> {
 
     fn absent(&self) -> Fault {
         let who = match bringer(self.word) {
-            Bringer::Pods(pods) => format!("the pod of the DaemonSet {} writes it", pods[0]),
-            Bringer::Runtime => "containerd writes it from its template".to_owned(),
-            Bringer::Unknown => "the network's DaemonSet writes it".to_owned(),
+            CniProvider::Pods(pods) => format!("the pod of the DaemonSet {} writes it", pods[0]),
+            CniProvider::Runtime => "containerd writes it from its template".to_owned(),
+            CniProvider::Unknown => "the network's DaemonSet writes it".to_owned(),
         };
         let directory = self.directory;
         let summary = format!("there is no configuration of the pod network in {directory}: {who}");
