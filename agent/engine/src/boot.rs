@@ -18,7 +18,7 @@ use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use quake_node::addon_mode::{Tending, tending};
 use quake_node::dns::Upkeep;
-use quake_node::node_identity::{Labeller, NodeIdentity, node_identity};
+use quake_node::node_identity::{LabelOwner, NodeIdentity, node_identity};
 use quake_node::watch::{self, Watch};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -221,8 +221,8 @@ impl<H: Host> Context<'_, H> {
         let spec = spec.ok()?;
         // Whoever applies the add-ons of a newer cluster labels the nodes that they need.
         let labeller = match spec.addons_pod {
-            Some(_) => Labeller::KopsChannels,
-            None => Labeller::Agent,
+            Some(_) => LabelOwner::KopsChannels,
+            None => LabelOwner::Agent,
         };
         node_identity(&spec, &instance.ok()?, labeller)
     }

@@ -30,7 +30,7 @@ const ADMINISTRATOR: &str = "/var/lib/kops/kubeconfig";
 
 /// Who sets the labels of a control plane of the newer dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Labeller {
+pub enum LabelOwner {
     /// The pod kops-channels, as kops has it.
     KopsChannels,
     /// The agent, which took over from it.
@@ -101,7 +101,7 @@ impl NodeIdentity {
 pub fn node_identity(
     spec: &NodeSpec,
     instance: &InstanceFacts,
-    labeller: Labeller,
+    labeller: LabelOwner,
 ) -> Option<NodeIdentity> {
     let node = expected(spec, instance).node_name;
     if spec.role == Role::Bastion || node.is_empty() {
@@ -110,13 +110,13 @@ pub fn node_identity(
     let is_control_plane = spec.is_control_plane();
     let (labels, taints) = match (spec.dialect, labeller) {
         (Dialect::KubeEnv, _) => (old_labels(spec), old_taints(spec)),
-        (Dialect::Kops, Labeller::Agent) if is_control_plane => {
+        (Dialect::Kops, LabelOwner::Agent) if is_control_plane => {
             // Those of every control plane come last, as kops has it.
             let mut labels = spec.addon_labels.clone();
             labels.extend(CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new())));
             (labels, Vec::new())
         }
-        (Dialect::Kops, Labeller::Agent | Labeller::KopsChannels) => return None,
+        (Dialect::Kops, LabelOwner::Agent | LabelOwner::KopsChannels) => return None,
     };
     let kubelets = &spec.kubelet.kubeconfig_path;
     Some(NodeIdentity {
