@@ -183,12 +183,12 @@ pub enum Decision {
         provider_id: String,
     },
     /// These are said, in this order; nothing, when all is said.
-    Say(Vec<Mark>),
+    Say(Vec<NodePatch>),
 }
 
 /// One patch of the node's object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct NodePatch {
     /// What it says, for a person: `label a=b`, `taint k=v:NoSchedule`, `provider id aws:///z/i`.
     pub says: Vec<String>,
     /// kubelet's flag that says the same of a node that it registers.
@@ -207,7 +207,7 @@ pub fn decide(node: &ClusterObject, wanted: &NodeIdentity) -> Decision {
         };
     }
     let lacks_id = there.is_empty() && !wanted.provider_id.is_empty();
-    let provider = lacks_id.then(|| Mark {
+    let provider = lacks_id.then(|| NodePatch {
         says: vec![format!("provider id {}", wanted.provider_id)],
         flag: "--cloud-provider",
         patch: json!({"spec": {"providerID": wanted.provider_id}}),
@@ -220,7 +220,7 @@ pub fn decide(node: &ClusterObject, wanted: &NodeIdentity) -> Decision {
     Decision::Say(marks.into_iter().flatten().collect())
 }
 
-fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
+fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePatch> {
     let there = node.labels();
     let missing = wanted
         .labels
@@ -234,7 +234,7 @@ fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
         format!("label {key}={value}")
     });
     let says: Vec<String> = says.collect();
-    (!says.is_empty()).then(|| Mark {
+    (!says.is_empty()).then(|| NodePatch {
         says,
         flag: "--node-labels",
         patch: json!({"metadata": {"labels": missing}}),
@@ -243,7 +243,7 @@ fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
 
 /// The taints with those that are missing. A merge patch replaces a list whole, and so it holds only while the object is as it
 /// was seen.
-fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
+fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePatch> {
     let there = node.at("/spec/taints").and_then(Value::as_array);
     let there: &[Value] = there.map_or(&[], Vec::as_slice);
     let is_there = |taint: &&Taint| {
@@ -270,7 +270,7 @@ fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<Mark> {
     let says = missing
         .iter()
         .map(|taint| format!("taint {}={}:{}", taint.key, taint.value, taint.effect));
-    Some(Mark {
+    Some(NodePatch {
         says: says.collect(),
         flag: "--register-with-taints",
         patch: json!({

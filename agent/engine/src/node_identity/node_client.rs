@@ -6,7 +6,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, ClusterApi, Condition, PortError};
 use quake_model::redact::scrub;
 use quake_model::signal::ApiAccess;
-use quake_node::node_identity::{AccessRule, Decision, Mark, NodeIdentity, decide};
+use quake_node::node_identity::{AccessRule, Decision, NodeIdentity, NodePatch, decide};
 
 /// How often in a row somebody else may be faster with the object, before that is told.
 const CONFLICTS: u32 = 3;
@@ -119,7 +119,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
         Err(fault.seen("missing", left.join(", ")))
     }
 
-    fn missing(&self, node: &ClusterObject) -> Result<Vec<Mark>, Fault> {
+    fn missing(&self, node: &ClusterObject) -> Result<Vec<NodePatch>, Fault> {
         match decide(node, self.wanted) {
             Decision::Say(marks) => Ok(marks),
             Decision::Foreign { provider_id } => {
@@ -134,7 +134,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
         }
     }
 
-    async fn say(&self, mark: &Mark) -> Result<ClusterObject, PortError> {
+    async fn say(&self, mark: &NodePatch) -> Result<ClusterObject, PortError> {
         let change = Change::Merge {
             patch: mark.patch.clone(),
             manager: MANAGER.to_owned(),

@@ -3,7 +3,9 @@
 use crate::nodes::{Node, control_plane_kubenet, control_plane_manager, worker_cni};
 use quake_model::cluster_object::ClusterObject;
 use quake_model::spec::{Dialect, Flag, Role};
-use quake_node::node_identity::{Decision, LabelOwner, Mark, NodeIdentity, decide, node_identity};
+use quake_node::node_identity::{
+    Decision, LabelOwner, NodeIdentity, NodePatch, decide, node_identity,
+};
 use serde_json::{Value, json};
 
 fn wanted(node: &Node) -> NodeIdentity {
@@ -17,7 +19,7 @@ fn object(labels: &Value, spec: &Value) -> ClusterObject {
     ClusterObject::new(object).expect("a node")
 }
 
-fn marks(object: &ClusterObject, wanted: &NodeIdentity) -> Vec<Mark> {
+fn marks(object: &ClusterObject, wanted: &NodeIdentity) -> Vec<NodePatch> {
     let marks = match decide(object, wanted) {
         Decision::Say(marks) => Some(marks),
         Decision::Foreign { .. } => None,
@@ -26,7 +28,7 @@ fn marks(object: &ClusterObject, wanted: &NodeIdentity) -> Vec<Mark> {
 }
 
 /// The object after a patch, as RFC 7396 has it for what these patches hold.
-fn patched(object: &ClusterObject, marks: &[Mark]) -> ClusterObject {
+fn patched(object: &ClusterObject, marks: &[NodePatch]) -> ClusterObject {
     let mut value = object.value().clone();
     for mark in marks {
         if let Some(labels) = mark
