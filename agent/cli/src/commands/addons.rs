@@ -1,6 +1,6 @@
 //! `addons`: what the cluster's channels want, what it has, and what applying would change; and to apply it now.
 
-use super::left_behind::read_record_of_this_system;
+use super::boot_history::read_record_of_this_system;
 use super::running::{fail, usage};
 use super::state_store::{StoredCluster, Wanted, open};
 use crate::args::addons::{

@@ -1,7 +1,7 @@
 //! Follows a boot: the record of the running agent, event by event, and of one that has ended, as it was left.
 
 use super::asking::ask;
-use super::left_behind::{read_record, read_record_of_this_system};
+use super::boot_history::{read_record, read_record_of_this_system};
 use crate::args::EndpointArguments;
 use quake_model::boot::BootId;
 use quake_model::event::{Envelope, Event};

@@ -27,8 +27,8 @@ pub(crate) mod wait;
 
 mod asking;
 mod below;
+mod boot_history;
 mod follow;
-mod left_behind;
 mod notify;
 mod place;
 mod run_lock;

@@ -1,6 +1,6 @@
 //! What the outside is told once a boot has ended.
 
-use super::left_behind::failures_before;
+use super::boot_history::failures_before;
 use super::running::Run;
 use quake_engine::{Emitter, Signalled, Stop, Verdict, report_boot, signal_boot};
 use quake_model::digest::{Algorithm, Digest};

@@ -4,7 +4,7 @@ use super::below::found_below;
 use super::notify;
 use super::run_lock::lock_root;
 use crate::args::{ConfigurationArguments, Listen, OutputFormat, RunArguments};
-use crate::commands::left_behind::{BOOTS, STATUS_FILE};
+use crate::commands::boot_history::{BOOTS, STATUS_FILE};
 use crate::host::NodeHost;
 use crate::output;
 use crate::render::{Live, closing_text, summary_json};

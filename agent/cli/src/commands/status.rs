@@ -1,7 +1,7 @@
 //! `status`: how the boot of this machine stands, from the agent, or from what it left behind.
 
+use super::boot_history::read_record_of_this_system;
 use super::follow::{Follower, Leftovers, Seen};
-use super::left_behind::read_record_of_this_system;
 use super::service::unit_of;
 use super::watch;
 use crate::args::{OutputFormat, StatusArguments};

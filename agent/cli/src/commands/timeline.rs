@@ -1,8 +1,8 @@
 //! `timeline`: where the time of a start went, from the running agent or from what it left behind, put beside what systemd,
 //! the kernel and cloud-init know of the same start.
 
+use super::boot_history::{read_boot, read_latest_boot};
 use super::follow::{Follower, Leftovers};
-use super::left_behind::{read_boot, read_latest_boot};
 use crate::args::{TimelineArguments, TimelineFormat};
 use crate::exit;
 use crate::output;

@@ -4,8 +4,8 @@
 use super::surroundings::{self, Services};
 use super::targets;
 use crate::args::diagnose::DiagnoseArguments;
+use crate::commands::boot_history::read_record;
 use crate::commands::follow::{Follower, Leftovers};
-use crate::commands::left_behind::read_record;
 use crate::commands::service::{UNIT, unit_of};
 use quake_assets::digest_files;
 use quake_diagnose::checks::{Check, WANTED};

@@ -3,7 +3,7 @@
 
 mod install;
 
-use super::left_behind::read_record;
+use super::boot_history::read_record;
 use super::plan::plan_this_machine;
 use super::running::{self, Run};
 use crate::args::nodeup::NodeupArguments;
