@@ -1,9 +1,9 @@
 //! The arguments of `nodeup`, which are nodeup's: one dash or two, and values after `=` or in the next word, as Go's
 //! package `flag` reads them.
 
-mod spelling;
+mod nodeup_args;
 
-pub(crate) use spelling::spelled;
+pub(crate) use nodeup_args::spelled;
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
