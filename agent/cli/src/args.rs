@@ -24,7 +24,7 @@ pub(crate) use volumes::{
 };
 
 use self::signals::SignalArguments;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

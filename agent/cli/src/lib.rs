@@ -10,9 +10,9 @@ mod exit;
 mod host;
 mod limits;
 mod output;
-mod parts;
 mod render;
 mod serve;
+mod simulated_parts;
 mod sinks;
 
 use args::{Arguments, Command};

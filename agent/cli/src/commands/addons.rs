@@ -10,12 +10,12 @@ use crate::args::{AssetMode, OutputFormat};
 use crate::exit;
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::output;
-use crate::parts::Part;
 use crate::render::addons::{
     AppliedAddon, Kept, Listed, PlannedAddon, applied_json, applied_text, changes, first_failure,
     first_unknown, kept_text, listed_json, listed_text, planned_json, planned_text,
 };
 use crate::render::fault_text;
+use crate::simulated_parts::Part;
 use quake_addons::Addon;
 use quake_engine::addons::AddonInspector;
 use quake_model::addon::{AddonState, AddonStatus, AddonsRecord};

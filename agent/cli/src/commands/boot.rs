@@ -5,7 +5,7 @@ use super::running::{self, Run};
 use super::scratch::{self, Keep};
 use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_engine::{CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::signal::Asked;
 use quake_testkit::region::example_instance;

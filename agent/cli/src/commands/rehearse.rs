@@ -12,7 +12,7 @@ use super::state_store::{Asked, Found};
 use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
-use crate::parts::{self, Part};
+use crate::simulated_parts::{self, Part};
 use quake_engine::{Configuration, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::signal;
 use quake_node::dialect::kube_env;
@@ -131,7 +131,7 @@ fn wire(
     root: &Path,
     sim: &Arc<SimHost>,
 ) -> Result<NodeHost, u8> {
-    let mut simulated = parts::of_a_rehearsal();
+    let mut simulated = simulated_parts::of_a_rehearsal();
     if found.example.is_some() {
         simulated.insert(Part::Objects);
     }

@@ -2,7 +2,7 @@
 
 use super::NodeHost;
 use super::ports::route;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::ports::{Change, ClusterApi, ObjectQuery, PortError, ServedGroup, Watched};
 use quake_model::signal::ApiAccess;

@@ -1,7 +1,7 @@
 //! The ports that only nodes of the newer dialect use, routed to the machine or to the simulated region.
 
 use super::NodeHost;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_host::provision::SystemPrograms;
 use quake_model::item::{Package, User};
 use quake_model::ports::{

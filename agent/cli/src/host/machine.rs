@@ -2,7 +2,7 @@
 
 use super::NodeHost;
 use super::ports::route;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_assets::ListedImage;
 use quake_host::api_server::post_node_event;
 use quake_model::digest::Digest;

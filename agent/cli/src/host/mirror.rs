@@ -1,7 +1,7 @@
 //! Keeps simulated disks true to a real cloud: they show a device for each volume that EC2 shows attached here.
 
 use super::NodeHost;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_model::facts::{InstanceFacts, VolumeFacts};
 use quake_testkit::SimHost;
 

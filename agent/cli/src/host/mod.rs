@@ -10,7 +10,7 @@ mod ports;
 pub(crate) use observer::{Observer, StorePlace};
 
 use crate::args::AssetMode;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets};
 use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, Route53, S3, Surroundings};

@@ -1,7 +1,7 @@
 //! Every port, routed to the machine or to the simulated region.
 
 use super::NodeHost;
-use crate::parts::Part;
+use crate::simulated_parts::Part;
 use quake_model::digest::Digest;
 use quake_model::dns::{AddressRecord, ChangeProgress, RecordChange, ZoneFacts};
 use quake_model::facts::{
