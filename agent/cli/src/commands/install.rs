@@ -2,7 +2,7 @@
 
 use super::below::{below, entry_below};
 use super::generate::shared_files;
-use super::place::{Laid, Written, link_to, write_file};
+use super::write_file::{Laid, Written, link_to, write_file};
 use crate::args::install::InstallArguments;
 use crate::exit;
 use crate::output;

@@ -30,12 +30,12 @@ mod below;
 mod boot_history;
 mod follow;
 mod notify;
-mod place;
 mod run_lock;
 mod running;
 mod scratch;
 mod service;
 mod state_store;
 mod watch;
+mod write_file;
 
 pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered, EMPTY_STORE, node_document_in};

@@ -5,9 +5,9 @@
 use super::{Place, place};
 use crate::args::nodeup::NodeupArguments;
 use crate::commands::install::cannot;
-use crate::commands::place::{Laid, Written, link_to, name_file, write_file};
 use crate::commands::running::{fail, usage};
 use crate::commands::service::UNIT as OWN_UNIT;
+use crate::commands::write_file::{Laid, Written, link_to, name_file, write_file};
 use crate::exit;
 use crate::output;
 use quake_host::linux::{NodeFiles, OwnerPolicy};
