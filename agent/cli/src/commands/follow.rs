@@ -1,6 +1,6 @@
 //! Follows a boot: the record of the running agent, event by event, and of one that has ended, as it was left.
 
-use super::asking::ask;
+use super::agent_client::ask;
 use super::boot_history::{read_record, read_record_of_this_system};
 use crate::args::EndpointArguments;
 use quake_model::boot::BootId;

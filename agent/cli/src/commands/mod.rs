@@ -25,7 +25,7 @@ pub(crate) mod version;
 pub(crate) mod volumes;
 pub(crate) mod wait;
 
-mod asking;
+mod agent_client;
 mod below;
 mod boot_history;
 mod follow;
