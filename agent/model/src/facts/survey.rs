@@ -4,23 +4,23 @@
 //! as they were, all else in one JSON document beside them. A judgement cannot tell the two apart.
 
 mod cluster;
+mod environment;
 mod etcd;
 mod machine;
 mod seen;
 mod source;
-mod surroundings;
 
 pub use cluster::{
     NodeCondition, NodeObject, PodFound, PodSeen, PodsSeen, ProbeSeen, RuntimeSeen, TaintSeen,
+};
+pub use environment::{
+    MetadataSeen, NameSeen, PermissionSeen, Permitted, ReachSeen, Reached, TlsSeen,
+    USER_DATA_LIMIT_BYTES, UserDataSeen,
 };
 pub use etcd::{MemberSeen, MemberStatus, Membership};
 pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
 pub use seen::{Seen, Unseen};
 pub use source::Source;
-pub use surroundings::{
-    MetadataSeen, NameSeen, PermissionSeen, Permitted, ReachSeen, Reached, TlsSeen,
-    USER_DATA_LIMIT_BYTES, UserDataSeen,
-};
 
 use super::{EntryKind, InstanceView, NetworkFacts, Owner, UnitFacts, VolumeFacts};
 use crate::record::Record;
