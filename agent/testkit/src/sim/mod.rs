@@ -5,6 +5,7 @@ mod cluster;
 mod controller;
 mod disks;
 mod dns;
+mod environment;
 mod files;
 mod images;
 mod machine;
@@ -12,7 +13,6 @@ mod provision;
 mod script;
 mod signals;
 mod store;
-mod surroundings;
 
 pub use controller::Controller;
 pub use script::{Script, ScriptedFault, When};
