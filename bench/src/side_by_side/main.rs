@@ -5,6 +5,7 @@
 
 mod arguments;
 mod curves;
+mod environment;
 mod failure;
 mod floor;
 mod report;
@@ -16,7 +17,6 @@ mod sitting;
 mod statistics;
 mod subject;
 mod supervise;
-mod surroundings;
 mod verify;
 mod waiting;
 mod workload;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: &Arguments) -> Result<(), BenchError> {
-    let network = match surroundings::enter_loopback_only() {
+    let network = match environment::enter_loopback_only() {
         Ok(()) => "loopback, in a network namespace of its own".to_owned(),
         Err(why) => format!("loopback of the machine itself ({why})"),
     };

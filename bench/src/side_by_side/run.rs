@@ -1,6 +1,7 @@
 //! Rounds: every subject in turn, each from the same start, each looked at afterwards.
 
 use crate::arguments::Arguments;
+use crate::environment::{self, LatePackets};
 use crate::failure::BenchError;
 use crate::scenario::{Scenario, Start};
 use crate::server::Profile;
@@ -10,7 +11,6 @@ use crate::server::log::Traffic;
 use crate::server::nginx::Nginx;
 use crate::subject::{Assignment, Subject};
 use crate::supervise::{self, Usage};
-use crate::surroundings::{self, LatePackets};
 use crate::verify;
 use crate::waiting::wait_until;
 use crate::workload::Workload;
@@ -208,11 +208,11 @@ impl Bench<'_> {
         target: &Path,
     ) -> Result<(), BenchError> {
         let half = assignment.workload.wire_bytes() / 2;
-        let start = surroundings::loopback_bytes();
+        let start = environment::loopback_bytes();
         let command = assignment.command(subject, target);
         let mut started = supervise::start(&command, assignment.notes, "killed")?;
         wait_until(LIMIT, || {
-            surroundings::loopback_bytes() >= start + half || started.has_ended()
+            environment::loopback_bytes() >= start + half || started.has_ended()
         });
         started.kill();
         Ok(())

@@ -1,5 +1,6 @@
 //! One sitting: a scenario's rounds with the floor measured beside them, and the start of the program.
 
+use crate::environment::{self, LatePackets};
 use crate::failure::{BenchError, find_program};
 use crate::floor;
 use crate::results::{Amount, Binary, Results, StartUp};
@@ -8,7 +9,6 @@ use crate::scenario::{Scenario, Start};
 use crate::server::Profile;
 use crate::subject::Subject;
 use crate::supervise;
-use crate::surroundings::{self, LatePackets};
 use crate::verify::fingerprint;
 use crate::workload::build;
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ pub(crate) fn run(
         binary: binary.clone(),
         runs: Vec::new(),
         skipped: Vec::new(),
-        load: [surroundings::load(), String::new()],
+        load: [environment::load(), String::new()],
         floor: None,
         unavailable: unavailable(scenario),
     };
@@ -61,7 +61,7 @@ pub(crate) fn run(
     if scenario.start == Start::Empty && scenario.profile == Profile::Loop {
         results.floor = Some(floor::measure(bench, &workload)?);
     }
-    results.load[1] = surroundings::load();
+    results.load[1] = environment::load();
     Ok(results)
 }
 
