@@ -8,6 +8,7 @@ mod control_groups;
 mod evidence;
 mod golden;
 mod hardware;
+mod kvm_probe;
 mod lab;
 mod layer;
 mod loops;
@@ -19,7 +20,6 @@ mod probe;
 mod qemu;
 mod qmp;
 mod slots;
-mod spark;
 mod told;
 mod vpc;
 

@@ -2,7 +2,7 @@
 //! `/dev/kvm` makes machines that never reach userspace.
 
 use super::base::Base;
-use super::spark;
+use super::kvm_probe;
 use crate::agent::{Running, clean};
 use crate::skip::{SetUpError, is_root};
 use crate::waiting::wait_until;
@@ -136,7 +136,7 @@ fn probe(base: &Base) -> Result<(Accelerator, String), String> {
     }
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let initramfs = scratch.path().join("initramfs");
-    std::fs::write(&initramfs, spark::initramfs()).map_err(|error| error.to_string())?;
+    std::fs::write(&initramfs, kvm_probe::initramfs()).map_err(|error| error.to_string())?;
     let mut command = Command::new("setpriv");
     clean(&mut command);
     command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
@@ -165,7 +165,7 @@ fn probe(base: &Base) -> Result<(Accelerator, String), String> {
         .arg(&initramfs);
     let begun = Instant::now();
     let mut running = Running::start(command);
-    let said = |running: &Running| running.stdout().contains(spark::WORDS.trim());
+    let said = |running: &Running| running.stdout().contains(kvm_probe::WORDS.trim());
     wait_until(LIMIT, || said(&running) || running.has_ended());
     if said(&running) {
         return Ok((
