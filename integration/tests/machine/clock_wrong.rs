@@ -2,7 +2,7 @@
 
 use quake_integration::http::{Reply, Request};
 use quake_integration::imds::{ACCESS_KEY_ID, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN};
-use quake_integration::machine::{Body, Hardware, Kind, Lab, Place, Told, assert_told};
+use quake_integration::machine::{Body, Hardware, Kind, Lab, OperatorOutput, Place, assert_told};
 use quake_integration::proxy::{Service, refusal};
 use quake_integration::waiting::wait_until;
 use std::time::{SystemTime, UNIX_EPOCH};

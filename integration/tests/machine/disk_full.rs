@@ -1,6 +1,6 @@
 //! A disk without room for the assets.
 
-use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
 
 /// The agent's directory as a disk of its own that is nearly full from the start.
 const SMALL: &str = "[Unit]\nDefaultDependencies=no\nBefore=local-fs.target\n\

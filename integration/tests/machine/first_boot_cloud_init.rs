@@ -4,7 +4,7 @@
 
 use quake_integration::agent;
 use quake_integration::machine::{
-    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, Told, assert_told,
+    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, OperatorOutput, assert_told,
 };
 use quake_integration::tree::sha256;
 use std::thread;

@@ -2,7 +2,7 @@
 //! when it is turned off.
 
 use quake_integration::http::Reply;
-use quake_integration::machine::{Body, Kind, Lab, Place, Told, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_told};
 use quake_integration::waiting::pause;
 use std::time::Duration;
 

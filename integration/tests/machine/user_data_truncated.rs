@@ -1,6 +1,6 @@
 //! User data that was cut off in the middle of one of its documents.
 
-use quake_integration::machine::{Body, Kind, Lab, Told, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
 
 #[test]
 fn user_data_truncated() {

@@ -19,7 +19,7 @@ const OF_THE_SYSTEM: [&str; 5] = [
 ];
 
 /// What is told of the agent on a machine.
-pub trait Told: Body {
+pub trait OperatorOutput: Body {
     /// A property of the agent's unit, as `systemctl show` has it.
     fn unit_shows(&self, property: &str) -> String {
         let script = format!("systemctl show --value -p {property} quake-agent.service");
@@ -117,7 +117,7 @@ pub trait Told: Body {
     }
 }
 
-impl<T: Body> Told for T {}
+impl<T: Body> OperatorOutput for T {}
 
 /// Asserts that every one of these is in what was told.
 ///
