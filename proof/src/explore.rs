@@ -1,11 +1,11 @@
 //! Every state that can be reached, breadth first, so that the first violation found has a shortest trace.
 
 use crate::agent::{self, Next};
-use crate::calm::Calm;
 use crate::cloud;
 use crate::config::Config;
 use crate::hash::{Spread, fingerprint};
 use crate::invariants::{Violation, broken};
+use crate::liveness::Calm;
 use crate::moves::Move;
 use crate::state::State;
 use crate::view::Decider;

@@ -5,7 +5,6 @@
 //! [`select_volumes`](quake_volumes::select_volumes). What is modelled, and what is not, is in README.md.
 
 pub mod agent;
-pub mod calm;
 pub mod cloud;
 pub mod config;
 pub mod disturb;
@@ -13,6 +12,7 @@ pub mod explore;
 pub mod hash;
 pub mod history;
 pub mod invariants;
+pub mod liveness;
 pub mod moves;
 pub mod print;
 pub mod reading;

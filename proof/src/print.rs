@@ -1,10 +1,10 @@
 //! Traces and tables as people read them.
 
 use crate::agent;
-use crate::calm::Calm;
 use crate::config::{Config, Duplicate};
 use crate::explore::{Found, Report};
 use crate::invariants::Violation;
+use crate::liveness::Calm;
 use crate::moves::{Move, Reply};
 use crate::reading::{Reading, for_each_reading, readings};
 use crate::state::{Life, Shown, State};

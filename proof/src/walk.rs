@@ -1,12 +1,12 @@
 //! Random runs, for sizes whose graph is too large to visit: the same steps, chosen by chance from a seed.
 
 use crate::agent::{self, Next};
-use crate::calm::Calm;
 use crate::cloud;
 use crate::config::Config;
 use crate::explore::Found;
 use crate::history::History;
 use crate::invariants::{Violation, broken};
+use crate::liveness::Calm;
 use crate::moves::Move;
 use crate::reading::Reading;
 use crate::state::State;
