@@ -1,6 +1,6 @@
 //! Mirrors that are dead, busy, lying or slow to answer, and a script that was cut short.
 
-use crate::scene::{Scene, read};
+use crate::fixtures::{Scene, read};
 use quake_integration::agent::{LIMIT, Running, run_command};
 use quake_integration::http::{Reply, Server};
 use quake_integration::machine::program;

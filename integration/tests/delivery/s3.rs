@@ -1,6 +1,6 @@
 //! The binary comes from S3, signed as the instance's role; the metadata service is at its real address.
 
-use crate::scene::Scene;
+use crate::fixtures::Scene;
 use crate::signature::check;
 use quake_integration::agent::{Ended, run_command};
 use quake_integration::http::{Reply, Request, Server};
