@@ -1,6 +1,6 @@
 //! `timeline` of a captured tree, and of a boot that runs.
 
-use crate::scene::{Waiting, plain};
+use crate::fixtures::{Waiting, plain};
 use quake_integration::agent;
 use quake_integration::trace::wrong_in_trace;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The commands that ask the endpoint.
 
-use crate::scene::{Waiting, plain};
+use crate::fixtures::{Waiting, plain};
 use quake_integration::agent::{self, Running};
 use quake_integration::node::write_state_store;
 use std::path::Path;

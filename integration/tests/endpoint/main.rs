@@ -3,7 +3,7 @@
 
 mod captured;
 mod commands;
+mod fixtures;
 mod readiness;
-mod scene;
 mod scraped;
 mod told;

@@ -1,6 +1,6 @@
 //! The health checks.
 
-use crate::scene::{Waiting, status};
+use crate::fixtures::{Waiting, status};
 use quake_integration::health::{Check, Health, read_health};
 use quake_integration::http::{Endpoint, get};
 use quake_integration::waiting::wait_until;

@@ -1,6 +1,6 @@
 //! `/metrics`, as scrapers ask for it.
 
-use crate::scene::Waiting;
+use crate::fixtures::Waiting;
 use quake_integration::agent;
 use quake_integration::http::{Endpoint, get_with};
 use quake_integration::metrics::{Format, lint};

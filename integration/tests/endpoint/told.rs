@@ -1,6 +1,6 @@
 //! What the endpoint tells of a boot: status, timeline, events and metrics.
 
-use crate::scene::Waiting;
+use crate::fixtures::Waiting;
 use quake_integration::http::{get, get_with};
 use quake_integration::trace::wrong_in_trace;
 use std::time::{Duration, Instant};
