@@ -1,6 +1,6 @@
 //! Container images that an image of a machine brings along.
 
-use crate::scene::{STORE, Scene};
+use crate::fixtures::{STORE, Scene};
 use quake_integration::agent;
 use quake_integration::http::{Reply, Server};
 use quake_integration::node::archive;

@@ -1,6 +1,6 @@
 //! What an image builder and an operator do with a store: bundles, collections, checks, lists and releases.
 
-use crate::scene::{STORE, Scene, asked, flip, kept_files};
+use crate::fixtures::{STORE, Scene, asked, flip, kept_files};
 use quake_integration::agent::{self, Ended};
 use quake_integration::http::{Reply, Server};
 use serde_json::Value;

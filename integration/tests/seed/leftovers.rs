@@ -1,6 +1,6 @@
 //! What a killed agent left beside its assets.
 
-use crate::scene::{STORE, Scene};
+use crate::fixtures::{STORE, Scene};
 use quake_integration::agent;
 use quake_integration::tree::Tree;
 use std::path::Path;

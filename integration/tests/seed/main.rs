@@ -2,13 +2,13 @@
 //! found out.
 
 mod containers;
+mod fixtures;
 mod images;
 mod leftovers;
 mod private;
-mod scene;
 
+use fixtures::{Scene, asked, copy, flip, kept_files, outcomes};
 use quake_integration::agent;
-use scene::{Scene, asked, copy, flip, kept_files, outcomes};
 use std::path::Path;
 
 #[test]

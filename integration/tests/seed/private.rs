@@ -1,6 +1,6 @@
 //! Seeds of assets that are in a private bucket.
 
-use crate::scene::{STORE, Scene, kept_files, outcomes};
+use crate::fixtures::{STORE, Scene, kept_files, outcomes};
 use quake_integration::agent::{Ended, command, run_command};
 use quake_integration::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
 use quake_integration::moto::Moto;
