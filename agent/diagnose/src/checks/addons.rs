@@ -54,7 +54,7 @@ fn applied(node: &Node<'_>) -> Result<Verdict, Unseen> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{record_of, says, worker};
+    use super::super::fixtures::{record_of, says, worker};
     use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
     use quake_model::fault::{Code, Fault};
 

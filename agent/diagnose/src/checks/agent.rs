@@ -208,8 +208,8 @@ fn died(record: &Record, unit: &UnitFacts, result: &str) -> Result<Verdict, Unse
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::{TAKEN, reads, record_of, says, stands, stuck_in, unit, worker};
     use super::super::judge;
-    use super::super::scene::{TAKEN, reads, record_of, says, stands, stuck_in, unit, worker};
     use super::*;
     use quake_model::drift::Drifted;
     use quake_model::event::{Envelope, Event};

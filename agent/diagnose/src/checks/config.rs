@@ -222,7 +222,7 @@ fn warned_of(node: &Node<'_>, code: Code, well: &str) -> Result<Verdict, Unseen>
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{expected_of, metadata, record_of, says, stuck_in, worker};
+    use super::super::fixtures::{expected_of, metadata, record_of, says, stuck_in, worker};
     use super::super::{all, judge};
     use super::*;
     use quake_model::facts::{Seen, Survey, UserDataSeen};

@@ -252,8 +252,8 @@ fn request(node: &Node<'_>) -> Option<Request> {
 #[cfg(test)]
 mod tests {
     use super::super::find;
-    use super::super::scene::expected_of;
-    use super::super::scene::{control_plane, metadata, says, worker};
+    use super::super::fixtures::expected_of;
+    use super::super::fixtures::{control_plane, metadata, says, worker};
     use super::*;
     use quake_model::facts::{Seen, Survey};
 

@@ -229,7 +229,7 @@ fn untagged(own: &InstanceView, cluster: &str) -> Result<Verdict, Unseen> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{
+    use super::super::fixtures::{
         CLUSTER, TAKEN, expected_of, metadata, reads, record_of, says, worker,
     };
     use super::*;

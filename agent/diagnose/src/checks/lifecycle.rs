@@ -58,7 +58,7 @@ fn state(node: &Node<'_>) -> Result<Verdict, Unseen> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{metadata, says, stuck_in, worker};
+    use super::super::fixtures::{metadata, says, stuck_in, worker};
     use quake_model::facts::{Seen, Survey};
     use quake_model::phase::Phase;
 

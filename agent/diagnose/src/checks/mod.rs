@@ -47,7 +47,7 @@ mod time;
 mod volumes;
 
 #[cfg(test)]
-mod scene;
+mod fixtures;
 #[cfg(test)]
 mod surveyed;
 

@@ -1,6 +1,6 @@
 //! Tests of the checks of pinned files.
 
-use super::super::scene::{control_plane, expected_of, reads, says, stands, stuck_in, worker};
+use super::super::fixtures::{control_plane, expected_of, reads, says, stands, stuck_in, worker};
 use quake_model::facts::{EntryKind, ReachSeen, Reached, RuntimeSeen, Seen, Survey};
 use quake_model::phase::Phase;
 use std::collections::BTreeMap;

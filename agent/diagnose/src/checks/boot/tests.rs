@@ -1,6 +1,6 @@
 //! Tests of the checks of the boot as a whole.
 
-use super::super::scene::{
+use super::super::fixtures::{
     control_plane, expected_of, reads, record_of, says, stands, stuck_in, unit, worker,
 };
 use quake_model::facts::{EntryKind, NetworkFacts, ProbeFacts, ProbeSeen, Seen, Survey};

@@ -1,6 +1,6 @@
 //! Tests of the checks of keys and certificates.
 
-use super::super::scene::{
+use super::super::fixtures::{
     control_plane, expected_of, reads, record_of, says, stands, stuck_in, worker,
 };
 use super::CA;

@@ -1,8 +1,8 @@
 //! What the checks of names say of nodes.
 
 use super::PUBLISHED;
+use crate::checks::fixtures::instance as facts;
 use crate::checks::report::Status;
-use crate::checks::scene::instance as facts;
 use crate::checks::surveyed::{entry, proves, record, tree, unit};
 use quake_model::expected::{Expected, ExpectedNames};
 use quake_model::facts::{ActiveState, EntryKind, NameSeen, Seen, Survey};

@@ -1,6 +1,6 @@
 //! Tests of the checks of etcd.
 
-use super::super::scene::{
+use super::super::fixtures::{
     TAKEN, control_plane, expected_of, reads, says, stands, stuck_in, worker,
 };
 use super::*;

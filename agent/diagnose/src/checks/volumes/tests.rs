@@ -1,6 +1,6 @@
 //! Tests of the checks of etcd's volumes.
 
-use super::super::scene::{
+use super::super::fixtures::{
     CLUSTER, TAKEN, control_plane, expected_of, metadata, reads, says, stuck_in, worker,
 };
 use quake_model::facts::{

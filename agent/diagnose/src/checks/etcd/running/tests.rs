@@ -1,6 +1,6 @@
 //! Tests of the checks of etcd as it runs, where etcd-manager runs it.
 
-use crate::checks::scene::{
+use crate::checks::fixtures::{
     TAKEN, control_plane, control_plane_of_three, expected_of, reads, record_of, says, stands,
     stuck_in,
 };
