@@ -14,7 +14,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::ports::{Host, InstanceQuery, PortError};
 use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
-use quake_model::signal::{ApiAccess, Asked, HookCompletion, HookName, HookResult};
+use quake_model::signal::{ApiAccess, HookCompletion, HookName, HookResult, SignalConfig};
 use quake_model::time::Timestamp;
 use quake_node::signal::{Decision, Telling, decide, ending, node_event};
 use std::time::Duration;
@@ -34,7 +34,7 @@ const GROUP_TAG: &str = "aws:autoscaling:groupName";
 #[derive(Debug, Clone, Copy)]
 pub struct Signalled<'a> {
     /// What an operator asked for.
-    pub asked: &'a Asked,
+    pub asked: &'a SignalConfig,
     /// When other boots of this machine ended in failure.
     pub earlier: &'a [Timestamp],
     /// How long the API server of a node that is ready is waited for: it may come up after its first nodes.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// What is asked for; nothing, unless an operator says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct SignalConfig {
     /// What is told of a boot that failed for good, in this order.
     pub on_fatal: Vec<OnFatal>,
     /// What is told of a node that is ready, in this order.

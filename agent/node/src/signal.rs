@@ -4,7 +4,9 @@ use quake_model::fault::Class;
 use quake_model::notification::Notification;
 use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
-use quake_model::signal::{Asked, Ending, Fatal, FaultReach, HookName, HookResult, NodeEvent};
+use quake_model::signal::{
+    Ending, Fatal, FaultReach, HookName, HookResult, NodeEvent, SignalConfig,
+};
 use quake_model::time::Timestamp;
 use serde_json::json;
 use std::time::Duration;
@@ -58,7 +60,7 @@ pub enum Decision {
 /// Of a failure the event comes first, for what follows may take the machine away; of a ready node it comes last, for it may
 /// have to wait for the API server. What was asked for the other end is not among it. A boot that was told to stop says
 /// nothing: it goes on later.
-pub fn decide(asked: &Asked, ending: Ending) -> Vec<Decision> {
+pub fn decide(asked: &SignalConfig, ending: Ending) -> Vec<Decision> {
     let event = || {
         asked
             .node_event

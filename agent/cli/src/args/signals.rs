@@ -1,7 +1,7 @@
 //! The arguments of `boot` for what is told to whoever replaces or watches the node.
 
 use clap::Args;
-use quake_model::signal::{Asked, OnFatal, OnReady, ParseSignalError};
+use quake_model::signal::{OnFatal, OnReady, ParseSignalError, SignalConfig};
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,9 +47,9 @@ impl SignalArguments {
     pub(crate) fn asked(
         &self,
         lookup: impl Fn(&str) -> Option<String>,
-    ) -> Result<Asked, WrongVariable> {
+    ) -> Result<SignalConfig, WrongVariable> {
         let set = |name: &str| lookup(name).unwrap_or_default();
-        Ok(Asked {
+        Ok(SignalConfig {
             on_fatal: flag_or(&self.on_fatal, ON_FATAL, &set(ON_FATAL))?,
             on_ready: flag_or(&self.on_ready, ON_READY, &set(ON_READY))?,
             node_event: self.node_event || is_on(&set(NODE_EVENT))?,
@@ -88,7 +88,10 @@ fn is_on(set: &str) -> Result<bool, WrongVariable> {
 mod tests {
     use super::*;
 
-    fn asked(flags: &SignalArguments, variables: &[(&str, &str)]) -> Result<Asked, WrongVariable> {
+    fn asked(
+        flags: &SignalArguments,
+        variables: &[(&str, &str)],
+    ) -> Result<SignalConfig, WrongVariable> {
         flags.asked(|name| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -102,9 +105,9 @@ mod tests {
     #[test]
     fn nothing_is_told_unless_it_is_asked_for() {
         let flags = SignalArguments::default();
-        assert_eq!(asked(&flags, &[]), Ok(Asked::default()));
+        assert_eq!(asked(&flags, &[]), Ok(SignalConfig::default()));
         let empty = [(ON_FATAL, " "), (ON_READY, ""), (NODE_EVENT, "off")];
-        assert_eq!(asked(&flags, &empty), Ok(Asked::default()));
+        assert_eq!(asked(&flags, &empty), Ok(SignalConfig::default()));
     }
 
     #[test]

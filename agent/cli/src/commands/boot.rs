@@ -7,7 +7,7 @@ use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::simulated_parts::Part;
 use quake_engine::{CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
-use quake_model::signal::Asked;
+use quake_model::signal::SignalConfig;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ pub(super) fn takes_over_addons(arguments: &RunArguments) -> Result<bool, u8> {
 }
 
 /// What else is told of the boot's end.
-fn signals(arguments: &BootArguments) -> Result<Asked, u8> {
+fn signals(arguments: &BootArguments) -> Result<SignalConfig, u8> {
     let asked = arguments.signals.asked(|name| std::env::var(name).ok());
     asked.map_err(|wrong| running::usage(&wrong.to_string()))
 }

@@ -3,7 +3,7 @@
 use super::below::below;
 use super::running::usage;
 use super::scratch::{self, Keep};
-use super::state_store::{self, Asked, Found};
+use super::state_store::{self, Found, SignalConfig};
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock;
@@ -38,7 +38,7 @@ pub(crate) enum Example {
 /// # Errors
 ///
 /// Prints what is wrong with the store, or that the example has no such instance group, and returns the exit status.
-pub(crate) async fn find(asked: Asked<'_>, is_legacy: bool) -> Result<Found, u8> {
+pub(crate) async fn find(asked: SignalConfig<'_>, is_legacy: bool) -> Result<Found, u8> {
     if asked.store.is_some() || asked.has_kube_env {
         return state_store::find(asked).await;
     }

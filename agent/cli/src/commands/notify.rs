@@ -4,7 +4,7 @@ use super::boot_history::failures_before;
 use super::running::Run;
 use quake_engine::{Emitter, Signalled, Stop, Verdict, report_boot, signal_boot};
 use quake_model::digest::{Algorithm, Digest};
-use quake_model::signal::Asked;
+use quake_model::signal::SignalConfig;
 use std::io;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: 
         ))
         .await;
     }
-    let asked = Asked {
+    let asked = SignalConfig {
         node_event: run.signals.node_event && !stays(run, emitter),
         ..run.signals.clone()
     };
@@ -42,9 +42,9 @@ pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: 
 
 /// Leaves the event of a node that is ready, while the agent stays with it.
 pub(super) async fn tell_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
-    let asked = Asked {
+    let asked = SignalConfig {
         node_event: run.signals.node_event,
-        ..Asked::default()
+        ..SignalConfig::default()
     };
     signal(run, emitter, &asked, API_SERVER_DEADLINE, stop).await;
 }
@@ -53,8 +53,14 @@ fn stays(run: &Run, emitter: &Emitter) -> bool {
     emitter.record().is_ready() && !run.request.exit_when_ready
 }
 
-async fn signal(run: &Run, emitter: &Emitter, asked: &Asked, deadline: Duration, stop: Stop) {
-    if *asked == Asked::default() {
+async fn signal(
+    run: &Run,
+    emitter: &Emitter,
+    asked: &SignalConfig,
+    deadline: Duration,
+    stop: Stop,
+) {
+    if *asked == SignalConfig::default() {
         return;
     }
     let signalled = Signalled {

@@ -8,7 +8,7 @@ use super::identity::{Identity, read_identity, read_os};
 use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
-use super::state_store::{Asked, Found};
+use super::state_store::{Found, SignalConfig};
 use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
@@ -49,7 +49,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Resul
     let named = running::configuration(&arguments.configuration)?;
     // A boot configuration says which of several clusters it is of.
     let of_kube_env = rehearse_kops::boot_config(&named).map(|boot| boot.cluster);
-    let asked = Asked {
+    let asked = SignalConfig {
         store: arguments.state_store.as_deref(),
         instance_group: arguments.instance_group.as_deref(),
         cluster: arguments.cluster.as_deref().or(of_kube_env.as_deref()),
@@ -168,7 +168,7 @@ fn run_of(
         root,
         record: run.record,
         report: arguments.boot_report,
-        signals: signal::Asked::default(),
+        signals: signal::SignalConfig::default(),
         output: run.output,
         is_machine: false,
     })
@@ -230,7 +230,7 @@ fn absolute(root: &Path) -> Result<PathBuf, u8> {
 }
 
 /// The instance group of the rehearsal: `kube_env.yaml` names it, and `--instance-group` must agree.
-fn group_of(configuration: &Configuration, asked: Asked<'_>) -> Result<String, u8> {
+fn group_of(configuration: &Configuration, asked: SignalConfig<'_>) -> Result<String, u8> {
     let Some(document) = &configuration.kube_env else {
         let message = "nothing says what to boot: name --instance-group, or --kube-env FILE";
         return Err(running::usage(message));

@@ -21,7 +21,7 @@ use quake_model::event::Event;
 use quake_model::phase::Phase;
 use quake_model::ports::{Clock, Sink, SinkError};
 use quake_model::record::Record;
-use quake_model::signal::Asked;
+use quake_model::signal::SignalConfig;
 use quake_node::dialect::kube_env::Document;
 use quake_tree::{Last, locate};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -52,7 +52,7 @@ pub(crate) struct Run {
     /// Whether the boot's report is left in the state store.
     pub(crate) report: bool,
     /// What else is told of its end.
-    pub(crate) signals: Asked,
+    pub(crate) signals: SignalConfig,
     pub(crate) output: OutputFormat,
     /// Whether this is the machine's own boot, which reports to journal, console and systemd.
     pub(crate) is_machine: bool,

@@ -29,7 +29,7 @@ const TAKEN_DEADLINE: Duration = Duration::from_secs(60);
 enum Tried {
     Ours,
     Coming,
-    Asked,
+    SignalConfig,
     WouldAsk,
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn attached<H: Host>(
     let outcome = match tried {
         Tried::WouldAsk => return Ok(Outcome::WouldChange),
         Tried::Ours => Outcome::Held,
-        Tried::Coming | Tried::Asked => Outcome::Changed,
+        Tried::Coming | Tried::SignalConfig => Outcome::Changed,
     };
     let attachment = context.retry(&wait, || verify(context, volume)).await?;
     keep_on_termination(context, volume, &attachment).await?;
@@ -87,7 +87,7 @@ async fn take<H: Host>(
                 (Action::Attach, _) => {
                     context.announce(step);
                     ask(context, &pass, slot, volume).await?;
-                    return Ok(Tried::Asked);
+                    return Ok(Tried::SignalConfig);
                 }
                 _ => {}
             }

@@ -5,7 +5,7 @@ use crate::addons::ACCESS;
 use crate::addons_boot::passes;
 use crate::common::Keep;
 use crate::kops::{conformance, node};
-use quake_apisim::{Act, ApiServer, InjectedFault, Request as Asked};
+use quake_apisim::{Act, ApiServer, InjectedFault, Request as SignalConfig};
 use quake_engine::{Emitter, Request, Verdict, boot, keep_looking, stop_signal};
 use quake_model::event::Event;
 use quake_model::fault::Code;
@@ -51,7 +51,7 @@ fn control_plane(root: &Path, takes_over_addons: bool) -> (Arc<SimHost>, Request
 /// Registers the node, as kubelet does, which may not give it a label of this kind.
 fn register(host: &SimHost) {
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}});
-    let made = Asked::new("POST", "/api/v1/nodes").with_body("application/json", &node);
+    let made = SignalConfig::new("POST", "/api/v1/nodes").with_body("application/json", &node);
     let now = host.now();
     host.cluster(|server| {
         let _ = server.answer(&made, now);

@@ -9,7 +9,7 @@ use quake_model::notification::Notification::{
 };
 use quake_model::ports::{Clock, Condition, Meter};
 use quake_model::record::Record;
-use quake_model::signal::Asked;
+use quake_model::signal::SignalConfig;
 use quake_model::time::Timestamp;
 use quake_testkit::region::{EtcdSlot, GroupState};
 use quake_testkit::{Script, SimHost, Timing, example};
@@ -34,9 +34,9 @@ fn waiting_host() -> Arc<SimHost> {
     host
 }
 
-fn asked(on_fatal: &[&str], on_ready: &[&str], node_event: bool) -> Asked {
+fn asked(on_fatal: &[&str], on_ready: &[&str], node_event: bool) -> SignalConfig {
     let literal = "a literal";
-    Asked {
+    SignalConfig {
         on_fatal: on_fatal
             .iter()
             .map(|word| word.parse().expect(literal))
@@ -58,7 +58,7 @@ fn break_spec(host: &SimHost) {
 async fn tell(
     host: &Arc<SimHost>,
     request: &Request,
-    asked: &Asked,
+    asked: &SignalConfig,
     earlier: &[Timestamp],
 ) -> (Record, Vec<Event>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -123,7 +123,7 @@ async fn without_being_asked_nobody_is_told() {
         if broken {
             break_spec(&host);
         }
-        let (_, after) = tell(&host, &request("workers"), &Asked::default(), &[]).await;
+        let (_, after) = tell(&host, &request("workers"), &SignalConfig::default(), &[]).await;
         assert_eq!(after, []);
         assert_eq!(
             host.calls()

@@ -8,8 +8,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use serde_json::Value;
 
-fn asked(on_fatal: &[&str], node_event: bool) -> Asked {
-    Asked {
+fn asked(on_fatal: &[&str], node_event: bool) -> SignalConfig {
+    SignalConfig {
         on_fatal: on_fatal
             .iter()
             .map(|word| word.parse().expect("a literal"))
@@ -79,7 +79,7 @@ fn nothing_is_told_that_was_not_asked_for() {
         failed(Class::Bug, false, true, 9),
     ];
     for ending in endings {
-        assert_eq!(decide(&Asked::default(), ending), []);
+        assert_eq!(decide(&SignalConfig::default(), ending), []);
     }
 }
 

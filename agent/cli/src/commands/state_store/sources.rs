@@ -29,7 +29,7 @@ pub(crate) struct Found {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct SignalConfig<'a> {
     pub(crate) store: Option<&'a str>,
     pub(crate) instance_group: Option<&'a str>,
     pub(crate) cluster: Option<&'a str>,
@@ -42,7 +42,7 @@ pub(crate) struct Asked<'a> {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(crate) async fn find(asked: Asked<'_>) -> Result<Found, u8> {
+pub(crate) async fn find(asked: SignalConfig<'_>) -> Result<Found, u8> {
     let Some(store) = asked.store else {
         return Ok(Found::default());
     };
@@ -118,7 +118,7 @@ pub(crate) fn documents_in(folder: &Path, group: Option<&str>) -> Result<Found, 
 }
 
 /// A `kube_env.yaml` for a store that has none: no assets are pinned there, everything else is.
-fn made_up(base: &Location, asked: Asked<'_>) -> Option<Document> {
+fn made_up(base: &Location, asked: SignalConfig<'_>) -> Option<Document> {
     asked.instance_group.map(|group| Document {
         source: "the command line".to_owned(),
         text: older_kube_env(base, group),
