@@ -42,14 +42,14 @@ pub struct Signalled<'a> {
 }
 
 /// Why something is not told.
-enum Untold {
+enum NotSent {
     /// It went wrong; whether that is known already.
     Failed(Fault, bool),
     /// There is nothing wrong with that.
     Withheld(String),
 }
 
-impl From<Fault> for Untold {
+impl From<Fault> for NotSent {
     fn from(fault: Fault) -> Self {
         Self::Failed(fault, false)
     }
@@ -84,7 +84,7 @@ pub async fn signal_boot<H: Host>(
         let told = tokio::select! {
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
             fault = stop.wait(), if telling == Telling::NodeEvent => {
-                Err(Untold::Withheld(fault.summary))
+                Err(NotSent::Withheld(fault.summary))
             }
             told = teller.tell(&telling) => told,
         };
@@ -94,8 +94,8 @@ pub async fn signal_boot<H: Host>(
                 to,
                 took_ms: millis(began.elapsed()),
             },
-            Err(Untold::Failed(fault, known)) => Event::NotificationFailed { what, fault, known },
-            Err(Untold::Withheld(why)) => Event::NotificationSkipped { what, why },
+            Err(NotSent::Failed(fault, known)) => Event::NotificationFailed { what, fault, known },
+            Err(NotSent::Withheld(why)) => Event::NotificationSkipped { what, why },
         });
     }
 }
@@ -108,7 +108,7 @@ struct Teller<'a, H> {
 
 impl<H: Host> Teller<'_, H> {
     /// Tells one thing; to whom.
-    async fn tell(&self, telling: &Telling) -> Result<String, Untold> {
+    async fn tell(&self, telling: &Telling) -> Result<String, NotSent> {
         match telling {
             Telling::NodeEvent => self.leave_event().await,
             Telling::SetUnhealthy => {
@@ -127,7 +127,7 @@ impl<H: Host> Teller<'_, H> {
         id.ok_or_else(|| unplaced("the boot ended before it knew its instance".to_owned()))
     }
 
-    async fn complete(&self, hook: &HookName, result: HookResult) -> Result<String, Untold> {
+    async fn complete(&self, hook: &HookName, result: HookResult) -> Result<String, NotSent> {
         let instance = self.instance()?;
         let group = self.group(instance).await?;
         let completion = HookCompletion {
@@ -145,7 +145,7 @@ impl<H: Host> Teller<'_, H> {
             Err(fault)
                 if fault.code == Code::BootSignalUnplaced && result == HookResult::Continue =>
             {
-                Err(Untold::Withheld(format!(
+                Err(NotSent::Withheld(format!(
                     "{instance} does not wait at the hook {hook}"
                 )))
             }
@@ -169,13 +169,13 @@ impl<H: Host> Teller<'_, H> {
         found.ok_or_else(|| unplaced(format!("{instance} is in no Auto Scaling group")))
     }
 
-    async fn leave_event(&self) -> Result<String, Untold> {
+    async fn leave_event(&self) -> Result<String, NotSent> {
         let Some(event) = node_event(self.record) else {
             let why = "the boot ended before it knew the node's name";
-            return Err(Untold::Withheld(why.to_owned()));
+            return Err(NotSent::Withheld(why.to_owned()));
         };
         let Some(access) = self.access().await else {
-            return Err(Untold::Withheld(
+            return Err(NotSent::Withheld(
                 "kubelet has no kubeconfig with a certificate yet".to_owned(),
             ));
         };
@@ -188,9 +188,9 @@ impl<H: Host> Teller<'_, H> {
             Err((fault, _))
                 if fault.class() == Class::Transient && self.record.state == BootState::Failed =>
             {
-                Err(Untold::Withheld(fault.summary))
+                Err(NotSent::Withheld(fault.summary))
             }
-            Err((fault, known)) => Err(Untold::Failed(fault, known)),
+            Err((fault, known)) => Err(NotSent::Failed(fault, known)),
         }
     }
 
