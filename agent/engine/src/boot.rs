@@ -16,7 +16,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
-use quake_node::addon_mode::{Tending, tending};
+use quake_node::addon_mode::{AddonMode, addon_mode};
 use quake_node::dns::Upkeep;
 use quake_node::node_identity::{LabelOwner, NodeIdentity, node_identity};
 use quake_node::watch::{self, Watch};
@@ -46,7 +46,7 @@ pub struct Verdict {
     /// What certificates are renewed by while the node is ready; `None` where there are none to renew.
     pub renewal: Option<Renewal>,
     /// What the node has to do with its cluster's add-ons; `None` when that is nothing, or the node is not ready.
-    pub tending: Option<Tending>,
+    pub addon_mode: Option<AddonMode>,
     /// What the cluster's object of the node is to say, where the agent says it.
     pub identity: Option<NodeIdentity>,
     /// The names that the node published in a zone, which it looks after from now on.
@@ -101,7 +101,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         planned,
         watches,
         renewal: context.renewal().filter(|_| is_ready),
-        tending: context.tending().filter(|_| is_ready),
+        addon_mode: context.addon_mode().filter(|_| is_ready),
         identity: context.identity().filter(|_| is_ready),
         names: context.upkeep().filter(|_| is_ready),
         left: context.left(),
@@ -113,18 +113,18 @@ impl<H: Host> Context<'_, H> {
     /// Runs all phases, and from the moment the services run looks after the cluster's add-ons: a node may become ready only by
     /// what they bring.
     async fn run_phases_with_addons(&self) -> Result<usize, (Phase, Fault)> {
-        let (phases, tending) = (pin!(self.run_phases()), pin!(self.tend_addons()));
-        match select(phases, tending).await {
+        let (phases, addon_mode) = (pin!(self.run_phases()), pin!(self.tend_addons()));
+        match select(phases, addon_mode).await {
             // Whoever looks on goes on with them, and holds the lease from here.
             Either::Left((Ok(changed), _)) if !self.request.exit_when_ready => Ok(changed),
             // Nobody looks on, and so the lease is given back.
-            Either::Left((ended, tending)) => {
+            Either::Left((ended, addon_mode)) => {
                 // What made phases fail has ended this too; a node that is ready ends nothing by itself.
                 self.abandon.0.stop_with(Fault::new(
                     Code::BootInterrupted,
                     "the phases ended, and nobody stays",
                 ));
-                let _ = tokio::time::timeout(LETTING_GO, tending).await;
+                let _ = tokio::time::timeout(LETTING_GO, addon_mode).await;
                 ended
             }
             Either::Right(((), phases)) => phases.await,
@@ -138,29 +138,29 @@ impl<H: Host> Context<'_, H> {
             _ = self.stopped() => true,
             () = self.services_run.notified() => false,
         };
-        if let Some(tending) = self
-            .tending()
+        if let Some(addon_mode) = self
+            .addon_mode()
             .filter(|_| !is_stopped && !self.is_planning())
         {
             tokio::join!(
-                reconcile_addons(self, &tending),
-                self.say_identity(&tending)
+                reconcile_addons(self, &addon_mode),
+                self.say_identity(&addon_mode)
             );
         }
     }
 
     /// Says what the node is while it boots, where its agent applies the add-ons: the pod network that it waits for may be run by an
     /// operator whose pod goes to nodes with the label of a control plane alone.
-    async fn say_identity(&self, tending: &Tending) {
-        if let (Tending::Keep(_), Some(wanted)) = (tending, self.identity()) {
+    async fn say_identity(&self, addon_mode: &AddonMode) {
+        if let (AddonMode::Reconcile(_), Some(wanted)) = (addon_mode, self.identity()) {
             identify(self, &wanted).await;
         }
     }
 
     /// What the node has to do with its cluster's add-ons.
-    fn tending(&self) -> Option<Tending> {
+    fn addon_mode(&self) -> Option<AddonMode> {
         let (spec, instance) = self.know(|known| (known.spec.clone(), known.instance.clone()));
-        tending(&*spec?, &instance?.instance_id)
+        addon_mode(&*spec?, &instance?.instance_id)
     }
 
     /// Runs all phases; returns how many steps changed something, or the first fault and its phase.

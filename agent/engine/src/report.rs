@@ -129,7 +129,7 @@ mod tests {
         let mut verdict = Verdict {
             fault: None,
             renewal: None,
-            tending: None,
+            addon_mode: None,
             identity: None,
             names: None,
             planned: Vec::new(),

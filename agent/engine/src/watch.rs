@@ -52,9 +52,9 @@ pub async fn keep_looking<H: Host>(
     stop: Stop,
 ) {
     let context = Context::new(host, emitter, request, stop);
-    let tending = async {
-        if let Some(tending) = &verdict.tending {
-            reconcile_addons(&context, tending).await;
+    let addon_mode = async {
+        if let Some(addon_mode) = &verdict.addon_mode {
+            reconcile_addons(&context, addon_mode).await;
         }
     };
     let naming = async {
@@ -63,7 +63,7 @@ pub async fn keep_looking<H: Host>(
         }
     };
     // Each ends when the agent is told to stop; the lease is given back before the process goes.
-    tokio::join!(look_around(&context, verdict), tending, naming);
+    tokio::join!(look_around(&context, verdict), addon_mode, naming);
 }
 
 async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {

@@ -8,16 +8,16 @@ pub const KUBECONFIG: &str = "/var/lib/kops/kubeconfig";
 
 /// What a node has to do with its cluster's add-ons.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tending {
+pub enum AddonMode {
     /// It applies them, or stands by for whoever does.
-    Keep(Keeping),
+    Reconcile(ReconcileMode),
     /// It watches the pod that applies them.
-    Watch(Watching),
+    Observe(ObserveMode),
 }
 
 /// What add-ons are applied by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keeping {
+pub struct ReconcileMode {
     /// The channels.
     pub channels: Vec<Location>,
     /// Those that are no location of a state store, as they were given.
@@ -32,7 +32,7 @@ pub struct Keeping {
 
 /// What a pod that applies add-ons is watched by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watching {
+pub struct ObserveMode {
     /// The pod.
     pub pod: AddonsPod,
     /// Its channels.
@@ -44,7 +44,7 @@ pub struct Watching {
 }
 
 /// What the node of this spec has to do with add-ons; `me` is its instance's id.
-pub fn tending(spec: &NodeSpec, me: &str) -> Option<Tending> {
+pub fn addon_mode(spec: &NodeSpec, me: &str) -> Option<AddonMode> {
     if !spec.is_control_plane() || (spec.channels.is_empty() && spec.addons_pod.is_none()) {
         return None;
     }
@@ -58,13 +58,13 @@ pub fn tending(spec: &NodeSpec, me: &str) -> Option<Tending> {
         }
     }
     Some(match spec.addons_pod.clone() {
-        Some(pod) => Tending::Watch(Watching {
+        Some(pod) => AddonMode::Observe(ObserveMode {
             pod,
             channels,
             kubeconfig,
             kubernetes,
         }),
-        None => Tending::Keep(Keeping {
+        None => AddonMode::Reconcile(ReconcileMode {
             channels,
             strange,
             kubeconfig,
@@ -100,25 +100,31 @@ mod tests {
 
     #[test]
     fn only_the_control_plane_has_to_do_with_add_ons() {
-        assert_eq!(tending(&spec(Role::Worker, &[CHANNEL], false), "i-1"), None);
-        assert_eq!(tending(&spec(Role::ControlPlane, &[], false), "i-1"), None);
+        assert_eq!(
+            addon_mode(&spec(Role::Worker, &[CHANNEL], false), "i-1"),
+            None
+        );
+        assert_eq!(
+            addon_mode(&spec(Role::ControlPlane, &[], false), "i-1"),
+            None
+        );
     }
 
     #[test]
     fn a_pod_that_applies_them_is_only_watched() {
-        let found = tending(&spec(Role::ControlPlane, &[CHANNEL], true), "i-1");
+        let found = addon_mode(&spec(Role::ControlPlane, &[CHANNEL], true), "i-1");
         assert!(
-            matches!(found, Some(Tending::Watch(watching)) if watching.pod.name == "kops-channels")
+            matches!(found, Some(AddonMode::Observe(watching)) if watching.pod.name == "kops-channels")
         );
     }
 
     #[test]
     fn a_channel_that_is_no_location_is_kept_apart() {
-        let found = tending(
+        let found = addon_mode(
             &spec(Role::ControlPlane, &[CHANNEL, "networking.weave"], false),
             "i-1",
         );
-        let Some(Tending::Keep(keeping)) = found else {
+        let Some(AddonMode::Reconcile(keeping)) = found else {
             panic!("{found:?}");
         };
         assert_eq!(keeping.channels.len(), 1);

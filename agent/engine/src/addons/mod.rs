@@ -17,14 +17,14 @@ pub use inspector::AddonInspector;
 
 use crate::context::Context;
 use quake_model::ports::Host;
-use quake_node::addon_mode::Tending;
+use quake_node::addon_mode::AddonMode;
 use reconciler::AddonReconciler;
 use watcher::Watcher;
 
 /// Does what there is to be done about add-ons, until the agent is told to stop.
-pub(crate) async fn reconcile_addons<H: Host>(context: &Context<'_, H>, tending: &Tending) {
-    match tending {
-        Tending::Keep(keeping) => AddonReconciler::new(context, keeping).keep().await,
-        Tending::Watch(watching) => Watcher::new(context, watching).watch().await,
+pub(crate) async fn reconcile_addons<H: Host>(context: &Context<'_, H>, addon_mode: &AddonMode) {
+    match addon_mode {
+        AddonMode::Reconcile(keeping) => AddonReconciler::new(context, keeping).keep().await,
+        AddonMode::Observe(watching) => Watcher::new(context, watching).watch().await,
     }
 }

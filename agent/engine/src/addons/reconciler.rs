@@ -18,7 +18,7 @@ use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::time::Timestamp;
-use quake_node::addon_mode::Keeping;
+use quake_node::addon_mode::ReconcileMode;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -69,7 +69,7 @@ fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<St
 /// Looks after add-ons.
 pub(crate) struct AddonReconciler<'a, H> {
     context: &'a Context<'a, H>,
-    keeping: &'a Keeping,
+    keeping: &'a ReconcileMode,
     store: Store,
     candidate: Candidate,
     /// When the channel is looked at again.
@@ -129,7 +129,7 @@ impl Order {
 
 impl<'a, H: Host> AddonReconciler<'a, H> {
     /// One that knows what was told of the add-ons so far.
-    pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a Keeping) -> Self {
+    pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
         let told = context.emitter.addons();
         // What this agent tried during its boot waits for its time; what another tried is no matter here.
         let troubles = match told.keeper {

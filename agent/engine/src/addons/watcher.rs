@@ -14,7 +14,7 @@ use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
 use quake_model::redact::scrub;
-use quake_node::addon_mode::Watching;
+use quake_node::addon_mode::ObserveMode;
 use std::time::Duration;
 
 /// How long before the next look, shortest and longest, once all is applied.
@@ -23,7 +23,7 @@ const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(40), Duration::fr
 /// Watches one.
 pub(crate) struct Watcher<'a, H> {
     context: &'a Context<'a, H>,
-    watching: &'a Watching,
+    watching: &'a ObserveMode,
     store: Store,
     was_read: bool,
     told: AddonStatusReporter<'a>,
@@ -31,7 +31,7 @@ pub(crate) struct Watcher<'a, H> {
 
 impl<'a, H: Host> Watcher<'a, H> {
     /// One that knows what was told so far.
-    pub(crate) fn new(context: &'a Context<'a, H>, watching: &'a Watching) -> Self {
+    pub(crate) fn new(context: &'a Context<'a, H>, watching: &'a ObserveMode) -> Self {
         Self {
             context,
             watching,

@@ -13,7 +13,7 @@ use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
 use quake_model::event::Event;
 use quake_model::ports::{Clock, Meter, Sink};
 use quake_model::time::Timestamp;
-use quake_node::addon_mode::{KUBECONFIG, Keeping, Tending};
+use quake_node::addon_mode::{AddonMode, KUBECONFIG, ReconcileMode};
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Script, SimHost, Timing, When};
 use serde_json::Value;
@@ -52,7 +52,7 @@ pub(crate) fn host(case: &str) -> Option<Arc<SimHost>> {
 }
 
 fn verdict(me: &str) -> Verdict {
-    let keeping = Keeping {
+    let keeping = ReconcileMode {
         channels: vec![CHANNEL.parse().expect("a literal")],
         strange: Vec::new(),
         kubeconfig: KUBECONFIG.to_owned(),
@@ -62,7 +62,7 @@ fn verdict(me: &str) -> Verdict {
     Verdict {
         fault: None,
         renewal: None,
-        tending: Some(Tending::Keep(keeping)),
+        addon_mode: Some(AddonMode::Reconcile(keeping)),
         identity: None,
         names: None,
         planned: Vec::new(),

@@ -7,7 +7,7 @@ use quake_model::event::Event;
 use quake_model::fault::Code;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Clock, Condition, Sink};
-use quake_node::addon_mode::Tending;
+use quake_node::addon_mode::AddonMode;
 use quake_testkit::{Script, SimHost, When};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -37,10 +37,10 @@ fn is_laid_down(host: &SimHost) -> bool {
 
 /// Who looks after add-ons then: the agent, or the pod.
 fn is_kept(verdict: &Verdict) -> bool {
-    let tending = verdict.tending.as_ref();
-    match tending.expect("somebody looks after the add-ons") {
-        Tending::Keep(keeping) => keeping.channels.len() == 1,
-        Tending::Watch(watching) => {
+    let addon_mode = verdict.addon_mode.as_ref();
+    match addon_mode.expect("somebody looks after the add-ons") {
+        AddonMode::Reconcile(keeping) => keeping.channels.len() == 1,
+        AddonMode::Observe(watching) => {
             assert_eq!(watching.pod.name, "kops-channels");
             false
         }

@@ -6,11 +6,11 @@ use quake_model::addon::{AddonKeeper, AddonState};
 use quake_model::fault::Code;
 use quake_model::ports::Meter;
 use quake_model::spec::AddonsPod;
-use quake_node::addon_mode::{KUBECONFIG, Tending, Watching};
+use quake_node::addon_mode::{AddonMode, KUBECONFIG, ObserveMode};
 use std::collections::BTreeMap;
 
-fn watching(health: Option<&str>) -> Tending {
-    Tending::Watch(Watching {
+fn watching(health: Option<&str>) -> AddonMode {
+    AddonMode::Observe(ObserveMode {
         pod: AddonsPod {
             name: "kops-channels".to_owned(),
             health: health.map(str::to_owned),
@@ -29,7 +29,7 @@ async fn a_pod_that_is_not_well_is_told_with_what_waits_for_it() {
     };
     let url = "http://127.0.0.1:3986/readyz";
     let mut agent = Agent::new(&host, "i-1");
-    agent.verdict.tending = Some(watching(Some(url)));
+    agent.verdict.addon_mode = Some(watching(Some(url)));
     let told = agent.looks_on(&host, MINUTE * 30).await;
     let pod = "kops-channels".to_owned();
     assert_eq!(told.keeper, Some(AddonKeeper::Pod { pod }));
@@ -54,7 +54,7 @@ async fn what_the_pod_noted_is_applied() {
     // Whoever applies them notes it in the same place.
     Agent::new(&host, "i-0").looks_on(&host, MINUTE).await;
     let mut agent = Agent::new(&host, "i-1");
-    agent.verdict.tending = Some(watching(None));
+    agent.verdict.addon_mode = Some(watching(None));
     let told = agent.looks_on(&host, MINUTE).await;
     assert!(told.is_applied() && told.addons.len() == 9, "{told:?}");
 }

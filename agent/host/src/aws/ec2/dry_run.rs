@@ -30,7 +30,7 @@ pub enum DryRun {
         /// The instance.
         instance_id: String,
     },
-    /// Keeping a volume when its instance is terminated.
+    /// ReconcileMode a volume when its instance is terminated.
     KeepVolume {
         /// The instance.
         instance_id: String,
