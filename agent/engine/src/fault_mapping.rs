@@ -46,19 +46,19 @@ pub(crate) enum Operation {
 }
 
 /// Turns the error of one attempt into a fault.
-pub(crate) fn fault_of(attempted: Operation, error: PortError) -> Fault {
+pub(crate) fn to_fault(attempted: Operation, error: PortError) -> Fault {
     let code = code_of(attempted, error.condition);
     error.into_fault(code)
 }
 
 /// The fault that the failure of an asset's fetch, or of the store, is.
 pub fn asset_fault(error: PortError) -> Fault {
-    fault_of(Operation::FetchAsset, error)
+    to_fault(Operation::FetchAsset, error)
 }
 
 /// The fault that the failure to read or write a file is.
 pub fn file_fault(error: PortError) -> Fault {
-    fault_of(Operation::UseFile, error)
+    to_fault(Operation::UseFile, error)
 }
 
 fn code_of(attempted: Operation, condition: Condition) -> Code {

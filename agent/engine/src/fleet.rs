@@ -1,6 +1,6 @@
 //! Reads the boot reports of a cluster, some at a time.
 
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::through_hiccups;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -71,7 +71,7 @@ fn found(read: Vec<(Result<Vec<u8>, Fault>, Location)>) -> Result<Vec<Found>, Fa
 async fn list<O: Objects + Sync>(objects: &O, folder: &Location) -> Result<Vec<String>, Fault> {
     let attempt = || async {
         let listed = objects.list_objects(folder).await;
-        listed.map_err(|error| fault_of(Operation::ReadConfiguration, error).seen("prefix", folder))
+        listed.map_err(|error| to_fault(Operation::ReadConfiguration, error).seen("prefix", folder))
     };
     through_hiccups(&folder.to_string(), PATIENCE, attempt).await
 }
@@ -80,7 +80,7 @@ async fn read<O: Objects + Sync>(objects: &O, place: &Location) -> Result<Vec<u8
     let attempt = || async {
         let read = objects.read_object(place).await;
         read.map(|object| object.bytes)
-            .map_err(|error| fault_of(Operation::ReadConfiguration, error).seen("object", place))
+            .map_err(|error| to_fault(Operation::ReadConfiguration, error).seen("object", place))
     };
     through_hiccups(&place.to_string(), PATIENCE, attempt).await
 }

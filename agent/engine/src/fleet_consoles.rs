@@ -1,6 +1,6 @@
 //! Reads the consoles of a cluster's instances, a few at a time.
 
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::through_hiccups;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -64,7 +64,7 @@ async fn instances<C: Cloud + Sync>(cloud: &C, cluster: &str) -> Result<Vec<Inst
         };
         let attempt = || async {
             let described = cloud.describe_instances(&query).await;
-            described.map_err(|error| fault_of(Operation::DescribeInstances, error))
+            described.map_err(|error| to_fault(Operation::DescribeInstances, error))
         };
         found = through_hiccups(cluster, PATIENCE, attempt).await?;
         if !found.is_empty() {
@@ -88,7 +88,7 @@ async fn read<C: Consoles + Sync>(cloud: &C, instance_id: &str) -> Result<Option
         match read {
             Ok(encoded) => Ok(Some(encoded)),
             Err(error) if error.condition == Condition::Missing => Ok(None),
-            Err(error) => Err(fault_of(Operation::ReadConsole, error)),
+            Err(error) => Err(to_fault(Operation::ReadConsole, error)),
         }
     };
     through_hiccups(instance_id, PATIENCE, attempt).await

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::ensure::files::look;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::item::Reaction;
 use quake_model::phase::Phase;
@@ -75,6 +75,6 @@ impl<H: Host> Context<'_, H> {
         let text = serde_json::to_string(owed).unwrap_or_default();
         let file = WriteFile::plain(PATH, 0o644, text);
         let written = self.host.write_file(&file).await;
-        written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", PATH))
+        written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", PATH))
     }
 }

@@ -2,7 +2,7 @@
 //! plan. Nothing is kept from being written by it, and a boot goes on without it.
 
 use crate::context::{Context, lock};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::{FileFacts, Placed};
 use quake_model::fault::{Code, Fault};
@@ -98,7 +98,7 @@ impl<H: Host> Context<'_, H> {
         match written.map_err(slow).flatten() {
             Ok(()) => lock(&self.ownership).kept = owned,
             Err(error) => {
-                let fault = fault_of(Operation::UseFile, error).seen("path", owned::PATH);
+                let fault = to_fault(Operation::UseFile, error).seen("path", owned::PATH);
                 self.emitter.emit(Event::Warning { fault });
             }
         }

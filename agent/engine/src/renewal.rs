@@ -8,7 +8,7 @@
 use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::{certificates, files, services};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::certificates::CertificateDates;
 use quake_model::event::Event;
 use quake_model::facts::InstanceFacts;
@@ -217,7 +217,7 @@ impl<'a> Renewer<'a> {
         for container in renewal::containers(spec, &paths) {
             let words = renewal::end_container(&container);
             let ran = context.host.run_command(&words).await;
-            ran.map_err(|error| fault_of(Operation::UseUnit, error).seen("container", &container))?;
+            ran.map_err(|error| to_fault(Operation::UseUnit, error).seen("container", &container))?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use crate::boot::Verdict;
 use crate::context::{Context, stop_signal};
 use crate::emit::Emitter;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::note::Note;
 use crate::request::Request;
 use crate::retry::millis;
@@ -105,7 +105,7 @@ impl<H: Host> Context<'_, H> {
         let attempt = || async {
             let written = self.host.write_object(object, CONTENT_TYPE).await;
             let written = written.map_err(|error| {
-                fault_of(Operation::WriteReport, error).seen("object", &object.location)
+                to_fault(Operation::WriteReport, error).seen("object", &object.location)
             });
             match written {
                 Err(fault) if fault.class() == Class::Transient => Err(fault),

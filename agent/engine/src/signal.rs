@@ -6,7 +6,7 @@
 use crate::access::access_by;
 use crate::context::Stop;
 use crate::emit::Emitter;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::note::Note;
 use crate::retry::{millis, through_hiccups};
 use quake_model::event::Event;
@@ -210,7 +210,7 @@ impl<H: Host> Teller<'_, H> {
         let tries = through_hiccups(boot, longest, || async {
             attempt()
                 .await
-                .map_err(|error| fault_of(Operation::Signal, error))
+                .map_err(|error| to_fault(Operation::Signal, error))
         });
         timeout(longest, tries).await.unwrap_or_else(|_| {
             let summary = format!("there was no answer within {} s", longest.as_secs());

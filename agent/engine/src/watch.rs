@@ -12,7 +12,7 @@ use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{arrivals, ready, services};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::names::keep_names;
 use crate::node_identity::NodeKeeper;
 use crate::renewal::Renewer;
@@ -189,7 +189,7 @@ async fn mount_gone<H: Host>(
     mounted: &mut Option<String>,
 ) -> Result<Option<Fault>, Fault> {
     let listed = context.host.list_mounts().await;
-    let mounts = listed.map_err(|error| fault_of(Operation::Mount, error))?;
+    let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
     // The last mount on a path is the one that is seen.
     let there = mounts.iter().rfind(|mount| mount.target == mount_point);
     let summary = match there {

@@ -6,7 +6,7 @@
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::cluster_client::{ClusterClient, HICCUPS, MANAGER};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::arrives;
 use quake_addons::{
     Addon, ca_place, ca_secret, fault_of_change, issuer, issuer_kind, issuer_place, issuer_shown,
@@ -131,7 +131,7 @@ impl<H: Host> ClusterClient<'_, H> {
     /// The Secret of a CA that nobody had before.
     async fn new_ca(&self, addon: &Addon) -> Result<Value, Fault> {
         let host = self.host();
-        let fault = |error| fault_of(Operation::UseKey, error).seen("addon", &addon.name);
+        let fault = |error| to_fault(Operation::UseKey, error).seen("addon", &addon.name);
         let made = host.make_key().await.map_err(fault)?;
         let waiting = unsigned_ca(&addon.name, &made.public, host.now())?;
         let signature = host.sign(&made.key, waiting.kind, &waiting.message).await;

@@ -3,7 +3,7 @@
 
 use crate::access::access_by;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::PodsSeen;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host};
@@ -86,7 +86,7 @@ pub(crate) async fn pod_network<H: Host>(
     let network = PodNetwork { word, directory };
     let listed = context.host.list_directory(directory).await;
     let names =
-        listed.map_err(|error| fault_of(Operation::UseFile, error).seen("path", directory))?;
+        listed.map_err(|error| to_fault(Operation::UseFile, error).seen("path", directory))?;
     let text = match network.winner(&names) {
         Some(winner) => text(context, &format!("{directory}/{winner}")).await,
         None => String::new(),

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, PlannedStep};
 use crate::ensure::fetch_watch::Watch;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::owned::placed_differs;
 use crate::retry::millis;
 use quake_model::event::Event;
@@ -42,7 +42,7 @@ pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) ->
     let wait = context.wait(Phase::Assets, "assets:record", RECORD_DEADLINE);
     let attempt = || async {
         let recorded = context.host.record_assets(&assets).await;
-        let Err(fault) = recorded.map_err(|error| fault_of(Operation::UseStore, error)) else {
+        let Err(fault) = recorded.map_err(|error| to_fault(Operation::UseStore, error)) else {
             return Ok(());
         };
         if fault.code == Code::AssetsStoreLocked {
@@ -60,7 +60,7 @@ pub(crate) async fn fetched<H: Host>(
     asset: &AssetSpec,
     longest: Duration,
 ) -> Result<Outcome, Fault> {
-    let store = |error| fault_of(Operation::UseStore, error);
+    let store = |error| to_fault(Operation::UseStore, error);
     if context.host.has_asset(asset).await.map_err(store)? {
         return Ok(Outcome::Held);
     }
@@ -79,7 +79,7 @@ pub(crate) async fn fetched<H: Host>(
         tokio::select! {
             fetched = fetch => match fetched {
                 Ok(fetched) => fetched.map_err(|error| {
-                    let fault = fault_of(Operation::FetchAsset, error).seen("asset", &asset.name);
+                    let fault = to_fault(Operation::FetchAsset, error).seen("asset", &asset.name);
                     watch.fail(&fault);
                     fault
                 }),
@@ -134,9 +134,9 @@ pub(crate) async fn placed<H: Host>(
     let missing = |error: quake_model::ports::PortError| match error.condition {
         quake_model::ports::Condition::Missing => error.into_fault(Code::AssetsMemberMissing),
         quake_model::ports::Condition::NoSpace | quake_model::ports::Condition::Occupied => {
-            fault_of(Operation::UseFile, error)
+            to_fault(Operation::UseFile, error)
         }
-        _ => fault_of(Operation::UseStore, error),
+        _ => to_fault(Operation::UseStore, error),
     };
     let look = async || context.host.look_placed(place).await.map_err(missing);
     let found = look().await?;

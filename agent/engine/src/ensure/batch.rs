@@ -6,7 +6,7 @@
 
 use crate::context::{Context, lock};
 use crate::ensure::services::{self, Begun, JobEnd};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::{join, join_all};
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
@@ -85,7 +85,7 @@ async fn reload<H: Host>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
     let Some(wait) = first else { return };
     let reload = async || {
         let reloaded = context.host.reload_units().await;
-        reloaded.map_err(|error| fault_of(Operation::UseUnit, error))
+        reloaded.map_err(|error| to_fault(Operation::UseUnit, error))
     };
     let reloaded = context.retry(&wait, reload).await;
     let looks = members.iter_mut().map(|member| async {

@@ -4,7 +4,7 @@ use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -221,7 +221,7 @@ pub(crate) async fn hold<H: Host>(
 ) -> Result<(), Fault> {
     let file = held.file(name);
     let written = context.host.write_file(&file).await;
-    written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", &file.path))?;
+    written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
     context.learn(|knowledge| drop(knowledge.issued.insert(name.to_owned(), held)));
     Ok(())
 }
@@ -279,5 +279,5 @@ fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result
 }
 
 fn key_fault(error: PortError, whose: &str) -> Fault {
-    fault_of(Operation::UseKey, error).seen("key of", whose)
+    to_fault(Operation::UseKey, error).seen("key of", whose)
 }

@@ -4,7 +4,7 @@
 use crate::context::Context;
 use crate::ensure::certificates;
 use crate::ensure::files::look;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -254,7 +254,7 @@ async fn ask_with<H: Host>(
     let (server, body) = (question.server, question.body);
     // A proof is good for some minutes: each round has its own.
     let proof = context.host.prove_instance(body, version).await;
-    let proof = proof.map_err(|error| fault_of(Operation::ReadRole, error))?;
+    let proof = proof.map_err(|error| to_fault(Operation::ReadRole, error))?;
     let mut errors = Vec::new();
     for at in 0..server.servers.len() {
         let url = &server.servers[(question.first + at) % server.servers.len()];
@@ -315,13 +315,13 @@ fn most_telling(mut errors: Vec<PortError>) -> Fault {
     let Some(worst) = errors.next() else {
         return Fault::new(Code::BootInternal, "there is no server to ask");
     };
-    let fault = fault_of(Operation::AskController, worst);
+    let fault = to_fault(Operation::AskController, worst);
     errors.fold(fault, |fault, other| fault.seen("also", other.summary))
 }
 
 /// The fault of an answer that every server would give, with who asked.
 fn refusal<H: Host>(context: &Context<'_, H>, error: PortError) -> Fault {
-    let fault = fault_of(Operation::AskController, error);
+    let fault = to_fault(Operation::AskController, error);
     let instance = context.know(|knowledge| knowledge.instance.clone());
     match instance {
         Some(instance) => fault
@@ -368,5 +368,5 @@ async fn keep<H: Host>(
         String::from_utf8_lossy(&kept.body()).into_owned(),
     );
     let written = context.host.write_file(&file).await;
-    written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", KEPT))
+    written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", KEPT))
 }

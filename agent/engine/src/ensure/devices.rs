@@ -5,7 +5,7 @@
 //! expected. What is not blank and not the filesystem that is wanted is refused and left as it is.
 
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{DeviceContents, DeviceFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::VolumeMount;
@@ -44,7 +44,7 @@ pub(crate) async fn mounted<H: Host>(
     context.announce(step);
     if decision == DeviceDecision::Format {
         let made = context.host.format_device(&device, volume).await;
-        made.map_err(|error| about(fault_of(Operation::MakeFilesystem, error), volume))?;
+        made.map_err(|error| about(to_fault(Operation::MakeFilesystem, error), volume))?;
         if look(context, volume, &device).await? != DeviceDecision::Mount {
             let summary = format!("{} is blank after mkfs", device.path);
             return Err(about(
@@ -54,7 +54,7 @@ pub(crate) async fn mounted<H: Host>(
         }
     }
     let mounted = context.host.mount_volume(&device, volume).await;
-    mounted.map_err(|error| about(fault_of(Operation::Mount, error), volume))?;
+    mounted.map_err(|error| about(to_fault(Operation::Mount, error), volume))?;
     match is_mounted(context, volume, &device).await? {
         true => Ok(Outcome::Changed),
         false => {
@@ -69,7 +69,7 @@ async fn find<H: Host>(
     volume: &VolumeMount,
 ) -> Result<DeviceFacts, Fault> {
     let found = context.host.find_device(&volume.device).await;
-    let found = found.map_err(|error| about(fault_of(Operation::ReadDisks, error), volume))?;
+    let found = found.map_err(|error| about(to_fault(Operation::ReadDisks, error), volume))?;
     found.ok_or_else(|| {
         let summary = format!("there is no device {}", volume.device);
         about(Fault::new(Code::StorageDeviceMissing, summary), volume).remedied_by(format!(
@@ -85,7 +85,7 @@ async fn look<H: Host>(
     device: &DeviceFacts,
 ) -> Result<DeviceDecision, Fault> {
     let probed = context.host.probe_device(device).await;
-    let contents = probed.map_err(|error| about(fault_of(Operation::ReadDisks, error), volume))?;
+    let contents = probed.map_err(|error| about(to_fault(Operation::ReadDisks, error), volume))?;
     match decide_device(volume, &contents) {
         DeviceDecision::Refuse => Err(refused(volume, device, &contents)),
         decision => Ok(decision),
@@ -115,7 +115,7 @@ async fn is_mounted<H: Host>(
     device: &DeviceFacts,
 ) -> Result<bool, Fault> {
     let listed = context.host.list_mounts().await;
-    let mounts = listed.map_err(|error| fault_of(Operation::Mount, error))?;
+    let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
     match decide_mount_point(&volume.path, &device.number, &mounts) {
         MountDecision::Hold => Ok(true),
         MountDecision::Mount => Ok(false),

@@ -5,7 +5,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::dns::{
     AddressRecord, ChangeProgress, Publication, ZoneFacts, ZoneKind, ZoneReference,
 };
@@ -76,7 +76,7 @@ pub(crate) async fn in_sync<H: Host>(
         let looked = looked.map_err(|error| match error.condition {
             // It is the batch that is not there, and not the zone.
             Missing => error.into_fault(Code::DnsPending).seen("change", &change),
-            _ => fault_of(Operation::UseZone, error),
+            _ => to_fault(Operation::UseZone, error),
         });
         match looked? {
             ChangeProgress::InSync => Ok(()),
@@ -305,7 +305,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
     }
 
     fn fault(&self, error: PortError) -> Fault {
-        let fault = fault_of(Operation::UseZone, error);
+        let fault = to_fault(Operation::UseZone, error);
         fault
             .seen("zone", &self.zone)
             .seen("address", &self.publication.address)
@@ -321,7 +321,7 @@ async fn zone_id<H: Host>(
         ZoneReference::Id(id) => return Ok(id.clone()),
         ZoneReference::Name(name) => name,
     };
-    let fault = |error| fault_of(Operation::UseZone, error).seen("zone", name);
+    let fault = |error| to_fault(Operation::UseZone, error).seen("zone", name);
     let mut zones = context.host.list_zones(name).await.map_err(fault)?;
     let private = zones.iter().filter(|zone| zone.kind == ZoneKind::Private);
     let mut vpc = None;
@@ -338,7 +338,7 @@ async fn own_vpc<H: Host>(context: &Context<'_, H>) -> Result<Option<String>, Fa
     let mac = context.know(BootFacts::instance)?.mac;
     let key = format!("network/interfaces/macs/{mac}/vpc-id");
     let read = context.host.read_metadata(&key).await;
-    read.map_err(|error| fault_of(Operation::ReadMetadata, error).seen("key", &key))
+    read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", &key))
 }
 
 /// The zones with the VPCs of the private ones, which a list does not tell.

@@ -1,7 +1,7 @@
 //! Holds files and directories.
 
 use crate::context::{Context, PlannedStep};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -46,7 +46,7 @@ pub(crate) async fn written<H: Host>(
         FileDecision::SetPermissions => context.host.set_permissions(file).await,
         _ => context.host.write_file(file).await,
     };
-    acted.map_err(|error| fault_of(Operation::UseFile, error).seen("path", &file.path))?;
+    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
     let found = look(context, &file.path).await?;
     match decide_file(file, found.as_ref(), owners) {
         FileDecision::Hold => Ok(Outcome::Changed),
@@ -105,7 +105,7 @@ pub(crate) async fn directory<H: Host>(
     }
     context.announce(step);
     let made = context.host.make_directory(path, mode, owner).await;
-    made.map_err(|error| fault_of(Operation::UseFile, error).seen("path", path))?;
+    made.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
     Ok(Outcome::Changed)
 }
 
@@ -130,7 +130,7 @@ async fn look_at<H: Host>(
     limit: u64,
 ) -> Result<Option<FileFacts>, Fault> {
     let looked = context.host.look_file(path, limit).await;
-    looked.map_err(|error| fault_of(Operation::UseFile, error).seen("path", path))
+    looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))
 }
 
 fn occupied(path: &str, kind: EntryKind) -> Fault {

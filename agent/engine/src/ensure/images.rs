@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::assets;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -106,7 +106,7 @@ pub(crate) async fn pulled<H: Host>(
     runtime: ImageRuntime,
 ) -> Result<Outcome, Fault> {
     let fault = |attempted, error| {
-        let fault = fault_of(attempted, error).seen("image", name);
+        let fault = to_fault(attempted, error).seen("image", name);
         fault.seen("runtime", runtime.name())
     };
     let look = async |wait: &Wait| {
@@ -165,7 +165,7 @@ async fn has_all<H: Host>(
 }
 
 fn about(error: PortError, image: &ImageSpec, runtime: ImageRuntime) -> Fault {
-    fault_of(Operation::UseImage, error)
+    to_fault(Operation::UseImage, error)
         .seen("image", &image.name)
         .seen("archive", &image.archive.digest)
         .seen("runtime", runtime.name())

@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::LifecycleHook;
 use quake_model::outcome::Outcome;
@@ -28,7 +28,7 @@ pub(crate) async fn completed<H: Host>(
     let wait = context.wait(step.phase, &step.id, DEADLINE);
     let look = || async {
         let found = context.host.has_hook(&hook.group, &hook.name).await;
-        found.map_err(|error| about(fault_of(Operation::CompleteHook, error)))
+        found.map_err(|error| about(to_fault(Operation::CompleteHook, error)))
     };
     if !context.retry(&wait, look).await? {
         return Ok(Outcome::Held);
@@ -47,7 +47,7 @@ pub(crate) async fn completed<H: Host>(
         match context.host.complete_hook(&completion).await {
             Ok(()) => Ok(true),
             Err(error) if error.condition == Condition::Missing => Ok(false),
-            Err(error) => Err(about(fault_of(Operation::CompleteHook, error))),
+            Err(error) => Err(about(to_fault(Operation::CompleteHook, error))),
         }
     };
     if !context.retry(&wait, tell).await? {

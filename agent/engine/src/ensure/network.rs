@@ -1,7 +1,7 @@
 //! Holds kernel modules and settings.
 
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
@@ -12,7 +12,7 @@ pub(crate) async fn module<H: Host>(
     step: &Step,
     name: &str,
 ) -> Result<Outcome, Fault> {
-    let fault = |error| fault_of(Operation::LoadModule, error).seen("module", name);
+    let fault = |error| to_fault(Operation::LoadModule, error).seen("module", name);
     if context.host.has_module(name).await.map_err(fault)? {
         return Ok(Outcome::Held);
     }
@@ -30,7 +30,7 @@ pub(crate) async fn sysctl<H: Host>(
     key: &str,
     value: &str,
 ) -> Result<Outcome, Fault> {
-    let fault = |error| fault_of(Operation::SetSysctl, error).seen("key", key);
+    let fault = |error| to_fault(Operation::SetSysctl, error).seen("key", key);
     let read = async || context.host.read_sysctl(key).await.map_err(fault);
     let Some(found) = read().await? else {
         let summary = format!("the kernel has no setting {key}");

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::files::look;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Package, PackageSource};
@@ -41,7 +41,7 @@ pub(crate) async fn installed<H: Host>(
     let install = || async {
         let installed = context.host.install_packages(&missing).await;
         installed.map_err(|error| {
-            let fault = fault_of(Operation::InstallPackages, error);
+            let fault = to_fault(Operation::InstallPackages, error);
             fault.seen("packages", missing.join(" "))
         })
     };
@@ -85,7 +85,7 @@ async fn missing<H: Host>(
     packages: &[Package],
 ) -> Result<Vec<String>, Fault> {
     let missing = context.host.missing_packages(packages).await;
-    missing.map_err(|error| fault_of(Operation::InstallPackages, error))
+    missing.map_err(|error| to_fault(Operation::InstallPackages, error))
 }
 
 /// Sources that are not there as wanted, or whose key is another than the one that was trusted first.
@@ -111,7 +111,7 @@ async fn untrusted<'a, H: Host>(
 async fn trusted<H: Host>(context: &Context<'_, H>, source: &PackageSource) -> Result<(), Fault> {
     let fetched = context.host.fetch_keyring(&source.keyring_url).await;
     let keyring = fetched.map_err(|error| {
-        let fault = fault_of(Operation::FetchKeyring, error);
+        let fault = to_fault(Operation::FetchKeyring, error);
         fault.seen("url", &source.keyring_url)
     })?;
     for file in [
@@ -119,7 +119,7 @@ async fn trusted<H: Host>(context: &Context<'_, H>, source: &PackageSource) -> R
         source_file(source, &keyring),
     ] {
         let written = context.host.write_file(&file).await;
-        written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", &file.path))?;
+        written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Host};
@@ -70,7 +70,7 @@ async fn ask<H: Host>(
             *lock(asked) = Some(Instant::now());
         }
         assigned.map_err(|error| {
-            fault_of(Operation::AssignPrefix, error).seen("interface", interface)
+            to_fault(Operation::AssignPrefix, error).seen("interface", interface)
         })?;
         if shown(context, prefix).await?.is_some() {
             return Ok(());
@@ -83,7 +83,7 @@ async fn ask<H: Host>(
 /// A value of the metadata that is not empty.
 async fn shown<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
     let read = context.host.read_metadata(key).await;
-    let value = read.map_err(|error| fault_of(Operation::ReadMetadata, error).seen("key", key))?;
+    let value = read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", key))?;
     let value = value.map(|value| value.trim().to_owned());
     Ok(value.filter(|value| !value.is_empty()))
 }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::ensure::arrivals;
 use crate::ensure::dns;
 use crate::ensure::standing::{self, Watched};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
@@ -67,7 +67,7 @@ async fn own_tags<H: Host>(context: &Context<'_, H>, any_of: &[String]) -> Resul
         .host
         .describe_instances(&InstanceQuery::Ids(vec![id.clone()]))
         .await;
-    let views = described.map_err(|error| fault_of(Operation::DescribeInstances, error))?;
+    let views = described.map_err(|error| to_fault(Operation::DescribeInstances, error))?;
     let Some(own) = views.into_iter().find(|view| view.instance_id == id) else {
         return Err(Fault::new(
             Code::IdentityInstanceUnknown,
@@ -108,7 +108,7 @@ pub(crate) async fn cni_configured<H: Host>(
 ) -> Result<(), Fault> {
     let listed = context.host.list_directory(directory).await;
     let names =
-        listed.map_err(|error| fault_of(Operation::UseFile, error).seen("path", directory))?;
+        listed.map_err(|error| to_fault(Operation::UseFile, error).seen("path", directory))?;
     // kubelet takes the first of these names in lexical order.
     let is_configuration = |name: &String| {
         [".conf", ".conflist", ".json"]

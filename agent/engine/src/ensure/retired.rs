@@ -2,7 +2,7 @@
 
 use super::files::look;
 use crate::context::{Context, PlannedStep};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::item::RetiredPod;
 use quake_model::outcome::Outcome;
@@ -38,7 +38,7 @@ pub(crate) async fn retired<H: Host>(
             Ok(()) => outcome = Outcome::Changed,
             // Somebody wrote it meanwhile; what stands there now is judged anew.
             Err(error) if error.condition == Condition::Conflict => {}
-            Err(error) => return Err(fault_of(Operation::UseFile, error).seen("path", &pod.path)),
+            Err(error) => return Err(to_fault(Operation::UseFile, error).seen("path", &pod.path)),
         }
     }
     match decide_retire(pod, look(context, &pod.path).await?.as_ref()) {

@@ -3,7 +3,7 @@
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure::files;
 use crate::ensure::standing::{self, Watched};
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};
@@ -155,11 +155,11 @@ async fn act<H: Host>(
         (UnitDecision::Enable, _) => enabled(context, unit).await,
         (UnitDecision::Disable, _) => {
             let disabled = context.host.disable_units(&[unit.to_owned()]).await;
-            disabled.map_err(|error| fault_of(Operation::UseUnit, error).seen("unit", unit))
+            disabled.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
         }
         (UnitDecision::Reload, _) => {
             let reloaded = context.host.reload_units().await;
-            reloaded.map_err(|error| fault_of(Operation::UseUnit, error).seen("unit", unit))
+            reloaded.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
         }
         (
             UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Hold,
@@ -171,7 +171,7 @@ async fn act<H: Host>(
 /// Enables one unit.
 pub(crate) async fn enabled<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
     let enabled = context.host.enable_units(&[unit.to_owned()]).await;
-    enabled.map_err(|error| fault_of(Operation::UseUnit, error).seen("unit", unit))
+    enabled.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
 }
 
 /// Restarts a unit.
@@ -200,7 +200,7 @@ async fn run_job<H: Host>(
 
 /// The fault of a job that failed.
 async fn start_fault<H: Host>(context: &Context<'_, H>, error: PortError, unit: &str) -> Fault {
-    let fault = fault_of(Operation::StartUnit, error).seen("unit", unit);
+    let fault = to_fault(Operation::StartUnit, error).seen("unit", unit);
     with_journal(context, fault, unit).await
 }
 
@@ -209,7 +209,7 @@ pub(crate) async fn look<H: Host>(
     unit: &str,
 ) -> Result<UnitFacts, Fault> {
     let looked = context.host.look_unit(unit).await;
-    looked.map_err(|error| fault_of(Operation::UseUnit, error).seen("unit", unit))
+    looked.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
 }
 
 /// The fault of a unit that is not active, with its state as evidence.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::services;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Link, Reaction, User};
@@ -24,7 +24,7 @@ pub(crate) async fn user<H: Host>(
 ) -> Result<Outcome, Fault> {
     let look = async || {
         let looked = context.host.look_file("/etc/passwd", PASSWD_LIMIT).await;
-        let found = looked.map_err(|error| fault_of(Operation::UseFile, error))?;
+        let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
         let bytes = found.and_then(|found| found.contents).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let line = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
@@ -45,7 +45,7 @@ pub(crate) async fn user<H: Host>(
     let wait = context.wait(step.phase, &step.id, USERS_DEADLINE);
     let make = || async {
         let made = context.host.make_user(user).await;
-        made.map_err(|error| fault_of(Operation::MakeUser, error).seen("user", &user.name))
+        made.map_err(|error| to_fault(Operation::MakeUser, error).seen("user", &user.name))
     };
     context.retry(&wait, make).await?;
     match look().await? {
@@ -62,7 +62,7 @@ pub(crate) async fn link<H: Host>(
     step: &Step,
     link: &Link,
 ) -> Result<Outcome, Fault> {
-    let fault = |error| fault_of(Operation::UseFile, error).seen("path", &link.path);
+    let fault = |error| to_fault(Operation::UseFile, error).seen("path", &link.path);
     let look = async || context.host.read_link(&link.path).await.map_err(fault);
     if look().await?.as_ref() == Some(&link.target) {
         return Ok(Outcome::Held);
@@ -115,5 +115,5 @@ pub(crate) async fn reacted<H: Host>(
 
 async fn run<H: Host>(context: &Context<'_, H>, words: &[String]) -> Result<(), Fault> {
     let ran = context.host.run_command(words).await;
-    ran.map_err(|error| fault_of(Operation::RunCommand, error).seen("command", words.join(" ")))
+    ran.map_err(|error| to_fault(Operation::RunCommand, error).seen("command", words.join(" ")))
 }

@@ -1,6 +1,6 @@
 //! One conversation with the API server about the node's object: look, say what is missing, look again.
 
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Change, ClusterApi, Condition, PortError};
@@ -165,7 +165,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
     fn unsaid(&self, error: PortError) -> Fault {
         let code = match error.condition {
             Condition::Denied => return self.denied(error, "what its components may do", ""),
-            Condition::ClockSkew => return fault_of(Operation::Signal, error),
+            Condition::ClockSkew => return to_fault(Operation::Signal, error),
             _ => Code::ReadyNodeIdentityMissing,
         };
         error.into_fault(code).seen("node", &self.wanted.node)

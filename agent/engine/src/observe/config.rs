@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::yaml::parse;
 use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
@@ -111,7 +111,7 @@ impl<H: Host> Context<'_, H> {
         let wait = self.wait(Phase::Config, "config:user-data", Duration::from_secs(120));
         let read = || async {
             let read = self.host.read_user_data().await;
-            read.map_err(|error| fault_of(Operation::ReadMetadata, error))
+            read.map_err(|error| to_fault(Operation::ReadMetadata, error))
         };
         let Some(bytes) = self.retry(&wait, read).await? else {
             let summary = "this instance has no user data";
@@ -162,7 +162,7 @@ impl<H: Host> Context<'_, H> {
             match self.host.read_object(location).await {
                 Ok(object) => Ok(Some(object)),
                 Err(error) if error.condition == Condition::Missing => Ok(None),
-                Err(error) => Err(fault_of(attempted, error).seen("object", location)),
+                Err(error) => Err(to_fault(attempted, error).seen("object", location)),
             }
         };
         self.retry(&wait, attempt).await
@@ -178,7 +178,7 @@ impl<H: Host> Context<'_, H> {
         let wait = self.wait(phase, &format!("{phase}:{location}"), OBJECT_DEADLINE);
         let attempt = || async {
             let listed = self.host.list_objects(location).await;
-            listed.map_err(|error| fault_of(attempted, error).seen("prefix", location))
+            listed.map_err(|error| to_fault(attempted, error).seen("prefix", location))
         };
         self.retry(&wait, attempt).await
     }

@@ -1,7 +1,7 @@
 //! Reads which archives of images a seed left.
 
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::ports::Host;
 
@@ -11,7 +11,7 @@ impl<H: Host> Context<'_, H> {
         match self.host.list_seeded().await {
             Ok(images) => self.learn(|knowledge| knowledge.images = images),
             Err(error) => {
-                let fault = fault_of(Operation::UseImage, error);
+                let fault = to_fault(Operation::UseImage, error);
                 self.emitter.emit(Event::Warning { fault });
             }
         }

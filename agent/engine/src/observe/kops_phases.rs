@@ -3,7 +3,7 @@
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
@@ -48,7 +48,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn observe_links(&self) -> Result<(), Fault> {
         let read = self.host.read_network().await;
-        let network = read.map_err(|error| fault_of(Operation::ReadNetwork, error))?;
+        let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
         self.learn(|knowledge| knowledge.network = network);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
@@ -34,7 +34,7 @@ impl<H: Host> Context<'_, H> {
     ) -> Result<Machine, Fault> {
         let state = self.metadata("autoscaling/target-lifecycle-state").await?;
         let mounts = self.host.list_mounts().await;
-        let mounts = mounts.map_err(|error| fault_of(Operation::Mount, error))?;
+        let mounts = mounts.map_err(|error| to_fault(Operation::Mount, error))?;
         let passwd = self.text("/etc/passwd").await?;
         Ok(Machine {
             public_ip: self.metadata("public-ipv4").await?,
@@ -67,7 +67,7 @@ impl<H: Host> Context<'_, H> {
         let ask = || async {
             let told = self.host.describe_type(&instance_type).await;
             told.map_err(|error| {
-                fault_of(Operation::DescribeType, error).seen("instance-type", &instance_type)
+                to_fault(Operation::DescribeType, error).seen("instance-type", &instance_type)
             })
         };
         let capacity = self.retry(&wait, ask).await?;
@@ -76,7 +76,7 @@ impl<H: Host> Context<'_, H> {
             let text = serde_json::to_string(&kept).unwrap_or_default();
             let file = WriteFile::plain(TYPES, 0o644, text);
             let written = self.host.write_file(&file).await;
-            written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", TYPES))?;
+            written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", TYPES))?;
         }
         Ok(Some(capacity))
     }
@@ -85,7 +85,7 @@ impl<H: Host> Context<'_, H> {
         let wait = self.wait(Phase::Config, "config:metadata", METADATA_DEADLINE);
         let read = || async {
             let read = self.host.read_metadata(key).await;
-            read.map_err(|error| fault_of(Operation::ReadMetadata, error).seen("key", key))
+            read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", key))
         };
         self.retry(&wait, read).await
     }
@@ -93,7 +93,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) async fn text(&self, path: &str) -> Result<String, Fault> {
         let looked = self.host.look_file(path, TEXT_LIMIT).await;
         let found =
-            looked.map_err(|error| fault_of(Operation::UseFile, error).seen("path", path))?;
+            looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
         let bytes = found.and_then(|found| found.contents).unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -101,7 +101,7 @@ impl<H: Host> Context<'_, H> {
     async fn is_there(&self, path: &str) -> Result<bool, Fault> {
         let looked = self.host.look_file(path, 0).await;
         let found =
-            looked.map_err(|error| fault_of(Operation::UseFile, error).seen("path", path))?;
+            looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
         Ok(found.is_some())
     }
 
@@ -109,7 +109,7 @@ impl<H: Host> Context<'_, H> {
     async fn interfaces(&self) -> Result<BTreeMap<String, String>, Fault> {
         let mac = self.know(BootFacts::instance)?.mac;
         let read = self.host.read_network().await;
-        let network = read.map_err(|error| fault_of(Operation::ReadNetwork, error))?;
+        let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
         let ours = network.links.into_iter().filter(|link| link.mac == mac);
         Ok(ours.map(|link| (link.name, link.mac)).collect())
     }

@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::ports::{Condition, Host};
 use quake_model::spec::AssetKind;
@@ -23,7 +23,7 @@ impl<H: Host> Context<'_, H> {
                     continue;
                 }
                 Err(error) => {
-                    return Err(fault_of(Operation::UseStore, error).seen("asset", &asset.name));
+                    return Err(to_fault(Operation::UseStore, error).seen("asset", &asset.name));
                 }
             };
             self.learn(|knowledge| {

@@ -10,7 +10,7 @@ mod members;
 
 use crate::context::Context;
 use crate::ensure;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
@@ -89,7 +89,7 @@ impl<H: Host> Context<'_, H> {
         let wait = self.wait(Phase::Identity, "identity", METADATA_DEADLINE);
         let read = || async {
             let read = self.host.read_instance().await;
-            read.map_err(|error| fault_of(Operation::ReadMetadata, error))
+            read.map_err(|error| to_fault(Operation::ReadMetadata, error))
         };
         let instance = self.retry(&wait, read).await?;
         self.emitter.emit(Event::InstanceKnown {
@@ -100,7 +100,7 @@ impl<H: Host> Context<'_, H> {
             let wait = self.wait(Phase::Identity, "identity:role", ROLE_DEADLINE);
             let read = || async {
                 let read = self.host.read_role().await;
-                read.map_err(|error| fault_of(Operation::ReadRole, error))
+                read.map_err(|error| to_fault(Operation::ReadRole, error))
             };
             self.retry(&wait, read).await?;
         }
@@ -120,7 +120,7 @@ impl<H: Host> Context<'_, H> {
             return Ok(None);
         };
         let looked = self.host.look_file(HOSTS, HOSTS_LIMIT).await;
-        let found = looked.map_err(|error| fault_of(Operation::UseFile, error))?;
+        let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
         // What cannot be read whole cannot be kept byte for byte.
         let unreadable = || {
             let summary = format!("{HOSTS} is no text of at most {HOSTS_LIMIT} bytes");
@@ -140,7 +140,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn observe_network(&self) -> Result<(), Fault> {
         let read = self.host.read_network().await;
-        let network = read.map_err(|error| fault_of(Operation::ReadNetwork, error))?;
+        let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
         self.learn(|knowledge| knowledge.network = network);
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<H: Host> Context<'_, H> {
     /// Reads which filesystem types the kernel knows. A scratch root has no `/proc`; overlay stands for it.
     pub(super) async fn observe_files(&self) -> Result<(), Fault> {
         let looked = self.host.look_file("/proc/filesystems", 1 << 16).await;
-        let found = looked.map_err(|error| fault_of(Operation::UseFile, error))?;
+        let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
         let text = found
             .and_then(|found| found.contents)
             .unwrap_or_else(|| b"overlay".to_vec());
@@ -175,6 +175,6 @@ impl<H: Host> Context<'_, H> {
         let parents: BTreeSet<String> = parents.collect();
         let parents: Vec<String> = parents.into_iter().collect();
         let removed = self.host.remove_leftovers(&parents).await;
-        removed.map_err(|error| fault_of(Operation::UseFile, error))
+        removed.map_err(|error| to_fault(Operation::UseFile, error))
     }
 }

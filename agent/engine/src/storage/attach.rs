@@ -5,7 +5,7 @@ use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::tags::own_tags_seen;
 use quake_model::event::Event;
 use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
@@ -230,7 +230,7 @@ async fn refused<H: Host>(
         Condition::Denied if error.evidence.iter().any(|piece| piece.name == "kms") => {
             Ok(error.into_fault(Code::StorageKeyDenied))
         }
-        _ => Ok(fault_of(Operation::AttachVolume, error).seen("volume", id)),
+        _ => Ok(to_fault(Operation::AttachVolume, error).seen("volume", id)),
     }
 }
 
@@ -326,7 +326,7 @@ async fn keep_on_termination<H: Host>(
         .keep_on_termination(&attachment.instance_id, &attachment.device_name)
         .await;
     if let Err(error) = kept {
-        let fault = fault_of(Operation::KeepVolume, error).seen("volume", &volume.volume_id);
+        let fault = to_fault(Operation::KeepVolume, error).seen("volume", &volume.volume_id);
         context.emitter.emit(Event::Warning { fault });
     }
     Ok(())

@@ -5,7 +5,7 @@ use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::EntryKind;
 use quake_model::fault::{Class, Code, Fault};
@@ -36,7 +36,7 @@ impl<H: Host> Context<'_, H> {
 
     async fn find_mounts_folder(&self) -> Result<&'static str, Fault> {
         let looked = self.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
-        let found = looked.map_err(|error| fault_of(Operation::UseFile, error))?;
+        let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
         let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
         Ok(if is_there {
             MOUNTS_ON_READ_ONLY_ROOT

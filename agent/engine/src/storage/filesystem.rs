@@ -4,7 +4,7 @@ use super::local::Looked;
 use super::refusal::refusal;
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::backoff::HICCUP;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,
@@ -80,7 +80,7 @@ pub(crate) async fn formatted<H: Host>(
     if let Err(error) = context.host.make_filesystem(&device, &wanted).await {
         // The mkfs of an agent that was killed may have ended since the look: then it is ours, and done.
         let is_changed = error.condition == Condition::Occupied;
-        let fault = fault_of(Operation::MakeFilesystem, error).seen("volume", &volume.volume_id);
+        let fault = to_fault(Operation::MakeFilesystem, error).seen("volume", &volume.volume_id);
         if !is_changed {
             return Err(fault);
         }
@@ -258,7 +258,7 @@ async fn judge<H: Host>(
 }
 
 fn unreadable(error: PortError, device: &DeviceFacts) -> Fault {
-    fault_of(Operation::ReadDisks, error).seen("device", &device.path)
+    to_fault(Operation::ReadDisks, error).seen("device", &device.path)
 }
 
 fn uuid_of(contents: Option<&DeviceContents>) -> Option<&str> {

@@ -7,7 +7,7 @@ use super::state::{Held, sorted};
 use crate::boot_facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::ensure::files::look;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::millis;
 use quake_model::backoff::CONFLICT;
 use quake_model::event::Event;
@@ -104,7 +104,7 @@ impl<H: Host> Context<'_, H> {
             return Ok(());
         }
         let listed = self.host.list_mounts().await;
-        let mounts = listed.map_err(|error| fault_of(Operation::Mount, error))?;
+        let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
         let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
         for path in quake_volumes::withheld_manifests(&spec.etcd, &volumes, &mounts) {
             self.remove_manifest(phase, path).await?;
@@ -133,7 +133,7 @@ impl<H: Host> Context<'_, H> {
                 }
                 // Somebody wrote it meanwhile.
                 Err(error) if error.condition == Condition::Conflict => {}
-                Err(error) => return Err(fault_of(Operation::UseFile, error).seen("path", path)),
+                Err(error) => return Err(to_fault(Operation::UseFile, error).seen("path", path)),
             }
         }
         let summary = format!("{path} cannot be taken out of kubelet's directory");

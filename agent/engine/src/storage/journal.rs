@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
@@ -21,7 +21,7 @@ impl<H: Host> Context<'_, H> {
         let instance = self.know(BootFacts::instance)?;
         let looked = self.host.look_file(JOURNAL, LIMIT).await;
         let found =
-            looked.map_err(|error| fault_of(Operation::UseFile, error).seen("path", JOURNAL))?;
+            looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", JOURNAL))?;
         let text = found.and_then(|found| found.contents);
         let journal = match Journal::read(text.as_deref(), &instance.instance_id) {
             Some(journal) => journal,
@@ -47,7 +47,7 @@ impl<H: Host> Context<'_, H> {
         }
         let file = WriteFile::plain(JOURNAL, 0o600, after.text());
         let written = self.host.write_file(&file).await;
-        written.map_err(|error| fault_of(Operation::UseFile, error).seen("path", JOURNAL))?;
+        written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", JOURNAL))?;
         self.learn(|knowledge| knowledge.storage.journal = Some(after));
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
@@ -26,7 +26,7 @@ impl<H: Host> Context<'_, H> {
     /// The kernel's block devices.
     pub(crate) async fn devices(&self) -> Result<Vec<DeviceFacts>, Fault> {
         let listed = self.host.list_devices().await;
-        listed.map_err(|error| fault_of(Operation::ReadDisks, error))
+        listed.map_err(|error| to_fault(Operation::ReadDisks, error))
     }
 
     /// The volume's device: the one with its serial; where disks have no serials (Xen), the one with the very name that
@@ -99,7 +99,7 @@ impl<H: Host> Context<'_, H> {
         match self.host.look_inside(device).await {
             Ok(found) => Ok(Looked::FilesystemContents(found, is_checked)),
             Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
-            Err(error) => Err(fault_of(Operation::ReadDisks, error)
+            Err(error) => Err(to_fault(Operation::ReadDisks, error)
                 .seen("volume", &identity.volume_id)
                 .seen("device", &device.path)),
         }
@@ -113,7 +113,7 @@ impl<H: Host> Context<'_, H> {
     ) -> Result<Option<FilesystemCheck>, Fault> {
         let checked = self.host.check_filesystem(device).await;
         let checked = checked.map_err(|error| {
-            fault_of(Operation::CheckFilesystem, error).seen("volume", volume_id)
+            to_fault(Operation::CheckFilesystem, error).seen("volume", volume_id)
         })?;
         match checked {
             FilesystemCheck::Clean => Ok(None),

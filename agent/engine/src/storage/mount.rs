@@ -3,7 +3,7 @@
 use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::{DeviceContents, DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
@@ -75,7 +75,7 @@ async fn is_mounted<H: Host>(
     device: &DeviceFacts,
 ) -> Result<bool, Fault> {
     let listed = context.host.list_mounts().await;
-    let mounts = listed.map_err(|error| fault_of(Operation::Mount, error))?;
+    let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
     match decide_mount(volume, &device.number, &mounts) {
         MountDecision::Hold => Ok(true),
         MountDecision::Mount => Ok(false),
@@ -92,7 +92,7 @@ async fn mount<H: Host>(
     device: &DeviceFacts,
 ) -> Result<(), Fault> {
     let mounted = context.host.mount_device(device, &volume.mount_point).await;
-    mounted.map_err(|error| fault_of(Operation::Mount, error).seen("volume", &volume.volume_id))?;
+    mounted.map_err(|error| to_fault(Operation::Mount, error).seen("volume", &volume.volume_id))?;
     if is_mounted(context, volume, device).await? {
         return Ok(());
     }
@@ -145,7 +145,7 @@ async fn grow<H: Host>(
         Err(error) => {
             // etcd runs on the smaller filesystem as it did before.
             let fault =
-                fault_of(Operation::GrowFilesystem, error).seen("volume", &gate.identity.volume_id);
+                to_fault(Operation::GrowFilesystem, error).seen("volume", &gate.identity.volume_id);
             context.emitter.emit(Event::Warning { fault });
             Ok(false)
         }
@@ -182,7 +182,7 @@ async fn mark<H: Host>(
     );
     let written = context.host.write_marker(device, &marker.text()).await;
     written.map_err(|error| {
-        fault_of(Operation::Mount, error).seen("volume", &gate.identity.volume_id)
+        to_fault(Operation::Mount, error).seen("volume", &gate.identity.volume_id)
     })?;
     Ok(true)
 }
@@ -210,7 +210,7 @@ async fn tag<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(),
         results.push(context.host.untag_volume(id, &[BLANK_OK.to_owned()]).await);
     }
     for error in results.into_iter().filter_map(Result::err) {
-        let fault = fault_of(Operation::TagVolume, error).seen("volume", id);
+        let fault = to_fault(Operation::TagVolume, error).seen("volume", id);
         context.emitter.emit(Event::Warning { fault });
     }
     Ok(())

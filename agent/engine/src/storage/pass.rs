@@ -4,7 +4,7 @@ use super::local::is_of;
 use super::state::sorted;
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
-use crate::fault_mapping::{Operation, fault_of};
+use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
 use quake_model::facts::{
@@ -113,7 +113,7 @@ impl<H: Host> Context<'_, H> {
         query: &VolumeQuery,
     ) -> Result<Vec<VolumeFacts>, Fault> {
         let described = self.host.describe_volumes(query).await;
-        described.map_err(|error| fault_of(Operation::DescribeVolumes, error))
+        described.map_err(|error| to_fault(Operation::DescribeVolumes, error))
     }
 
     /// This instance, the holders of volumes, and, where several members are open, the others of its group.
@@ -154,7 +154,7 @@ impl<H: Host> Context<'_, H> {
         query: &InstanceQuery,
     ) -> Result<Vec<InstanceView>, Fault> {
         let described = self.host.describe_instances(query).await;
-        described.map_err(|error| fault_of(Operation::DescribeInstances, error))
+        described.map_err(|error| to_fault(Operation::DescribeInstances, error))
     }
 }
 
