@@ -3,7 +3,6 @@
 
 pub mod addon_mode;
 pub mod assets;
-pub mod awaited;
 pub mod configuration_unit;
 pub mod credentials;
 pub mod dialect;
@@ -23,6 +22,7 @@ pub mod node_identity;
 pub mod owned;
 pub mod packages;
 pub mod pki;
+pub mod readiness;
 pub mod ready;
 pub mod release;
 pub mod restart_policy;

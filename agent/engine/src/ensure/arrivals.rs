@@ -8,7 +8,7 @@ use quake_model::facts::PodsSeen;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, Host};
 use quake_model::redact::scrub;
-use quake_node::awaited::{CniProvider, PodNetwork, bringer, static_pod, with_kubelets_word};
+use quake_node::readiness::{CniProvider, PodNetwork, bringer, static_pod, with_kubelets_word};
 
 const KUBELET: &str = "kubelet.service";
 

@@ -11,7 +11,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, InstanceQuery};
 use quake_model::step::{Condition, Step};
-use quake_node::awaited::answers;
+use quake_node::readiness::answers;
 
 pub(crate) async fn met<H: Host>(
     context: &Context<'_, H>,
