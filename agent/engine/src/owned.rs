@@ -9,8 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
-use quake_node::hold::UnitDecision;
 use quake_node::owned::{self, Owned, OwnedProgram, Owners};
+use quake_node::up_to_date::UnitDecision;
 use std::time::Duration;
 use tokio::time::timeout;
 

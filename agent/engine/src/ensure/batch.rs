@@ -12,7 +12,7 @@ use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, JobKind, PortError, UnitJob};
 use quake_model::step::{Action, StartUnit, Step};
-use quake_node::hold::UnitDecision;
+use quake_node::up_to_date::UnitDecision;
 use std::sync::Mutex;
 use tokio::sync::oneshot;
 

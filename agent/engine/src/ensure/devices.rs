@@ -12,7 +12,7 @@ use quake_model::item::VolumeMount;
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::Step;
-use quake_node::hold::{DeviceDecision, MountDecision, decide_device, decide_mount_point};
+use quake_node::up_to_date::{DeviceDecision, MountDecision, decide_device, decide_mount_point};
 use std::time::Duration;
 
 /// How long a device may take to appear. A guess: what the launch attaches is there before the agent is.

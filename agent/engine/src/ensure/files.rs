@@ -7,8 +7,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{Step, Visibility, WriteFile};
-use quake_node::hold::{FileDecision, decide_file};
 use quake_node::owned::{OwnedFile, Owners, sha256};
+use quake_node::up_to_date::{FileDecision, decide_file};
 
 /// The largest file compared byte by byte; nothing the agent renders is near it.
 const COMPARE_LIMIT: u64 = 16 << 20;

@@ -8,7 +8,7 @@ use quake_model::item::RetiredPod;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Host};
 use quake_model::step::Step;
-use quake_node::hold::{RetireDecision, decide_retire, pod_foreign, pod_returns};
+use quake_node::up_to_date::{RetireDecision, decide_retire, pod_foreign, pod_returns};
 
 /// How often a manifest that is another by the time it is removed is looked at again.
 const LOOKS: usize = 3;

@@ -11,7 +11,7 @@ use quake_model::item::UnitState;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, JobKind, PortError, UnitJob};
 use quake_model::step::{StartUnit, Step};
-use quake_node::hold::{UnitDecision, UnitDone, decide_unit};
+use quake_node::up_to_date::{UnitDecision, UnitDone, decide_unit};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::oneshot;

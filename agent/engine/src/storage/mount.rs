@@ -10,7 +10,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{Step, VolumeStep};
-use quake_node::hold::{MountDecision, decide_mount};
+use quake_node::up_to_date::{MountDecision, decide_mount};
 use quake_volumes::{BLANK_OK, FORMATTED, GateDecision, GateRule, Marker, UID, Writer};
 use std::collections::BTreeMap;
 
