@@ -4,7 +4,7 @@ use crate::addons::reconcile_addons;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::node_identity::identify;
-use crate::owned::Left;
+use crate::owned::ManagedSnapshot;
 use crate::renewal::Renewal;
 use crate::request::Request;
 use futures_util::StreamExt;
@@ -42,7 +42,7 @@ pub struct Verdict {
     /// What [`crate::keep_looking`] should look at; empty unless the node is ready.
     pub watches: Vec<Watch>,
     /// What is the agent's, of which it tells when somebody else changes it.
-    pub left: Left,
+    pub left: ManagedSnapshot,
     /// What certificates are renewed by while the node is ready; `None` where there are none to renew.
     pub renewal: Option<Renewal>,
     /// What the node has to do with its cluster's add-ons; `None` when that is nothing, or the node is not ready.

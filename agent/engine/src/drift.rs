@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::ensure::{files, services};
-use crate::owned::{Left, placed_differs};
+use crate::owned::{ManagedSnapshot, placed_differs};
 use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
@@ -20,7 +20,7 @@ const LINKING: [&str; 2] = [".wants", ".requires"];
 
 /// What was seen at the looks so far.
 pub(crate) struct DriftWatch {
-    left: Left,
+    left: ManagedSnapshot,
     /// Every file and program, each with its stamp when it was last compared.
     paths: Vec<String>,
     stamps: Vec<Option<FileStamp>>,
@@ -32,7 +32,7 @@ pub(crate) struct DriftWatch {
 
 impl DriftWatch {
     /// Watches what a boot left.
-    pub(crate) fn new(left: &Left) -> Self {
+    pub(crate) fn new(left: &ManagedSnapshot) -> Self {
         let files = left.owned.files.keys();
         let paths: Vec<String> = files.chain(left.owned.programs.keys()).cloned().collect();
         Self {

@@ -34,7 +34,7 @@ pub(crate) struct Ownership {
 
 /// What a boot leaves as the agent's own, to be looked at while the node is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct ManagedSnapshot {
     /// Files, programs and units as they were left.
     pub(crate) owned: Owned,
     /// Where the programs came from.
@@ -105,9 +105,9 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// What this boot leaves.
-    pub(crate) fn left(&self) -> Left {
+    pub(crate) fn left(&self) -> ManagedSnapshot {
         let ownership = lock(&self.ownership);
-        Left {
+        ManagedSnapshot {
             owned: ownership.now.clone(),
             places: ownership.places.clone(),
         }

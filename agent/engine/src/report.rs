@@ -134,7 +134,7 @@ mod tests {
             names: None,
             planned: Vec::new(),
             watches: Vec::new(),
-            left: crate::Left::default(),
+            left: crate::ManagedSnapshot::default(),
             reports: None,
         };
         let code = |verdict: &Verdict| object(&emitter, verdict, None).map_err(|fault| fault.code);

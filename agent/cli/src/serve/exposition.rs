@@ -153,7 +153,7 @@ mod tests {
         vec![
             Family::new("x_build_info", Kind::Info, "Who").of("version", "1", 1.0),
             Family::new("x_tries_total", Kind::Counter, "Tries").of("of", "a\"\\\n", 2.0),
-            Family::new("x_left_seconds", Kind::Gauge, "Left").with(0.5),
+            Family::new("x_left_seconds", Kind::Gauge, "ManagedSnapshot").with(0.5),
             Family::new("x_absent", Kind::Gauge, "Nothing"),
         ]
     }
@@ -164,7 +164,7 @@ mod tests {
             x_build_info{version=\"1\"} 1\n\
             # HELP x_tries_total Tries\n# TYPE x_tries_total counter\n\
             x_tries_total{of=\"a\\\"\\\\\\n\"} 2\n\
-            # HELP x_left_seconds Left\n# TYPE x_left_seconds gauge\nx_left_seconds 0.5\n";
+            # HELP x_left_seconds ManagedSnapshot\n# TYPE x_left_seconds gauge\nx_left_seconds 0.5\n";
         assert_eq!(exposition(&families(), Format::Text), wanted);
     }
 

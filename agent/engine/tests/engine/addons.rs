@@ -8,7 +8,7 @@
 use crate::common::{EPOCH, Keep, request};
 use crate::kops::{conformance, files_below};
 use quake_apisim::{Act, ApiServer, InjectedFault, Verb};
-use quake_engine::{Emitter, Left, StopHandle, Verdict, keep_looking, stop_signal};
+use quake_engine::{Emitter, ManagedSnapshot, StopHandle, Verdict, keep_looking, stop_signal};
 use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
 use quake_model::event::Event;
 use quake_model::ports::{Clock, Meter, Sink};
@@ -67,7 +67,7 @@ fn verdict(me: &str) -> Verdict {
         names: None,
         planned: Vec::new(),
         watches: Vec::new(),
-        left: Left::default(),
+        left: ManagedSnapshot::default(),
         reports: None,
     }
 }
