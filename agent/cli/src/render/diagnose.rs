@@ -222,7 +222,7 @@ fn check_report_json(one: &CheckReport) -> Value {
             "code": finding.code.map(|code| code.entry().code),
             "class": class.map(quake_model::fault::Class::name),
             "evidence": finding.evidence,
-            "fix": finding.fix,
+            "remedy": finding.fix,
             "explain": format!("quake-agent explain {}", name(one.check, finding)),
         });
     }

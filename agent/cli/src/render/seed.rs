@@ -124,7 +124,7 @@ fn finding_json(finding: &Finding) -> Value {
         "rule": finding.rule,
         "path": finding.path.display().to_string(),
         "what": finding.what,
-        "fix": finding.mend,
+        "remedy": finding.mend,
     })
 }
 
