@@ -22,7 +22,7 @@ pub(crate) fn explanation_json(
     json!({
         "schemaVersion": "quake-agent/volumes/v1",
         "cluster": facts.cluster,
-        "cluster_generation": {
+        "clusterGeneration": {
             "uids": life.uids,
             "current": life.current,
             "born": life.born.map(|born| born.to_string()),
