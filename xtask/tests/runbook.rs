@@ -10,7 +10,7 @@ const PARTS: [&str; 5] = [
     "- **Look:** ",
     "- **Do",
     "- **Safe:** ",
-    "- **Mended:** ",
+    "- **Fixed when:** ",
     "- Tried by: ",
 ];
 
