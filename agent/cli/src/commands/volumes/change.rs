@@ -107,7 +107,7 @@ fn refuse(facts: &Facts, error: &ChangeError) -> u8 {
             fail(&fault.seen("pinned", pinned.join(" ")).remedied_by(remedy))
         }
         ChangeError::NoLife { .. } => {
-            let remedy = "name the state store, which has the cluster's authority: --state-store s3://BUCKET; or --cluster-uid UID";
+            let remedy = "name the state store, which has the cluster's CA: --state-store s3://BUCKET; or --cluster-uid UID";
             fail(&Fault::new(Code::CredentialsMissing, text).remedied_by(remedy))
         }
         ChangeError::Unknown { .. } => {
