@@ -1,17 +1,52 @@
-//! The runbook keeps up with the catalogue: a section for each code and for nothing else, found from the index, whose
-//! `Tried by:` names what really is in the tree and really is about the code.
+//! The runbook keeps up with the catalogue: a section for each code and for nothing else, found
+//! from the index. The page of its tests has a row for each code. These tests exist and name the
+//! code.
 
 use quake_model::fault::Code;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What every section says, in this order.
-const PARTS: [&str; 5] = [
-    "- **Look:** ",
-    "- **Do",
-    "- **Safe:** ",
-    "- **Fixed when:** ",
-    "- Tried by: ",
+/// The parts of a section, in this order.
+const PARTS: [&str; 6] = [
+    "\n*",
+    "\n**Symptom:** ",
+    "\n- **Look:**",
+    "\n- **Do:**",
+    "\n- **Safe:** ",
+    "\n- **Fixed when:** ",
+];
+
+/// How many words a section may have.
+const MOST_WORDS: usize = 200;
+
+/// The page that explains the others: it has no section of a code.
+const GUIDE: &str = "docs/runbook/README.md";
+
+/// The page with a row of tests for each code.
+const TESTS_PAGE: &str = "docs/testing/runbook.md";
+
+/// Words that an operator types into a search, each with a code whose symptom must have it.
+const EVERYDAY_WORDS: [(&str, &str); 20] = [
+    ("expired", "addons.api-denied"),
+    ("CA", "config.controller-untrusted"),
+    ("retry", "config.store-unreachable"),
+    ("evicted", "files.no-space"),
+    ("cgroup", "services.unit-failed"),
+    ("OOM", "ready.pod-failing"),
+    ("disk full", "assets.no-space"),
+    ("permission denied", "files.write-failed"),
+    ("AccessDenied", "config.store-denied"),
+    ("timeout", "boot.phase-timed-out"),
+    ("DNS", "config.controller-unregistered"),
+    ("proxy", "assets.unreachable"),
+    ("clock skew", "identity.clock-skew"),
+    ("throttled", "dns.throttled"),
+    ("checksum", "assets.digest-mismatch"),
+    ("CrashLoopBackOff", "ready.pod-failing"),
+    ("NotReady", "ready.cni-missing"),
+    ("duplicate volume", "storage.volume-conflict"),
+    ("mount", "storage.mount-failed"),
+    ("lock", "assets.packages-locked"),
 ];
 
 /// Where the tests of a tier are.
@@ -34,8 +69,8 @@ const DECISIONS: &[&str] = &[
     "agent/volumes/",
 ];
 
-fn is_below(path: &str, folders: &[&str]) -> bool {
-    folders.iter().any(|folder| path.starts_with(folder))
+fn is_below(path: &str, directories: &[&str]) -> bool {
+    directories.iter().any(|it| path.starts_with(it))
 }
 
 fn root() -> PathBuf {
@@ -48,15 +83,15 @@ fn read(path: &Path) -> String {
     read.unwrap_or_default()
 }
 
-/// Every file below a folder with this ending, by its path from the root, and its text.
-fn files_below(folder: &str, ending: &str) -> BTreeMap<String, String> {
+/// Every file below a directory with this ending, by its path from the root, and its text.
+fn files_below(directory: &str, ending: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![root().join(folder)];
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).expect("the folder is there");
+    let mut directories = vec![root().join(directory)];
+    while let Some(directory) = directories.pop() {
+        let entries = std::fs::read_dir(&directory).expect("the directory is there");
         for path in entries.map(|entry| entry.expect("it can be listed").path()) {
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.to_string_lossy().ends_with(ending) {
                 let name = path.strip_prefix(root()).expect("it is below the root");
                 found.insert(name.to_string_lossy().into_owned(), read(&path));
@@ -70,25 +105,103 @@ fn files_below(folder: &str, ending: &str) -> BTreeMap<String, String> {
 fn sections() -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     for (file, text) in files_below("docs/runbook", ".md") {
+        if file == GUIDE {
+            continue;
+        }
         for part in text.split("\n## ").skip(1) {
             let (heading, body) = part.split_once('\n').expect("a section has a body");
-            found.push((file.clone(), heading.to_owned(), body.to_owned()));
+            let own = body.split("\n<a id=").next().unwrap_or_default();
+            found.push((file.clone(), heading.to_owned(), own.to_owned()));
         }
     }
     found
 }
 
-/// The names in a section's last line, with their tiers.
-fn tried_by(body: &str) -> Vec<(String, String)> {
-    let line = body.lines().find_map(|line| line.strip_prefix(PARTS[4]));
-    let groups = line.unwrap_or_default().split("; ");
-    let named = groups.filter_map(|group| group.split_once(": "));
+/// Sections in the new form; the next commits bring the others.
+fn rewritten() -> Vec<(String, String, String)> {
+    let mut sections = sections();
+    sections.retain(|(_, _, body)| body.contains(PARTS[1]));
+    sections
+}
+
+/// The text between two parts of a section.
+fn between<'a>(body: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = body.split_once(begin)?;
+    Some(rest.split_once(end)?.0)
+}
+
+/// The words of a text in lower case, with a space around each.
+fn plain(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" "))
+}
+
+/// A row of the page of tests.
+struct Row {
+    code: String,
+    link: String,
+    /// The tests, each with its tier.
+    tests: Vec<(String, String)>,
+}
+
+/// The row in a line, where it is the row of a code.
+fn row_of(line: &str) -> Option<Row> {
+    let cells = line.strip_prefix("| [")?.strip_suffix(" |")?;
+    let (named, tests) = cells.split_once(") | ")?;
+    let (code, link) = named.split_once("](")?;
+    Some(Row {
+        code: code.to_owned(),
+        link: link.to_owned(),
+        tests: tests_of(tests),
+    })
+}
+
+fn rows() -> Vec<Row> {
+    let page = read(&root().join(TESTS_PAGE));
+    page.lines().filter_map(row_of).collect()
+}
+
+/// The names in a cell of tests, with their tiers.
+fn tests_of(cell: &str) -> Vec<(String, String)> {
+    let named = cell.split("; ").filter_map(|group| group.split_once(": "));
     named
         .flat_map(|(tier, names)| {
             let names = names.split('`').skip(1).step_by(2);
             names.map(move |name| (tier.to_owned(), name.to_owned()))
         })
         .collect()
+}
+
+/// The text of a test or case below this directory, where it exists.
+fn text_of(
+    sources: &BTreeMap<String, String>,
+    tier: &str,
+    below: &[&str],
+    name: &str,
+) -> Option<String> {
+    if name.starts_with("integration/cases/") {
+        return Some(read(&root().join(name).join("case.json")));
+    }
+    let test = format!("fn {name}(");
+    let is_higher = |path: &str| {
+        let mut others = TIERS.iter().skip(4);
+        tier == "namespace" && others.any(|(_, other)| is_below(path, other))
+    };
+    let mut files = sources.iter();
+    let found = files
+        .find(|(path, text)| is_below(path, below) && !is_higher(path) && text.contains(&test));
+    found.map(|(_, text)| text.clone())
+}
+
+/// Whether a source or a case names the code.
+fn names_code(text: &str, code: &str) -> bool {
+    let variant = format!("Code::{:?}", Code::from_name(code));
+    let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_typed = text.split(&variant).skip(1).any(is_whole);
+    let quoted = format!("{code}\"");
+    is_typed || text.contains(&quoted) || text.contains(&format!("code={code} "))
 }
 
 #[test]
@@ -106,18 +219,50 @@ fn every_code_has_one_section_in_the_file_of_its_area_and_no_other_has_one() {
 }
 
 #[test]
-fn every_section_says_what_is_seen_and_done_and_is_short() {
-    for (_, heading, body) in sections() {
-        assert!(body.contains("**You see** "), "{heading}");
+fn every_section_has_its_parts_in_order_and_is_short() {
+    for (_, heading, body) in rewritten() {
         let places = PARTS.map(|part| body.find(part));
         assert!(
             places.iter().all(Option::is_some) && places.is_sorted(),
             "{heading}: {places:?}"
         );
         assert!(body.contains('`'), "{heading} has no command");
-        let own = body.split("\n<a id=").next().unwrap_or_default();
-        let lines = own.lines().filter(|line| !line.is_empty()).count();
-        assert!(lines <= 12, "{heading} has {lines} lines");
+        let words = body.split_whitespace().count();
+        assert!(words <= MOST_WORDS, "{heading} has {words} words");
+    }
+}
+
+#[test]
+fn every_section_begins_with_the_class_and_the_exit_status_of_its_code() {
+    for (_, heading, body) in rewritten() {
+        let class = Code::from_name(&heading).entry().class;
+        let first = body.trim_start().lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with(&format!("*{class}")),
+            "{heading}: {first}"
+        );
+        let status = format!("exit {}", class.exit_status());
+        assert!(
+            first.contains(&status) || first.contains("; a warning"),
+            "{heading}: {first}"
+        );
+    }
+}
+
+#[test]
+fn everyday_words_are_in_the_symptoms_where_an_operator_searches_them() {
+    let sections = rewritten();
+    for (word, code) in EVERYDAY_WORDS {
+        let mut all = sections.iter();
+        let section = all.find(|(_, heading, _)| heading == code);
+        let Some((_, _, body)) = section else {
+            continue;
+        };
+        let symptom = between(body, PARTS[1], PARTS[2]).unwrap_or_default();
+        assert!(
+            plain(symptom).contains(&plain(word)),
+            "{code}: no {word} in its symptom: {symptom}"
+        );
     }
 }
 
@@ -136,7 +281,9 @@ fn the_index_leads_from_the_anchor_of_each_code_to_its_section() {
         let text = &runbook[&format!("docs/runbook/{area}.md")];
         assert_eq!(text.matches(&section).count(), 1, "{section}");
     }
-    assert_eq!(index.matches("](runbook/").count(), Code::ALL.len() + 1);
+    let lines = index.lines().filter(|line| line.starts_with("- <a id=\""));
+    let lines = lines.filter(|line| line.contains("](runbook/"));
+    assert_eq!(lines.count(), Code::ALL.len());
 }
 
 #[test]
@@ -172,42 +319,35 @@ fn every_link_of_the_runbook_leads_to_an_anchor() {
 }
 
 #[test]
-fn what_tried_a_section_is_there_in_its_tier_and_about_the_code() {
+fn every_code_has_one_row_of_tests_that_links_to_its_section() {
+    let mut codes: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
+    let mut found = Vec::new();
+    for row in rows() {
+        let area = row.code.split('.').next().unwrap_or_default();
+        let anchor = row.code.replace('.', "-");
+        assert_eq!(row.link, format!("../runbook/{area}.md#{anchor}"));
+        found.push(row.code);
+    }
+    codes.sort();
+    found.sort();
+    assert_eq!(found, codes);
+}
+
+#[test]
+fn the_tests_of_a_row_are_in_their_tier_and_one_names_the_code() {
     let mut sources = files_below("agent", ".rs");
     sources.extend(files_below("integration", ".rs"));
-    for (_, heading, body) in sections() {
-        let variant = format!("Code::{:?}", Code::from_name(&heading));
-        let quoted = format!("{heading}\"");
-        let is_about = |text: &str| {
-            let whole = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let typed = text.split(&variant).skip(1).any(whole);
-            typed || text.contains(&quoted) || text.contains(&format!("code={heading} "))
-        };
-        let named = tried_by(&body);
-        assert!(!named.is_empty(), "{heading}: nobody tried it");
+    for Row { code, tests, .. } in rows() {
+        assert!(!tests.is_empty(), "{code} has no test");
         let mut about = 0;
-        for (tier, name) in named {
-            let (_, below) = *TIERS
-                .iter()
-                .find(|(known, _)| *known == tier)
-                .unwrap_or_else(|| panic!("{heading}: the tier {tier}"));
-            let text = match name.strip_prefix("integration/cases/") {
-                Some(_) => read(&root().join(&name).join("case.json")),
-                None => {
-                    let test = format!("fn {name}(");
-                    let mut files = sources.iter();
-                    let found = files.find(|(path, text)| {
-                        let is_higher = tier == "namespace"
-                            && TIERS[4..].iter().any(|(_, other)| is_below(path, other));
-                        is_below(path, below) && !is_higher && text.contains(&test)
-                    });
-                    let (_, text) =
-                        found.unwrap_or_else(|| panic!("{heading}: no {name} below {below:?}"));
-                    text.clone()
-                }
-            };
-            about += usize::from(is_about(&text));
+        for (tier, name) in tests {
+            let mut tiers = TIERS.iter();
+            let known = tiers.find(|(known, _)| *known == tier);
+            let (_, below) = *known.unwrap_or_else(|| panic!("{code}: the tier {tier}"));
+            let text = text_of(&sources, &tier, below, &name);
+            let text = text.unwrap_or_else(|| panic!("{code}: no {name} below {below:?}"));
+            about += usize::from(names_code(&text, &code));
         }
-        assert!(about > 0, "{heading}: none of what is named mentions it");
+        assert!(about > 0, "{code}: none of its tests names it");
     }
 }
