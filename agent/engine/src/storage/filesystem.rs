@@ -111,13 +111,9 @@ pub(super) async fn look<H: Host>(
 ) -> Result<SafetyGate, Fault> {
     let subject = subject(context, volume).await?;
     let Subject {
-        slot,
-        identity,
-        cluster_generation,
-        shown,
-        format_intent,
+        identity, shown, ..
     } = &subject;
-    let (mut surface, contents) = probe(context, volume, device, *format_intent).await?;
+    let (mut surface, contents) = probe(context, volume, device, subject.format_intent).await?;
     let mut found = InsideFacts::default();
     let mut inside_seen = FilesystemContents::NoMarker;
     let mut is_checked = false;
@@ -152,10 +148,11 @@ pub(super) async fn look<H: Host>(
         surface,
         inside: inside_seen,
         from_snapshot: shown.snapshot_id.is_some(),
-        format_intent: *format_intent,
+        format_intent: subject.format_intent,
         data_expected: expectation.is_some(),
-        empty_consented: by_flag || quake_volumes::consents(&shown.tags, slot, context.host.now()),
-        adopted: quake_volumes::is_adopted(shown, cluster_generation),
+        empty_consented: by_flag
+            || quake_volumes::consents(&shown.tags, &subject.slot, context.host.now()),
+        adopted: quake_volumes::is_adopted(shown, &subject.cluster_generation),
     });
     Ok(SafetyGate {
         decision,
