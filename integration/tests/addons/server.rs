@@ -148,7 +148,7 @@ impl Server {
         Full(match self {
             Self::StandIn(server) => {
                 server.cluster(|model| {
-                    model.trouble(InjectedFault::new(Act::Throttle(1)).calls(1..=3))
+                    model.trouble(InjectedFault::new(Act::Throttle(1)).calls(1..=3));
                 });
                 None
             }
