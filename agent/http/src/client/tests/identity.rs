@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_told_without_the_key() {
                 ca_bundle: b"x",
                 ..whole
             },
-            "authority",
+            "CA",
         ),
         (
             ApiServerTrust {

@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn a_worker_trusts_whom_its_user_data_names_and_nobody_it_is_told_of_later() {
         let sample = Sample::worker("CAs: {kubernetes-ca: another}\n");
-        assert_eq!(sample.file(build, "/srv/kubernetes/ca.crt"), "authority");
+        assert_eq!(sample.file(build, "/srv/kubernetes/ca.crt"), "CA");
     }
 
     #[test]
