@@ -116,7 +116,7 @@ fn stranger(
     Finding::new(format!("{} was issued by {by}", one.place()), fix(one.path))
         .seen("subject", &chief.tbs_certificate.subject)
         .seen(
-            "authority",
+            "CA",
             known
                 .first()
                 .map_or_else(String::new, |it| it.tbs_certificate.subject.to_string()),
