@@ -11,7 +11,6 @@ pub struct Entry {
     pub code: &'static str,
     /// The class, which decides retries and the exit status.
     pub class: Class,
-    /// Why it matters.
     pub why: &'static str,
     /// What to do about it, in general.
     pub remedy: &'static str,

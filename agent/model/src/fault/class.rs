@@ -7,19 +7,19 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// What we wait for has not happened; waited for quietly until its deadline.
+    /// What the agent waits for has not happened. Retried until its deadline, without a warning for each attempt.
     NotYet,
-    /// The world hiccupped; retried with full jitter, each try reported.
+    /// A temporary failure. Retried with full jitter; each attempt is reported.
     Transient,
-    /// Someone else changed the world; observed and planned again, three times at most.
+    /// Somebody else changed the state. Observed and planned again, at most three times.
     Conflict,
-    /// IAM or the kernel said no; a short grace, then the boot stops.
+    /// IAM or the kernel denied permission. Retried for a short time; then the boot ends.
     Denied,
-    /// The spec or bytes are wrong; the boot stops.
+    /// The spec or the bytes are wrong. The boot ends.
     Invalid,
-    /// Going on could destroy data or split a cluster; the boot stops and touches nothing.
+    /// Continuing could destroy data or split a cluster. The boot ends and changes nothing.
     Refused,
-    /// An invariant of ours is broken; the boot stops and asks for a report.
+    /// An invariant of the agent is broken. The boot ends and asks for a report.
     Bug,
 }
 
@@ -57,12 +57,12 @@ impl Class {
     /// What kind of failure it is, as a clause an operator can read.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::NotYet => "what is waited for has not happened by its deadline",
-            Self::Transient => "the world hiccupped: a throttle, a 5xx, a time-out",
-            Self::Conflict => "someone else changed the world meanwhile",
-            Self::Denied => "IAM or the kernel said no",
+            Self::NotYet => "a condition was not true by its deadline",
+            Self::Transient => "a temporary failure: throttling, a 5xx, a timeout",
+            Self::Conflict => "somebody else changed the same state at the same time",
+            Self::Denied => "IAM or the kernel denied permission",
             Self::Invalid => "the spec or the bytes are wrong",
-            Self::Refused => "going on could destroy data or split a cluster",
+            Self::Refused => "continuing could destroy data or split a cluster",
             Self::Bug => "an invariant of the agent is broken",
         }
     }
@@ -71,25 +71,25 @@ impl Class {
     pub fn handling(self) -> &'static str {
         match self {
             Self::NotYet => {
-                "waits for it until the phase's deadline; then the boot fails, and systemd starts the agent again"
+                "retries until the phase's deadline; then the boot fails, and systemd starts the agent again"
             }
             Self::Transient => {
-                "tries again with growing pauses until the deadline; then the boot fails, and systemd starts the agent again"
+                "retries with backoff until the deadline; then the boot fails, and systemd starts the agent again"
             }
             Self::Conflict => {
-                "looks afresh and plans the phase anew, three times; then the boot fails, and systemd starts the agent again"
+                "observes again and plans the phase again, three times; then the boot fails, and systemd starts the agent again"
             }
             Self::Denied => {
-                "tries again for half a minute, as new permissions take some time; then the boot fails and is not started again by itself"
+                "retries for half a minute, because new permissions take some time; then the boot fails, and systemd does not start the agent again"
             }
             Self::Invalid => {
-                "ends the boot at once; it is not started again by itself, as only a change of what is wrong helps"
+                "ends the boot at once; systemd does not start the agent again, because only a change of the input helps"
             }
             Self::Refused => {
-                "ends the boot at once and touches nothing; it is not started again by itself, as a person has to decide"
+                "ends the boot at once and changes nothing; systemd does not start the agent again, because a person must decide"
             }
             Self::Bug => {
-                "ends the boot at once; it is not started again by itself: please report it"
+                "ends the boot at once; systemd does not start the agent again; please report the fault"
             }
         }
     }

@@ -18,7 +18,6 @@ use std::fmt;
 pub struct Evidence {
     /// What the value is, such as `url` or `line`.
     pub name: String,
-    /// What was seen.
     pub value: String,
 }
 
@@ -34,7 +33,6 @@ pub struct Fault {
     /// The chain of causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// What was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// The exact remedy for this case, where one can be named; else the catalogue's stands.

@@ -1,5 +1,5 @@
-//! All that is told of a code, in one value: `quake-agent explain` prints it and `cargo xtask faults` writes it, so the two
-//! cannot differ. Nothing in it is of one boot; what one boot saw is in its [`super::Fault`].
+//! The page of a code: `quake-agent explain` prints it, and `cargo xtask faults` writes it to the docs. It has nothing of
+//! one boot; the evidence of a boot is in its [`super::Fault`].
 
 use super::sample::sample_of;
 use super::{Class, Code};
@@ -9,14 +9,12 @@ use crate::phase::{PHASES, Phase};
 /// How many near codes a page names.
 const NEAR: usize = 4;
 
-/// What is told of one code.
+/// The page of one code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The code.
     pub code: Code,
     /// Its class, which says what the agent does about it.
     pub class: Class,
-    /// Why it matters.
     pub why: &'static str,
     /// What to do about it, in general.
     pub remedy: &'static str,
@@ -46,10 +44,9 @@ impl Code {
         }
     }
 
-    /// Whether it is only told of: whatever its class says of others, a boot and a node go on with it.
+    /// Whether it is only a warning: despite its class, the boot or the node continues.
     ///
-    /// Nothing about add-ons ends a boot (`docs/addons.md`); of what is said to others about a boot, and of the cluster's object
-    /// of the node, a node is told that serves already.
+    /// Add-ons never end a boot (`docs/addons.md`). Notifications and the Node object come after the boot.
     pub fn only_warns(self) -> bool {
         self.area() == "addons"
             || matches!(
@@ -257,7 +254,7 @@ mod tests {
     fn what_is_only_told_of_is_not_said_to_end_a_boot() {
         let foreign = Code::AddonsPodForeign.page();
         assert!(
-            foreign.handling().contains("ends no boot"),
+            foreign.handling().contains("the boot does not end"),
             "{}",
             foreign.handling()
         );
