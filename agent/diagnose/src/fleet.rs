@@ -41,7 +41,6 @@ pub struct Question {
 /// Which boots have rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rows {
-    /// All.
     #[default]
     All,
     /// Those that did not become ready.
@@ -54,9 +53,7 @@ pub enum Rows {
 pub struct Fleet {
     /// How many boots there are.
     pub boots: usize,
-    /// How many became ready.
     pub ready: usize,
-    /// How many failed.
     pub failed: usize,
     /// How many were told to stop, or ended in a way that this agent does not know.
     pub stopped: usize,
@@ -74,11 +71,8 @@ pub struct Fleet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failures {
-    /// The code.
     pub code: String,
-    /// Its class's name.
     pub class: String,
-    /// How many boots.
     pub count: usize,
     /// Whose, sorted.
     pub instances: Vec<String>,
@@ -101,9 +95,7 @@ pub struct Durations {
 /// How long one phase takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PhaseDurations {
-    /// Its name.
     pub phase: String,
-    /// How long.
     #[serde(flatten)]
     pub took: Percentiles,
 }
@@ -112,7 +104,6 @@ pub struct PhaseDurations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Percentiles {
-    /// Of how many.
     pub count: usize,
     /// Half of them took at most this.
     pub p50_ms: u64,
@@ -125,7 +116,6 @@ pub struct Percentiles {
 pub struct Unread {
     /// Where it is.
     pub location: String,
-    /// Why.
     pub why: String,
 }
 

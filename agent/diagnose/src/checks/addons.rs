@@ -7,13 +7,13 @@ use quake_model::facts::Unseen;
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "addons.applied",
-    title: "the cluster's add-ons are as its channels want them",
+    title: "the cluster's add-ons are applied as in its channels",
     severity: Severity::Warning,
     tags: &["addons", "control-plane"],
     sources: &[Source::Files],
     because: &["agent.running", "apiserver.alive"],
-    why: "the pod network, DNS and the cloud's controllers are add-ons: without them nodes do not become ready and pods find nobody",
-    remedy: "quake-agent addons list; quake-agent addons plan <add-on> tells object by object what is not as it should be",
+    why: "the pod network, DNS and the cloud controllers are add-ons: without them nodes do not become ready, and pods resolve no name",
+    remedy: "quake-agent addons list; quake-agent addons plan <add-on> shows the drift of each object",
     judge: applied,
 }];
 

@@ -8,24 +8,24 @@ use quake_model::record::{BootState, Record};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "agent.integrity",
-        title: "there is one agent, of the version that booted the node",
+        title: "there is one agent, and it has the version that booted the node",
         severity: Severity::Warning,
         tags: &["agent", "integrity"],
         sources: &[Source::Files],
         because: &[],
-        why: "two agents of different versions undo each other's work; a new one takes effect only when it is started",
-        remedy: "keep the one the unit starts, /usr/local/bin/quake-agent, and start it again after replacing it",
+        why: "two agents of different versions undo each other's work; a new binary runs only after a restart",
+        remedy: "keep the binary of the unit, /usr/local/bin/quake-agent, and restart the unit after you replace it",
         judge: integrity,
     },
     Check {
         id: "agent.drift",
-        title: "what the agent wrote and enabled is as it left it",
+        title: "files and units that the agent manages have no drift",
         severity: Severity::Warning,
         tags: &["agent", "files"],
         sources: &[Source::Files],
         because: &[],
-        why: "a file that somebody changed is in force until the next boot writes it anew, and then the change is gone",
-        remedy: "bring what is meant into the spec; the rest is as it should be after: systemctl restart quake-agent.service",
+        why: "the next boot writes a changed file again, and the change is lost",
+        remedy: "put wanted changes into the spec; remove the others with: systemctl restart quake-agent.service",
         judge: drift,
     },
 ];
@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Stands apart, before all that the agent brings about.
 pub(super) const RUNNING: &[Check] = &[Check {
     id: "agent.running",
-    title: "the agent ran since the machine started, and runs as it should",
+    title: "the agent ran since the host booted, and runs now",
     severity: Severity::Critical,
     tags: &["agent", "systemd"],
     sources: &[Source::Units, Source::Files],
@@ -43,7 +43,7 @@ pub(super) const RUNNING: &[Check] = &[Check {
         "host.noexec",
         "host.disk-errors",
     ],
-    why: "a machine on which the agent did not run is as the boot before left it, and nothing notices what it loses",
+    why: "without the agent the node is as the last boot left it, and nothing watches it",
     remedy: "systemctl enable --now quake-agent.service; journalctl -b -u quake-agent.service",
     judge: running,
 }];

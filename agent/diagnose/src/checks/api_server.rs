@@ -10,7 +10,7 @@ use quake_model::record::BootState;
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "apiserver.alive",
-    title: "the control plane's own API server says that it is well",
+    title: "the API server on this node is healthy",
     severity: Severity::Critical,
     tags: &["control-plane"],
     sources: &[Source::Probes, Source::Runtime],
@@ -33,8 +33,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
         "certificates.authority",
         "volumes.space",
     ],
-    why: "without it this control plane serves nobody, and its own kubelet cannot register",
-    remedy: "look at etcd first, then at its log: less /var/log/kube-apiserver.log, crictl logs <id>",
+    why: "without it this control plane answers no request, and its kubelet cannot register",
+    remedy: "check etcd first, then read its log: less /var/log/kube-apiserver.log, crictl logs <id>",
     judge: alive,
 }];
 

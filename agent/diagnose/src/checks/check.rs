@@ -14,7 +14,6 @@ pub enum Severity {
     Critical,
     /// The node works worse than it should, or will fail later.
     Warning,
-    /// Good to know.
     Info,
 }
 
@@ -36,7 +35,6 @@ pub struct Check {
     pub id: &'static str,
     /// What is true when it passes, as a clause.
     pub title: &'static str,
-    /// How much it matters.
     pub severity: Severity,
     /// Words to choose it by, beside its area.
     pub tags: &'static [&'static str],
@@ -44,11 +42,9 @@ pub struct Check {
     pub sources: &'static [Source],
     /// Checks whose failure would explain this one's; each stands before it in the table.
     pub because: &'static [&'static str],
-    /// Why it matters.
     pub why: &'static str,
     /// What to do in general; a finding has the exact remedy.
     pub remedy: &'static str,
-    /// Judges it.
     pub judge: fn(&Node<'_>) -> Result<Verdict, Unseen>,
 }
 
@@ -72,7 +68,6 @@ pub enum Verdict {
     Ok(String),
     /// It holds, but not for long, or not well.
     Warn(Finding),
-    /// It does not hold.
     Fail(Finding),
     /// It does not concern this node; why.
     Skip(String),
@@ -97,7 +92,6 @@ pub struct Finding {
     pub summary: String,
     /// The code of the fault catalogue, where it is one.
     pub code: Option<Code>,
-    /// What was seen.
     pub evidence: Vec<Evidence>,
     /// What to do: the command, the IAM action or the key of the configuration.
     pub fix: String,

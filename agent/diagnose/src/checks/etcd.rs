@@ -27,8 +27,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["etcd", "data", "control-plane"],
         sources: &[Source::Files],
         because: &["volumes.attached", "volumes.contents", "volumes.mounted"],
-        why: "a member whose log or snapshots are gone does not start, and one that is over its quota takes no writes",
-        remedy: "restore the member from a backup or from its peers; compact and defragment what is over its quota",
+        why: "a member without its log or snapshots does not start; a member above its quota accepts no writes",
+        remedy: "restore the member from a backup or from its peers; compact and defragment a member above its quota",
         judge: data,
     },
     Check {
@@ -38,8 +38,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["etcd", "backup", "control-plane"],
         sources: &[Source::Volumes, Source::Files],
         because: &["iam.state-store"],
-        why: "a cluster that loses its quorum comes back from its newest backup, and from nothing else",
-        remedy: "look what etcd-manager says of its backups, and whether the role may write to the place of the backups",
+        why: "after a lost quorum, only the newest backup can restore the cluster",
+        remedy: "check etcd-manager's log, and that the role may write to the location of the backups",
         judge: backup,
     },
 ];

@@ -19,7 +19,7 @@ macro_rules! permission {
             sources: &[Source::Permissions],
             because: $because,
             why: $why,
-            remedy: "add the statement that the finding prints to the role's policy; quake-agent iam policy prints the whole of it",
+            remedy: "add the statement in the finding to the role's policy; quake-agent iam policy prints the whole policy",
             judge: $judge,
         }
     };
@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
         Critical,
         describe_instances,
         "the role may describe instances",
-        "the agent reads the instance's own tags with it, and who holds a volume",
+        "the agent uses it to read the instance's tags, and which instance has a volume",
         AS_ROLE
     ),
     permission!(
@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         Critical,
         describe_volumes,
         "the role may describe volumes",
-        "the agent finds etcd's volumes with it",
+        "the agent uses it to find etcd's volumes",
         AS_ROLE
     ),
     permission!(
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         Critical,
         attach_volume,
         "the role may attach the cluster's volumes to this instance",
-        "without its volume an etcd member does not start; policies judge both the volume and the instance by their tags",
+        "without its volume an etcd member does not start; policies check the tags of both the volume and the instance",
         AS_TAGGED
     ),
     permission!(
@@ -61,7 +61,7 @@ pub(super) const CHECKS: &[Check] = &[
         Warning,
         modify_attribute,
         "the role may keep a volume when its instance is terminated",
-        "a volume that was attached by hand may be set to be deleted with the instance, and etcd's data with it",
+        "a volume that was attached by hand may be deleted with the instance, and etcd's data with it",
         AS_TAGGED
     ),
     permission!(
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
         Warning,
         tag_volume,
         "the role may tag the cluster's volumes",
-        "the tags say which life of the cluster a volume's data belongs to, and that it was formatted",
+        "the tags say which cluster a volume's data belongs to, and that it was formatted",
         AS_ROLE
     ),
     permission!(
@@ -84,8 +84,8 @@ pub(super) const CHECKS: &[Check] = &[
         "iam.autoscaling",
         Warning,
         autoscaling,
-        "the role may tell its autoscaling group how the node is",
-        "a node that cannot report its failure is not replaced, and a lifecycle hook waits until its time is over",
+        "the role may report the node's state to its Auto Scaling group",
+        "a node that cannot report its failure is not replaced, and a lifecycle hook waits until it times out",
         AS_ROLE
     ),
 ];

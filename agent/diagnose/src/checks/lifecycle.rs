@@ -7,13 +7,13 @@ use quake_model::record::BootState;
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "lifecycle.state",
-    title: "the autoscaling group means to keep this instance in service",
+    title: "the Auto Scaling group keeps this instance in service",
     severity: Severity::Warning,
     tags: &["autoscaling"],
     sources: &[Source::Metadata, Source::Files],
     because: &["identity.metadata"],
-    why: "a node that its group is ending, or keeps in its warm pool, is not to be fixed but to be let go",
-    remedy: "look what the group does: aws autoscaling describe-scaling-activities; complete the lifecycle hook that waits",
+    why: "do not repair a node that its group terminates or keeps in its warm pool",
+    remedy: "see the group's activities: aws autoscaling describe-scaling-activities; complete a lifecycle hook that waits",
     judge: state,
 }];
 

@@ -14,7 +14,7 @@ use quake_model::record::BootState;
 
 pub(super) const REGISTRATION: &[Check] = &[Check {
     id: "node.registered",
-    title: "the API server knows the node, under the name that is expected",
+    title: "the node is registered under the expected name",
     severity: Severity::Critical,
     tags: &["cluster"],
     sources: &[Source::Node, Source::Journals],
@@ -37,7 +37,7 @@ pub(super) const REGISTRATION: &[Check] = &[Check {
         "net.proxy",
         "net.routes",
     ],
-    why: "no pod comes to a node that the cluster does not know",
+    why: "the cluster schedules no pod on a node that is not registered",
     remedy: "journalctl -b -u kubelet.service | grep -i register; kubectl get nodes",
     judge: registered,
 }];
@@ -45,7 +45,7 @@ pub(super) const REGISTRATION: &[Check] = &[Check {
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "node.ready",
-        title: "the node's conditions say that it is ready and under no pressure",
+        title: "the node is Ready and under no pressure",
         severity: Severity::Critical,
         tags: &["cluster"],
         sources: &[Source::Node],
@@ -64,19 +64,19 @@ pub(super) const CHECKS: &[Check] = &[
             "net.settings",
             "images.pull",
         ],
-        why: "the scheduler gives no pods to a node that is not ready, and evicts those that it has",
-        remedy: "kubectl describe node <name>: the condition's message says what kubelet misses",
+        why: "no pods are scheduled on a node that is not ready, and its pods are evicted",
+        remedy: "kubectl describe node <name>: the condition's message has kubelet's reason",
         judge: ready,
     },
     Check {
         id: "node.taints",
-        title: "no taint keeps pods away that somebody should have taken off",
+        title: "no temporary taint is left on the node",
         severity: Severity::Critical,
         tags: &["cluster"],
         sources: &[Source::Node],
         because: &["node.registered", "node.ready"],
-        why: "pods that do not tolerate a taint never come to the node",
-        remedy: "kubectl describe node <name> | grep -A3 Taints; whoever put it there takes it off once its part is done",
+        why: "pods that do not tolerate the taint are not scheduled on the node",
+        remedy: "kubectl describe node <name> | grep -A3 Taints; its controller removes it when its work is done",
         judge: taints,
     },
     Check {
@@ -86,8 +86,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["cluster"],
         sources: &[Source::Node],
         because: &["node.registered", "node.taints"],
-        why: "volumes, load balancers and autoscalers find the instance by it, and a cloud controller deletes a node whose instance is gone",
-        remedy: "kubectl delete node <name>; systemctl restart kubelet.service registers it anew",
+        why: "volumes, load balancers and autoscalers use it to find the instance, and a cloud controller deletes a node whose instance is gone",
+        remedy: "kubectl delete node <name>; systemctl restart kubelet.service registers it again",
         judge: provider_id,
     },
 ];

@@ -10,11 +10,9 @@ use quake_model::redact::scrub;
 /// What one check came to, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It holds.
     Ok,
     /// It holds, but not for long, or not well.
     Warn,
-    /// It does not hold.
     Fail,
     /// It does not concern this node, or what it needs was not looked at.
     Skip,
@@ -38,9 +36,7 @@ impl Status {
 /// What one check came to.
 #[derive(Debug, Clone)]
 pub struct CheckReport {
-    /// The check.
     pub check: Check,
-    /// What it came to.
     pub status: Status,
     /// What was seen if it holds, else why it was skipped or could not be made; the finding's summary otherwise.
     pub note: String,
@@ -53,13 +49,9 @@ pub struct CheckReport {
 /// How many checks came to what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Checks that hold.
     pub ok: usize,
-    /// Checks that warn.
     pub warn: usize,
-    /// Checks that fail.
     pub fail: usize,
-    /// Checks that were skipped.
     pub skip: usize,
     /// Checks that could not be made.
     pub error: usize,

@@ -51,7 +51,6 @@ pub(super) enum Console {
 /// How a boot ended, as its last line says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ending {
-    /// Ready, failed or stopped.
     pub(super) result: BootState,
     /// The instance that a ready node names.
     pub(super) instance: Option<String>,
@@ -63,7 +62,6 @@ pub(super) struct Ending {
     pub(super) elapsed_ms: Option<u64>,
     /// The code of what failed or stopped.
     pub(super) code: Option<String>,
-    /// The phase that failed.
     pub(super) phase: Option<String>,
     /// The exit status; 0 of a ready node.
     pub(super) exit_status: u8,

@@ -66,7 +66,6 @@ pub fn choose_instances(views: Vec<InstanceView>, wanted: &Wanted) -> Chosen {
 /// The console of an instance as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// Whose.
     pub instance: InstanceView,
     /// Its output in base64, or why it could not be read.
     pub console: Result<String, String>,
@@ -99,7 +98,6 @@ pub struct Quiet {
     pub instance: String,
     /// Its group; empty where no tag names one.
     pub instance_group: String,
-    /// When it was launched.
     pub launched: Timestamp,
     /// What is known of it.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -16,7 +16,6 @@ pub struct BootSpans {
     pub steps: Vec<StepSpan>,
     /// Pauses before another try, in their order.
     pub waits: Vec<WaitSpan>,
-    /// Assets that came in.
     pub fetched: Vec<Fetched>,
     /// When the last event of the boot was.
     pub end_ms: u64,
@@ -25,17 +24,12 @@ pub struct BootSpans {
 /// A phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseSpan {
-    /// Which.
     pub phase: Phase,
-    /// How it stands.
     pub status: PhaseStatus,
-    /// When it began.
     pub start_ms: u64,
     /// When it ended; `None` while it runs.
     pub end_ms: Option<u64>,
-    /// Steps planned.
     pub steps: usize,
-    /// Steps that changed something.
     pub changed: usize,
     /// Tries that failed and were tried again.
     pub retries: u32,
@@ -44,28 +38,20 @@ pub struct PhaseSpan {
 /// A step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepSpan {
-    /// Its phase.
     pub phase: Phase,
-    /// Its id.
     pub step: String,
-    /// What came of it.
     pub outcome: Outcome,
-    /// When it began.
     pub start_ms: u64,
-    /// When it ended.
     pub end_ms: u64,
 }
 
 /// A pause before another try.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitSpan {
-    /// Its phase.
     pub phase: Phase,
     /// The step's id, or the phase's name while observing.
     pub step: String,
-    /// Why.
     pub code: Code,
-    /// When it began.
     pub start_ms: u64,
     /// When it ended: at the next try, or when the boot did.
     pub end_ms: u64,

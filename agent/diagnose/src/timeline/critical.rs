@@ -25,7 +25,6 @@ pub struct Link {
 /// A step's share of its phase's time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// The step's id.
     pub step: String,
     /// How long the chain stayed with it.
     pub took_ms: u64,

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 /// What the machine's parts say, each or why it is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSources {
-    /// systemd's times.
     pub systemd: Result<SystemdTimes, String>,
     /// cloud-init's `status.json`.
     pub cloud_init: Result<String, String>,
@@ -38,19 +37,14 @@ impl MachineSources {
 /// A part of the machine's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// Before the boot loader.
     Firmware,
-    /// The boot loader.
     Loader,
     /// The kernel, until the first process.
     Kernel,
     /// systemd in the initial file system.
     Initrd,
-    /// systemd and its units.
     Systemd,
-    /// cloud-init's stages.
     CloudInit,
-    /// The agent.
     Agent,
 }
 
@@ -72,11 +66,8 @@ impl Layer {
 /// Something that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The kernel's start.
     Kernel,
-    /// systemd's times.
     Systemd,
-    /// cloud-init's stages.
     CloudInit,
 }
 
@@ -94,9 +85,7 @@ impl Source {
 /// A source that is absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
-    /// Which.
     pub source: Source,
-    /// Why.
     pub reason: String,
 }
 
@@ -125,11 +114,9 @@ impl Clock {
 /// A span of the machine, in milliseconds from the boot's first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSpan {
-    /// What it is of.
     pub layer: Layer,
     /// Its name: a unit's, a stage's, or the layer's own.
     pub name: String,
-    /// When it began.
     pub start_ms: i64,
     /// When it ended; `None` while it goes on.
     pub end_ms: Option<i64>,
@@ -140,11 +127,9 @@ pub struct MachineSpan {
 /// The machine beside a boot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// What joins it.
     pub clock: Clock,
     /// When the kernel started, if that is known.
     pub kernel_start_ms: Option<i64>,
-    /// Its spans.
     pub spans: Vec<MachineSpan>,
     /// What is not known, and why.
     pub absent: Vec<Absent>,

@@ -19,19 +19,19 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["credentials"],
         sources: &[Source::Files],
         because: &["iam.state-store", "config.store"],
-        why: "the node cannot show the API server who it is without them",
-        remedy: "start the agent again, which writes them; if the state store lacks them: kops update cluster --yes",
+        why: "the node needs them to authenticate at the API server",
+        remedy: "restart the agent, which writes them; if the state store does not have them: kops update cluster --yes",
         judge: present,
     },
     Check {
         id: "certificates.dates",
-        title: "every certificate is valid now, and for a month to come",
+        title: "every certificate is valid now, and for the next month",
         severity: Severity::Critical,
         tags: &["credentials", "tls"],
         sources: &[Source::Files],
         because: &["time.sync", "time.boot-clock"],
-        why: "whoever shows a certificate that has ended, or has not begun, is turned away",
-        remedy: "check the clock; issue the certificate anew with the cluster's tool and start the agent again",
+        why: "servers and clients refuse a certificate that is expired or not yet valid",
+        remedy: "check the clock; issue the certificate again with kops, and restart the agent",
         judge: dates::judge,
     },
     Check {
@@ -41,8 +41,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["credentials", "tls"],
         sources: &[Source::Files],
         because: &[],
-        why: "an API server believes only certificates of its own CA; others came with an image or from an earlier cluster of the same name",
-        remedy: "remove what the image brought and start the agent again, which writes the cluster's own",
+        why: "an API server trusts only certificates of its CA; others are from an image, or from an earlier cluster of the same name",
+        remedy: "remove the files of the image, and restart the agent, which writes the cluster's certificates",
         judge: ca::judge,
     },
     Check {
@@ -52,8 +52,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["credentials", "security"],
         sources: &[Source::Files],
         because: &[],
-        why: "whoever reads a key can act as the node, or as the whole control plane",
-        remedy: "take the permissions away: chmod 0600; and issue keys anew that others may have read",
+        why: "a process that reads a key can act as the node, or as the control plane",
+        remedy: "run chmod 0600; issue keys again that others may have read",
         judge: modes::judge,
     },
 ];
@@ -103,7 +103,7 @@ fn present(node: &Node<'_>) -> Result<Verdict, Unseen> {
         wanted.extend(known.into_iter().filter(was_written));
     }
     if wanted.is_empty() {
-        return Verdict::skip("nodes of this dialect get them from the control plane");
+        return Verdict::skip("nodes of this kops generation get them from the control plane");
     }
     let mut missing = Vec::new();
     for path in &wanted {

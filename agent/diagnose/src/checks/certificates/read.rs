@@ -16,7 +16,6 @@ const FOLDERS: &[&str] = &["/srv/kubernetes/", "/etc/kubernetes/", "/var/lib/"];
 
 /// The certificates of one file, or of one field of it.
 pub(super) struct Held<'a> {
-    /// The file.
     pub(super) path: &'a str,
     /// What of it; empty where it is the whole file.
     pub(super) part: &'static str,

@@ -16,7 +16,6 @@ pub(super) const DIRECTORY: &str = "/etc/cni/net.d";
 pub(super) struct Candidate<'a> {
     /// Its name in the directory.
     pub(super) name: &'a str,
-    /// Its text.
     pub(super) text: &'a str,
     /// What is in it, or where it is no JSON.
     pub(super) document: Result<Value, Misread>,

@@ -15,7 +15,7 @@ use super::check::{Check, Severity, Source};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "cni.ready",
-        title: "the pod that brings the network to this node runs",
+        title: "the pod of the CNI network on this node runs",
         severity: Severity::Critical,
         tags: &["network", "pods"],
         sources: &[Source::Files, Source::Runtime, Source::Journals],
@@ -30,8 +30,8 @@ pub(super) const CHECKS: &[Check] = &[
             "host.modules",
             "net.api-server",
         ],
-        why: "where a DaemonSet brings the network, no pod gets an address before its pod ran on the node",
-        remedy: "kubectl -n kube-system get pods -o wide; look at the pod of the network on this node, and at its init containers",
+        why: "if a DaemonSet installs the network, pods get no address until its pod runs on the node",
+        remedy: "kubectl -n kube-system get pods -o wide; check the network's pod on this node, and its init containers",
         judge: ready::judge,
     },
     Check {
@@ -58,13 +58,13 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cni.stale",
-        title: "no leftover of another network stands before or beside the expected configuration",
+        title: "no CNI configuration of another network is in the directory",
         severity: Severity::Critical,
         tags: &["network"],
         sources: &[Source::Files],
         because: &[],
-        why: "the first file by its name counts: one left from another network gives pods addresses that lead nowhere",
-        remedy: "remove the file that is named, then delete the pods that started with it",
+        why: "the runtime uses the first file by name; a file of another network gives pods wrong addresses",
+        remedy: "remove this file, then delete the pods that started with it",
         judge: stale::judge,
     },
     Check {

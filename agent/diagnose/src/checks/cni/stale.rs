@@ -52,7 +52,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-/// Whether the configuration of the cluster leaves open which network its operator brought: in the newer dialect `external`
+/// Whether the configuration of the cluster leaves open which network its operator brought: with kops (1.32 and newer) `external`
 /// looks as kubenet does, and both have containerd's template.
 fn may_be_own(winner: &str, expected: &Expected) -> bool {
     let is_agents = winner.contains("quake-agent");
@@ -93,9 +93,7 @@ fn foreign_winner(
 
 /// The network's own files.
 enum Own {
-    /// This one.
     File(String),
-    /// Those of this network.
     Of(&'static Network),
 }
 

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.hosts-file",
-    title: "/etc/hosts has localhost, and contradicts no name server",
+    title: "/etc/hosts has localhost, and agrees with the name servers",
     severity: Severity::Critical,
     tags: &["dns"],
     sources: &[Source::Files, Source::Names],
     because: &[],
-    why: "what stands there wins, so that a line of an earlier control plane sends kubelet to a machine that is gone",
-    remedy: "take the lines named out of /etc/hosts, and find who writes them",
+    why: "/etc/hosts wins over DNS, so an old line can send kubelet to an API server that is gone",
+    remedy: "remove these lines from /etc/hosts, and find the program that writes them",
     judge: hosts_file,
 }];
 

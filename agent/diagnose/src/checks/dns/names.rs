@@ -7,7 +7,7 @@ use quake_model::facts::{NameSeen, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.names",
-    title: "the names that the node needs resolve, soon and to real addresses",
+    title: "the names that the node needs resolve quickly, to real addresses",
     severity: Severity::Critical,
     tags: &["dns"],
     sources: &[Source::Names],

@@ -10,13 +10,13 @@ pub const PUBLISHED: &str = "published";
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.published",
-    title: "the names that this control plane publishes lead to it",
+    title: "the names that this control plane publishes have its address",
     severity: Severity::Warning,
     tags: &["dns"],
     sources: &[Source::Names],
     because: &["net.links", "net.routes", "dns.resolvers", "dns.names"],
     why: "etcd's members and the other nodes find this one by them",
-    remedy: "systemctl restart quake-agent: a boot publishes its names anew; compare with: aws route53 list-resource-record-sets --hosted-zone-id <dnsZone of the cluster>",
+    remedy: "systemctl restart quake-agent: a boot publishes its names again; compare with: aws route53 list-resource-record-sets --hosted-zone-id <dnsZone of the cluster>",
     judge: published,
 }];
 

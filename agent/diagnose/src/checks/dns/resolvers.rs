@@ -7,13 +7,13 @@ use quake_model::facts::{ActiveState, EntryKind, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.resolvers",
-    title: "the node has name servers, and not more than programs read",
+    title: "the node has one to three name servers",
     severity: Severity::Critical,
     tags: &["dns"],
     sources: &[Source::Files, Source::Units],
     because: &["net.links"],
-    why: "without one no name resolves, and what stands beyond the third server or the sixth domain is left out",
-    remedy: "fix the VPC's DHCP options, or who writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
+    why: "without a server no name resolves; programs ignore the fourth server and the seventh search domain",
+    remedy: "fix the VPC's DHCP options, or the program that writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
     judge: resolvers,
 }];
 

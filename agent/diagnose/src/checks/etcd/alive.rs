@@ -69,7 +69,7 @@ fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
         other => format!("/var/log/etcd-{other}.log"),
     };
     let fix = format!(
-        "read its log: tail -n 50 {log}, or crictl logs $(crictl ps -a -q --name etcd-manager | head -n 1); a member without its quorum waits for its peers"
+        "read its log: tail -n 50 {log}, or crictl logs $(crictl ps -a -q --name etcd-manager | head -n 1); a member without a quorum waits for its peers"
     );
     let mut finding = Finding::new(format!("etcd-{cluster} {said}"), fix)
         .coded(Code::ReadyProbeFailing)

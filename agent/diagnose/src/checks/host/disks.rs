@@ -13,19 +13,19 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         tags: &["disk", "kernel"],
         sources: &[Source::Files, Source::KernelLog],
         because: &[],
-        why: "a filesystem with errors turns read-only, and then nothing on the node can be written",
-        remedy: "replace the instance; of a volume with data, take a snapshot first, then check it with fsck while it is not mounted",
+        why: "a filesystem with errors becomes read-only, and then nothing can be written",
+        remedy: "replace the instance; for a volume with data, take a snapshot first, then run fsck while it is not mounted",
         judge: disk_errors,
     },
     Check {
         id: "host.disk-space",
-        title: "the node's filesystems have room, in bytes and in inodes",
+        title: "the node's filesystems have free bytes and inodes",
         severity: Severity::Critical,
         tags: &["disk"],
         sources: &[Source::Spaces],
         because: &[],
-        why: "assets cannot be unpacked, images not pulled and logs not written; kubelet evicts pods below a tenth",
-        remedy: "grow the volume, or make room: journalctl --vacuum-size=200M, crictl rmi --prune, quake-agent store gc",
+        why: "assets, images and logs cannot be written, and kubelet evicts pods when less than a tenth is free",
+        remedy: "grow the volume, or free space: journalctl --vacuum-size=200M, crictl rmi --prune, quake-agent store gc",
         judge: disk_space,
     },
     Check {
@@ -35,19 +35,19 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         tags: &["disk"],
         sources: &[Source::Files, Source::KernelLog],
         because: &["host.disk-errors"],
-        why: "etcd loses its leader and kubelet its lease when the disk does not answer for seconds",
+        why: "if the disk does not answer for seconds, etcd loses its leader and kubelet its lease",
         remedy: "raise the volume's IOPS and throughput: aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250",
         judge: disk_latency,
     },
     Check {
         id: "host.noexec",
-        title: "programs may run from where the node's programs are",
+        title: "the directories of the node's programs are not mounted noexec",
         severity: Severity::Critical,
         tags: &["disk", "hardening"],
         sources: &[Source::Files],
         because: &[],
-        why: "a hardened image mounts some directories noexec, and a program there ends with permission denied",
-        remedy: "mount -o remount,exec the filesystem, and take noexec out of its line in /etc/fstab",
+        why: "a program in a directory with noexec fails with permission denied; hardened images use this option",
+        remedy: "run mount -o remount,exec for the filesystem, and remove noexec from its line in /etc/fstab",
         judge: noexec,
     },
 ];
@@ -167,7 +167,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     match of_mounted {
         Some((line, mount)) => Finding::new(
             format!("{} at {} reports errors", mount.facts.source, mount.facts.target),
-            "replace the instance; of a volume with data, take a snapshot first, then check it with fsck while it is not mounted",
+            "replace the instance; for a volume with data, take a snapshot first, then run fsck while it is not mounted",
         )
         .seen("kernel log", line)
         .fail(),

@@ -6,13 +6,13 @@ use quake_model::facts::Unseen;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.iptables",
-    title: "the iptables of both families speak to the same part of the kernel",
+    title: "iptables and ip6tables use the same backend",
     severity: Severity::Warning,
     tags: &["network"],
     sources: &[Source::Files],
     because: &[],
-    why: "rules made the old way and the new way do not see each other, so that services work half",
-    remedy: "update-alternatives --set iptables and ip6tables to the same one, -nft or -legacy, then restart the machine",
+    why: "rules of the legacy and the nft backend do not see each other, so some services fail",
+    remedy: "update-alternatives --set iptables and ip6tables to the same backend, -nft or -legacy, then reboot the host",
     judge: iptables,
 }];
 

@@ -7,13 +7,13 @@ use quake_model::facts::{Listener, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.ports",
-    title: "the ports of the node's components are theirs",
+    title: "the node's components own their ports",
     severity: Severity::Critical,
     tags: &["network"],
     sources: &[Source::Listeners, Source::Journals],
     because: &[],
-    why: "a component whose port another program holds ends at its start, again and again",
-    remedy: "stop the program that holds the port, or move it: ss -ltnp tells which",
+    why: "a component fails at every start if another program has its port",
+    remedy: "stop or move the program that has the port: ss -ltnp shows it",
     judge: ports,
 }];
 

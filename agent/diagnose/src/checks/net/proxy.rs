@@ -7,13 +7,13 @@ use std::net::Ipv4Addr;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.proxy",
-    title: "no proxy stands before the metadata service and the cluster's own names",
+    title: "the metadata service and the cluster's names are not behind a proxy",
     severity: Severity::Warning,
     tags: &["network", "proxy"],
     sources: &[Source::Files],
     because: &[],
-    why: "the proxy's own metadata service would answer in the node's place, and the API server is seldom reached through it",
-    remedy: "add the names to NO_PROXY where the proxy is set, or to egressProxy.excludes of the cluster's spec",
+    why: "the proxy would return its own instance metadata, and often cannot reach the API server",
+    remedy: "add the names to NO_PROXY beside the proxy's setting, or to egressProxy.excludes of the cluster's spec",
     judge: proxy,
 }];
 

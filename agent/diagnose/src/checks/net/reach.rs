@@ -12,7 +12,7 @@ const WAYS: &[&str] = &["net.links", "net.routes", "time.sync", "dns.names"];
 pub(in crate::checks) const CHECKS: &[Check] = &[
     Check {
         id: "net.api-server",
-        title: "the API server takes connections from here",
+        title: "this node can connect to the API server",
         severity: Severity::Critical,
         tags: &["network", "reach"],
         sources: &[Source::Reach],
@@ -24,12 +24,12 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             "dns.names",
         ],
         why: "kubelet registers there, and without it the node takes no pods",
-        remedy: "see that the API server runs, and that its security group lets this node's in on the port",
+        remedy: "check that the API server runs, and that its security group allows this node's on the port",
         judge: api_server,
     },
     Check {
         id: "net.state-store",
-        title: "the state store takes connections from here",
+        title: "this node can connect to the state store",
         severity: Severity::Critical,
         tags: &["network", "reach"],
         sources: &[Source::Reach],
@@ -40,12 +40,12 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     },
     Check {
         id: "net.mirrors",
-        title: "a mirror of every asset and the registries take connections from here",
+        title: "this node can connect to a mirror of every asset and to the registries",
         severity: Severity::Critical,
         tags: &["network", "reach"],
         sources: &[Source::Reach],
         because: WAYS,
-        why: "what is not in the image is fetched from them",
+        why: "assets and images that are not in the AMI come from them",
         remedy: "give the subnet's route table a NAT gateway, or name a mirror that can be reached",
         judge: mirrors,
     },

@@ -36,7 +36,6 @@ pub(in crate::checks) enum Reading<'a> {
     Absent,
     /// A file of it is no TOML: its path, its text, and what is wrong with it.
     Broken(&'a str, &'a str, Misread),
-    /// It is this.
     Read(Configuration<'a>),
 }
 

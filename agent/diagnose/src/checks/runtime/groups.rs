@@ -1,4 +1,4 @@
-//! `runtime.cgroup-driver`: whether kubelet and the runtime manage control groups in the same way.
+//! `runtime.cgroup-driver`: whether kubelet and the runtime use the same cgroup driver.
 
 use super::configuration::{Reading, read};
 use super::is_containerd;

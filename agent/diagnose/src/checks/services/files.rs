@@ -16,15 +16,15 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
         "agent.running",
         "boot.recorded",
     ],
-    why: "the node's services read them at their next start, be it after an upgrade or a restart",
-    remedy: "systemctl restart quake-agent.service writes them again; find who took them away first",
+    why: "services read them at their next start",
+    remedy: "systemctl restart quake-agent.service writes them again; first find out what removed them",
     judge: written,
 }];
 
 /// Files that begin empty and are filled by others.
 const LOGS: &str = "/var/log/";
 
-/// Files of the newer dialect that are meant to be empty: no flag names the first, containerd's unit wants the second to be
+/// Files of kops (1.32 and newer) that are meant to be empty: no flag names the first, containerd's unit wants the second to be
 /// there, and an empty file of that name turns the image's rules off.
 const EMPTY: &[&str] = &[
     "/srv/kubernetes/kube-apiserver/known_tokens.csv",

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "shutdown.inhibitor",
-    title: "logind lets kubelet put a shutdown off for as long as pods need to end",
+    title: "logind lets kubelet delay a shutdown until pods have ended",
     severity: Severity::Warning,
     tags: &["shutdown", "kubelet"],
     sources: &[Source::Files],
     because: &[],
-    why: "logind cuts the delay short, and pods are killed in the middle of ending",
-    remedy: "InhibitDelayMaxSec= in /etc/systemd/logind.conf.d of at least kubelet's shutdownGracePeriod, then: systemctl reload systemd-logind",
+    why: "else logind ends the delay early, and pods are killed",
+    remedy: "set InhibitDelayMaxSec= in /etc/systemd/logind.conf.d to at least kubelet's shutdownGracePeriod, then: systemctl reload systemd-logind",
     judge: inhibitor,
 }];
 

@@ -15,23 +15,23 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         sources: &[Source::Units],
         because: &["host.disk-errors", "host.limits"],
         why: "without the system bus no unit can be started or watched",
-        remedy: "systemctl status dbus; if systemctl does not answer either, restart the machine",
+        remedy: "systemctl status dbus; if systemctl does not answer either, reboot the host",
         judge: systemd,
     },
     Check {
         id: "services.reload",
-        title: "systemd knows the units as they are on disk",
+        title: "systemd has read the present unit files",
         severity: Severity::Warning,
         tags: &["systemd"],
         sources: &[Source::Units],
         because: &["services.systemd"],
-        why: "a unit that was changed and not read again starts as it was before",
-        remedy: "systemctl daemon-reload, then restart the units named",
+        why: "a unit starts with its old settings if systemd has not read the changed file",
+        remedy: "systemctl daemon-reload, then restart these units",
         judge: reload,
     },
     Check {
         id: "services.units",
-        title: "the node's other units are as they should be",
+        title: "the node's other units run",
         severity: Severity::Critical,
         tags: &["systemd"],
         sources: &[Source::Units, Source::Journals],
@@ -42,18 +42,18 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             "agent.running",
             "boot.recorded",
         ],
-        why: "hooks prepare what the node's pods rely on, and without rotation logs fill the disk",
+        why: "pods depend on hooks, and without log rotation logs fill the disk",
         remedy: "journalctl -b -u the unit; fix what it says, then: systemctl restart the unit",
         judge: units,
     },
     Check {
         id: "services.enabled",
-        title: "what must start with the machine is enabled, and nothing else",
+        title: "only the units that must start at boot are enabled",
         severity: Severity::Warning,
         tags: &["systemd"],
         sources: &[Source::Units],
         because: &["services.systemd"],
-        why: "a node whose agent is not enabled does not come back after a restart",
+        why: "a node whose agent is not enabled does not recover after a reboot",
         remedy: "systemctl enable quake-agent.service, and disable kubelet.service, which the agent starts itself",
         judge: enabled,
     },
@@ -79,7 +79,7 @@ fn systemd(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     Finding::new(
         "systemd does not answer on the system bus",
-        "systemctl status dbus.socket dbus.service; systemctl start dbus; if systemctl does not answer either, restart the machine",
+        "systemctl status dbus.socket dbus.service; systemctl start dbus; if systemctl does not answer either, reboot the host",
     )
     .coded(Code::ServicesBusUnreachable)
     .seen("bus", why)
@@ -195,7 +195,7 @@ fn enabled(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .warn();
     }
     let kubelet = node.unit(KUBELET).ok().flatten();
-    // In the newer dialect etcd-manager mounts etcd's volumes by itself, from a pod of kubelet's.
+    // With kops (1.32 and newer) etcd-manager mounts etcd's volumes by itself, from a pod of kubelet's.
     let mounts_itself = node
         .expected()
         .is_ok_and(|expected| expected.dialect == "kops");

@@ -13,7 +13,6 @@ pub(super) const DIRECTORY: &str = "/etc/kubernetes/manifests";
 pub(super) struct Manifest<'a> {
     /// Its name in the directory.
     pub(super) name: &'a str,
-    /// Its text.
     pub(super) text: &'a str,
     /// What is in it, or where it is no YAML.
     pub(super) document: Result<Yaml, Misread>,

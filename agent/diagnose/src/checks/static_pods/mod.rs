@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
 /// It stands after etcd's own check: without etcd the API server ends again and again.
 pub(super) const RUNNING: &[Check] = &[Check {
     id: "staticpods.running",
-    title: "every static pod runs, and goes on running",
+    title: "every static pod runs and stays up",
     severity: Severity::Critical,
     tags: &["pods", "control-plane"],
     sources: &[Source::Runtime],
@@ -50,7 +50,7 @@ pub(super) const RUNNING: &[Check] = &[Check {
         "host.noexec",
         "assets.binaries",
     ],
-    why: "on a control plane they are the cluster; on a worker kube-proxy leads to its services",
+    why: "they are the control plane; on a worker kube-proxy makes services reachable",
     remedy: "crictl ps -a and crictl logs <id> (docker ps -a, docker logs <id>); /var/log/<component>.log",
     judge: running::judge,
 }];
