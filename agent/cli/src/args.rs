@@ -30,11 +30,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Turns a bare EC2 instance into a working Kubernetes node, and tells the truth when it cannot.
+/// Turns a bare EC2 instance into a working Kubernetes node, and reports exactly what is wrong when it cannot.
 #[derive(Debug, Parser)]
 #[command(name = "quake-agent", version, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// When to use colour; auto is on a terminal, unless NO_COLOR or CLICOLOR_FORCE says otherwise
+    /// When to use colour; auto means on a terminal, unless NO_COLOR or CLICOLOR_FORCE is set
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     // Followed before the words are parsed: see `output::follow_color`.
     pub(crate) color: clap::ColorChoice,
@@ -44,10 +44,10 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Boot this machine as a node, then stay and report its state
+    /// Boot this host as a node, then keep running and report its state
     #[command(after_help = examples::BOOT)]
     Boot(Box<BootArguments>),
-    /// Boot a configuration into a scratch root, without root, without AWS
+    /// Boot a configuration into a scratch directory, without root rights and without AWS
     #[command(after_help = examples::REHEARSE)]
     Rehearse(Box<RehearseArguments>),
     /// Show what a boot would change, and change nothing
@@ -59,49 +59,49 @@ pub(crate) enum Command {
     /// Find out what is wrong with this node, and change nothing
     #[command(after_help = diagnose::EXAMPLES)]
     Diagnose(Box<diagnose::DiagnoseArguments>),
-    /// Explain a fault code: why it matters, what to do, and what the agent does about it
+    /// Explain a fault code: why it matters, what to do, and what the agent does
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
-    /// Show how the boot of this machine stands
+    /// Show the state of this host's boot
     #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
-    /// Show where the time of a boot went, and what its end waited for
+    /// Show where the time of a boot went, and its critical path
     #[command(after_help = timeline::EXAMPLES)]
     Timeline(TimelineArguments),
     /// Wait until the node is ready, or a condition holds
     #[command(after_help = examples::WAIT)]
     Wait(WaitArguments),
-    /// List how the nodes of a cluster booted, from the reports in its state store
+    /// List the boots of a cluster's nodes, from the reports in its state store
     #[command(after_help = fleet::EXAMPLES)]
     Fleet(fleet::FleetArguments),
-    /// Show, plan and apply what the cluster's channels want of it
+    /// List, plan and apply the add-ons in the cluster's channels
     #[command(after_help = addons::EXAMPLES)]
     Addons(addons::AddonsArguments),
-    /// Print what the agent needs of IAM
+    /// Print the IAM policies that the agent needs
     #[command(after_help = examples::IAM)]
     Iam(iam::IamArguments),
-    /// Explain and resolve which volumes back etcd's members
+    /// Explain and resolve which volumes belong to etcd's members
     #[command(visible_alias = "volume", after_help = examples::VOLUMES)]
     Volumes(Box<VolumesArguments>),
     /// Put assets into an image, or into a bundle, before any node boots
     #[command(after_help = examples::SEED)]
     Seed(Box<seed::SeedArguments>),
-    /// Look after the store of assets
+    /// List, verify and clean the store of assets
     #[command(after_help = examples::STORE)]
     Store(store::StoreArguments),
-    /// Make the user data that brings the agent to an instance, and explain user data
+    /// Render the user data that delivers the agent, and explain user data
     #[command(after_help = user_data::EXAMPLES)]
     UserData(Box<user_data::UserDataArguments>),
-    /// Install this binary and its units on a machine, or into an image
+    /// Install this binary and its units on a host, or into an image
     #[command(after_help = install::EXAMPLES)]
     Install(install::InstallArguments),
-    /// Stand in for kops' nodeup, with its flags: bring this machine up, or install the unit that does
+    /// Replace kops' nodeup, with its flags: boot this host, or install the unit that boots it
     #[command(after_help = nodeup::EXAMPLES)]
     Nodeup(Box<nodeup::NodeupArguments>),
-    /// Print what a shell needs to complete the agent's words
+    /// Print the completion script of a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions(generate::CompletionsArguments),
-    /// Print the manual's first page, or write a page for each command
+    /// Print the first manual page, or write one page for each command
     #[command(after_help = examples::MAN)]
     Man(generate::ManArguments),
     /// Print the version
@@ -109,13 +109,13 @@ pub(crate) enum Command {
     Version(VersionArguments),
 }
 
-/// How results are printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// For people
     #[default]
     Text,
-    /// One JSON object a line; the last one is the summary
+    /// One JSON object per line; the last one is the summary
     Json,
 }
 
@@ -126,7 +126,7 @@ pub(crate) enum AssetMode {
     Fetch,
     /// Only from the store; nothing is fetched
     Cache,
-    /// Placeholders take their place
+    /// Placeholders instead of the assets
     Stub,
 }
 
@@ -167,43 +167,43 @@ pub(crate) struct ConfigurationArguments {
     pub(crate) ig_spec: Option<PathBuf>,
 }
 
-/// How long to hold out, and where to report.
+/// How long to wait, and where to report.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArguments {
-    /// Where the node's files are
+    /// The root of the node's files
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Local files instead of downloads: DIR/<path of the URL>
     #[arg(long, value_name = "DIR")]
     pub(crate) assets_dir: Option<PathBuf>,
-    /// Read every byte of the store's assets again instead of trusting their stamps
+    /// Read every byte of the store's assets again, and do not trust earlier checks
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Once the node is ready, note what the boot touched of the store, for later boots to read ahead
+    /// When the node is ready, record which files of the store the boot read, so that later boots read them ahead
     #[arg(long)]
     pub(crate) record: bool,
-    /// End the process when the node is ready instead of staying to report
+    /// Exit when the node is ready
     #[arg(long)]
     pub(crate) exit_when_ready: bool,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
-    /// Give up every wait after this long, such as 90s or 5m
+    /// The deadline of every wait, such as 90s or 5m
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) deadline: Option<Duration>,
-    /// How long a refusal by IAM is tried again, because new roles propagate late; one by kops-controller twenty times as long
+    /// How long to retry after IAM denies a call, because new roles propagate late; after kops-controller denies one, twenty times as long
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) denied_grace: Option<Duration>,
-    /// Let this etcd member, such as main/a, begin empty although data is expected; may be repeated
+    /// Let this etcd member, such as main/a, start empty although data is expected; may be repeated
     #[arg(long, value_parser = slot, value_name = "SLOT")]
     pub(crate) accept_empty: Vec<String>,
-    /// Apply the cluster's add-ons in the place of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
+    /// Apply the cluster's add-ons instead of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
     #[arg(long)]
     pub(crate) take_over_addons: bool,
-    /// Where readiness is served over HTTP (loopback only); "off" for nowhere
+    /// The HTTP address of the endpoint (loopback only), or "off"
     #[arg(long, value_parser = listen, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,
-    /// Where readiness is served on a unix socket
+    /// The unix socket of the endpoint
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
@@ -240,13 +240,13 @@ pub(crate) struct BootArguments {
     /// Where assets come from
     #[arg(long, value_enum, default_value = "fetch", value_name = "MODE")]
     pub(crate) assets: AssetMode,
-    /// Parts of the machine to simulate; only with a scratch --root
+    /// Parts of the host to simulate; only with a scratch --root
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     pub(crate) simulate: Vec<Part>,
-    /// Put stand-ins in the place of keypairs the state store lacks; only with a scratch --root
+    /// Use stand-ins for keypairs that are not in the state store; only with a scratch --root
     #[arg(long)]
     pub(crate) stand_in_credentials: bool,
-    /// Leave no report of the boot in the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
+    /// Do not write a boot report to the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
     #[arg(long)]
     pub(crate) no_boot_report: bool,
     #[command(flatten)]
@@ -258,29 +258,29 @@ pub(crate) struct RehearseArguments {
     /// The state store: a directory, file:///path or s3://bucket[/cluster] [default: a bundled example]
     #[arg(value_name = "STATE_STORE")]
     pub(crate) state_store: Option<String>,
-    /// The instance group to boot a node of
+    /// The instance group of the node
     #[arg(long, value_name = "NAME")]
     pub(crate) instance_group: Option<String>,
-    /// The cluster, where the state store holds several
+    /// The cluster, if the state store has several
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
     /// Boot the bundled example of kops 1.8 to 1.15 instead of the one of kops 1.36
     #[arg(long, conflicts_with = "state_store")]
     pub(crate) legacy_example: bool,
-    /// The instance to be: a JSON file of its facts [default: an m5.large in a test zone]
+    /// The instance: a JSON file with its facts [default: an m5.large in a test zone]
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
-    /// Its distribution: an os-release file [default: what --identity says, else Debian 12]
+    /// The distribution: an os-release file [default: from --identity, else Debian 12]
     #[arg(long, value_name = "FILE")]
     pub(crate) os_release: Option<PathBuf>,
     /// The CA that a simulated kops-controller signs with: a directory with kubernetes-ca/crt and kubernetes-ca/key
-    /// [default: that of the state store, else a stand-in]
+    /// [default: the CA of the state store, else a stand-in]
     #[arg(long, value_name = "DIR")]
     pub(crate) ca_dir: Option<PathBuf>,
     /// Where assets come from
     #[arg(long, value_enum, default_value = "stub", value_name = "MODE")]
     pub(crate) assets: AssetMode,
-    /// Leave a report of the rehearsal in the state store, as a boot does
+    /// Write a boot report to the state store, as a boot does
     #[arg(long)]
     pub(crate) boot_report: bool,
     #[command(flatten)]
@@ -289,12 +289,12 @@ pub(crate) struct RehearseArguments {
     pub(crate) run: RunArguments,
 }
 
-/// Without any of a rehearsal's arguments, the plan is this machine's own.
+/// Without arguments of a rehearsal, plans the next boot of this host.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArguments {
     #[command(flatten)]
     pub(crate) rehearse: RehearseArguments,
-    /// Exit with 2 when changes are pending
+    /// Exit with 2 if changes are pending
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
 }
@@ -320,20 +320,20 @@ pub(crate) struct CheckArguments {
     /// Files: kube_env.yaml, nodeupconfig.yaml, cluster.spec, cluster-completed.spec, instance groups, user data
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainArguments {
-    /// A code such as assets.digest-mismatch, an area such as assets, an exit status, or a line out of a log; without any, all are listed
+    /// A code such as assets.digest-mismatch, an area such as assets, an exit status, or a line from a log; without one, all codes are listed
     #[arg(value_name = "CODE")]
     pub(crate) words: Vec<String>,
     /// Explain every code
     #[arg(long, conflicts_with = "words")]
     pub(crate) all: bool,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
@@ -350,7 +350,7 @@ impl EndpointArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VersionArguments {
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }

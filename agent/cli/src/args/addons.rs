@@ -15,7 +15,7 @@ docs: docs/addons.md";
 
 const LIST: &str = "\
 Examples:
-  quake-agent addons list # on a control plane: what its channels want, and what the cluster has
+  quake-agent addons list # on a control plane
   quake-agent addons list --kubeconfig ~/.kube/config \\
       --state-store s3://state-store --cluster c.example.com --output json
   quake-agent addons list --kubeconfig ~/.kube/config \\
@@ -23,7 +23,7 @@ Examples:
 
 const PLAN: &str = "\
 Examples:
-  quake-agent addons plan # of all add-ons that are due
+  quake-agent addons plan # all add-ons that are due
   quake-agent addons plan coredns networking.projectcalico.org --detailed-exitcode
   quake-agent addons plan --channel ./addons/my-channel.yaml";
 
@@ -40,10 +40,10 @@ pub(crate) struct AddonsArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum AddonsVerb {
-    /// List the cluster's add-ons: what is wanted, what is applied, and how each stands
+    /// List the cluster's add-ons: desired version, applied version and state
     #[command(after_help = LIST)]
     List(AddonsListArguments),
-    /// Have the API server say what applying would change, and change nothing
+    /// Show what an apply would change (server-side dry run)
     #[command(after_help = PLAN)]
     Plan(AddonsPlanArguments),
     /// Apply add-ons now, whether they are due or not
@@ -51,22 +51,22 @@ pub(crate) enum AddonsVerb {
     Apply(AddonsApplyArguments),
 }
 
-/// Which cluster, and which add-ons it is to have.
+/// Which cluster, and which add-ons.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClusterArguments {
     /// How to reach the API server
     #[arg(long, value_name = "FILE", default_value = "/var/lib/kops/kubeconfig")]
     pub(crate) kubeconfig: PathBuf,
-    /// A channel: s3://bucket/key, file:///path or a file; may be repeated [default: on a node its own]
+    /// A channel: s3://bucket/key, file:///path or a file; may be repeated [default: on a node, its own channels]
     #[arg(long = "channel", value_name = "CHANNEL", value_parser = channel)]
     pub(crate) channels: Vec<Location>,
-    /// The state store, whose cluster's own channel is taken: s3://bucket[/cluster], file:///path or a directory
+    /// The state store with the cluster's channel: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE", conflicts_with = "channels")]
     pub(crate) state_store: Option<String>,
-    /// The cluster, where the state store holds several
+    /// The cluster, if the state store has several
     #[arg(long, value_name = "NAME", requires = "state_store")]
     pub(crate) cluster: Option<String>,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
@@ -79,10 +79,10 @@ pub(crate) struct AddonsListArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AddonsPlanArguments {
-    /// Only these, due or not; a name may be shortened to what comes before a dot [default: all that are due]
+    /// Only these add-ons, due or not; the part of a name before a dot is enough [default: all that are due]
     #[arg(value_name = "ADDON")]
     pub(crate) names: Vec<String>,
-    /// Exit with 2 when something would change
+    /// Exit with 2 if something would change
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub(crate) struct AddonsPlanArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AddonsApplyArguments {
-    /// The add-ons; a name may be shortened to what comes before a dot
+    /// The add-ons; the part of a name before a dot is enough
     #[arg(value_name = "ADDON", required_unless_present = "all")]
     pub(crate) names: Vec<String>,
     /// All add-ons of the channels
@@ -101,7 +101,7 @@ pub(crate) struct AddonsApplyArguments {
     pub(crate) cluster: ClusterArguments,
 }
 
-/// A location, or a file of this machine.
+/// A location, or a file of this host.
 fn channel(text: &str) -> Result<Location, String> {
     if text.contains("://") {
         let location: Result<Location, _> = text.parse();

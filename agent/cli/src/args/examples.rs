@@ -5,14 +5,14 @@ pub(crate) const BOOT: &str = "\
 Examples:
   quake-agent boot
   quake-agent boot --on-fatal abandon:launch,set-unhealthy --on-ready continue:launch --node-event
-  quake-agent boot --deadline 20m --accept-empty main/a # etcd begins anew on a volume that is empty
+  quake-agent boot --deadline 20m --accept-empty main/a # etcd starts empty on an empty volume
   quake-agent boot --kube-env kube_env.yaml --root /tmp/node --assets stub --exit-when-ready \\
       --simulate metadata,cloud,disks,kernel,units,probes --stand-in-credentials";
 
 pub(crate) const REHEARSE: &str = "\
 Examples:
-  quake-agent rehearse # a bundled example cluster as kops 1.36 makes it
-  quake-agent rehearse --legacy-example --instance-group workers # one of kops 1.8 to 1.15
+  quake-agent rehearse # a bundled example cluster of kops 1.36
+  quake-agent rehearse --legacy-example --instance-group workers # a cluster of kops 1.8 to 1.15
   quake-agent rehearse ./state-store --instance-group nodes --root /tmp/node --exit-when-ready
   quake-agent rehearse s3://state-store/c.example.com --instance-group nodes --output json --exit-when-ready
   quake-agent rehearse ./state-store --instance-group nodes --os-release ./os-release --root /tmp/node
@@ -21,7 +21,7 @@ Examples:
 
 pub(crate) const PLAN: &str = "\
 Examples:
-  quake-agent plan # what the next boot of this machine would change, and what somebody changed since the last
+  quake-agent plan # what the next boot of this host would change, and drift since the last boot
   quake-agent plan --detailed-exitcode --output json
   quake-agent plan ./state-store --instance-group nodes --root /tmp/node";
 
@@ -34,7 +34,7 @@ Examples:
 pub(crate) const EXPLAIN: &str = "\
 Examples:
   quake-agent explain storage.volume-held
-  quake-agent explain storage # every code of an area
+  quake-agent explain storage # every code in an area
   quake-agent explain 'error: storage.volume-held: vol-0a1b of main/a is attached to i-0f9e8d'
   quake-agent explain --all --output json";
 
@@ -42,7 +42,7 @@ pub(crate) const STATUS: &str = "\
 Examples:
   quake-agent status
   quake-agent status --output json
-  quake-agent status --root /mnt/rescue # a boot of another machine, from its disk";
+  quake-agent status --root /mnt/rescue # a boot of another host, from its disk";
 
 pub(crate) const WAIT: &str = "\
 Examples:
@@ -58,7 +58,7 @@ Examples:
 
 pub(crate) const VOLUMES: &str = "\
 Examples:
-  quake-agent volumes explain # on a node: its own decision
+  quake-agent volumes explain # on a node: its decision
   quake-agent volumes list --cluster c.example.com --state-store s3://state-store --region eu-west-1
 
 docs: docs/volumes.md";
@@ -103,7 +103,7 @@ Examples:
 pub(crate) const SEED: &str = "\
 Examples:
   quake-agent seed build --kube-env user-data.txt --root /mnt/image
-  quake-agent seed verify --root /mnt/image # the gate: 0, or 1 with what to fix
+  quake-agent seed verify --root /mnt/image # exits with 0, or with 1 and what to fix
 
 docs: docs/seeding.md";
 
@@ -133,7 +133,7 @@ Examples:
 
 pub(crate) const STORE: &str = "\
 Examples:
-  quake-agent store list # what is there, and which set wants it
+  quake-agent store list # assets, and the sets that need them
   quake-agent store gc --yes
 
 docs: docs/assets.md";
@@ -146,11 +146,11 @@ Examples:
 pub(crate) const STORE_VERIFY: &str = "\
 Examples:
   quake-agent store verify
-  quake-agent store verify sha256:9f86d081 --remove # the next boot fetches it again";
+  quake-agent store verify sha256:9f86d081 --remove # the next boot downloads it again";
 
 pub(crate) const STORE_GC: &str = "\
 Examples:
-  quake-agent store gc # only shows
+  quake-agent store gc # dry run
   quake-agent store gc --yes";
 
 pub(crate) const VERSION: &str = "\
@@ -166,7 +166,7 @@ Examples:
 pub(crate) const MAN: &str = "\
 Examples:
   quake-agent man | man -l -
-  quake-agent man --out /usr/share/man/man1 # a page for each command";
+  quake-agent man --out /usr/share/man/man1 # one page for each command";
 
 #[cfg(test)]
 mod tests {

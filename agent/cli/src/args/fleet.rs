@@ -17,10 +17,10 @@ pub(crate) struct FleetArguments {
     /// The state store: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE", required_unless_present = "from_console")]
     pub(crate) state_store: Option<String>,
-    /// The cluster, where the state store holds several; with --from-console always
+    /// The cluster, if the state store has several; required with --from-console
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
-    /// Read EC2 console output, where nodes may not write reports; one call for each instance
+    /// Read EC2 console output instead of reports; one call per instance
     #[arg(long, requires = "cluster")]
     pub(crate) from_console: bool,
     /// With --from-console: read at most this many instances, the newest first
@@ -31,19 +31,19 @@ pub(crate) struct FleetArguments {
         requires = "from_console"
     )]
     pub(crate) limit: usize,
-    /// The region to ask first; a bucket elsewhere is found [default: AWS_REGION, or the profile's]
+    /// The region of the first request; the agent finds a bucket in another region [default: AWS_REGION, or the profile's]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// Only the boots of this instance group
     #[arg(long, value_name = "NAME")]
     pub(crate) instance_group: Option<String>,
-    /// Only boots that ended in this time, such as 90m or 24h; with --from-console, only instances launched in it
+    /// Only boots that ended within this time, such as 90m or 24h; with --from-console, only instances launched within it
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) since: Option<Duration>,
-    /// Rows only of boots that did not become ready
+    /// Only boots that did not become ready
     #[arg(long)]
     pub(crate) failed: bool,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }

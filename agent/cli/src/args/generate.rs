@@ -23,7 +23,7 @@ pub(crate) struct CompletionsArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ManArguments {
-    /// The directory to write a page for each command into [default: the first page, to standard output]
+    /// Write one page for each command to this directory [default: print the first page]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -13,19 +13,19 @@ pub(crate) struct IamArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum IamCommand {
-    /// Print the IAM policy of a role: what the agent calls in it, and nothing else
+    /// Print the IAM policy of a role: only the calls that the agent makes
     #[command(after_help = examples::IAM)]
     Policy(PolicyArguments),
 }
 
-/// Whose policy is printed.
+/// The role of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyRole {
     /// Nodes that run the control plane and etcd
     ControlPlane,
     /// All other nodes
     Worker,
-    /// People who inspect and mark volumes, and look at boot reports, from a workstation
+    /// Operators who inspect and tag volumes, and read boot reports, from a workstation
     Operator,
 }
 
@@ -41,13 +41,13 @@ impl From<PolicyRole> for Caller {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PolicyArguments {
-    /// Whose policy
+    /// The role of the policy
     #[arg(long, value_enum, value_name = "ROLE")]
     pub(crate) role: PolicyRole,
-    /// The cluster, as its tags name it
+    /// The name of the cluster in its tags
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: String,
-    /// The state store: s3://bucket[/prefix], or the cluster's own directory in it
+    /// The state store: s3://bucket[/prefix], or the cluster's directory in it
     #[arg(long, value_name = "STATE_STORE")]
     pub(crate) state_store: Location,
     /// The region of instances and volumes [default: any]
@@ -59,17 +59,17 @@ pub(crate) struct PolicyArguments {
     /// The partition of all ARNs [default: the region's, else aws]
     #[arg(long, value_name = "PARTITION")]
     pub(crate) partition: Option<String>,
-    /// Add what a node needs that signals its Auto Scaling group (boot --on-fatal, --on-ready)
+    /// Add the permissions for notifications to the Auto Scaling group (boot --on-fatal, --on-ready)
     #[arg(long)]
     pub(crate) with_signals: bool,
-    /// For nodes of kops 1.32 and newer: what they read of the state store in place of what older ones read, a worker none;
-    /// and what some ask: warm pools, IPv6 alone, pods with addresses of the instance
+    /// For nodes of kops 1.32 and newer: the objects that they read from the state store (workers read none), and calls for
+    /// warm pools, IPv6-only clusters and pods with addresses of the instance
     #[arg(long)]
     pub(crate) with_newer_kops: bool,
-    /// Add what a control plane of kops 1.8 to 1.15 needs to publish its names in this hosted zone, by the zone's id
+    /// Add the permissions of a control plane of kops 1.8 to 1.15 to publish its names in this hosted zone (the zone's id)
     #[arg(long, value_name = "ZONE_ID")]
     pub(crate) zone: Option<String>,
-    /// Add what reading assets in this bucket takes: s3://bucket[/prefix], as in
+    /// Add the permissions to read assets from this bucket: s3://bucket[/prefix], as in
     /// spec.assets.fileRepository; may be repeated
     #[arg(long, value_name = "LOCATION")]
     pub(crate) assets: Vec<Location>,

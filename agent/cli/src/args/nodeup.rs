@@ -11,22 +11,22 @@ use std::path::PathBuf;
 /// What is shown below the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  quake-agent nodeup --conf=/opt/kops/conf/kube_env.yaml --dryrun # what would change; changes nothing
-  quake-agent nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8 # as kops' user data has it
+  quake-agent nodeup --conf=/opt/kops/conf/kube_env.yaml --dryrun # shows what would change
+  quake-agent nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8 # as in kops' user data
   quake-agent nodeup --conf=s3://state-store/c.example.com/kube_env.yaml --retries=3
 
 The same under the name nodeup: /opt/kops/bin/nodeup --conf=...; there the first word may also be a command of
-quake-agent, as in /opt/kops/bin/nodeup status. Flags have one dash or two. A flag that is not known ends with status 2.
+quake-agent, as in /opt/kops/bin/nodeup status. Flags have one dash or two. An unknown flag exits with 2.
 Started by systemd as kops-configuration.service it stays with the node, and ends with 75 for systemd to start it again;
 else it ends with the node ready, and begins a boot that failed for a time again, as often as --retries says.";
 
 /// Where changes are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Target {
-    /// On this machine
+    /// On this host
     #[default]
     Direct,
-    /// Nowhere: they are shown
+    /// Nowhere: changes are only shown
     Dryrun,
 }
 
@@ -35,10 +35,10 @@ pub(crate) struct NodeupArguments {
     /// The boot configuration, kube_env.yaml: a file, file:///path or s3://bucket/key
     #[arg(long, value_name = "PLACE", default_value = "node.yaml")]
     pub(crate) conf: String,
-    /// Accepted and not used: assets are kept in the agent's own store
+    /// Accepted and ignored: assets are in the agent's store
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How often a boot that failed for a time is begun again; -1 is for ever
+    /// How often to retry a boot that failed temporarily; -1 means for ever
     #[arg(long, value_name = "NUMBER", default_value_t = -1, allow_negative_numbers = true)]
     pub(crate) retries: i64,
     /// Show what would change, and change nothing
@@ -48,11 +48,11 @@ pub(crate) struct NodeupArguments {
     /// Where changes are made; dryrun is the same as --dryrun
     #[arg(long, value_enum, default_value_t, value_name = "TARGET")]
     pub(crate) target: Target,
-    /// Install, enable and start kops-configuration.service, which runs this with the same flags, and do not wait for it
+    /// Install, enable and start kops-configuration.service, which runs this with the same flags; do not wait for it
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true",
         value_name = "BOOL", action = clap::ArgAction::Set, value_parser = boolean)]
     pub(crate) install_systemd_unit: bool,
-    /// How much developers are told: 9 for what QUAKE_AGENT_LOG=debug tells, 10 for trace; less is events alone
+    /// The log level: 9 is QUAKE_AGENT_LOG=debug, 10 is trace; less logs only events
     #[arg(
         long,
         value_name = "LEVEL",
@@ -64,8 +64,7 @@ pub(crate) struct NodeupArguments {
     pub(crate) klog: KlogArguments,
 }
 
-/// What else nodeup's logger understands. Nothing here logs to files or by modules, and what is told goes to standard
-/// error, so these are accepted and mean nothing.
+/// Other flags of nodeup's logger. They are accepted and ignored: the agent logs to standard error.
 #[derive(Debug, Clone, Args, PartialEq, Eq)]
 pub(crate) struct KlogArguments {
     #[arg(long = "add_dir_header", hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true",

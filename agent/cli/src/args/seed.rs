@@ -15,19 +15,19 @@ pub(crate) struct SeedArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum SeedVerb {
-    /// Fill the store of an image, so that its instances need not fetch
+    /// Fill the store of an image, so that its instances need no download
     #[command(after_help = examples::SEED_BUILD)]
     Build(Box<BuildArguments>),
-    /// Write assets into one file, for where no mirror can be reached
+    /// Write assets into one file, for nodes that reach no mirror
     #[command(after_help = examples::SEED_BUNDLE)]
     Bundle(Box<BundleArguments>),
-    /// Take a bundle's assets into the store, each proven
+    /// Load a bundle's assets into the store, and verify each
     #[command(after_help = examples::SEED_LOAD)]
     Load(LoadArguments),
-    /// Read every byte of the store, and look for what an image must not carry
+    /// Verify every byte of the store, and find what an image must not contain
     #[command(after_help = examples::SEED_VERIFY)]
     Verify(VerifyArguments),
-    /// Show how much of an instance group's assets the store has
+    /// Show which assets of an instance group the store has
     #[command(after_help = examples::SEED_SHOW)]
     Show(Box<ShowArguments>),
 }
@@ -39,7 +39,7 @@ pub(crate) enum Arch {
     Amd64,
     /// 64-bit ARM
     Arm64,
-    /// Each of them
+    /// Both
     Both,
 }
 
@@ -50,28 +50,28 @@ pub(crate) struct SeedSources {
     /// The state store of the instance groups: a directory, file:///path or s3://bucket[/cluster]
     #[arg(long, value_name = "STORE", requires = "of_nodes")]
     pub(crate) state_store: Option<String>,
-    /// The cluster, where the state store holds several
+    /// The cluster, if the state store has several
     #[arg(long, value_name = "NAME", requires = "state_store")]
     pub(crate) cluster: Option<String>,
-    /// An instance group whose nodes' assets are wanted; may be repeated
+    /// The instance group of the nodes; may be repeated
     #[arg(long, value_name = "NAME", requires = "state_store")]
     pub(crate) instance_group: Vec<String>,
-    /// A node's kube_env.yaml, or its user data; since kops 1.32 with its state store; may be repeated
+    /// A node's kube_env.yaml or user data; since kops 1.32 together with --state-store; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) kube_env: Vec<PathBuf>,
-    /// A list with one digest@url[,url] a line; may be repeated
+    /// A list with one digest@url[,url] per line; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) list: Vec<PathBuf>,
-    /// A container image's archive, digest@url[,url], which nodes give their runtime before kubelet starts; may be repeated
+    /// The archive of a container image, digest@url[,url], which nodes import before kubelet starts; may be repeated
     #[arg(long, value_name = "DIGEST@URL")]
     pub(crate) image: Vec<String>,
-    /// What this release of kops gives a node
+    /// The assets of this release of kops
     #[arg(long, value_name = "VERSION", requires = "kubernetes_version")]
     pub(crate) kops_version: Option<String>,
-    /// The Kubernetes of its clusters
+    /// The Kubernetes version of its clusters
     #[arg(long, value_name = "VERSION", requires = "kops_version")]
     pub(crate) kubernetes_version: Option<String>,
-    /// Where the files of a release are instead of at their publishers: BASE/<host>/<path>
+    /// A mirror of the release's files: BASE/<host>/<path>
     #[arg(long, value_name = "BASE", requires = "kops_version")]
     pub(crate) mirror: Option<String>,
     /// The architecture of the nodes of a release, or of kops 1.32 and newer [default: amd64]
@@ -82,10 +82,10 @@ pub(crate) struct SeedSources {
 /// Which root, and how results are printed.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RootArguments {
-    /// The root of the image, or of the machine
+    /// The root of the image, or of the host
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
@@ -95,10 +95,10 @@ fn rules() -> PossibleValuesParser {
     PossibleValuesParser::new(hygiene.into_iter().chain([EMPTY_STORE]))
 }
 
-/// What an image may carry.
+/// What an image may contain.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AllowArguments {
-    /// A rule that is not applied, such as authorized-keys; may be repeated
+    /// Skip this rule, such as authorized-keys; may be repeated
     #[arg(long, value_name = "RULE", value_parser = rules())]
     pub(crate) allow: Vec<String>,
 }
@@ -111,10 +111,10 @@ pub(crate) struct BuildArguments {
     pub(crate) at: RootArguments,
     #[command(flatten)]
     pub(crate) allow: AllowArguments,
-    /// Forget what earlier seeds brought: `store gc` may then take it
+    /// Release the assets of earlier seeds: `store gc` may then remove them
     #[arg(long)]
     pub(crate) forget_earlier: bool,
-    /// Have the first boot from this store note what it touches, for later ones to read ahead
+    /// Let the first boot from this store record which files it reads, so that later boots read them ahead
     #[arg(long)]
     pub(crate) record: bool,
 }

@@ -1,26 +1,26 @@
-//! The arguments of `boot` for what is told to whoever replaces or watches the node.
+//! The arguments of `boot` for notifications at the end of a boot.
 
 use clap::Args;
 use quake_model::signal::{OnFatal, OnReady, ParseSignalError, SignalConfig};
 use std::fmt;
 use std::str::FromStr;
 
-/// Beside each flag there is a variable, for machines whose units nobody edits.
+/// Each flag has a variable, for hosts whose units nobody edits.
 const ON_FATAL: &str = "QUAKE_AGENT_ON_FATAL";
 const ON_READY: &str = "QUAKE_AGENT_ON_READY";
 const NODE_EVENT: &str = "QUAKE_AGENT_NODE_EVENT";
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SignalArguments {
-    /// Of a boot that failed for good, tell the Auto Scaling group: set-unhealthy or abandon:HOOK, of refusals too with
-    /// :refused after it, of everything with :all; may be repeated (also: QUAKE_AGENT_ON_FATAL) [default: nothing]
+    /// Notify the Auto Scaling group when a boot failed for good: set-unhealthy or abandon:HOOK. With :refused also when
+    /// it was refused, with :all always; may be repeated (also: QUAKE_AGENT_ON_FATAL) [default: nothing]
     #[arg(long, value_delimiter = ',', value_name = "SIGNAL")]
     pub(crate) on_fatal: Vec<OnFatal>,
-    /// Once the node is ready, let its launch go on at a lifecycle hook: continue:HOOK; may be repeated (also:
-    /// QUAKE_AGENT_ON_READY) [default: nothing]
+    /// Complete a lifecycle hook when the node is ready: continue:HOOK; may be repeated (also: QUAKE_AGENT_ON_READY)
+    /// [default: nothing]
     #[arg(long, value_delimiter = ',', value_name = "SIGNAL")]
     pub(crate) on_ready: Vec<OnReady>,
-    /// Leave the end of the boot as an event of the Node object (also: QUAKE_AGENT_NODE_EVENT=on)
+    /// Write the result of the boot as an event of the Node object (also: QUAKE_AGENT_NODE_EVENT=on)
     #[arg(long)]
     pub(crate) node_event: bool,
 }

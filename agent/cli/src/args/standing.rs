@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the running agent is asked.
+/// How to reach the running agent.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EndpointArguments {
     /// The agent's unix socket
@@ -25,7 +25,7 @@ pub(crate) struct EndpointArguments {
 pub(crate) struct StatusArguments {
     #[command(flatten)]
     pub(crate) endpoint: EndpointArguments,
-    /// Where the node's files are, for the record of a boot whose agent has ended
+    /// The root of the node's files, to read the record of a boot whose agent no longer runs
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
     /// Follow the boot until the node is ready or the boot has failed for good
@@ -34,7 +34,7 @@ pub(crate) struct StatusArguments {
     /// How long to follow it [default: until it ends]
     #[arg(long, value_parser = duration, value_name = "TIME", requires = "watch")]
     pub(crate) timeout: Option<Duration>,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
@@ -54,10 +54,10 @@ pub(crate) struct WaitArguments {
     /// How long to wait
     #[arg(long, value_parser = duration, default_value = "10m", value_name = "TIME")]
     pub(crate) timeout: Duration,
-    /// Where the node's files are, for what a boot that failed left behind
+    /// The root of the node's files, to read the record of a failed boot
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// Go on waiting when the boot has failed for good, as for an operator who will start another
+    /// Keep waiting after the boot has failed for good, for example until an operator starts another
     #[arg(long)]
     pub(crate) ignore_failure: bool,
 }

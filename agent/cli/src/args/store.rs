@@ -12,23 +12,23 @@ pub(crate) struct StoreArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum StoreVerb {
-    /// List what is in the store, and which sets want it
+    /// List the assets in the store, and the sets that need them
     #[command(after_help = examples::STORE_LIST)]
     List(RootArguments),
-    /// Read every byte of the store, or of what is named; 1 when something is not what it was
+    /// Verify every byte of the store, or of the named assets; exits with 1 if one is damaged
     #[command(after_help = examples::STORE_VERIFY)]
     Verify(StoreVerifyArguments),
-    /// Show what no boot and no seed wants, and remove it with --yes
+    /// Show assets that no boot and no seed needs, and remove them with --yes
     #[command(after_help = examples::STORE_GC)]
     Gc(GcArguments),
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreVerifyArguments {
-    /// Digests, or how they begin
+    /// Digests, or the start of digests
     #[arg(value_name = "DIGEST")]
     pub(crate) digests: Vec<String>,
-    /// Remove what is broken, so that the next boot fetches it again
+    /// Remove damaged assets, so that the next boot downloads them again
     #[arg(long)]
     pub(crate) remove: bool,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub(crate) struct StoreVerifyArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GcArguments {
-    /// Remove it
+    /// Remove the assets
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
-    /// Only show it; the default
+    /// Only show the assets; the default
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// What `timeline --help` ends with.
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  quake-agent timeline # the boot of this machine
+  quake-agent timeline # the latest boot of this host
   quake-agent timeline --output chrome > trace.json # for Perfetto or chrome://tracing
-  quake-agent timeline --root captured # of files that were taken from a node";
+  quake-agent timeline --root captured # from files of another node";
 
-/// How a timeline is printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TimelineFormat {
     /// Bars for people
@@ -27,16 +27,16 @@ pub(crate) enum TimelineFormat {
 pub(crate) struct TimelineArguments {
     #[command(flatten)]
     pub(crate) endpoint: EndpointArguments,
-    /// Where the node's files are; of a captured tree, nothing of this machine is asked
+    /// The root of the node's files; of a captured tree, only its files are read
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// The boot, as its ledger is called [default: the latest]
+    /// The boot, by the name of its ledger [default: the latest]
     #[arg(long, value_name = "ID")]
     pub(crate) boot: Option<String>,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: TimelineFormat,
-    /// Write systemd's times of this machine to a file, for a captured tree: run/quake-agent/systemd-times.json below it
+    /// Write systemd's times of this host to a file; a captured tree has it at run/quake-agent/systemd-times.json
     #[arg(long, value_name = "FILE")]
     pub(crate) save_systemd: Option<PathBuf>,
 }

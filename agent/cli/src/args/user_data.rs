@@ -26,10 +26,10 @@ pub(crate) struct UserDataArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum UserDataVerb {
-    /// Make user data that delivers the agent and says what the node is to be
+    /// Render user data with the agent and the node's configuration
     #[command(after_help = EXAMPLES)]
     Render(Box<RenderArguments>),
-    /// Say what a blob of user data is, what it delivers, what the agent would read, and what is wrong
+    /// Explain user data: its form, what it delivers, what the agent would read, and errors
     #[command(after_help = EXAMPLES)]
     Explain(ExplainUserDataArguments),
 }
@@ -56,10 +56,10 @@ impl From<FormArgument> for Form {
     }
 }
 
-/// The machines that a digest is for, and the digest.
+/// The architecture of a digest, and the digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PinnedBinary {
-    /// `amd64` or `arm64`; both where it is not said.
+    /// `amd64` or `arm64`; `None` for both.
     pub(crate) arch: Option<&'static str>,
     pub(crate) digest: Digest,
 }
@@ -78,31 +78,31 @@ fn pinned_binary(text: &str) -> Result<PinnedBinary, String> {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RenderArguments {
-    /// The state store: s3://bucket[/cluster] or file:///path, as the instance reaches it; since kops 1.32 also a directory
+    /// The state store, as the instance reaches it: s3://bucket[/cluster] or file:///path; since kops 1.32 also a directory
     #[arg(long, value_name = "STORE", required_unless_present = "kube_env")]
     pub(crate) state_store: Option<String>,
-    /// The cluster, where the state store is that of several
+    /// The cluster, if the state store has several
     #[arg(long, value_name = "NAME", requires = "state_store")]
     pub(crate) cluster: Option<String>,
     /// The instance group of the instances
     #[arg(long, value_name = "NAME", required_unless_present = "kube_env")]
     pub(crate) instance_group: Option<String>,
-    /// A kube_env.yaml, or user data of kops, which of 1.8 to 1.15 pins the node's assets
+    /// A kube_env.yaml or kops' user data; of kops 1.8 to 1.15 only this has the digests of assets
     #[arg(long, value_name = "FILE")]
     pub(crate) kube_env: Option<PathBuf>,
-    /// Where the agent's binary is: s3://bucket/key or a URL; {arch} stands for amd64 or arm64; repeated, they are tried in turn
+    /// The agent's binary: s3://bucket/key or a URL, with {arch} for amd64 or arm64; may be repeated, and is tried in turn
     #[arg(long, value_name = "URL", required = true)]
     pub(crate) binary_url: Vec<String>,
-    /// The binary's SHA-256, for one architecture (amd64=HEX) or for each; may be repeated
+    /// The binary's SHA-256, for one architecture (amd64=HEX) or for all; may be repeated
     #[arg(long, value_name = "[ARCH=]HEX", value_parser = pinned_binary, required = true)]
     pub(crate) sha256: Vec<PinnedBinary>,
-    /// The region of the binary's bucket [default: the instance's own]
+    /// The region of the binary's bucket [default: the instance's region]
     #[arg(long, value_name = "REGION")]
     pub(crate) binary_region: Option<String>,
     /// The form
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) format: FormArgument,
-    /// Compress it, which cloud-init and the agent undo
+    /// Compress it with gzip; cloud-init and the agent decompress it
     #[arg(long)]
     pub(crate) gzip: bool,
     /// The file to write [default: standard output]
@@ -112,10 +112,10 @@ pub(crate) struct RenderArguments {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainUserDataArguments {
-    /// The blob; - for standard input
+    /// The user data; - for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }

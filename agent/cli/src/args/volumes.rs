@@ -15,42 +15,42 @@ pub(crate) struct VolumesArguments {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Verb {
-    /// List the cluster's etcd volumes, their holders, and what the choice thinks of each
+    /// List the cluster's etcd volumes, the instances that have them, and the decision about each
     #[command(after_help = examples::VOLUMES_LIST)]
     List(ListArguments),
-    /// Explain the choice: every decision, the rule that made it, and why each volume lost
+    /// Explain each decision: its rule, and why the other volumes were not selected
     #[command(after_help = examples::VOLUMES_EXPLAIN)]
     Explain(ExplainVolumesArguments),
-    /// Choose this volume and no other for its slot
+    /// Pin this volume to its slot
     #[command(after_help = examples::VOLUMES_PIN)]
     Pin(PinArguments),
-    /// Take a pin off
+    /// Remove a pin
     #[command(after_help = examples::VOLUMES_UNPIN)]
     Unpin(VolumeArguments),
-    /// Never choose this volume
+    /// Never select this volume
     #[command(after_help = examples::VOLUMES_IGNORE)]
     Ignore(IgnoreArguments),
-    /// Let an ignored volume be chosen again
+    /// Allow an ignored volume again
     #[command(after_help = examples::VOLUMES_UNIGNORE)]
     Unignore(VolumeArguments),
-    /// Take a volume into this life of the cluster, although its past speaks against it
+    /// Accept a volume for this cluster although it is from an earlier or unknown cluster
     #[command(after_help = examples::VOLUMES_ADOPT)]
     Adopt(AdoptArguments),
-    /// Allow, for an hour, an empty filesystem where data is expected; this wipes nothing
+    /// Allow an empty filesystem for one hour although data is expected; deletes nothing
     #[command(after_help = examples::VOLUMES_WIPE)]
     Wipe(WipeArguments),
 }
 
-/// Where the facts come from, and whose decision is asked for.
+/// Where the facts come from, and which decision.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SourceArguments {
-    /// The cluster [default: on a node its own; of a recording the one that it names]
+    /// The cluster [default: the node's cluster, or the cluster in the recording]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
     /// The state store: s3://bucket[/cluster], file:///path or a directory
     #[arg(long, value_name = "STORE")]
     pub(crate) state_store: Option<String>,
-    /// The region [default: AWS_REGION, the profile's, or on a node its own]
+    /// The region [default: AWS_REGION, the profile's region, or the node's region]
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// A file with the output of aws ec2 describe-volumes, instead of EC2
@@ -68,17 +68,17 @@ pub(crate) struct SourceArguments {
     /// Only the decision of this instance
     #[arg(long, value_name = "ID")]
     pub(crate) instance_id: Option<String>,
-    /// The cluster's uid, where its state store is not at hand
+    /// The cluster's uid, if the state store cannot be read
     #[arg(long, value_name = "UID")]
     pub(crate) cluster_uid: Option<String>,
-    /// When the cluster's CA was made, where its state store is not at hand
+    /// When the cluster's CA was made, if the state store cannot be read
     #[arg(long, value_name = "RFC3339", value_parser = time)]
     pub(crate) cluster_born: Option<Timestamp>,
-    /// Whether a volume that is not there is missing, and not late
+    /// Treat a volume that is not listed as missing, not as late
     #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1,
           default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) settled: bool,
-    /// How results are printed
+    /// The output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: OutputFormat,
 }
@@ -87,7 +87,7 @@ pub(crate) struct SourceArguments {
 pub(crate) struct ListArguments {
     #[command(flatten)]
     pub(crate) source: SourceArguments,
-    /// Also volumes that the choice ignores
+    /// Include volumes that the decision ignores
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) struct ExplainVolumesArguments {
     pub(crate) scenarios: Option<PathBuf>,
 }
 
-/// Whether tags are written.
+/// Whether to write tags.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WriteArguments {
     /// Write the tags
@@ -136,7 +136,7 @@ pub(crate) struct PinArguments {
     /// The slot, such as main/a
     #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Slot,
-    /// The volume that is pinned to the slot now, and gives way
+    /// The volume that is pinned to the slot now; its pin is removed
     #[arg(long, value_name = "VOLUME", value_parser = volume_id)]
     pub(crate) instead_of: Option<String>,
 }
@@ -145,7 +145,7 @@ pub(crate) struct PinArguments {
 pub(crate) struct IgnoreArguments {
     #[command(flatten)]
     pub(crate) volume: VolumeArguments,
-    /// Why, for whoever reads the tag later
+    /// The reason, for readers of the tag
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
 }
@@ -154,7 +154,7 @@ pub(crate) struct IgnoreArguments {
 pub(crate) struct AdoptArguments {
     #[command(flatten)]
     pub(crate) volume: VolumeArguments,
-    /// The slot that the volume must be tagged for
+    /// The slot in the volume's tags
     #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Option<Slot>,
 }
@@ -166,7 +166,7 @@ pub(crate) struct WipeArguments {
     /// The slot, such as main/a
     #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Slot,
-    /// The volume holds nothing that is wanted
+    /// Confirm that the volume has no data that is needed
     #[arg(long, required = true)]
     pub(crate) i_know_this_is_empty: bool,
 }

@@ -194,7 +194,7 @@ mod tests {
         }
         let (stopped, mut events) = failed_boot(3);
         events[3].event = Event::BootStopped {
-            fault: Fault::new(Code::BootInterrupted, "told to stop"),
+            fault: Fault::new(Code::BootInterrupted, "stopped by a signal"),
         };
         write_ledger(root.path(), &stopped, &events);
         let (current, _) = failed_boot(2);

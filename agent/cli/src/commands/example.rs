@@ -26,7 +26,6 @@ pub(crate) enum Example {
     Legacy,
     /// As kops 1.36 does.
     Kops {
-        /// The node's instance group.
         group: String,
         /// The cluster, once it has keys.
         cluster: Option<kops::Cluster>,
@@ -134,7 +133,7 @@ fn ca_bundle(path: &Path, keep: Keep) -> Result<CaBundle, u8> {
     match std::fs::read(path) {
         Ok(bytes) => {
             let read = serde_json::from_slice(&bytes);
-            return read.map_err(|error| usage(&format!("{shown} holds no keys: {error}")));
+            return read.map_err(|error| usage(&format!("{shown} has no keys: {error}")));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(usage(&format!("{shown} cannot be read: {error}"))),

@@ -24,7 +24,6 @@ pub(crate) enum Leftovers {
 /// What one look found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// The agent answers.
     Alive,
     /// It does not, and why.
     Silent(String),

@@ -18,13 +18,9 @@ use quake_testkit::region::{EtcdSlot, Region};
 /// A node that is about to be rehearsed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Foreseen<'a> {
-    /// Its documents.
     pub(super) configuration: &'a Configuration,
-    /// The simulated instance.
     pub(super) instance: &'a InstanceFacts,
-    /// Its cluster's name.
     pub(super) cluster: &'a str,
-    /// Its group's name.
     pub(super) group: &'a str,
 }
 

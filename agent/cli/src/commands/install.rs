@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
         Ok(()) => exit::DONE,
         Err(error) => {
             output::error_line(format_args!(
-                "error: the files are installed, and systemd could not be told: {error}\n  fix: systemctl daemon-reload; systemctl start --no-block {READY}"
+                "error: the files are installed, but systemd could not start the agent: {error}\n  fix: systemctl daemon-reload; systemctl start --no-block {READY}"
             ));
             Class::Transient.exit_status()
         }

@@ -232,7 +232,7 @@ fn absolute(root: &Path) -> Result<PathBuf, u8> {
 /// The instance group of the rehearsal: `kube_env.yaml` names it, and `--instance-group` must agree.
 fn group_of(configuration: &Configuration, asked: SignalConfig<'_>) -> Result<String, u8> {
     let Some(document) = &configuration.kube_env else {
-        let message = "nothing says what to boot: name --instance-group, or --kube-env FILE";
+        let message = "which node? give --instance-group, or --kube-env FILE";
         return Err(running::usage(message));
     };
     let newer = rehearse_kops::boot_config(configuration).map(|boot| boot.instance_group);

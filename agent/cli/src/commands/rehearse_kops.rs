@@ -39,7 +39,6 @@ pub(super) struct Wanted<'a> {
     pub(super) group: Option<&'a str>,
     /// The directory of the CA that signs.
     pub(super) ca: Option<&'a Path>,
-    /// The scratch root.
     pub(super) root: &'a Path,
     /// Whether what is made is kept for the next rehearsal.
     pub(super) keep: Keep,
@@ -95,7 +94,7 @@ impl Wanted<'_> {
         };
         let Some(cluster) = self.cluster else {
             let message = match self.folder {
-                Some(folder) => format!("{} holds no cluster {}", folder.display(), boot.cluster),
+                Some(folder) => format!("{} has no cluster {}", folder.display(), boot.cluster),
                 None => "this node asks kops-controller: name its state store too".to_owned(),
             };
             return Err(usage(&message));
@@ -123,7 +122,7 @@ impl Wanted<'_> {
         let Some(group) = self.group else {
             let groups = cluster.groups().await?.join(", ");
             return Err(usage(&format!(
-                "nothing says what to boot: name --instance-group, one of {groups}"
+                "which node? give --instance-group, one of {groups}"
             )));
         };
         let group = cluster.group(group).await?;

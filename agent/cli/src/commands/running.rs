@@ -278,10 +278,10 @@ fn say_that_it_stays(served: &Served, output: OutputFormat) {
         match served.address {
             Some(address) => {
                 output::line(format_args!(
-                    "serving http://{address}/readyz?verbose until told to stop (Ctrl-C)"
+                    "serving http://{address}/readyz?verbose until Ctrl-C"
                 ));
             }
-            None => output::line(format_args!("staying until told to stop (Ctrl-C)")),
+            None => output::line(format_args!("staying until Ctrl-C")),
         }
     }
 }

@@ -57,6 +57,6 @@ fn age_of(record: &Record, root: &Path) -> &'static str {
     let recent = read_record_of_this_system(root).and_then(|recent| recent.boot);
     match recent == record.boot {
         true => "",
-        false => ", of a boot before this machine was started anew",
+        false => ", of a boot before the last reboot",
     }
 }

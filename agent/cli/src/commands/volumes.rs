@@ -67,7 +67,7 @@ async fn explain(arguments: &ExplainVolumesArguments) -> Result<u8, u8> {
     if worlds.is_empty() {
         let cluster = &seen.facts.cluster;
         let message = format!(
-            "nothing says where the members of {cluster} run: name --instance-group and --zone, or --state-store"
+            "where do the members of {cluster} run? give --instance-group and --zone, or --state-store"
         );
         return Err(super::running::usage(&message));
     }

@@ -104,7 +104,7 @@ fn unrecorded_end(ended: Option<&str>) -> (u8, String) {
     let how = ended.map_or_else(String::new, |ended| format!(" with {ended}"));
     let unit = unit_of(Path::new("/"));
     let text = format!(
-        "error: {UNIT} failed{how}, and no boot is recorded\n  fix: journalctl -b -u {unit} says why\n"
+        "error: {UNIT} failed{how}, and no boot is recorded\n  fix: journalctl -b -u {unit} shows why\n"
     );
     (
         status.filter(|status| *status != 0).unwrap_or(exit::NO),
@@ -123,7 +123,7 @@ fn unmet_text(record: Option<&Record>, seen: &Seen, wanted: &[Phase], timeout: D
         };
         let _ = writeln!(
             text,
-            "{why}\n  fix: systemctl status {UNIT} says whether it runs"
+            "{why}\n  fix: systemctl status {UNIT} shows whether it runs"
         );
         return text;
     };

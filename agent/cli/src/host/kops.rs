@@ -1,4 +1,4 @@
-//! The ports that only nodes of the newer dialect use, routed to the machine or to the simulated region.
+//! The ports that only nodes of kops (1.32 and newer) use, routed to the machine or to the simulated region.
 
 use super::NodeHost;
 use crate::simulated_parts::Part;

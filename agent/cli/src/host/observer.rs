@@ -32,7 +32,6 @@ pub(crate) struct Observer {
     pub(crate) imds: Imds,
     /// The EC2 API.
     pub(crate) ec2: Ec2,
-    /// The state store.
     pub(crate) objects: StateStore,
     /// Counts the requests of all of them.
     pub(crate) calls: Calls,

@@ -19,13 +19,10 @@ const SHOWN_FIELDS: usize = 12;
 
 /// What the channels want and the cluster has.
 pub(crate) struct Listed {
-    /// The channels.
     pub(crate) channels: Vec<String>,
-    /// The API server's version.
     pub(crate) server: String,
     /// Who applies them, where this node's agent tells.
     pub(crate) keeper: Option<AddonKeeper>,
-    /// The add-ons.
     pub(crate) addons: Vec<AddonStatus>,
     /// The entries of the channels that are not for this cluster, and why.
     pub(crate) skipped: Vec<(String, String)>,
@@ -35,11 +32,8 @@ pub(crate) struct Listed {
 
 /// What applying one add-on would change.
 pub(crate) struct PlannedAddon {
-    /// Its name.
     pub(crate) name: String,
-    /// What the channel wants.
     pub(crate) wanted: AddonVersion,
-    /// What the cluster has.
     pub(crate) applied: Option<AddonVersion>,
     /// Its objects; or why they are not known.
     pub(crate) objects: Result<Vec<ObjectPlanned>, Fault>,
@@ -47,9 +41,7 @@ pub(crate) struct PlannedAddon {
 
 /// What applying one add-on came to.
 pub(crate) struct AppliedAddon {
-    /// Its name.
     pub(crate) name: String,
-    /// What the channel wants.
     pub(crate) wanted: AddonVersion,
     /// What was done; or why nothing was.
     pub(crate) applied: Result<AddonApplied, Fault>,
@@ -184,7 +176,7 @@ pub(crate) fn planned_text(planned: &[PlannedAddon]) -> String {
     } = counts;
     let _ = write!(
         text,
-        "Plan: {created} to create, {changed} to change, {removed} to remove, {held} hold"
+        "Plan: {created} to create, {changed} to change, {removed} to remove, {held} unchanged"
     );
     if unknown > 0 {
         let _ = write!(text, ", {unknown} not known");

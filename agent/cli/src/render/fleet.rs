@@ -228,6 +228,6 @@ mod tests {
         assert_eq!(value["rows"][0]["instance"]["id"], "i-1");
         assert_eq!(value["failures"][0]["code"], "config.yaml-syntax");
         assert_eq!(value["durations"][0]["phases"][0]["p95Ms"], 1250);
-        assert_eq!(value["unread"][0]["location"], "s3://store/i-3.json");
+        assert_eq!(value["unreadable"][0]["location"], "s3://store/i-3.json");
     }
 }

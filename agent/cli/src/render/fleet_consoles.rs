@@ -18,7 +18,7 @@ pub(crate) fn consoles_json(
     calls: &BTreeMap<String, u64>,
 ) -> Value {
     let mut value = json!({
-        "schemaVersion": "quake-agent/fleet/v1",
+        "schemaVersion": "quake-agent/fleet-consoles/v1",
         "source": "console",
         "cluster": cluster,
         "allReady": fleet.is_ready(),
@@ -219,13 +219,13 @@ mod tests {
     #[test]
     fn the_object_has_the_rows_of_reports_and_everything_of_the_text() {
         let value = consoles_json(&some(), "c.example", &calls());
-        assert_eq!(value["schemaVersion"], "quake-agent/fleet/v1");
+        assert_eq!(value["schemaVersion"], "quake-agent/fleet-consoles/v1");
         assert_eq!(
             (&value["source"], &value["cluster"]),
             (&json!("console"), &json!("c.example"))
         );
         assert_eq!(
-            (&value["allReady"], &value["instances"], &value["leftOut"]),
+            (&value["allReady"], &value["instances"], &value["omitted"]),
             (&json!(false), &json!(6), &json!(4))
         );
         assert_eq!(
@@ -234,9 +234,9 @@ mod tests {
         );
         assert_eq!(value["failures"][0]["code"], "config.yaml-syntax");
         assert_eq!(value["inProgress"][0]["instance"], "i-3");
-        assert_eq!(value["neverSpoke"][0]["instance"], "i-4");
+        assert_eq!(value["noReport"][0]["instance"], "i-4");
         assert_eq!(value["noOutput"][0]["instance"], "i-5");
-        assert_eq!(value["unread"][0]["location"], "console of i-6");
+        assert_eq!(value["unreadable"][0]["location"], "console of i-6");
         assert_eq!(value["calls"]["ec2:GetConsoleOutput"], 6);
     }
 }

@@ -190,9 +190,9 @@ fn stamped(seconds: f64, line: &str) -> String {
 fn ready_line(event: &Event) -> Option<String> {
     let line = match event {
         Event::ConditionLost { fault, .. } => fault_text("not ready any more", fault),
-        Event::ConditionRegained { step, .. } => format!("{step} holds again"),
+        Event::ConditionRegained { step, .. } => format!("{step} is fulfilled again"),
         Event::DriftChanged { drifted, more } => match drifted.len() + more {
-            0 => "all is again as the agent left it".to_owned(),
+            0 => "there is no drift any more".to_owned(),
             count => format!("drift: {count} of the agent's files and units changed"),
         },
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),

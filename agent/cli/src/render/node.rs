@@ -1,4 +1,4 @@
-//! What the node is made by: the dialect of its configuration, the hash of that, and the pods that it runs from files.
+//! What the node is made by: the kops generation of its configuration, the hash of that, and the pods that it runs from files.
 
 use quake_model::phase::Phase;
 use quake_model::record::Record;
@@ -42,8 +42,8 @@ pub(crate) fn dialect_of(record: &Record) -> Option<&str> {
     (!expected.dialect.is_empty()).then_some(expected.dialect.as_str())
 }
 
-/// How the pods stand that the node runs from files, as the boot saw them: `up`, `late` with why, or `pending`. The older
-/// dialect does not await them, and lists none.
+/// How the pods stand that the node runs from files, as the boot saw them: `up`, `late` with why, or `pending`. kops legacy
+/// does not await them, and lists none.
 pub(crate) fn static_pods(record: &Record) -> Vec<Value> {
     let expected = record.expected.as_ref();
     let is_awaited = dialect_of(record) == Some("kops");
@@ -69,7 +69,7 @@ pub(crate) fn static_pods(record: &Record) -> Vec<Value> {
     pods.into_iter().flatten().map(one).collect()
 }
 
-/// By which dialect and which configuration the node is made, in a line; nothing while that is not known.
+/// By which kops and which configuration the node is made, in a line; nothing while that is not known.
 pub(crate) fn configured_by(record: &Record) -> String {
     match (dialect_of(record), &record.spec) {
         (Some("kops"), Some(spec)) => {

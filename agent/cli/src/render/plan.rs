@@ -23,7 +23,7 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
         let note = note(step).map_or_else(String::new, |note| format!("  ({note})"));
         let _ = writeln!(text, "{mark} {}{note}", step.step.id);
         if let Some(what) = &step.drift {
-            let drifted = style::warning("changed since the agent left it");
+            let drifted = style::warning("drift");
             let _ = writeln!(text, "  {drifted}: {what}");
         }
         text.push_str(&colored(&diff(step).unwrap_or_default()));
@@ -33,9 +33,9 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
         .filter(|step| step.outcome == Outcome::Held)
         .count();
     let (changes, drifted) = (changes(planned), drifted(planned));
-    let _ = write!(text, "Plan: {changes} to change, {held} hold");
+    let _ = write!(text, "Plan: {changes} to change, {held} unchanged");
     if drifted > 0 {
-        let _ = write!(text, "; {drifted} changed since the agent left them");
+        let _ = write!(text, "; {drifted} with drift");
     }
     text.push_str(".\n");
     text
@@ -154,9 +154,9 @@ mod tests {
     fn what_somebody_changed_is_told_with_a_diff() {
         let steps = [planned("a\nmine\n", "a\nb\n")];
         let text = anstream::adapter::strip_str(&plan_text(&steps)).to_string();
-        let wanted = "+ files:/etc/x  (other contents)\n  changed since the agent left it: other contents\n\
+        let wanted = "+ files:/etc/x  (other contents)\n  drift: other contents\n\
                       --- a/etc/x\n+++ b/etc/x\n@@ -1,2 +1,2 @@\n a\n-mine\n+b\n\
-                      Plan: 1 to change, 0 hold; 1 changed since the agent left them.\n";
+                      Plan: 1 to change, 0 unchanged; 1 with drift.\n";
         assert_eq!(text, wanted);
         let json = plan_json(&steps, &[]);
         assert_eq!(json["drifted"], 1);

@@ -114,7 +114,7 @@ pub(crate) fn checked_asset_json(asset: &CheckedAsset) -> Value {
         "digest": digest.to_string(),
         "kind": kind_name(*kind),
         "size": manifest.map(|it| it.size),
-        "standing": standing_name(&asset.standing),
+        "state": standing_name(&asset.standing),
         "brokenFile": broken,
     })
 }
@@ -220,7 +220,7 @@ pub(crate) fn coverage_json(covered: &[Covered]) -> Value {
         "assets": covered.iter().map(asset).collect::<Vec<_>>(),
         "held": held.len(),
         "wanted": covered.len(),
-        "perCent": per_cent(held.len(), covered.len()),
+        "percent": per_cent(held.len(), covered.len()),
         "heldBytes": held.iter().sum::<u64>(),
     })
 }

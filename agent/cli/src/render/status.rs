@@ -36,7 +36,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "dialect": dialect_of(record),
         "staticPods": static_pods(record),
         "conditions": conditions(record),
-        "unmet": unmet(record),
+        "pending": unmet(record),
         "progress": { "bytesDone": done, "bytesTotal": total },
         "assets": { "inProgress": in_progress(record), "fetched": fetched(record) },
         "writes": record.writes(),
@@ -266,7 +266,7 @@ fn amiss(record: &Record, now: Timestamp) -> String {
             text.push_str(&fault_text(&label, &unmet.fault));
             let _ = writeln!(
                 text,
-                "  since: {} ({}), try {attempt}, gives up in {left}",
+                "  since: {} ({}), attempt {attempt}, deadline in {left}",
                 unmet.since,
                 ago(unmet.since, now)
             );
@@ -335,7 +335,7 @@ mod tests {
         );
         for line in [
             "  fix: open the way to the mirror",
-            "  since: 1970-01-01T00:01:00.000Z (1m05s ago), try 3, gives up in 13m55s",
+            "  since: 1970-01-01T00:01:00.000Z (1m05s ago), attempt 3, deadline in 13m55s",
             "  FAIL assets       assets.unreachable: no mirror answered",
         ] {
             assert!(lines.contains(&line), "{line} in {text}");

@@ -9,7 +9,6 @@ use std::fmt::Write;
 
 /// An asset of the store, and the sets that want it.
 pub(crate) struct Listed {
-    /// The asset.
     pub(crate) entry: Entry,
     /// The names of the sets.
     pub(crate) wanted_by: Vec<&'static str>,
@@ -100,7 +99,7 @@ pub(crate) fn collected_text(collection: &Collection, is_removed: bool) -> Strin
         let _ = writeln!(text, "{word} {path} ({bytes} of an interrupted fetch)");
     }
     if collection.sets.is_empty() {
-        text.push_str("no boot and no seed has said which assets it wants, so all are kept\n");
+        text.push_str("no boot and no seed has recorded its assets, so all are kept\n");
     }
     for (set, count) in &collection.sets {
         let _ = writeln!(text, "kept: {count} assets of the set {}", set.name());

@@ -39,8 +39,8 @@ pub(crate) fn summary_json(record: &Record, root: &str) -> Value {
 
 /// The last lines of a boot in text: the timeline, what was written, and the verdict.
 pub(crate) fn closing_text(record: &Record, root: &str) -> String {
-    let mut text = String::from("\nTimeline\n");
-    let sources = MachineSources::none("a boot tells of itself alone; see quake-agent timeline");
+    let mut text = String::from("\n");
+    let sources = MachineSources::none("a boot reports only itself; see quake-agent timeline");
     let mut timeline = timeline(record, &[], &sources);
     timeline.machine.absent.clear();
     text.push_str(&timeline_text(record, &timeline));
@@ -64,7 +64,7 @@ pub(crate) fn closing_text(record: &Record, root: &str) -> String {
         Some(fault) => {
             let class = fault.class();
             let next = if class.is_retried() {
-                "the next start goes on from here"
+                "the next start continues here"
             } else {
                 "will not be retried"
             };

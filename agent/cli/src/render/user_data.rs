@@ -83,7 +83,7 @@ pub(crate) fn explanation_json(said: &Explanation) -> Value {
         })
     });
     let problems = said.problems.iter().map(
-        |problem| json!({ "weight": label(problem), "what": problem.what, "remedy": problem.fix }),
+        |problem| json!({ "severity": label(problem), "what": problem.what, "remedy": problem.fix }),
     );
     json!({
         "schemaVersion": "quake-agent/user-data/v1",

@@ -278,7 +278,7 @@ mod tests {
         let last = "quake-agent: FAILED code=storage.volume-conflict phase=storage exit=80";
         assert_eq!(lines.last().map(String::as_str), Some(last));
         assert!(
-            lines[lines.len() - 2].starts_with("quake-agent: fix: find out which one has the data"),
+            lines[lines.len() - 2].starts_with("quake-agent: fix: find the volume with the data"),
             "{lines:?}"
         );
     }

@@ -3,7 +3,7 @@
 //!
 //! Fields, besides `MESSAGE`, `PRIORITY`, `MESSAGE_ID` and `SYSLOG_IDENTIFIER`: `QUAKE_EVENT`,
 //! `QUAKE_BOOT`, `QUAKE_SEQ` and, where they apply, `QUAKE_PHASE`, `QUAKE_STEP`, `QUAKE_CODE`,
-//! `QUAKE_FIX`, `QUAKE_ADDON`. The protocol is systemd's "native journal protocol"
+//! `QUAKE_REMEDY`, `QUAKE_ADDON`. The protocol is systemd's "native journal protocol"
 //! (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>): one datagram for an entry.
 
 use super::sentence::{fault_of, sentence};

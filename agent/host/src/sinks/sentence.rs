@@ -114,7 +114,7 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::BootStopped { fault } => format!("the boot was stopped: {fault}"),
         Event::ConditionLost { fault, .. } => format!("not ready any more: {fault}"),
         Event::ConditionRegained { step, lost_ms, .. } => {
-            format!("{step} holds again after {}", seconds(*lost_ms))
+            format!("{step} is fulfilled again after {}", seconds(*lost_ms))
         }
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
         Event::CertificatesHeld { certificates } => match first_to_end(certificates) {
@@ -153,9 +153,9 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::NodeLabelled { node, says } => format!("said of node {node}: {}", says.join(", ")),
         Event::NodeNotLabelled { fault } => format!("the node does not say what it is: {fault}"),
         Event::NotificationSent { what, to, took_ms } => {
-            format!("{what} told to {to} in {}", seconds(*took_ms))
+            format!("{what} reported to {to} in {}", seconds(*took_ms))
         }
-        Event::NotificationFailed { what, fault, .. } => format!("{what} not told: {fault}"),
+        Event::NotificationFailed { what, fault, .. } => format!("{what} not reported: {fault}"),
         Event::NotificationSkipped { what, why } => format!("{what} withheld: {why}"),
         Event::Unknown => "an event of a newer agent".to_owned(),
     }
@@ -164,7 +164,7 @@ pub(super) fn sentence(event: &Event) -> String {
 /// The first of them stands for all; the rest is in the event's own list.
 fn drifted_sentence(drifted: &[Drifted], more: usize) -> String {
     match drifted.first() {
-        None => "all is again as the agent left it".to_owned(),
+        None => "there is no drift any more".to_owned(),
         Some(first) => format!(
             "{} not as the agent left it, such as {} ({})",
             match drifted.len() + more {

@@ -1,4 +1,4 @@
-//! Which waits are worth a line on the console: one that goes on is told at growing distances, a hiccup never.
+//! Which waits are worth a line on the console: one that goes on is told at growing distances, a transient failure never.
 
 use quake_model::phase::Phase;
 use std::collections::BTreeMap;

@@ -13,7 +13,6 @@ pub(super) struct Explanation {
     pub(super) gist: String,
     /// Labels and what stands behind them, in the order in which they are read.
     pub(super) lines: Vec<(&'static str, String)>,
-    /// The same for programs.
     pub(super) json: Value,
 }
 
@@ -159,10 +158,10 @@ fn fault_json(page: &Page) -> Value {
         "why": page.why,
         "remedy": page.remedy,
         "phase": page.phase,
-        "holdsUp": page.blocks(),
+        "blocks": page.blocks(),
         "actions": actions.collect::<Vec<_>>(),
         "sample": page.sample_line(),
-        "near": page.near,
+        "similar": page.near,
         "runbook": runbook(page.code),
     })
 }

@@ -89,9 +89,9 @@ fn unknown(asked: &str, format: OutputFormat) -> u8 {
     if format == OutputFormat::Json {
         output::line(json!({
             "schemaVersion": "quake-agent/explain/v1",
-            "asked": asked,
+            "query": asked,
             "known": false,
-            "near": near,
+            "similar": near,
         }));
     }
     let hint = match near.is_empty() {

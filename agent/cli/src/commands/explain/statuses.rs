@@ -68,10 +68,7 @@ pub(super) fn explain_status(number: u8) -> Option<Explanation> {
     for class in &classes {
         lines.push(("class", class.name().to_owned()));
         lines.push(("the agent", class.handling().to_owned()));
-        lines.push((
-            "fix",
-            "the code before it says more: quake-agent status".to_owned(),
-        ));
+        lines.push(("fix", "the fault has more: quake-agent status".to_owned()));
     }
     Some(Explanation {
         name: number.to_string(),

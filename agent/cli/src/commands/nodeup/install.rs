@@ -58,7 +58,7 @@ pub(super) async fn run(arguments: &NodeupArguments) -> u8 {
         }
         Err(error) => {
             output::error_line(format_args!(
-                "error: the files are installed, and systemd could not be told: {error}\n  fix: systemctl daemon-reload; systemctl start --no-block {UNIT}"
+                "error: the files are installed, but systemd could not start the agent: {error}\n  fix: systemctl daemon-reload; systemctl start --no-block {UNIT}"
             ));
             Class::Transient.exit_status()
         }

@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 /// What became of an asset.
 #[derive(Debug, Clone)]
 pub(crate) enum Brought {
-    /// The store had it.
     Held,
     /// It was fetched from this URL.
     Fetched(String),

@@ -13,7 +13,6 @@ use quake_model::spec::AssetSpec;
 /// A wanted asset, and its size where the store has it.
 #[derive(Debug)]
 pub(crate) struct Covered {
-    /// The asset.
     pub(crate) asset: AssetSpec,
     /// How many bytes came; `None` when it is not in the store.
     pub(crate) held: Option<u64>,

@@ -59,7 +59,7 @@ pub(super) async fn gather_some(sources: &SeedSources) -> Result<Vec<AssetSpec>,
     let assets = gather(sources).await?;
     match assets.is_empty() {
         true => Err(usage(
-            "nothing says which assets: name --kube-env, --list, --image, --kops-version, or --state-store and --instance-group",
+            "which assets? give --kube-env, --list, --image, --kops-version, or --state-store and --instance-group",
         )),
         false => Ok(assets),
     }

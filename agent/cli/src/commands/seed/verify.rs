@@ -29,11 +29,9 @@ pub(crate) struct Checked {
 /// An asset of which every byte was read.
 #[derive(Debug)]
 pub(crate) struct CheckedAsset {
-    /// Which asset.
     pub(crate) key: Key,
     /// What it is, where that can be read.
     pub(crate) manifest: Option<Manifest>,
-    /// What was found.
     pub(crate) standing: EntryState,
 }
 

@@ -34,11 +34,9 @@ pub(crate) struct Wanted<'a> {
 /// A cluster in a state store.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredCluster {
-    /// Its directory.
     pub(crate) base: Location,
     /// The generation of kops that wrote it.
     pub(crate) generation: Generation,
-    /// Its name.
     pub(crate) name: String,
     /// `cluster-completed.spec`, of the newer generation.
     pub(crate) spec: Option<Cluster>,

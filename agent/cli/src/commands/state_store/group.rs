@@ -14,7 +14,6 @@ use quake_node::dialect::kube_env::Document;
 /// An instance group as the state store has it.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundGroup {
-    /// Its name.
     pub(crate) name: String,
     /// The role of its nodes.
     pub(crate) role: Role,
@@ -111,8 +110,7 @@ impl StoredCluster {
         });
         let gone = || {
             let location = self.base.join(CLUSTER_OBJECT);
-            let summary =
-                "the state store has no cluster-completed.spec, which says where the cluster is";
+            let summary = "the state store has no cluster-completed.spec, which has the location of the cluster";
             let fault = Fault::new(Code::ConfigClusterSpecMissing, summary);
             Err(fault.seen("location", location))
         };

@@ -17,7 +17,6 @@ pub(crate) struct Found {
     pub(crate) inline_cluster: Option<Document>,
     /// The instance group as it was at launch.
     pub(crate) inline_instance_group: Option<Document>,
-    /// How objects are read.
     pub(crate) place: StorePlace,
     /// Where an older cluster's objects are, if not where `kube_env.yaml` says.
     pub(crate) config_base: Option<Location>,

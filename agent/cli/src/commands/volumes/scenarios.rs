@@ -18,7 +18,7 @@ pub(super) fn run(file: &Path, output: OutputFormat) -> Result<u8, u8> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| usage(&format!("{shown} cannot be read: {error}")))?;
     let scenarios = read_scenarios(&text)
-        .map_err(|error| usage(&format!("{shown} does not hold scenarios: {error}")))?;
+        .map_err(|error| usage(&format!("{shown} has no valid scenarios: {error}")))?;
     let outcomes: Vec<ScenarioOutcome> = scenarios.iter().map(Scenario::decide).collect();
     match output {
         OutputFormat::Json => {

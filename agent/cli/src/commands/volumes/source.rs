@@ -81,7 +81,7 @@ fn remark(seen: &mut Seen) {
     let mut note = |text: &str| seen.notes.push(text.to_owned());
     if facts.cluster_generation.uids.is_empty() && facts.cluster_generation.born.is_none() {
         note(
-            "which life of the cluster is going on is not known, so stale volumes cannot be told: name --state-store, or --cluster-uid and --cluster-born",
+            "the uid of the cluster is not known, so stale volumes are not found: give --state-store, or --cluster-uid and --cluster-born",
         );
     }
     if facts.etcd.is_empty() {
@@ -95,7 +95,7 @@ fn remark(seen: &mut Seen) {
         );
     }
     note(
-        "no disk is read: a member that runs on a verified volume goes on, whatever else has its tags",
+        "no disk is read: a member on a verified volume keeps running, even if other volumes have its tags",
     );
 }
 
@@ -149,7 +149,7 @@ async fn own(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u
             Condition::Malformed => Code::IdentityImdsMalformed,
             _ => Code::IdentityImdsUnreachable,
         };
-        let remedy = "on any other machine name the cluster: --cluster NAME --state-store s3://BUCKET, or a recording: --recorded FILE";
+        let remedy = "on any other host give the cluster: --cluster NAME --state-store s3://BUCKET, or a recording: --recorded FILE";
         fail(&error.into_fault(code).remedied_by(remedy))
     };
     let instance = observer.imds.read_instance().await.map_err(failed)?;

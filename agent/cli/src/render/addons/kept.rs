@@ -18,13 +18,13 @@ pub(crate) struct Kept {
 pub(crate) fn kept_text(kept: &Kept) -> String {
     match (&kept.lease, &kept.told) {
         (Ok(Some(Holding { holder, renewed })), _) => format!(
-            "looked after by: the agent of {holder}, by the lease {NAMESPACE}/{NAME}, renewed {renewed}\n"
+            "applied by: the agent of {holder}, by the lease {NAMESPACE}/{NAME}, renewed {renewed}\n"
         ),
         (_, Some(AddonKeeper::Pod { pod })) => {
-            format!("looked after by: the pod {pod}\n")
+            format!("applied by: the pod {pod}\n")
         }
-        (Ok(None), _) => "looked after by: no agent, for none holds the lease\n".to_owned(),
-        (Err(fault), _) => format!("looked after by: not known: {fault}\n"),
+        (Ok(None), _) => "applied by: no agent has the lease\n".to_owned(),
+        (Err(fault), _) => format!("applied by: not known: {fault}\n"),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let by_agent = kept_text(&kept(Some("i-0f9e8d"), pod()));
         assert!(by_agent.contains("the agent of i-0f9e8d, by the lease kube-system/quake-agent"));
         let by_pod = kept_text(&kept(None, pod()));
-        assert_eq!(by_pod, "looked after by: the pod kops-channels\n");
+        assert_eq!(by_pod, "applied by: the pod kops-channels\n");
         let by_none = kept_text(&kept(None, Some(AddonKeeper::Unknown)));
         assert!(by_none.contains("no agent"), "{by_none}");
         let denied = Kept {

@@ -174,7 +174,7 @@ fn the_plan_tells_of_each_object_what_would_become_of_it() {
             "  ? Deployment/kube-system/bad",
             "  - ConfigMap/kube-system/old",
             "    error: addons.channel-unreadable: s3://b/c: gone",
-            "Plan: 1 to create, 1 to change, 1 to remove, 1 hold, 2 not known.",
+            "Plan: 1 to create, 1 to change, 1 to remove, 1 unchanged, 2 not known.",
         ],
     );
     assert!(!text.contains("ServiceAccount"), "{text}");

@@ -1,4 +1,5 @@
-//! The timeline for people: bars in a hundred columns, the chain that the end waited for marked, and the chain in one line.
+//! The timeline for people: the chain that the end waited for in one line, then bars in a hundred columns with that
+//! chain marked.
 
 use quake_diagnose::timeline::{
     Clock, Layer, Link, MachineSpan, Part, PhaseSpan, Timeline, slack_ms,
@@ -18,14 +19,18 @@ const STEPS: usize = 3;
 /// Phases named in the chain's line.
 const PHASES_NAMED: usize = 4;
 
-/// The bars, what the chain is made of, and the chain.
+/// The chain, the bars, and what the chain is made of.
 pub(crate) fn timeline_text(record: &Record, timeline: &Timeline) -> String {
     let mut text = String::new();
     let scale = Scale::of(timeline);
     for span in &timeline.machine.spans {
         let is_critical = on_chain(timeline, span);
         let end = span.end_ms.unwrap_or(scale.end);
-        let note = if span.end_ms.is_none() { "goes on" } else { "" };
+        let note = if span.end_ms.is_none() {
+            "in progress"
+        } else {
+            ""
+        };
         row(
             &mut text,
             &scale,

@@ -11,17 +11,12 @@ use std::fmt::Write;
 pub(crate) struct Shown<'a> {
     /// The volume it is about.
     pub(crate) volume: &'a str,
-    /// What is written.
     pub(crate) edits: &'a [TagEdit],
-    /// The facts before.
     pub(crate) before: &'a Facts,
     /// The facts after: foreseen, or read back.
     pub(crate) after: &'a Facts,
-    /// Who decides, before.
     pub(crate) worlds_before: &'a [World],
-    /// Who decides, after.
     pub(crate) worlds_after: &'a [World],
-    /// Whether it was written.
     pub(crate) is_written: bool,
 }
 
@@ -53,11 +48,11 @@ pub(crate) fn change_json(shown: &Shown<'_>, notes: &[String]) -> Value {
             "node": node_json(before),
             "before": decision_json(&before_it),
             "after": decision_json(&after_it),
-            "goes": { "before": before_it.is_go(), "after": after_it.is_go() },
+            "proceeds": { "before": before_it.is_go(), "after": after_it.is_go() },
         })
     });
     json!({
-        "schemaVersion": "quake-agent/volumes/v1",
+        "schemaVersion": "quake-agent/volumes-change/v1",
         "cluster": shown.before.cluster,
         "volume": shown.volume,
         "written": shown.is_written,

@@ -20,12 +20,12 @@ pub(crate) fn explanation_json(
     let life = &facts.cluster_generation;
     let decisions = worlds.iter().filter_map(|world| decided_json(world, slot));
     json!({
-        "schemaVersion": "quake-agent/volumes/v1",
+        "schemaVersion": "quake-agent/volumes-explain/v1",
         "cluster": facts.cluster,
         "clusterGeneration": {
             "uids": life.uids,
             "current": life.current,
-            "born": life.born.map(|born| born.to_string()),
+            "createdAt": life.born.map(|born| born.to_string()),
         },
         "settled": facts.settled,
         "notes": notes,
@@ -89,7 +89,7 @@ fn decided_json(world: &World, slot: Option<&Slot>) -> Option<Value> {
     Some(json!({
         "node": node_json(world),
         "member": decision.member,
-        "goes": decision.is_go(),
+        "proceeds": decision.is_go(),
         "decisions": decision_json(&decision),
         "slots": slots.collect::<Vec<_>>(),
         "fault": fault_of(world, &decision).as_ref().map(fault_json),

@@ -13,7 +13,7 @@ pub(crate) fn list_json(facts: &Facts, worlds: &[World], all: bool) -> Value {
     each(facts, worlds, all, |verdict, _| {
         rows.push(volume_json(verdict));
     });
-    json!({ "schemaVersion": "quake-agent/volumes/v1", "volumes": rows })
+    json!({ "schemaVersion": "quake-agent/volumes-list/v1", "volumes": rows })
 }
 
 /// One volume and what the choice thinks of it.
@@ -25,7 +25,7 @@ pub(super) fn volume_json(verdict: &Verdict<'_>) -> Value {
         "zone": volume.zone,
         "state": volume_state(volume.state),
         "sizeGib": volume.size_gib,
-        "created": volume.created.to_string(),
+        "createdAt": volume.created.to_string(),
         "encrypted": volume.encrypted,
         "holder": holder(volume),
         "class": verdict.standing.name(),
