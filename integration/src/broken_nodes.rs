@@ -35,10 +35,8 @@ pub struct Case {
     /// What became of the boot.
     #[serde(default)]
     pub boot: Value,
-    /// What differs of units.
     #[serde(default)]
     pub units: Map<String, Value>,
-    /// What differs of answers.
     #[serde(default)]
     pub probes: Map<String, Value>,
     /// A merge patch over the survey.
@@ -52,7 +50,6 @@ pub struct Case {
 pub struct Expect {
     /// The check that comes first.
     pub first: String,
-    /// Its code.
     pub code: Option<String>,
     /// Checks that must be among the findings.
     #[serde(default)]
@@ -73,7 +70,6 @@ struct Base {
     /// Paths and patterns that it has not, of what that one has.
     #[serde(default)]
     remove: Vec<String>,
-    /// What differs of units.
     #[serde(default)]
     units: Map<String, Value>,
     #[serde(default)]

@@ -37,7 +37,6 @@ pub struct Wanted {
 /// Whom a server listens to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// Whoever calls.
     Anybody,
     /// Those alone whom its own CA certified.
     Certified,

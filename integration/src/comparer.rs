@@ -16,7 +16,6 @@ pub struct Comparer {
 pub struct Compared {
     /// How many files are as expected.
     pub equal: usize,
-    /// How many are expected.
     pub total: usize,
     /// A line for each difference; it begins with the path.
     pub differences: Vec<String>,

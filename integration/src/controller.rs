@@ -28,7 +28,6 @@ pub struct Served {
     pub secrets: BTreeMap<String, String>,
     /// The node's name in the cluster.
     pub node: String,
-    /// Its address.
     pub address: String,
     /// The region of the cluster.
     pub region: String,
@@ -44,9 +43,7 @@ pub struct Served {
 /// What is done with a request in the place of an honest answer.
 #[derive(Debug, Clone)]
 pub enum Turn {
-    /// This is answered.
     Reply(Reply),
-    /// Nothing, for this long.
     Hang(Duration),
     /// The headers of the request, as a server that logs into its answers.
     Echo,
@@ -75,7 +72,6 @@ struct State {
 pub enum Version {
     /// The headers of a signed request.
     V1,
-    /// A presigned request.
     V2,
 }
 

@@ -27,11 +27,8 @@ pub struct Pods<'a> {
 pub struct Taken {
     /// What etcd runs on, where it found any.
     pub volume: Option<String>,
-    /// What it attached itself.
     pub attached: Option<String>,
-    /// What it formatted itself.
     pub formatted: Option<String>,
-    /// What it mounted itself.
     pub mounted: Option<String>,
 }
 

@@ -16,11 +16,9 @@ pub enum Check {
 /// A verbose answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Its checks by name.
     pub checks: BTreeMap<String, Check>,
     /// Names that were to be excluded and are none.
     pub unmatched: Vec<String>,
-    /// Whether it passed.
     pub passed: bool,
 }
 

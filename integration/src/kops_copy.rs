@@ -21,9 +21,7 @@ pub const CLUSTERS: [&str; 6] = [
 /// What a copy of a state store is a copy of.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// A directory of buckets.
     Buckets,
-    /// One bucket.
     Bucket,
     /// The cluster's directory alone, under another name.
     Cluster,
@@ -38,9 +36,7 @@ pub struct Copied {
     case: PathBuf,
     /// The store, as it is named on the command line.
     pub store: String,
-    /// The cluster's directory.
     pub base: PathBuf,
-    /// The cluster's name.
     pub cluster: String,
 }
 

@@ -13,7 +13,6 @@ pub type Manner = Box<dyn Fn(u64) -> Manners + Send + Sync>;
 /// What becomes of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manners {
-    /// It is right.
     Right,
     /// The connection ends without an answer.
     Reset,

@@ -32,7 +32,6 @@ impl Service {
 /// What came of the requests of one service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Those that got through.
     pub passed: u64,
     /// Those refused because they came too soon.
     pub throttled: u64,

@@ -13,24 +13,19 @@ pub const WINDOW: u64 = 15 * 60;
 pub struct Signer {
     /// The id of the key.
     pub key_id: String,
-    /// The key.
     pub secret: String,
     /// The token of the session that the key belongs to.
     pub session: Option<String>,
-    /// The region.
     pub region: String,
-    /// The service.
     pub service: String,
 }
 
 /// A request that was signed, as its receiver has it: names of headers in lower case.
 #[derive(Debug, Clone)]
 pub struct Signed<'a> {
-    /// The method.
     pub method: &'a str,
     /// The headers, those included that the sender's library adds.
     pub headers: BTreeMap<String, String>,
-    /// The body.
     pub body: &'a [u8],
 }
 

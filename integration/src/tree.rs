@@ -43,7 +43,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// As [`Tree::of`].
+    /// As [`Tree::new`].
     pub fn of_node(root: &Path) -> io::Result<Self> {
         Self::of(root, OWN)
     }

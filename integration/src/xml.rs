@@ -5,13 +5,11 @@ use std::fmt::Write;
 /// An element. Attributes are kept as text and mean nothing here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Element {
-    /// The name.
     pub name: String,
     /// Everything after the name in its tag, such as a namespace.
     pub attributes: String,
     /// The text of an element without children.
     pub text: String,
-    /// The elements in it.
     pub children: Vec<Element>,
 }
 

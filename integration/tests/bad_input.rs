@@ -21,13 +21,10 @@ const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cases");
 struct Case {
     /// The situation, for the reader.
     about: String,
-    /// The fault's code.
     code: String,
-    /// The exit status.
     exit: i32,
     /// What the fault's summary or causes hold.
     says: Vec<String>,
-    /// The fault's evidence.
     evidence: BTreeMap<String, String>,
     /// Files that the state store lacks.
     #[serde(default)]

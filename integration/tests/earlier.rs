@@ -1,4 +1,5 @@
-//! What an earlier build left is read by this one: its ledger and its status file, under the names that were then.
+//! What an earlier build left is read by this one, under the names of that build: its ledger, its status file and
+//! its bundle.
 
 use quake_integration::agent;
 use std::fs;

@@ -1,4 +1,5 @@
-//! What commands print for programs: one object with its schema's name, and keys in one case.
+//! What commands print for programs: one object with the name of its published schema, and keys in one case.
+//! The harness checks every other output of the agent, in every test, against its schema, too.
 
 use quake_integration::agent;
 use quake_integration::node::{kube_env, write_state_store};

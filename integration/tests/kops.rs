@@ -1,4 +1,4 @@
-//! Nodes of the newer kops dialect, rehearsed from the state stores that kops' own tests make: each becomes ready, without a
+//! Nodes of kops (1.32 and newer), rehearsed from the state stores that kops' own tests make: each becomes ready, without a
 //! warning, and a second time nothing is changed; and its tree is the one that a real nodeup wrote, but for a list.
 
 use quake_integration::agent::{self, Ended};

@@ -3,12 +3,10 @@
 /// One rule of the protocol switched off, to see that the explorer notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// The protocol.
     Whole,
     /// The reference as it is written: an intent is cleared after `VolumeInUse` and only then, by one look at what
     /// this instance holds.
     AsWritten,
-    /// No intent is recorded.
     NoIntent,
     /// Any slot of the member may be taken first.
     NoOrder,
@@ -66,7 +64,6 @@ impl Faults {
 /// Which violations end a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Judged {
-    /// All.
     All,
     /// All that a state or a step breaks, whether or not the members are taken in the end.
     Safety,
@@ -91,13 +88,11 @@ pub struct Config {
     pub instances: Vec<u8>,
     /// By how many versions of an object a read of it may be stale.
     pub stale: usize,
-    /// Which faults happen.
     pub faults: Faults,
     /// Whether the tags of an instance come after it.
     pub late_tags: bool,
     /// Whether there is a duplicate.
     pub duplicate: Duplicate,
-    /// Which rule is off.
     pub variant: Variant,
     /// Whether a device that the kernel shows counts as attached here, whatever EC2 shows.
     pub serials_first: bool,

@@ -14,11 +14,8 @@ use std::collections::HashSet;
 /// What an exploration came to.
 #[derive(Debug)]
 pub struct Report {
-    /// What was explored.
     pub config: Config,
-    /// States visited.
     pub states: usize,
-    /// Transitions between them.
     pub transitions: usize,
     /// The longest of the shortest ways to a state.
     pub depth: usize,
@@ -35,7 +32,6 @@ pub struct Report {
 /// A violation and how it came about.
 #[derive(Debug)]
 pub struct Found {
-    /// What does not hold.
     pub violation: Violation,
     /// The steps, each with the state before it.
     pub trace: Vec<(State, Move)>,

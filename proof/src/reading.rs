@@ -6,9 +6,7 @@ use crate::view::{Known, bits_of};
 /// One answer of EC2 to the reads of a pass: each object in one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// The volumes.
     pub volumes: Vec<Shown>,
-    /// The instances.
     pub lives: Vec<Life>,
 }
 

@@ -25,7 +25,6 @@ pub(crate) const REBOOT: Faults = Faults {
 /// Something that is explored, and what is expected of it.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What is explored.
     pub config: Config,
     /// States after which it is cut.
     pub most_states: usize,

@@ -8,7 +8,6 @@ use crate::history::History;
 pub enum Shown {
     /// It has no tags yet.
     Untagged,
-    /// It is available.
     Free,
     /// It is on its way to an instance.
     Attaching(u8),
@@ -45,18 +44,15 @@ pub enum Life {
     Absent,
     /// It runs, and its tags are not there yet.
     Untagged,
-    /// It runs.
     Running,
     /// It is on its way down; its agent may still act.
     ShuttingDown,
-    /// It is gone.
     Terminated,
 }
 
 /// What is on a volume, for a slot by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// Nothing.
     Blank,
     /// A filesystem whose UUID names the slot and the volume.
     Formatted(u8),
@@ -69,7 +65,6 @@ pub enum Content {
 pub struct Volume {
     /// What EC2 shows.
     pub shown: History<Shown>,
-    /// What is on it.
     pub content: Content,
 }
 
@@ -80,21 +75,18 @@ pub enum At {
     Start,
     /// The intent is recorded; the volume is to be described once more. `fresh` where this pass made the intent.
     Recheck {
-        /// The volume.
         volume: u8,
         /// Whether this pass made the intent.
         fresh: bool,
     },
     /// `AttachVolume` is to be called.
     Ask {
-        /// The volume.
         volume: u8,
         /// Whether this pass made the intent.
         fresh: bool,
     },
     /// EC2 said `VolumeInUse`.
     Refused {
-        /// The volume.
         volume: u8,
         /// Whether this pass made the intent.
         fresh: bool,
@@ -103,21 +95,18 @@ pub enum At {
     Format {
         /// The volume that the device is.
         device: u8,
-        /// The slot.
         slot: u8,
     },
     /// The device is to be mounted for a slot.
     Mount {
         /// The volume that the device is.
         device: u8,
-        /// The slot.
         slot: u8,
     },
     /// The mounted filesystem is to get its marker.
     Mark {
         /// The volume that the device is.
         device: u8,
-        /// The slot.
         slot: u8,
     },
 }
@@ -127,7 +116,6 @@ pub enum At {
 pub struct Instance {
     /// What EC2 shows.
     pub life: History<Life>,
-    /// Its group.
     pub group: u8,
     /// Where its agent is.
     pub at: At,
@@ -194,7 +182,6 @@ impl Instance {
 /// One state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// The volumes.
     pub volumes: Vec<Volume>,
     /// The instances, in the order of their launch.
     pub instances: Vec<Instance>,

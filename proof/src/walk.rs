@@ -26,7 +26,6 @@ pub struct Walks {
     pub runs: u64,
     /// Runs that ended by a violation, by what it was.
     pub violations: BTreeMap<Violation, u64>,
-    /// Steps of all runs.
     pub steps: u64,
     /// The first violation, with its seed.
     pub found: Option<(u64, Found)>,

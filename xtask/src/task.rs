@@ -43,7 +43,6 @@ pub(crate) enum Extent {
 pub(crate) enum Tier {
     /// Namespaces, loop devices and servers; seconds.
     Namespace,
-    /// One machine that boots.
     Machine,
     /// Several machines in one region.
     Fleet,
@@ -81,7 +80,6 @@ pub(crate) enum Example {
 pub(crate) enum Ending {
     /// The last node's endpoint stays up until Ctrl-C.
     Stay,
-    /// It ends.
     Leave,
 }
 

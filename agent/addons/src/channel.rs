@@ -46,13 +46,10 @@ pub struct Addon {
 pub struct PruneKind {
     /// The group; empty for the core's.
     pub group: String,
-    /// The kind.
     pub kind: String,
     /// The namespaces; none means all.
     pub namespaces: Vec<String>,
-    /// The label selector.
     pub labels: String,
-    /// The field selector.
     pub fields: String,
 }
 
@@ -61,9 +58,7 @@ pub struct PruneKind {
 pub enum RollingUpdate {
     /// Those of the control plane.
     ControlPlane,
-    /// All others.
     Workers,
-    /// All.
     All,
 }
 

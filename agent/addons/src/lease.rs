@@ -51,9 +51,7 @@ pub enum Decision {
     Create(Value),
     /// It is to be replaced by this, if nobody changed it meanwhile; taken over, or renewed.
     Replace(Value),
-    /// It is somebody else's.
     Wait {
-        /// The holder.
         holder: String,
     },
 }

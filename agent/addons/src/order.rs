@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 /// What must be there before what comes after it can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// Namespaces hold all else.
     Namespaces,
-    /// Definitions of kinds.
     Definitions,
     /// What workloads name or are judged by: accounts, roles, configuration, secrets, classes, policies, services.
     Surroundings,

@@ -16,16 +16,10 @@ pub(super) struct VersionRange {
 pub(super) enum RangeError {
     /// There is nothing on one side of a `||`.
     #[error("{text:?} has nothing on one side of ||")]
-    Gap {
-        /// The whole text.
-        text: String,
-    },
+    Gap { text: String },
     /// A part is neither a comparison nor a version.
     #[error("{part:?} is no comparison with a version, such as >=1.9.0 or 1.12.x")]
-    Part {
-        /// The part.
-        part: String,
-    },
+    Part { part: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -77,19 +77,13 @@ pub enum NameError {
     /// There is none of the name.
     #[error("no add-on of this cluster is named {name}; there are: {there}")]
     None {
-        /// The name.
         name: String,
         /// The names that there are.
         there: String,
     },
     /// There are several whose names begin so.
     #[error("{name} may mean {meant}")]
-    Several {
-        /// The name.
-        name: String,
-        /// Their names.
-        meant: String,
-    },
+    Several { name: String, meant: String },
 }
 
 /// Chooses what a server of version `server` gets.

@@ -11,7 +11,6 @@ pub struct Failure {
     pub code: u16,
     /// The reason, one word; empty where the server gives none.
     pub reason: &'static str,
-    /// What it says.
     pub message: String,
     /// Which object, and the causes.
     pub details: Box<Value>,

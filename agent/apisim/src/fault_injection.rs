@@ -21,18 +21,13 @@ pub enum Act {
     Forbid,
     /// An admission webhook says no, with this status and these words.
     Deny {
-        /// The webhook.
         webhook: String,
         /// Its status; 400 where it gave none.
         code: u16,
-        /// Why.
         why: String,
     },
     /// An admission webhook that must be asked does not answer: 500.
-    WebhookDown {
-        /// The webhook.
-        webhook: String,
-    },
+    WebhookDown { webhook: String },
     /// It is done, and the answer is lost.
     LoseAnswer,
 }

@@ -6,7 +6,6 @@ use quake_model::time::Timestamp;
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When it came.
     pub at: Timestamp,
     /// What was to be done.
     pub verb: Verb,
@@ -22,7 +21,6 @@ pub struct Entry {
     pub dry_run: bool,
     /// The status that was answered; `None` when nothing was.
     pub code: Option<u16>,
-    /// Whether anything was written.
     pub wrote: bool,
 }
 

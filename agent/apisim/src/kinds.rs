@@ -6,15 +6,11 @@
 pub struct Kind {
     /// Its group; empty for the core's.
     pub group: String,
-    /// The version.
     pub version: String,
-    /// The kind.
     pub kind: String,
     /// The word of its URLs.
     pub plural: String,
-    /// The word for one.
     pub singular: String,
-    /// Short words for it.
     pub short: Vec<String>,
     /// Whether its objects are in a namespace.
     pub namespaced: bool,

@@ -18,7 +18,6 @@ pub(crate) enum Place {
     Group(String),
     /// The kinds of a version of a group.
     Kinds(String, String),
-    /// Objects, or one.
     Objects(Target),
 }
 

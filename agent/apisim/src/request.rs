@@ -8,9 +8,7 @@ use serde_json::Value;
 pub struct Request {
     /// The HTTP method.
     pub method: String,
-    /// The path, decoded.
     pub path: String,
-    /// The query, decoded.
     pub query: Vec<(String, String)>,
     /// The content type, without parameters.
     pub content_type: String,
@@ -18,7 +16,6 @@ pub struct Request {
     pub user_agent: String,
     /// Who asks, as its certificate says.
     pub user: String,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -115,23 +112,15 @@ fn decode(text: &str, plus: bool) -> String {
 pub enum Verb {
     /// What the server is and serves.
     Discover,
-    /// One object is read.
     Get,
-    /// Objects are read.
     List,
-    /// Changes are awaited.
     Watch,
-    /// An object is made.
     Create,
-    /// An object is replaced.
     Update,
-    /// An object is applied.
     Apply,
     /// An object is patched in another way.
     Patch,
-    /// An object is deleted.
     Delete,
-    /// Objects are deleted.
     DeleteCollection,
 }
 

@@ -33,7 +33,6 @@ pub struct ApiServer {
 /// What comes of a request.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// An answer.
     Reply(Reply),
     /// A stream of changes: [`ApiServer::poll`] has them.
     Watch(Box<Watch>),

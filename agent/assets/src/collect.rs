@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 /// An asset that a collection looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighed {
-    /// Which asset.
     pub key: Key,
     /// How many bytes its files have. Removing it frees none of those that are linked to a place of their own.
     pub bytes: u64,
@@ -35,7 +34,6 @@ pub struct Leftover {
 pub struct Collection {
     /// Assets in none of the sets.
     pub unwanted: Vec<Weighed>,
-    /// What interrupted fetches left.
     pub leftovers: Vec<Leftover>,
     /// How many assets each set has; a set that is not there is not listed.
     pub sets: BTreeMap<SetName, usize>,
@@ -44,7 +42,6 @@ pub struct Collection {
 /// What is done with what is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collect {
-    /// It is shown.
     Show,
     /// It is removed. Placed files stay: they are links of their own.
     Remove,

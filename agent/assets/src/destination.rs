@@ -18,7 +18,6 @@ pub(super) const WORTH_KEEPING: u64 = 1 << 20;
 /// Where bytes go.
 #[derive(Debug)]
 pub(super) enum Destination {
-    /// One file.
     File(PartialFile),
     /// A directory that has one named `files` in it.
     Folder(Staged),
@@ -27,7 +26,6 @@ pub(super) enum Destination {
 /// What came down.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// The file.
     File(PartialFile),
     /// The directory, and the files in it, or why the archive could not be unpacked.
     Folder(Staged, Result<Vec<Member>, PortError>),
@@ -47,7 +45,6 @@ enum Place {
     Partial(PathBuf),
     /// Another agent is at the same asset, so this one's bytes are its own affair.
     Private(Staged),
-    /// Renamed away.
     Kept,
 }
 

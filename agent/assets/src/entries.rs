@@ -26,14 +26,12 @@ pub struct Entry {
     pub digest: Digest,
     /// Whether it is kept as it came, or unpacked.
     pub kind: AssetKind,
-    /// What it is.
     pub manifest: Manifest,
 }
 
 /// What a look at an asset came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryState {
-    /// Its stamp fits.
     Trusted,
     /// Its bytes were read, and are right.
     Proven,

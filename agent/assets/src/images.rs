@@ -37,7 +37,6 @@ const BUFFER_BYTES: usize = 128 << 10;
 /// One archive of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedImage {
-    /// What people call it.
     pub name: String,
     /// The digest of the archive, under which the store has it.
     pub digest: Digest,
@@ -52,7 +51,6 @@ pub struct ListedImage {
     /// Whether a seed put it there, for every node of the machine image.
     #[serde(default)]
     pub seeded: bool,
-    /// The images in it.
     pub images: Vec<ArchivedImage>,
 }
 

@@ -21,7 +21,6 @@ const PORTIONS_WAITING: usize = 2;
 /// Bytes that all arrived, in a place that nobody can see yet.
 #[derive(Debug)]
 pub(super) struct Arrived {
-    /// What they came to.
     pub(super) content: Content,
     /// What was counted on the way.
     pub(super) tally: IngestStats,
@@ -30,9 +29,7 @@ pub(super) struct Arrived {
 /// What was counted of the bytes as they passed.
 #[derive(Debug)]
 pub(super) struct IngestStats {
-    /// Their digest.
     pub(super) digest: Digest,
-    /// How many there are.
     pub(super) size: u64,
     /// The first of them.
     pub(super) head: Vec<u8>,

@@ -16,7 +16,6 @@ const READ_BYTES: usize = 128 << 10;
 pub(super) enum Origin {
     /// From the network, by another thread. Its end is the end of the bytes, or that they were given up.
     Network(mpsc::Receiver<Bytes>),
-    /// From this machine.
     Machine(Box<dyn Read + Send>),
 }
 

@@ -23,7 +23,6 @@ const MODE: u32 = 0o600;
 pub enum Hold {
     /// Beside others that hold it so.
     Shared,
-    /// Alone.
     Alone,
 }
 

@@ -27,7 +27,6 @@ enum Name<'a> {
     Note(&'a str, AssetKind),
     /// A stamp that was not finished.
     Draft,
-    /// Nothing of the store's.
     Foreign,
 }
 

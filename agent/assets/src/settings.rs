@@ -17,7 +17,6 @@ pub struct AssetSettings {
     pub source: AssetSource,
     /// Whether the bytes of what is in the store are read, instead of trusting their stamps.
     pub verify: bool,
-    /// How mirrors are reached.
     pub http: HttpSettings,
     /// How mirrors that are buckets are read.
     pub buckets: Buckets,

@@ -10,7 +10,6 @@ use std::path::{Component, Path, PathBuf};
 /// How assets that are not in the store yet are had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssetSource {
-    /// From their URLs.
     Fetch,
     /// From files below this directory, named like the URLs' paths, with or without the host in front, or
     /// by their last segment alone; never from the network.

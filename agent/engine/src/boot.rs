@@ -29,7 +29,7 @@ use tokio::time::Instant;
 const CONFLICT_ROUNDS: u32 = 3;
 
 /// How long a boot that nobody goes on with waits for whoever looks after add-ons to end what is under way and to give the lease back. It takes
-/// a moment; hiccups of a request are tried through for as long.
+/// a moment; transient failures of a request are tried through for as long.
 const LETTING_GO: Duration = Duration::from_secs(10);
 
 /// How a boot ended; the rest is in the emitter's record.

@@ -76,7 +76,6 @@ impl Stop {
 /// A step as `plan` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedStep {
-    /// The step.
     pub step: Step,
     /// `Held`, `WouldChange` or `Skipped`.
     pub outcome: Outcome,

@@ -41,8 +41,7 @@ impl Emitter {
         }
     }
 
-    /// Emits one event. After a terminal event nothing more of the boot is emitted; what is told to the outside is, and what
-    /// is noticed of a node that became ready.
+    /// Emits one event, unless it may not follow the boot's end.
     pub fn emit(&self, event: Event) {
         let at = (self.read_clock)();
         let mut state = self.lock();

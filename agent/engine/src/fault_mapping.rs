@@ -145,7 +145,7 @@ fn provision(attempted: Operation, condition: Condition) -> Code {
     }
 }
 
-/// What a cloud service said to a node of the newer dialect.
+/// What a cloud service said to a node of kops (1.32 and newer).
 fn cloud(attempted: Operation, condition: Condition) -> Code {
     let is_denied = condition == Condition::Denied;
     match attempted {

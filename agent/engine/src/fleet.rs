@@ -15,7 +15,7 @@ use std::time::Duration;
 /// operator's own connections.
 const AT_ONCE: usize = 16;
 
-/// How long one request may hiccup. A guess: someone waits for the answer.
+/// How long one request is retried. A guess: someone waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads all reports below the cluster's directory, or those of one instance group; what is no report is passed over.

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// account, and nodes need their share.
 const AT_ONCE: usize = 4;
 
-/// How long one request may hiccup. A guess: someone waits for the answer.
+/// How long one request is retried. A guess: someone waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads the consoles of the instances that carry a tag of the cluster, and puts them together.

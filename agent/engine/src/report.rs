@@ -99,7 +99,7 @@ impl<H: Host> Context<'_, H> {
         NOTE.judge(self.host, &location.to_string(), written).await
     }
 
-    /// Tries as long as the store hiccups. A refusal is final: a role that is only late has a grace in the boot itself.
+    /// Tries as long as the store fails for a moment. A refusal is final: a role that is only late has a grace in the boot itself.
     async fn write_report(&self, object: &Object) -> Result<(), Fault> {
         let wait = self.wait(Phase::Ready, "boot-report", DEADLINE);
         let attempt = || async {

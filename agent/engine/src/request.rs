@@ -9,7 +9,6 @@ use std::time::Duration;
 /// Whether steps act or are only compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Steps are brought about.
     Apply,
     /// Steps are looked at, and what would change is collected.
     DryRun,
@@ -61,13 +60,10 @@ impl Default for Deadlines {
 /// One run of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The boot's name.
     pub boot: BootId,
-    /// The agent's version.
     pub version: String,
     /// What was started, such as `boot`.
     pub command: String,
-    /// Whether steps act.
     pub acting: Mode,
     /// Where the configuration is found.
     pub configuration: Configuration,

@@ -156,7 +156,7 @@ async fn sleep(pause: Duration) {
     tokio::time::sleep(pause).await;
 }
 
-/// Tries until it succeeds or its fault is no hiccup, for at most `longest`: what is asked without a boot around it has
+/// Tries until it succeeds or its fault is no transient failure, for at most `longest`: what is asked without a boot around it has
 /// no events, no budget and nobody who stops it. Whoever asks with the same `seed` draws the same pauses.
 ///
 /// # Errors
@@ -175,7 +175,7 @@ where
     tried(seed, longest, is_hiccup, attempt).await
 }
 
-/// As [`through_hiccups`], and waits for what comes by itself.
+/// As [`retry_transient`], and waits for what comes by itself.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Brings the container runtime of a node of the newer dialect up beside the downloads: its own archives are fetched, its own
+//! Brings the container runtime up beside the downloads: its own archives are fetched, its own
 //! files written, its unit started, while the rest is still fetched, installed and signed.
 //!
 //! It is a head start and nothing more: the phases of files and services plan all of it again. Whatever goes wrong here is

@@ -200,7 +200,7 @@ impl<H: Host> Teller<'_, H> {
         access_by(self.host, path).await
     }
 
-    /// Tries through hiccups for so long. A refusal is final: a role that is only late has a grace in the boot itself.
+    /// Tries through transient failures for so long. A refusal is final: a role that is only late has a grace in the boot itself.
     async fn try_within<T, F, R>(&self, longest: Duration, attempt: F) -> Result<T, Fault>
     where
         F: Fn() -> R,

@@ -114,13 +114,9 @@ pub fn is_pull(line: &str) -> bool {
 
 /// A pull that was refused, by a line of a journal.
 pub struct Refused<'a> {
-    /// Which image, in words.
     pub what: String,
-    /// What the line means.
     pub means: &'static str,
-    /// What to do.
     pub fix: &'static str,
-    /// The line.
     pub line: &'a str,
 }
 

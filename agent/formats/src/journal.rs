@@ -7,7 +7,6 @@ pub struct KnownLine {
     pub parts: &'static [&'static str],
     /// What it means, as a clause.
     pub means: &'static str,
-    /// What to do.
     pub fix: &'static str,
 }
 
@@ -16,7 +15,6 @@ pub struct KnownLine {
 pub struct Reason<'a> {
     /// What it means and what to do.
     pub known: &'static KnownLine,
-    /// The line.
     pub line: &'a str,
 }
 

@@ -126,9 +126,7 @@ impl Amount {
 /// What a suffix multiplies by.
 #[derive(Clone, Copy)]
 enum Factor {
-    /// Two to this power.
     Binary(u32),
-    /// Ten to this power.
     Decimal(i32),
 }
 

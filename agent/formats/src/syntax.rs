@@ -12,7 +12,6 @@ pub struct Misread {
     pub line: usize,
     /// The column, in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
     pub what: String,
 }
 

@@ -27,7 +27,6 @@ pub struct Yaml {
     pub line: usize,
     /// The column it starts at, in characters, from 1.
     pub column: usize,
-    /// What it is.
     pub value: Value,
 }
 
@@ -43,7 +42,6 @@ pub enum Value {
         /// Whether it was quoted, a block, or tagged `!!str`: then it is a text and nothing else.
         quoted: bool,
     },
-    /// A list.
     List(Vec<Yaml>),
     /// A map, in the order written; no key occurs twice.
     Map(Vec<(Key, Yaml)>),
@@ -52,7 +50,6 @@ pub enum Value {
 /// A key of a map, and where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The key.
     pub name: String,
     /// The line, from 1.
     pub line: usize,
@@ -216,7 +213,6 @@ pub fn parse_all(source: &str, text: &str) -> Result<Vec<Yaml>, Fault> {
 enum Documents {
     /// One; a second that says something is an error.
     One,
-    /// Any number.
     Several,
 }
 

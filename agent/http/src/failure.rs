@@ -23,9 +23,7 @@ pub struct HttpFailure {
 enum Kind {
     /// The request cannot be made at all.
     Request,
-    /// No connection in time.
     ConnectLate,
-    /// No connection.
     Connect,
     /// Nothing came for as long as the limit says.
     Silent,

@@ -25,7 +25,6 @@ const MAX_REDIRECTS: usize = 5;
 /// What every client of the agent shares.
 #[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
-    /// The proxies.
     pub proxy: ProxySettings,
     /// A PEM file of certificate CAs trusted beside the system's, for a private mirror.
     pub ca_bundle: Option<PathBuf>,
@@ -91,9 +90,7 @@ pub fn build_endpoint_client(socket: Option<&Path>, limit: Duration) -> Client {
 pub struct ApiServerTrust<'a> {
     /// The cluster's CAs, which alone are believed.
     pub ca_bundle: &'a [u8],
-    /// The client's certificate.
     pub certificate: &'a [u8],
-    /// Its key.
     pub key: &'a [u8],
 }
 

@@ -16,7 +16,6 @@ use std::sync::{Arc, OnceLock};
 pub(crate) enum Trust {
     /// The system's CAs, and these beside them.
     SystemAnd(Vec<CertificateDer<'static>>),
-    /// These alone.
     Only(Vec<CertificateDer<'static>>),
     /// These alone, and who else signed is told.
     Cluster(Vec<CertificateDer<'static>>),

@@ -71,9 +71,7 @@ impl AddonState {
 pub struct AddonStatus {
     /// Its name, such as `coredns.addons.k8s.io`.
     pub name: String,
-    /// How far it is.
     pub state: AddonState,
-    /// What the channel wants.
     pub wanted: AddonVersion,
     /// What the cluster has; `None` when it has none, or none is known of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,15 +54,11 @@ pub enum BootState {
     Starting,
     /// Finding out what to be.
     Configuring,
-    /// Fetching, attaching and rendering.
     Preparing,
     /// Starting services and waiting for them to answer.
     Joining,
-    /// Ready.
     Ready,
-    /// Failed.
     Failed,
-    /// Told to stop.
     Stopped,
 }
 

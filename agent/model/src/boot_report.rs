@@ -35,21 +35,17 @@ pub struct BootReport {
     pub boot: BootId,
     /// What was started: `boot` or `rehearse`.
     pub command: String,
-    /// Whose boot it was.
     pub instance: ReportedInstance,
     /// The cluster; `None` when the boot failed before it was known.
     pub cluster: Option<String>,
-    /// The instance group.
     pub instance_group: String,
     /// The role's word; `None` like the cluster.
     pub role: Option<String>,
     /// The Kubernetes version; `None` like the cluster.
     pub kubernetes: Option<String>,
-    /// The agent.
     pub agent: ReportedAgent,
     /// The configuration; `None` like the cluster.
     pub config: Option<ReportedConfiguration>,
-    /// How it ended.
     pub result: BootState,
     /// The exit status that the end stands for.
     pub exit_status: u8,
@@ -79,7 +75,6 @@ pub struct ReportedInstance {
     /// Such as `m5.large`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The availability zone.
     pub zone: String,
     /// `ami-…`.
     pub image: String,
@@ -88,7 +83,6 @@ pub struct ReportedInstance {
 /// The agent of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedAgent {
-    /// Its version.
     pub version: String,
     /// Digest over its binary; `None` when that could not be read.
     pub digest: Option<String>,
@@ -107,7 +101,6 @@ pub struct ReportedConfiguration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedPhase {
-    /// Its name.
     pub phase: String,
     /// How it ended, or that it did not.
     pub status: PhaseStatus,
@@ -128,7 +121,6 @@ pub struct ReportedFault {
     pub code: String,
     /// The name of its class.
     pub class: String,
-    /// What happened, scrubbed.
     pub summary: String,
 }
 
@@ -137,7 +129,6 @@ pub struct ReportedFault {
 pub struct ReportFolder {
     /// The directory of the cluster.
     pub config_base: Location,
-    /// The group.
     pub instance_group: String,
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct CertificateDates {
     /// The order's name, such as `kubelet`.
     pub name: String,
-    /// When it ends.
     pub ends: Timestamp,
     /// From when on the resident agent issues it anew; `None` for one that only kops-controller signs, which it does for no
     /// node that is Ready.

@@ -46,7 +46,6 @@ impl fmt::Display for ObjectKind {
 /// A kind that an API server serves, and how it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServedKind {
-    /// The kind.
     pub kind: ObjectKind,
     /// The word of its URLs, such as `configmaps`.
     pub plural: String,
@@ -61,7 +60,6 @@ pub struct ObjectPlace {
     pub served: ServedKind,
     /// Its namespace; `None` for kinds that have none.
     pub namespace: Option<String>,
-    /// Its name.
     pub name: String,
 }
 

@@ -51,10 +51,7 @@ pub enum DigestError {
     Md5,
     /// The text is not hexadecimal.
     #[error("{text:?} is not hexadecimal")]
-    NotHex {
-        /// The text as given.
-        text: String,
-    },
+    NotHex { text: String },
     /// The length fits no known algorithm, or not the one named.
     #[error(
         "a digest of {length} digits fits no accepted algorithm (sha1 40, sha256 64, sha512 128)"
@@ -65,10 +62,7 @@ pub enum DigestError {
     },
     /// The name in front of the colon is not known.
     #[error("{name:?} is not a known digest algorithm")]
-    Algorithm {
-        /// The name as given.
-        name: String,
-    },
+    Algorithm { name: String },
 }
 
 impl Digest {

@@ -51,7 +51,6 @@ pub fn bare_zone_id(id: &str) -> &str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZoneKind {
-    /// Everybody.
     Public,
     /// The VPCs that it is associated with.
     Private,
@@ -87,7 +86,6 @@ pub struct AddressRecord {
     pub name: String,
     /// How long a resolver may keep the answer, in seconds.
     pub ttl_seconds: u32,
-    /// The addresses.
     pub addresses: BTreeSet<String>,
     /// What Route 53 decides by beside the name: an alias, or a routing policy. `None` for a plain record, the only kind that
     /// is changed.
@@ -125,9 +123,7 @@ pub enum ChangeVerb {
 /// One change of a batch. A batch is done whole or not at all (Route 53 API reference, `ChangeResourceRecordSets`, read 2026-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordChange {
-    /// What is done.
     pub verb: ChangeVerb,
-    /// With which record.
     pub record: AddressRecord,
 }
 
@@ -137,20 +133,17 @@ pub struct RecordChange {
 pub enum ChangeProgress {
     /// Some still answer as before.
     Pending,
-    /// All answer as changed.
     InSync,
 }
 
 /// The names that a node is to publish in a zone, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The zone.
     pub zone: ZoneReference,
     /// Who is to resolve the names, where the operator says so; it tells zones of one name apart.
     pub kind: Option<ZoneKind>,
     /// The cluster whose living control planes may share names.
     pub cluster: String,
-    /// This node's address.
     pub address: String,
     /// Names that are this node's alone.
     pub own: BTreeSet<String>,

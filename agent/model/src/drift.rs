@@ -23,7 +23,6 @@ pub struct Drifted {
 pub struct Drifting {
     /// What is different, in words.
     pub what: String,
-    /// When that was noticed.
     pub since: Timestamp,
 }
 

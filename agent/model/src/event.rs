@@ -37,7 +37,6 @@ pub enum Event {
     BootStarted {
         /// The boot's name.
         boot: BootId,
-        /// The agent's version.
         version: String,
         /// What was started: `boot`, `rehearse`, …
         command: String,
@@ -60,9 +59,7 @@ pub enum Event {
         cluster: String,
         /// The instance group.
         instance_group: String,
-        /// The role's word.
         role: String,
-        /// The Kubernetes version.
         kubernetes: String,
         /// Where the configuration came from.
         source: String,
@@ -73,7 +70,7 @@ pub enum Event {
     TokenAccepted {
         /// The server's URL.
         server: String,
-        /// Which version of the token it accepted: 1 or 2.
+        /// The token's version: 1 or 2.
         version: u8,
     },
     /// What the node is expected to have once it is booted.
@@ -104,23 +101,19 @@ pub enum Event {
     PhaseFailed {
         /// The phase.
         phase: Phase,
-        /// Why.
         fault: Fault,
     },
     /// A step begins to act; a step that already holds has no start.
     StepStarted {
         /// The phase.
         phase: Phase,
-        /// The step's id.
         step: String,
     },
     /// A step is done.
     StepDone {
         /// The phase.
         phase: Phase,
-        /// The step's id.
         step: String,
-        /// What came of it.
         outcome: Outcome,
         /// How long it took, tries and waits included.
         took_ms: u64,
@@ -131,20 +124,18 @@ pub enum Event {
         phase: Phase,
         /// The step's id, or the phase's name while observing.
         step: String,
-        /// The try that failed, from 1.
+        /// The attempt that failed, from 1.
         attempt: u32,
         /// Milliseconds to the next.
         retry_in_ms: u64,
         /// Milliseconds to the deadline.
         deadline_in_ms: u64,
-        /// Why.
         fault: Fault,
     },
     /// Bytes came in. Progress may be dropped; nothing else may.
     Progress {
         /// The step's id.
         step: String,
-        /// Bytes so far.
         done: u64,
         /// Bytes in all, where known.
         total: Option<u64>,
@@ -155,9 +146,8 @@ pub enum Event {
     ReadAhead {
         /// Extents that were read.
         extents: usize,
-        /// Bytes in them.
         bytes: u64,
-        /// Files that are gone, or not those that were noted.
+        /// Files that are gone or were replaced.
         skipped: usize,
         /// How long it took.
         took_ms: u64,
@@ -182,7 +172,6 @@ pub enum Event {
     BootFailed {
         /// The phase it failed in.
         phase: Phase,
-        /// Why.
         fault: Fault,
     },
     /// Terminal: the boot was told to stop. Nothing of the boot follows; only what is told to the outside.
@@ -194,16 +183,13 @@ pub enum Event {
     ConditionLost {
         /// The phase that brought it about.
         phase: Phase,
-        /// The step that holds it.
         step: String,
-        /// What is wrong.
         fault: Fault,
     },
     /// It holds again.
     ConditionRegained {
         /// The phase that brought it about.
         phase: Phase,
-        /// The step that holds it.
         step: String,
         /// For how long it was lost, in milliseconds.
         lost_ms: u64,
@@ -212,7 +198,7 @@ pub enum Event {
     DriftChanged {
         /// What drifted; at most [`crate::drift::MOST_NAMED`].
         drifted: Vec<Drifted>,
-        /// How many there are beyond those.
+        /// How many more there are.
         more: usize,
     },
     /// Which certificates the node was issued and until when they are valid: all there are, told once it is ready, and again
@@ -225,7 +211,7 @@ pub enum Event {
     CertificatesRenewed {
         /// The orders' names.
         names: Vec<String>,
-        /// When the first of them ends.
+        /// When the first of them expires.
         until: Timestamp,
     },
     /// Certificates came of age and could not be issued anew; it is tried again, or is not the node's to do.
@@ -238,7 +224,6 @@ pub enum Event {
     AddonsReconciled {
         /// Who.
         keeper: AddonKeeper,
-        /// The channels.
         channels: Vec<String>,
     },
     /// An add-on is not as far as it was.
@@ -249,7 +234,7 @@ pub enum Event {
         /// Their names.
         names: Vec<String>,
     },
-    /// Add-ons cannot be looked after: their channel or the API server cannot be read. It is tried again.
+    /// Add-ons cannot be reconciled: a channel or the API server cannot be read. The agent retries.
     #[serde(alias = "addons-not-kept")]
     AddonsDegraded {
         /// Why.
@@ -260,13 +245,13 @@ pub enum Event {
         /// What, and where.
         fault: Fault,
     },
-    /// What was warned of is not in the channels any more, or another node tells of it now.
+    /// Warnings about channels that no longer apply, or that another node reports now.
     #[serde(alias = "addons-warnings-over")]
     AddonsWarningsCleared {
         /// What is not so any more.
         faults: Vec<Fault>,
     },
-    /// The cluster's object of the node says what the node is.
+    /// The Node object has the labels and taints that the node must have.
     #[serde(alias = "node-identified")]
     NodeLabelled {
         /// The node's name.
@@ -274,52 +259,50 @@ pub enum Event {
         /// What was said of it, and granted to its components, just now; empty where all of it was there.
         says: Vec<String>,
     },
-    /// The cluster's object of the node does not say what the node is, or there is none; it is tried again.
+    /// The Node object lacks labels, or there is none. The agent retries.
     #[serde(alias = "node-not-identified")]
     NodeNotLabelled {
         /// Why.
         fault: Fault,
     },
-    /// Names of this node did not lead to it, and were put back; or they can be looked at again.
+    /// DNS records of this node were repaired, or can be read again.
     #[serde(alias = "names-kept")]
     DnsPublished {
         /// The hosted zone.
         zone: String,
-        /// The names that were put back just now; empty where only an earlier failure is over.
+        /// The names that were repaired just now; empty where an earlier failure ended.
         names: Vec<String>,
     },
-    /// Names of this node cannot be looked at, or not be put back; it is tried again.
+    /// DNS records of this node cannot be read or repaired. The agent retries.
     #[serde(alias = "names-not-kept")]
     DnsNotPublished {
         /// Why.
         fault: Fault,
     },
-    /// The outside was told how the boot ended.
+    /// A notification of the boot's end was sent.
     #[serde(alias = "told")]
     NotificationSent {
         /// What.
         what: Notification,
-        /// Where it is to be found, or who was told.
+        /// Where it was written, or who received it.
         to: String,
         /// How long that took, in milliseconds.
         took_ms: u64,
     },
-    /// The outside was not told how the boot ended, though it should have been.
+    /// A notification of the boot's end failed.
     #[serde(alias = "not-told")]
     NotificationFailed {
         /// What.
         what: Notification,
-        /// Why.
         fault: Fault,
-        /// Whether an earlier boot of this instance said the same already, so that it is no news.
+        /// Whether an earlier boot of this instance already failed in the same way.
         known: bool,
     },
-    /// The outside was deliberately not told how the boot ended, though an operator asked for it.
+    /// A notification that an operator asked for was deliberately not sent.
     #[serde(alias = "withheld")]
     NotificationSkipped {
         /// What.
         what: Notification,
-        /// Why.
         why: String,
     },
     /// A kind written by a newer agent.

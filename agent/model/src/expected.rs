@@ -27,11 +27,9 @@ pub struct Expected {
     /// Names that a control plane publishes: of each entry one or more are to lead to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<ExpectedNames>,
-    /// The pod network.
     pub network: ExpectedNetwork,
     /// kubelet's flags that are compared with the machine, as `name=value`.
     pub kubelet_flags: Vec<String>,
-    /// kubelet's kubeconfig.
     pub kubeconfig: String,
     /// Static pods that are to run here, by component.
     pub static_pods: Vec<String>,
@@ -41,7 +39,6 @@ pub struct Expected {
     pub probes: Vec<String>,
     /// etcd's members of this node.
     pub etcd: Vec<ExpectedMember>,
-    /// Pinned files.
     pub assets: Vec<ExpectedAsset>,
     /// Where etcd's backups are, by etcd cluster.
     pub backups: Vec<String>,
@@ -105,7 +102,6 @@ pub struct ExpectedMember {
 pub struct ExpectedPod {
     /// Its name, without the node's.
     pub name: String,
-    /// Its manifest.
     pub manifest: String,
 }
 

@@ -39,7 +39,6 @@ pub const OWN_TAGS: &str = "quake.io/*";
 pub enum Caller {
     /// A node that runs the control plane and etcd.
     ControlPlane,
-    /// Any other node.
     Worker,
     /// A person with `quake-agent volumes` or `quake-agent fleet` on a workstation.
     Operator,
@@ -75,9 +74,7 @@ pub struct Grant {
     pub sid: &'static str,
     /// The actions, as IAM spells them.
     pub actions: &'static [&'static str],
-    /// Whose policies have it.
     pub callers: &'static [Caller],
-    /// What it reaches.
     pub reach: Reach,
     /// What the agent does with it.
     pub why: &'static str,

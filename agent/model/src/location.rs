@@ -29,22 +29,13 @@ pub struct Location {
 pub enum LocationError {
     /// There is no `scheme://`, or one that is not served.
     #[error("{text:?} is not a state store location (s3://bucket/key or file:///path)")]
-    Scheme {
-        /// The text as given.
-        text: String,
-    },
+    Scheme { text: String },
     /// The bucket or the path is missing.
     #[error("{text:?} names no bucket or path")]
-    Empty {
-        /// The text as given.
-        text: String,
-    },
+    Empty { text: String },
     /// A path segment is `..`, which could leave the store.
     #[error("{text:?} has a `..` segment")]
-    Traversal {
-        /// The text as given.
-        text: String,
-    },
+    Traversal { text: String },
 }
 
 impl Location {

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 pub struct LostCondition {
     /// The phase that brought it about; readiness names it so.
     pub phase: Phase,
-    /// When it was noticed.
     pub since: Timestamp,
     /// What is wrong, and what to do.
     pub fault: Fault,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// It held already; nothing was written.
     Held,
-    /// It was brought about.
     Changed,
     /// It was not applicable here, and why is in the step's event.
     Skipped,

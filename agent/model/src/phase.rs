@@ -8,23 +8,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Who this instance is.
     Identity,
     /// What it was asked to be.
     Config,
     /// Modules, sysctls, hostname and interfaces.
     Network,
-    /// Volumes, filesystems and mounts.
     Storage,
     /// Pinned files in the content-addressed store.
     Assets,
-    /// Keys and certificates.
     Credentials,
     /// Every file the node is configured by.
     Files,
-    /// Units, started and verified.
     Services,
-    /// The node answers.
     Ready,
 }
 

@@ -26,11 +26,8 @@ pub enum PhaseStatus {
     /// Its predecessors are not done.
     #[default]
     Pending,
-    /// It runs.
     Running,
-    /// It is done.
     Done,
-    /// It failed.
     Failed,
 }
 
@@ -39,13 +36,10 @@ pub enum PhaseStatus {
 pub struct PendingCondition {
     /// The step's id, or the phase's name.
     pub step: String,
-    /// Tries so far.
     pub attempt: u32,
-    /// When the wait began.
     pub since: Timestamp,
     /// When the next try is.
     pub next_at: Timestamp,
-    /// When it gives up.
     pub deadline: Timestamp,
     /// Why it is not done.
     pub fault: Fault,
@@ -60,28 +54,22 @@ pub struct PhaseRecord {
     pub started_ms: Option<u64>,
     /// Milliseconds into the boot at which it ended.
     pub ended_ms: Option<u64>,
-    /// Steps planned.
     pub steps: usize,
     /// Steps done.
     pub steps_done: usize,
-    /// Steps that changed something.
     pub changed: usize,
     /// Tries that failed and were tried again.
     pub retries: u32,
     /// What is being waited for; by step.
     pub unmet: BTreeMap<String, PendingCondition>,
-    /// Why it failed.
     pub fault: Option<Fault>,
 }
 
 /// One finished step, for the timeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// The phase.
     pub phase: Phase,
-    /// The step's id.
     pub step: String,
-    /// What came of it.
     pub outcome: Outcome,
     /// Milliseconds into the boot at which it ended.
     pub ended_ms: u64,
@@ -92,13 +80,10 @@ pub struct StepRecord {
 /// What the node is to be, as far as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecRecord {
-    /// The cluster.
     pub cluster: String,
     /// The instance group.
     pub instance_group: String,
-    /// The role's word.
     pub role: String,
-    /// The Kubernetes version.
     pub kubernetes: String,
     /// Where the configuration came from.
     pub source: String,
@@ -118,33 +103,25 @@ pub struct KernelRecord {
 /// Everything true of a boot so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The boot's name.
     pub boot: Option<BootId>,
-    /// The agent's version.
     pub version: String,
-    /// What was started.
     pub command: String,
     /// The last event's number.
     pub seq: u64,
-    /// When the boot started.
     pub started: Timestamp,
     /// When the last event happened.
     pub updated: Timestamp,
     /// Milliseconds of the last event. What is told to the outside after the boot does not count: it makes no boot longer.
     pub elapsed_ms: u64,
-    /// How it stands.
     pub state: BootState,
-    /// The machine's kernel.
     #[serde(default)]
     pub kernel: Option<KernelRecord>,
-    /// Who this is.
     pub instance: Option<InstanceFacts>,
     /// What it is to be.
     pub spec: Option<SpecRecord>,
     /// What it is expected to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
-    /// The phases.
     pub phases: BTreeMap<Phase, PhaseRecord>,
     /// Finished steps, in order.
     pub steps: Vec<StepRecord>,
@@ -165,7 +142,6 @@ pub struct Record {
     /// The certificates that the node was issued, once it was ready.
     #[serde(default)]
     pub certificates: Vec<CertificateDates>,
-    /// Cloud calls.
     pub calls: BTreeMap<String, u64>,
     /// Why it failed or stopped.
     pub fault: Option<Fault>,

@@ -21,9 +21,7 @@ pub struct SignalConfig {
 /// of, as `:refused` or `:all` after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnFatal {
-    /// What is told.
     pub what: Fatal,
-    /// Of which faults.
     pub reach: FaultReach,
 }
 
@@ -42,7 +40,6 @@ pub enum FaultReach {
     /// Permissions, wrong specs, bugs, and failures that passed for temporary until the restarts were used up.
     #[default]
     Broken,
-    /// Refusals too.
     Refused,
     /// And what is wrong with the volumes of a control plane, which no other reach holds: another instance meets the same
     /// volumes, and with this one goes the machine on which it could be seen why.
@@ -67,17 +64,12 @@ pub enum ParseSignalError {
     /// It is not of the grammar.
     #[error("{word:?} is not {expected}")]
     Unknown {
-        /// As it was given.
         word: String,
-        /// What may stand there.
         expected: &'static str,
     },
     /// No hook has such a name.
     #[error("{name:?} is no name of a lifecycle hook")]
-    Hook {
-        /// As it was given.
-        name: String,
-    },
+    Hook { name: String },
 }
 
 impl HookName {
@@ -149,13 +141,10 @@ impl FromStr for OnReady {
 /// How a boot ended, as far as it decides what is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The node is ready.
     Ready,
     /// The agent was told to stop: nothing is known to be wrong.
     Stopped,
-    /// It failed.
     Failed {
-        /// Its fault's class.
         class: Class,
         /// Whether the fault is one of storage.
         is_of_storage: bool,
@@ -169,13 +158,9 @@ pub enum Ending {
 /// How the action of a lifecycle hook is completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCompletion {
-    /// The Auto Scaling group.
     pub group: String,
-    /// The hook.
     pub hook: HookName,
-    /// The instance that waits.
     pub instance_id: String,
-    /// How it goes on.
     pub result: HookResult,
 }
 
@@ -184,20 +169,16 @@ pub struct HookCompletion {
 pub enum HookResult {
     /// The instance goes into service.
     Continue,
-    /// It is terminated.
     Abandon,
 }
 
 /// How kubelet comes to its API server. Certificates and key are PEM.
 #[derive(Debug, Clone)]
 pub struct ApiAccess {
-    /// The server's URL.
     pub server: String,
     /// The cluster's CAs; empty for a server that speaks plain http.
     pub ca_bundle: Vec<u8>,
-    /// The client's certificate.
     pub certificate: Vec<u8>,
-    /// Its key.
     pub key: Secret<Vec<u8>>,
 }
 
@@ -208,7 +189,6 @@ pub struct NodeEvent {
     pub name: String,
     /// The namespace it is kept in.
     pub namespace: String,
-    /// The object, as JSON.
     pub json: Vec<u8>,
 }
 

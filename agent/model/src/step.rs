@@ -20,7 +20,6 @@ pub struct Step {
     pub id: String,
     /// The phase it belongs to.
     pub phase: Phase,
-    /// What to hold.
     pub action: Action,
 }
 
@@ -46,20 +45,16 @@ pub enum Action {
     FetchImage(ImageSpec),
     /// A file of the store is at a path.
     Place(Place),
-    /// A directory is there.
     MakeDirectory {
         /// Where.
         path: String,
-        /// Its permission bits.
         mode: u32,
-        /// Who owns it.
         owner: Owner,
     },
     /// A file has these contents.
     WriteFile(WriteFile),
     /// A kernel module is loaded.
     LoadModule {
-        /// Its name.
         name: String,
         /// Whether the node can do without it.
         need: Need,
@@ -68,7 +63,6 @@ pub enum Action {
     SetSysctl {
         /// The key with dots, such as `net.ipv4.ip_forward`.
         key: String,
-        /// Its value.
         value: String,
         /// Whether the node can do without it.
         need: Need,
@@ -77,24 +71,19 @@ pub enum Action {
     AttachVolume(VolumeStep),
     /// The attached volume carries a filesystem.
     MakeFilesystem(VolumeStep),
-    /// The filesystem is mounted.
     MountVolume(VolumeStep),
     /// A device that the operator names carries a filesystem, made where the device is blank, and is mounted.
     MountDevice(VolumeMount),
     /// The runtime has the images of an archive.
     ImportImage {
-        /// The archive.
         image: ImageSpec,
-        /// The runtime.
         runtime: ImageRuntime,
     },
     /// A unit is as wanted.
     StartUnit(StartUnit),
     /// The runtime has an image of this name, pulled from its registry.
     PullImage {
-        /// Its name.
         name: String,
-        /// The runtime.
         runtime: ImageRuntime,
     },
     /// The primary interface has an IPv6 prefix, for pods.
@@ -107,7 +96,6 @@ pub enum Action {
     InstallPackages {
         /// Where some of them come from; these are there first.
         sources: Vec<PackageSource>,
-        /// The packages.
         packages: Vec<Package>,
     },
     /// A system user is there.
@@ -183,7 +171,6 @@ pub struct Place {
     pub member: Option<String>,
     /// Where it goes.
     pub path: String,
-    /// Its permission bits.
     pub mode: u32,
 }
 
@@ -219,7 +206,6 @@ impl From<&str> for Contents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// It is replaced.
     Never,
     /// It is left as it is, such as a log file that only has to exist.
     IfPresent,
@@ -229,7 +215,6 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Visibility {
-    /// Anyone may see them.
     Plain,
     /// They hold a key or a token.
     Secret,
@@ -241,11 +226,8 @@ pub enum Visibility {
 pub struct WriteFile {
     /// Where.
     pub path: String,
-    /// What is in it.
     pub contents: Contents,
-    /// Its permission bits.
     pub mode: u32,
-    /// Who owns it.
     pub owner: Owner,
     /// What to do if it is there.
     pub keep: Keep,
@@ -324,10 +306,7 @@ pub struct StartUnit {
 )]
 pub enum Condition {
     /// The instance's own tags contain these keys, of which one is enough.
-    OwnTags {
-        /// The keys.
-        any_of: Vec<String>,
-    },
+    OwnTags { any_of: Vec<String> },
     /// A component answers its health check.
     Healthy {
         /// The component, such as `kubelet`.
@@ -341,10 +320,7 @@ pub enum Condition {
         directory: String,
     },
     /// A unit is active and has been for a moment.
-    UnitActive {
-        /// The unit's name.
-        unit: String,
-    },
+    UnitActive { unit: String },
     /// The container runtime answers over its socket.
     RuntimeAnswers {
         /// The runtime's word, such as `containerd`.

@@ -37,7 +37,6 @@ pub struct Transfer {
 /// One asset that came in whole and was verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetched {
-    /// The step's id.
     pub step: String,
     /// Its bytes.
     pub bytes: u64,

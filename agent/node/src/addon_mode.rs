@@ -18,7 +18,6 @@ pub enum AddonMode {
 /// What add-ons are applied by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReconcileMode {
-    /// The channels.
     pub channels: Vec<Location>,
     /// Those that are no location of a state store, as they were given.
     pub strange: Vec<String>,
@@ -33,11 +32,8 @@ pub struct ReconcileMode {
 /// What a pod that applies add-ons is watched by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObserveMode {
-    /// The pod.
     pub pod: AddonsPod,
-    /// Its channels.
     pub channels: Vec<Location>,
-    /// Its kubeconfig.
     pub kubeconfig: String,
     /// The version of the cluster, until its API server tells its own.
     pub kubernetes: KubernetesVersion,

@@ -10,9 +10,7 @@ use quake_model::fault::{Code, Fault};
 /// How a distribution's software comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packaging {
-    /// dpkg and apt.
     Deb,
-    /// rpm and dnf.
     Rpm,
     /// With the image alone; `/usr` is read-only.
     Image,
@@ -21,28 +19,19 @@ pub enum Packaging {
 /// Who makes a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Project {
-    /// Debian.
     Debian,
-    /// Ubuntu.
     Ubuntu,
-    /// Amazon Linux.
     AmazonLinux,
-    /// Red Hat Enterprise Linux.
     Rhel,
-    /// Rocky Linux.
     Rocky,
-    /// CentOS Stream.
     CentOs,
-    /// Fedora.
     Fedora,
-    /// Flatcar Container Linux.
     Flatcar,
 }
 
 /// A supported distribution; its version is ordered by its numbers, and is 0 for Flatcar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Distribution {
-    /// Who makes it.
     pub project: Project,
     /// The version's numbers, such as (24, 4) for 24.04.
     pub version: (u32, u32),

@@ -30,9 +30,7 @@ pub struct Credentials {
 pub struct Known {
     /// Who this instance is.
     pub instance: InstanceFacts,
-    /// Its operating system.
     pub os: OsFacts,
-    /// Its network.
     pub network: NetworkFacts,
     /// Filesystem types the kernel knows, for the runtime's storage driver.
     pub filesystems: Vec<String>,
@@ -42,6 +40,5 @@ pub struct Known {
     pub images: Vec<ImageSpec>,
     /// etcd members this node runs.
     pub slots: Vec<MountedSlot>,
-    /// Keys, certificates and tokens.
     pub credentials: Credentials,
 }

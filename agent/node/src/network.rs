@@ -1,5 +1,5 @@
 //! Kernel modules and settings a node needs before pods can talk. The same settings as a file, for the next
-//! boot of the machine, are written by [`crate::files`].
+//! boot of the machine, are written by [`crate::builders::legacy`].
 
 use crate::known::Known;
 use quake_model::phase::Phase;
@@ -11,7 +11,6 @@ use quake_model::step::{Action, Need, Step};
 pub struct Sysctl {
     /// The key with dots.
     pub key: &'static str,
-    /// Its value.
     pub value: String,
     /// Whether the node can do without it.
     pub need: Need,
@@ -186,7 +185,7 @@ pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
         .collect()
 }
 
-/// Whether kubelet's cloud provider is AWS; where the spec does not say, every dialect's cloud is.
+/// Whether kubelet's cloud provider is AWS; where the spec does not say, every kops generation's cloud is.
 fn on_aws(spec: &NodeSpec) -> bool {
     spec.kubelet
         .flag("cloud-provider")

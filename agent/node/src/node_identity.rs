@@ -40,7 +40,6 @@ pub enum LabelOwner {
 /// A taint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Taint {
-    /// Its key.
     pub key: String,
     /// Its value, which may be empty.
     pub value: String,
@@ -51,15 +50,12 @@ pub struct Taint {
 /// What the node's object should say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeIdentity {
-    /// The node's name.
     pub node: String,
     /// The kubeconfig by which it is said.
     pub kubeconfig: String,
     /// Whether that is kubelet's own, which may not say everything.
     pub is_kubelets: bool,
-    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// Taints.
     pub taints: Vec<Taint>,
     /// The cloud provider's id; empty where no cloud provider is asked for.
     pub provider_id: String,
@@ -178,10 +174,7 @@ fn provider_id(spec: &NodeSpec, instance: &InstanceFacts) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// It is of another instance of the same name: kubelet, or the controller of nodes, replaces it.
-    Foreign {
-        /// Whose it is.
-        provider_id: String,
-    },
+    Foreign { provider_id: String },
     /// These are said, in this order; nothing, when all is said.
     Say(Vec<NodePatch>),
 }
@@ -193,7 +186,6 @@ pub struct NodePatch {
     pub says: Vec<String>,
     /// kubelet's flag that says the same of a node that it registers.
     pub flag: &'static str,
-    /// The JSON merge patch.
     pub patch: Value,
 }
 

@@ -220,7 +220,7 @@ impl OwnedFile {
     }
 }
 
-/// The lines between marks of the agent's, in either dialect.
+/// The lines between marks of the agent's, in either kops generation.
 fn own_lines(contents: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(contents);
     let (mut own, mut is_inside) = (String::new(), false);

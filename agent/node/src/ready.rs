@@ -101,7 +101,7 @@ pub(crate) fn api_server_probe(spec: &NodeSpec, control_plane: &ControlPlane) ->
         flag("insecure-port", 8080)
     };
     match insecure {
-        // 443 is where every dialect puts it; kube-apiserver's own default is another.
+        // 443 is where every kops generation puts it; kube-apiserver's own default is another.
         0 => healthz(flag("secure-port", 443), true),
         port => healthz(port, false),
     }

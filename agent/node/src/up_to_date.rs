@@ -13,11 +13,9 @@ use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
 /// What to do about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileDecision {
-    /// It is as wanted.
     Hold,
     /// Its bytes are right; mode or owner are not.
     SetPermissions,
-    /// It is written anew.
     Write,
     /// Something of this kind stands there, and replacing it could lose data.
     Refuse(EntryKind),
@@ -49,13 +47,11 @@ pub fn decide_file(wanted: &WriteFile, found: Option<&FileFacts>, owners: bool) 
 pub struct UnitDone {
     /// systemd read its files again.
     pub reloaded: bool,
-    /// It was enabled.
     pub enabled: bool,
     /// It was started or restarted.
     pub started: bool,
     /// It was kept from starting at boot.
     pub disabled: bool,
-    /// It was stopped.
     pub stopped: bool,
 }
 
@@ -68,7 +64,6 @@ pub enum UnitDecision {
     Reload,
     /// It does not start at boot and should.
     Enable,
-    /// It is down.
     Start,
     /// It runs with older files than those on disk.
     Restart,
@@ -80,7 +75,6 @@ pub enum UnitDecision {
     Died,
     /// It is on its way up.
     Wait,
-    /// It is as wanted.
     Hold,
 }
 
@@ -140,7 +134,6 @@ fn decide_stopped(found: &UnitFacts, done: UnitDone) -> UnitDecision {
 pub enum MountDecision {
     /// The volume's device is mounted where it belongs.
     Hold,
-    /// It is mounted.
     Mount,
     /// Something else is mounted there; its source.
     Refuse(String),
@@ -175,7 +168,6 @@ pub fn decide_mount_point(
 pub enum DeviceDecision {
     /// It carries the filesystem that is wanted.
     Mount,
-    /// It is proven blank.
     Format,
     /// It holds something else, which is left as it is.
     Refuse,

@@ -1,7 +1,7 @@
 //! What is looked at again on a node that became ready, and when it counts as lost.
 //!
 //! The units the node cannot do without, the mounts of volumes, and the CNI configuration: the one that the agent wrote, and
-//! on a node of the newer dialect whoever's it is, for without it no pod starts and nothing else on the node says so. Whether components answer is for kubelet and the cluster to say.
+//! on a node of kops (1.32 and newer) whoever's it is, for without it no pod starts and nothing else on the node says so. Whether components answer is for kubelet and the cluster to say.
 
 use crate::expected::network_word;
 use crate::files::{self, layout};
@@ -18,25 +18,20 @@ pub struct Watch {
     pub phase: Phase,
     /// Names it, as the step that holds it.
     pub step: String,
-    /// What is looked at.
     pub subject: Subject,
 }
 
 /// What is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A unit stays up.
     Unit(String),
     /// This directory has a CNI configuration.
     CniConfiguration(String),
     /// The configuration of the pod network that counts in this directory is the network's own.
     PodNetwork {
-        /// The directory.
         directory: String,
-        /// The network's word.
         network: String,
     },
-    /// A volume is mounted.
     Mount {
         /// `vol-…`.
         volume_id: String,
@@ -98,11 +93,9 @@ fn is_kubelet(watch: &Watch) -> bool {
 /// What one look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It holds.
     Holds,
     /// It cannot be said: a unit is on its way up, or the look itself failed.
     Unclear,
-    /// It does not hold.
     Gone,
 }
 

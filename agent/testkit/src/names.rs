@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 /// The zones of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NameService {
-    /// The zones.
     pub zones: Vec<ZoneFacts>,
     /// The address records of each zone, by the zone's id.
     pub records: BTreeMap<String, Vec<AddressRecord>>,

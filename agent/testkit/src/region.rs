@@ -15,11 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Everything that exists outside the agent's files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Region {
-    /// This instance.
     pub instance: InstanceFacts,
     /// Its role's name; `None` for an instance without a profile.
     pub role: Option<String>,
-    /// Its user data.
     pub user_data: Option<Vec<u8>>,
     /// Instances EC2 knows, this one among them.
     pub instances: Vec<InstanceView>,
@@ -30,13 +28,9 @@ pub struct Region {
     /// What is inside the filesystem of each volume that has one.
     #[serde(default)]
     pub inside: BTreeMap<String, InsideFacts>,
-    /// Mounts of this machine.
     pub mounts: Vec<MountFacts>,
-    /// Modules loaded.
     pub modules: BTreeSet<String>,
-    /// Kernel settings.
     pub sysctls: BTreeMap<String, String>,
-    /// Links and routes.
     pub network: NetworkFacts,
     /// Units by name; a name that is not here has no file.
     pub units: BTreeMap<String, UnitFacts>,
@@ -61,7 +55,6 @@ pub struct Region {
     /// What instances of a type have for pods; a type that is not here has three interfaces of ten addresses.
     #[serde(default)]
     pub types: BTreeMap<String, EniCapacity>,
-    /// The operating system.
     pub os: OsFacts,
     /// Route 53.
     #[serde(default)]
@@ -77,9 +70,7 @@ pub struct Region {
 /// An Auto Scaling group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GroupState {
-    /// Its name.
     pub name: String,
-    /// Its instances.
     pub members: BTreeSet<String>,
     /// Those that it was told are unhealthy.
     pub unhealthy: BTreeSet<String>,
@@ -208,13 +199,10 @@ pub struct EtcdSlot<'a> {
     pub volume_id: &'a str,
     /// The etcd cluster, such as `main`.
     pub etcd: &'a str,
-    /// The member.
     pub member: &'a str,
-    /// All members.
     pub members: &'a [&'a str],
     /// When the volume was made.
     pub created: Timestamp,
-    /// Whether it is encrypted.
     pub encrypted: bool,
 }
 

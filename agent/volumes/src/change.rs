@@ -16,19 +16,14 @@ const VALUE_LENGTH: usize = 256;
 pub enum Change {
     /// This volume and no other for the slot.
     Pin {
-        /// The slot.
         slot: Slot,
         /// The volume whose pin is taken off, if one is pinned.
         instead_of: Option<String>,
     },
-    /// No pin any more.
     Unpin,
-    /// Never this volume.
     Ignore {
-        /// Why.
         reason: String,
     },
-    /// A candidate again.
     Unignore,
     /// This volume, although its past speaks against it.
     Adopt {
@@ -37,9 +32,7 @@ pub enum Change {
     },
     /// For an hour, an empty filesystem may be made where data is expected.
     AllowBlank {
-        /// The slot.
         slot: Slot,
-        /// Now.
         now: Timestamp,
     },
 }
@@ -47,9 +40,7 @@ pub enum Change {
 /// What is written on one volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagEdit {
-    /// The volume.
     pub volume_id: String,
-    /// Tags to write.
     pub write: BTreeMap<String, String>,
     /// Keys of tags to take off.
     pub remove: Vec<String>,
@@ -60,56 +51,33 @@ pub struct TagEdit {
 pub enum ChangeError {
     /// There is no such volume.
     #[error("{volume} is not among the volumes that were described")]
-    Unknown {
-        /// The volume.
-        volume: String,
-    },
+    Unknown { volume: String },
     /// It is of another cluster, or of none: no agent of this cluster would read the tag.
     #[error("{volume} does not have a tag of the cluster {cluster}")]
-    Elsewhere {
-        /// The volume.
-        volume: String,
-        /// The cluster.
-        cluster: String,
-    },
+    Elsewhere { volume: String, cluster: String },
     /// Its etcd tag names another slot: the choice would have no effect.
     #[error("{volume} is tagged for {named}, not for {asked}")]
     OtherSlot {
-        /// The volume.
         volume: String,
-        /// What its tags name.
         named: String,
-        /// What was asked for.
         asked: Slot,
     },
     /// Other volumes are pinned to the slot.
     #[error("{slot} is pinned to {} already", pinned.join(", "))]
     Pinned {
-        /// The slot.
         slot: Slot,
         /// The volumes, sorted.
         pinned: Vec<String>,
     },
     /// The volume to pin another one instead of is not pinned.
     #[error("{volume} is not pinned to {slot}")]
-    NotPinned {
-        /// The volume.
-        volume: String,
-        /// The slot.
-        slot: Slot,
-    },
+    NotPinned { volume: String, slot: Slot },
     /// Nothing says which life of the cluster is going on.
     #[error("which life of the cluster {cluster} is going on is not known")]
-    NoLife {
-        /// The cluster.
-        cluster: String,
-    },
+    NoLife { cluster: String },
     /// The reason cannot be the value of a tag.
     #[error("a reason has 1 to {VALUE_LENGTH} characters, not {length}")]
-    Reason {
-        /// How many it has.
-        length: usize,
-    },
+    Reason { length: usize },
 }
 
 /// The edits that make a choice, in the order in which they are written; those that change nothing are left out.

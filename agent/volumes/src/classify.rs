@@ -39,7 +39,6 @@ impl VolumeClass {
 /// A volume and what it is to this cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict<'a> {
-    /// The volume.
     pub volume: &'a VolumeFacts,
     /// The slot its tags name, where they name one.
     pub slot: Option<Slot>,

@@ -7,7 +7,6 @@ use super::tags::Slot;
 /// What a decision is about, beside its volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing more.
     None,
     /// The device name the volume is attached under.
     Device(String),
@@ -24,9 +23,7 @@ pub enum Detail {
 /// The decision about one slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotDecision {
-    /// What is asked for.
     pub action: Action,
-    /// The rule that decided.
     pub rule: Rule,
     /// The volume it is about, where it is about one.
     pub volume: Option<String>,

@@ -18,7 +18,6 @@ pub enum DeviceSignature {
     Damaged,
     /// Something else with a signature.
     Foreign,
-    /// Several signatures.
     Ambiguous,
     /// Bytes without a signature.
     Unsigned,
@@ -73,9 +72,7 @@ pub struct GateFacts {
 /// What to do with the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateDecision {
-    /// Its filesystem is mounted.
     Mount(GateRule),
-    /// It gets a filesystem.
     Format(GateRule, Over),
     /// It is left as it is.
     Refuse(GateRule),
@@ -221,7 +218,6 @@ pub struct ContentsContext<'a> {
     pub identity: &'a VolumeIdentity,
     /// All keys that the cluster's CA has or had.
     pub uids: &'a BTreeSet<String>,
-    /// The filesystem's own UUID.
     pub filesystem_uuid: Option<&'a str>,
     /// Whether this instance recorded that it is about to format this volume.
     pub format_intent: bool,

@@ -36,7 +36,6 @@ pub struct Formatting {
     pub slot: String,
     /// The UUID of the filesystem.
     pub uuid: String,
-    /// When it was begun.
     pub at: Timestamp,
 }
 

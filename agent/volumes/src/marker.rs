@@ -17,9 +17,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x6f1d_9a52_8c3e_5b07_9e44_2d1b_7c90_a3f
 /// Which volume, for which slot, of which life of which cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeIdentity {
-    /// The cluster's name.
     pub cluster: String,
-    /// The cluster's life.
     pub cluster_uid: String,
     /// The slot, such as `main/a`.
     pub slot: String,
@@ -53,7 +51,6 @@ impl VolumeIdentity {
 pub struct Marker {
     /// The version of this form.
     pub version: u32,
-    /// What the volume is.
     #[serde(flatten)]
     pub identity: VolumeIdentity,
     /// When it was written, RFC 3339.
@@ -70,9 +67,7 @@ pub struct Marker {
 /// Who writes a marker, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writer {
-    /// The agent's version.
     pub agent: String,
-    /// The instance.
     pub instance_id: String,
     /// The instant, RFC 3339.
     pub now: String,

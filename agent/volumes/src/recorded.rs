@@ -38,19 +38,14 @@ pub enum RecordedError {
     Wrong {
         /// Such as `Volumes[3].Size`.
         place: String,
-        /// What is there.
         found: String,
-        /// What should be.
         wanted: &'static str,
     },
     /// It holds neither volumes nor instances.
     #[error(
         "{place} has neither Volumes nor Reservations: it is no output of aws ec2 describe-volumes"
     )]
-    Foreign {
-        /// Which document.
-        place: String,
-    },
+    Foreign { place: String },
 }
 
 /// Reads a recording.

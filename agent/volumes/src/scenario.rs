@@ -13,9 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A recorded world and what is expected of it. Instants are whole seconds of any epoch.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Scenario {
-    /// Its name.
     pub name: String,
-    /// What it shows.
     #[serde(default)]
     pub why: String,
     #[serde(rename = "self")]
@@ -115,7 +113,6 @@ struct ExpectedSlot {
 /// What a scenario came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioOutcome {
-    /// The scenario's name.
     pub name: String,
     /// The member this node runs, where it runs one.
     pub member: Option<String>,

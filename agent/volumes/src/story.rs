@@ -11,9 +11,7 @@ use quake_formats::tags::{CLUSTER_TAG, ownership_tag};
 /// The rules of one step of the choice, in the order in which they are asked; the first that applies decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
-    /// What is decided.
     pub name: &'static str,
-    /// The rules.
     pub rules: &'static [Rule],
 }
 

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is known of a cluster's volumes without a node at hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// The cluster's name.
     pub cluster: String,
     /// The members that the cluster spec names; empty where it is not at hand: then the volumes' tags name them.
     pub etcd: Vec<(String, Vec<EtcdMember>)>,
@@ -36,7 +35,6 @@ pub struct ViewRequest {
     pub instance_group: Option<String>,
     /// Of instances in this zone.
     pub zone: Option<String>,
-    /// Of this instance.
     pub instance_id: Option<String>,
 }
 
@@ -45,7 +43,6 @@ pub struct ViewRequest {
 pub struct Viewpoint {
     /// Its group, where it is known.
     pub instance_group: Option<String>,
-    /// Its zone.
     pub zone: String,
     /// Its id; `None` is an instance that is launched now.
     pub instance_id: Option<String>,

@@ -36,22 +36,17 @@ pub struct Member {
 pub struct Peer {
     /// `i-…`.
     pub instance_id: String,
-    /// Its state.
     pub state: InstanceState,
     /// Its instance group, where its tags say so.
     pub instance_group: Option<String>,
-    /// Its zone.
     pub zone: String,
-    /// When it was launched.
     pub launched: Timestamp,
 }
 
 /// What one pass observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
-    /// The instance that decides.
     pub me: Peer,
-    /// The cluster's name.
     pub cluster: String,
     /// Its life that is going on now.
     pub cluster_generation: ClusterGeneration,

@@ -28,7 +28,6 @@ pub(crate) struct Point {
     /// Processor time, in seconds.
     pub(crate) cpu: f64,
     pub(crate) rss_kib: i64,
-    /// Requests of one agent.
     pub(crate) requests: f64,
 }
 
@@ -36,7 +35,6 @@ pub(crate) struct Point {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Together {
     pub(crate) agents: usize,
-    /// Agents that became ready.
     pub(crate) ready: usize,
     /// The time to ready of the middle agent, in seconds.
     pub(crate) p50: f64,

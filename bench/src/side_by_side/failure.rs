@@ -39,14 +39,12 @@ pub(crate) enum BenchError {
         #[source]
         source: serde_json::Error,
     },
-    /// The kernel refused.
     #[error("{call} was refused")]
     Kernel {
         call: &'static str,
         #[source]
         source: nix::Error,
     },
-    /// A tool is missing.
     #[error("{tool} is not installed; install it with: apt-get install {package}")]
     Missing {
         tool: &'static str,

@@ -15,9 +15,7 @@ const SUPERLINEAR: f64 = 1.4;
 pub(crate) struct Spread {
     /// The median; the mean of the middle two when the count is even.
     pub(crate) median: f64,
-    /// The smallest.
     pub(crate) min: f64,
-    /// The largest.
     pub(crate) max: f64,
 }
 
@@ -76,7 +74,6 @@ pub(crate) fn compare(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Compariso
 /// A straight line through points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Line {
-    /// The value at zero.
     pub(crate) start: f64,
     /// The growth for each unit.
     pub(crate) slope: f64,

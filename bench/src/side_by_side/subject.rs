@@ -78,7 +78,6 @@ pub(crate) struct Assignment<'a> {
     pub(crate) workload: &'a Workload,
     /// Where the assets are, such as `https://127.0.0.1:8443/w1`.
     pub(crate) base: String,
-    /// The CA to trust.
     pub(crate) ca: &'a Path,
     /// A directory for lists and scripts.
     pub(crate) notes: &'a Path,

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 /// How the bytes of an asset are wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// The file itself.
     Plain,
     /// A tar archive compressed with gzip.
     TarGz,

@@ -97,9 +97,7 @@ fn now() -> Timestamp {
 pub struct Client {
     /// The CA of the server.
     pub ca: String,
-    /// The client's certificate.
     pub certificate: String,
-    /// Its key.
     pub key: String,
 }
 

@@ -9,11 +9,8 @@ use std::time::{Duration, Instant};
 /// A volume of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// The volume.
     pub volume: String,
-    /// The instance.
     pub instance: String,
-    /// The device name.
     pub device: String,
 }
 

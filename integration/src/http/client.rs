@@ -13,20 +13,16 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// At an address.
     Tcp(SocketAddr),
-    /// At a unix socket.
     Unix(PathBuf),
 }
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 

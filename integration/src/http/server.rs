@@ -14,13 +14,11 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// A request, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The method.
     pub method: String,
     /// The path and the query.
     pub target: String,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -42,9 +40,7 @@ impl Request {
 pub struct Reply {
     /// The status; zero closes the connection without a word.
     pub status: u16,
-    /// Headers beside the length.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
     /// Lets this pass between pieces of the body, where a slow server is wanted.
     pub pace: Option<Duration>,

@@ -25,7 +25,6 @@ pub const BAKE: &str = "/root/provision.sh --agent /root/quake-agent --units /ro
 pub enum Kind {
     /// Containers with an init of their own.
     Containers,
-    /// Emulated machines.
     Emulated,
 }
 
@@ -40,7 +39,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Surroundings for a case of the machine tier; `None`, said aloud, where this machine lacks what its machines need.
+    /// Environment for a case of the machine tier; `None`, said aloud, where this machine lacks what its machines need.
     ///
     /// # Panics
     ///

@@ -10,7 +10,6 @@ pub const ZONE: &str = "us-east-1a";
 /// An instance, as far as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// Its id.
     pub instance: String,
     /// Its address, which also tells its MAC.
     pub address: Ipv4Addr,

@@ -17,9 +17,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// What runs a machine's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
-    /// The processor.
     Kvm,
-    /// QEMU's translator.
     Tcg,
 }
 

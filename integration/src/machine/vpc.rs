@@ -42,11 +42,9 @@ fn address_of(number: u8) -> Ipv4Addr {
 /// What instances ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The metadata service.
     Metadata,
     /// EC2 and S3.
     Aws,
-    /// The mirror of assets.
     Mirror,
 }
 

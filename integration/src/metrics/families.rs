@@ -16,7 +16,6 @@ pub struct Family {
     pub name: String,
     /// `counter`, `gauge`, …
     pub kind: String,
-    /// What it is.
     pub help: String,
     /// Its samples, in their order.
     pub samples: Vec<Sample>,
@@ -29,7 +28,6 @@ pub struct Sample {
     pub name: String,
     /// Names and values of its labels.
     pub labels: Vec<(String, String)>,
-    /// Its value.
     pub value: f64,
 }
 

@@ -23,7 +23,6 @@ pub struct Planted {
     pub name: String,
     /// What must never be seen, nor a good part of it.
     pub secret: String,
-    /// What carries it.
     pub text: String,
     /// Whether only whole lines tell that it is one, which not every carrier leaves.
     of_lines: bool,

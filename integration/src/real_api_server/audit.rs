@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 /// The file that says what is kept.
 pub(super) const POLICY: &str = "audit-policy.json";
 
-/// An agent that stays is this user, by the keys of the older dialect.
+/// An agent that stays is this user, by the keys of kops legacy (1.8 to 1.15).
 const AGENT: &str = "kops";
 
 /// The file in which it is kept.

@@ -1,4 +1,4 @@
-//! A worker of the newer dialect, booted by the binary in a network namespace: beside it a metadata service at its real address,
+//! A worker of kops (1.32 and newer), booted by the binary in a network namespace: beside it a metadata service at its real address,
 //! and a kops-controller that checks what it is sent.
 
 mod certificates;

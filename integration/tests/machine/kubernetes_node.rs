@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 /// Names the directory of `kubelet` and `kube-apiserver`.
 const FOLDER: &str = "QUAKE_KUBERNETES_BIN";
 
-/// The minor versions of Kubernetes 1 that may be tried: 1.8 to 1.15 are those whose flags the `kube_env` dialect has, and
+/// The minor versions of Kubernetes 1 that may be tried: 1.8 to 1.15 are those whose flags kops legacy has, and
 /// 1.23 is the last whose kubelet runs pods by docker.
 const ADMITTED: RangeInclusive<u32> = 8..=23;
 

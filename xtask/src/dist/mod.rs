@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 /// What the binary may weigh: a node downloads it before it can do anything else. Two attempts to shrink it are told in
 /// docs/adr/0003 and bench/README.md; what an operator needs on a node that is dead, diagnosis and its bundle, brought the
-/// last mebibyte but one of fifteen; the dialect of newer kops, the cluster's client and Route 53's the two above.
+/// last mebibyte but one of fifteen; kops (1.32 and newer), the cluster's client and Route 53's the two above.
 const BUDGET_BYTES: u64 = 17 * 1024 * 1024;
 
 const PACKAGE: &str = "quake-agent";

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 /// What was left.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Published {
-    /// The binary.
     pub(super) binary: PathBuf,
     /// How many bytes the packed one has; `None` where it is not there, for want of xz.
     pub(super) packed_bytes: Option<usize>,

@@ -1,4 +1,5 @@
-//! `layers`: who uses whom, what each crate may not call, and how long a file may be; docs/architecture.md
+//! `layers`: who uses whom, what each crate may not call, what needs a doc comment, who may ask
+//! for the kops generation, and how long a file may be; docs/architecture.md
 //! says why.
 
 mod arrows;

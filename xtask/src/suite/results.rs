@@ -11,7 +11,6 @@ pub(super) struct Tally {
     succeeded: usize,
     /// Tests that said that they could not run.
     skipped_themselves: usize,
-    /// Names of failed tests.
     pub(super) failed: Vec<String>,
     /// Names of tests that did not run, each with its reason.
     pub(super) skipped: Vec<String>,
@@ -25,8 +24,10 @@ enum Section {
     #[default]
     Listing,
     /// What passing tests printed: whose output it is, and whether it said that it was skipped.
-    Successes { test: String, skipped: bool },
-    /// What failing tests printed.
+    Successes {
+        test: String,
+        skipped: bool,
+    },
     Failures,
 }
 

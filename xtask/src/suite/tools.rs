@@ -22,7 +22,6 @@ pub(super) enum Need {
     Supply,
     /// The tests that drive the built binary.
     Integration,
-    /// Those that boot machines.
     Machines,
 }
 

@@ -3,7 +3,6 @@
 /// A name that is no longer used.
 #[derive(Debug)]
 pub(super) struct Name {
-    /// The old identifier.
     pub(super) old: &'static str,
     /// What the thing is called now.
     pub(super) new: &'static str,

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) enum Operation {
     /// By saying all it wants.
     Apply,
-    /// By changing them.
     Update,
 }
 
@@ -187,7 +186,6 @@ impl Managers {
 pub(crate) struct Compared {
     /// What is new or has another value.
     pub(crate) changed: FieldSet,
-    /// What is gone.
     pub(crate) removed: FieldSet,
 }
 

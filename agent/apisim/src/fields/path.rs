@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// A field.
     Field(String),
     /// An item of a list that has keys, as a JSON object of them.
     Key(String),

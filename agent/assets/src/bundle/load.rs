@@ -14,7 +14,6 @@ use std::io::Read;
 /// What became of one asset of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// The asset.
     pub asset: Bundled,
     /// Whether the store had it already.
     pub was_held: bool,

@@ -23,7 +23,6 @@ const PROBES: [u64; 2] = [0, 4];
 pub struct Noted {
     /// Files of which something was touched.
     pub files: usize,
-    /// Extents in all.
     pub extents: usize,
     /// Bytes in them.
     pub bytes: u64,

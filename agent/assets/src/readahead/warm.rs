@@ -31,7 +31,6 @@ pub struct Warmed {
     pub bytes: u64,
     /// Files that are gone, or not those that were noted.
     pub skipped: usize,
-    /// How long it took.
     pub took: Duration,
 }
 

@@ -40,7 +40,6 @@ pub struct AddonApplied {
 pub struct ObjectFailed {
     /// The object, as `Kind/namespace/name`.
     pub object: String,
-    /// Why.
     pub fault: Fault,
 }
 
@@ -56,11 +55,8 @@ pub struct ObjectPlanned {
 /// What there is to be done about an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Planned {
-    /// Nothing.
     Nothing,
-    /// It is created.
     Create,
-    /// These fields change.
     Change(Vec<FieldChange>),
     /// It is removed, for the manifest has it no more.
     Remove,

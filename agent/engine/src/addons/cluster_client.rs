@@ -35,7 +35,7 @@ pub(super) const HICCUPS: Duration = Duration::from_secs(10);
 /// Where objects of a namespaced kind are that name no namespace, as for every client of Kubernetes.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// A conversation with an API server. Everything is asked once, hiccups apart.
+/// A conversation with an API server. Everything is asked once, transient failures apart.
 pub struct ClusterClient<'a, H> {
     host: &'a H,
     access: ApiAccess,

@@ -11,7 +11,6 @@ use quake_model::ports::{Change, Condition, Host};
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Leadership {
-    /// It is held.
     Held,
     /// Somebody else holds it, and tells this of the add-ons.
     HeldByOther {

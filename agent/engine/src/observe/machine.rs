@@ -1,4 +1,4 @@
-//! Observes of the machine what builders of the newer dialect must know.
+//! Observes of the machine what builders of kops (1.32 and newer) must know.
 
 use crate::boot_facts::BootFacts;
 use crate::context::Context;

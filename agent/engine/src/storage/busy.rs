@@ -12,7 +12,7 @@ use std::time::Duration;
 const BUSY_DEADLINE: Duration = Duration::from_secs(30 * 60);
 
 /// Tries a step from its beginning, each time from a fresh look: as long as its device is not free, and for a moment when the
-/// kernel says no, for a disk may have one hiccup.
+/// kernel says no, for a disk may have one transient failure.
 pub(crate) async fn when_free<H, F, R>(
     context: &Context<'_, H>,
     step: &Step,

@@ -219,7 +219,7 @@ async fn probe<H: Host>(
                 let surface = surface(&contents, &volume.uuid, format_intent);
                 return Ok((surface, Some(contents)));
             }
-            // One hiccup of a disk should not end the boot until someone comes.
+            // One transient failure of a disk should not end the boot until someone comes.
             Err(error) if error.condition == Condition::Io && tries < PROBES => {
                 tries += 1;
                 context.pause(HICCUP.pause(tries, context.draw())).await?;

@@ -1,4 +1,4 @@
-//! Nodes of the newer dialect on the simulated machine, from the state stores of kops' own clusters.
+//! Nodes of kops (1.32 and newer) on the simulated machine, from the state stores of kops' own clusters.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! What a node of the newer dialect has of its distribution and of its disks: packages, users, volumes, files of others.
+//! What a node of kops (1.32 and newer) has of its distribution and of its disks: packages, users, volumes, files of others.
 
 use crate::common::{fault_of, run, strike};
 use crate::kops::{conformance, warnings, worker_with};

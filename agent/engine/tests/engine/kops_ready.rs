@@ -1,4 +1,4 @@
-//! What a node of the newer dialect waits for once its units are up, and what is said of it while it does not come.
+//! What a node of kops (1.32 and newer) waits for once its units are up, and what is said of it while it does not come.
 
 use crate::common::run;
 use crate::kops::{conformance, node};

@@ -14,7 +14,6 @@ const SUSPICIOUS_SKEW_MILLIS: u64 = 240_000;
 pub(super) struct Refusal {
     /// The error's code, such as `VolumeInUse`.
     pub(super) code: String,
-    /// The error's text.
     pub(super) message: String,
     /// The HTTP status.
     pub(super) status: u16,

@@ -24,9 +24,7 @@ pub enum CredentialSource {
 /// A key pair of an S3-compatible store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreKeys {
-    /// The key's id.
     pub id: String,
-    /// The key.
     pub secret: Secret<String>,
 }
 
@@ -45,13 +43,11 @@ pub struct AwsSettings {
     pub route53_endpoint: Option<String>,
     /// The endpoint of S3, if it is not AWS' own; buckets are then named in the path.
     pub s3_endpoint: Option<String>,
-    /// Whose credentials sign requests.
     pub credentials: CredentialSource,
     /// The region that requests to an S3-compatible store are signed for, if it is not the machine's own.
     pub store_region: Option<String>,
     /// Keys for S3 alone, as kops passes them on for an S3-compatible store.
     pub store_keys: Option<StoreKeys>,
-    /// How servers are reached.
     pub http: HttpSettings,
 }
 

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 pub enum Existing {
     /// It stays, and nothing is written.
     Keep,
-    /// It is replaced.
     Replace,
 }
 

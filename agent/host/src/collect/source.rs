@@ -7,7 +7,6 @@ use std::path::Path;
 pub(super) enum Source {
     /// A file of the node.
     File(String),
-    /// What a program prints.
     Program(&'static [&'static str]),
     /// Warnings in the kernel's ring buffer.
     Kernel,

@@ -20,7 +20,6 @@ pub(super) struct Document {
     instance_id: String,
     instance_type: String,
     availability_zone: String,
-    /// The region.
     pub(super) region: String,
     account_id: String,
     image_id: String,

@@ -59,7 +59,6 @@ struct Service {
 
 /// What one read came to.
 pub(super) enum Answer {
-    /// The body.
     Found(Vec<u8>),
     /// The service has nothing under that path.
     NotFound,

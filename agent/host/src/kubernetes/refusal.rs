@@ -13,7 +13,6 @@ const FIELDS: usize = 8;
 
 /// An answer that is no success, as it came.
 pub(super) struct Refused {
-    /// Its status.
     pub(super) status: u16,
     /// After how many seconds the server wants to be asked again.
     pub(super) retry_after: Option<u32>,
@@ -39,7 +38,6 @@ impl std::error::Error for Refused {}
 /// What was tried, for whoever is told that it did not succeed.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
-    /// The server's URL.
     pub(super) server: &'a str,
     /// What was asked for, such as `an apply of Deployment/kube-system/coredns`.
     pub(super) what: String,

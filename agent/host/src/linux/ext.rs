@@ -29,7 +29,6 @@ const RO_COMPAT_METADATA_CSUM: u32 = 0x400;
 /// What stands where an ext superblock belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Superblock {
-    /// No superblock.
     Absent,
     /// One that contradicts itself or the device.
     Damaged {
@@ -38,7 +37,6 @@ pub(super) enum Superblock {
     },
     /// The journal of another filesystem.
     JournalDevice,
-    /// A sound one.
     Sound(ExtFilesystem),
 }
 
@@ -60,7 +58,6 @@ pub(super) struct ExtFilesystem {
 /// Whether the kernel may be writing a superblock while it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// Nobody has it mounted.
     Idle,
     /// It is mounted: the kernel vouches for it, and renews its checksum only when it writes it.
     Mounted,

@@ -23,7 +23,6 @@ pub(crate) const DIRECTORIES: [&str; 6] = [
 /// What becomes of a program that nobody waits for any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Abandon {
-    /// It is killed.
     Kill,
     /// It goes on to its end: killing it half-way would leave something worse behind.
     Leave,

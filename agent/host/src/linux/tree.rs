@@ -38,7 +38,6 @@ impl OwnerPolicy {
 /// How a path is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// As any program does.
     Plain,
     /// From the first directory on that somebody else than root may change, no link is followed: who may change a directory could
     /// otherwise lead root to another one, and have that given to him.

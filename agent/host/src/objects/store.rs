@@ -37,7 +37,6 @@ enum Buckets {
 
 /// Where a location's object may be.
 enum Place<'a> {
-    /// In its bucket.
     Bucket(&'a S3),
     /// One of these paths of this machine.
     Paths(Vec<PathBuf>),

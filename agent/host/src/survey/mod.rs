@@ -43,7 +43,7 @@ use quake_model::facts::Seen;
 use quake_model::ports::{Condition, PortError};
 use std::time::Duration;
 
-/// Runs one look under its time limit.
+/// Runs one look under its time limit. A denied look is one that only root may take.
 pub async fn limited<T>(
     limit: Duration,
     look: impl Future<Output = Result<T, PortError>>,

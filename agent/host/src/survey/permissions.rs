@@ -15,11 +15,8 @@ const LIMIT: Duration = Duration::from_millis(1500);
 /// What is tried, and on what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// Whose permissions.
     pub caller: Caller,
-    /// The region.
     pub region: String,
-    /// This instance.
     pub instance_id: String,
     /// A volume of the cluster, and the device name it is or would be attached under.
     pub volume: Option<(String, String)>,

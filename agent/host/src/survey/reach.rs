@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 pub struct Target {
     /// What it is needed for: `api-server`, `state-store`, `mirror` or `registry`.
     pub purpose: String,
-    /// Its name or address.
     pub host: String,
-    /// The TCP port.
     pub port: u16,
     /// Whether TLS is spoken there, and whose certificates are trusted.
     pub speaks: Speaks,

@@ -24,11 +24,8 @@ impl OsFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Link,
     /// A device, socket or pipe.
     Other,
@@ -37,20 +34,16 @@ pub enum EntryKind {
 /// Who owns a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Owner {
-    /// User id.
     pub uid: u32,
-    /// Group id.
     pub gid: u32,
 }
 
 /// What stands at a path, and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFacts {
-    /// What it is.
     pub kind: EntryKind,
     /// The permission bits, such as `0o644`.
     pub mode: u32,
-    /// Who owns it.
     pub owner: Owner,
     /// Its bytes; `None` for anything but a regular file, and for one larger than was asked for.
     pub contents: Option<Vec<u8>>,
@@ -64,11 +57,9 @@ pub struct FileFacts {
 pub struct FileStamp {
     /// Its size in bytes.
     pub size: u64,
-    /// Its inode's number.
     pub inode: u64,
     /// Its mode, with the bits that say what it is.
     pub mode: u32,
-    /// Who owns it.
     pub owner: Owner,
     /// When its bytes were changed, in nanoseconds since the epoch.
     pub modified_ns: i128,
@@ -81,8 +72,6 @@ pub struct FileStamp {
 pub enum Placed {
     /// It is there, with the right bytes and mode.
     Same,
-    /// Something else is there.
     Different,
-    /// Nothing is there.
     Absent,
 }

@@ -33,13 +33,10 @@ pub struct InstanceFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstanceState {
-    /// Starting.
     Pending,
-    /// Up.
     Running,
     /// On its way to terminated.
     ShuttingDown,
-    /// Gone.
     Terminated,
     /// On its way to stopped.
     Stopping,
@@ -61,17 +58,13 @@ impl InstanceState {
 pub struct InstanceView {
     /// `i-…`.
     pub instance_id: String,
-    /// Its state.
     pub state: InstanceState,
-    /// When it was launched.
     pub launched: Timestamp,
-    /// Its availability zone.
     #[serde(default)]
     pub zone: String,
     /// Its primary private IPv4 address; empty where EC2 shows none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub private_ip: String,
-    /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Device names in use, such as `/dev/xvda`.
     pub device_names: Vec<String>,

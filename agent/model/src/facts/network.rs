@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EniCapacity {
-    /// Its network interfaces.
     pub interfaces: u32,
     /// IPv4 addresses of each.
     pub addresses_per_interface: u32,
@@ -24,7 +23,6 @@ pub struct AddressFacts {
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFacts {
-    /// The kernel's index.
     pub index: u32,
     /// Its name, such as `ens5`.
     pub name: String,
@@ -32,9 +30,7 @@ pub struct LinkFacts {
     pub mac: String,
     /// Its MTU in bytes.
     pub mtu: u32,
-    /// Whether it is up.
     pub up: bool,
-    /// Its addresses.
     pub addresses: Vec<AddressFacts>,
 }
 
@@ -52,7 +48,6 @@ pub struct RouteFacts {
 /// The node's network at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkFacts {
-    /// Interfaces, by index.
     pub links: Vec<LinkFacts>,
     /// Routes of the main table.
     pub routes: Vec<RouteFacts>,

@@ -9,17 +9,12 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VolumeState {
-    /// Being made.
     Creating,
-    /// Free.
     Available,
     /// Attached somewhere.
     InUse,
-    /// Being deleted.
     Deleting,
-    /// Deleted.
     Deleted,
-    /// Lost.
     Error,
     /// A state this agent does not know.
     Unknown,
@@ -29,15 +24,10 @@ pub enum VolumeState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttachmentState {
-    /// On its way.
     Attaching,
-    /// Done.
     Attached,
-    /// On its way off.
     Detaching,
-    /// Off.
     Detached,
-    /// Asked off while mounted.
     Busy,
     /// A state this agent does not know.
     Unknown,
@@ -50,7 +40,6 @@ pub struct Attachment {
     pub instance_id: String,
     /// The device name asked for, such as `/dev/xvdba`.
     pub device_name: String,
-    /// Its state.
     pub state: AttachmentState,
     /// When it was asked for, where EC2 says so.
     #[serde(default)]
@@ -65,21 +54,16 @@ pub struct Attachment {
 pub struct VolumeFacts {
     /// `vol-…`.
     pub volume_id: String,
-    /// Its availability zone.
     pub zone: String,
-    /// Its state.
     pub state: VolumeState,
     /// Size in GiB.
     pub size_gib: u32,
-    /// When it was made.
     pub created: Timestamp,
-    /// Whether it is encrypted.
     pub encrypted: bool,
     /// Whether several instances may attach it at once.
     pub multi_attach: bool,
     /// The snapshot it was made from, if any.
     pub snapshot_id: Option<String>,
-    /// Its tags.
     pub tags: BTreeMap<String, String>,
     /// Its attachments; more than one only with Multi-Attach.
     pub attachments: Vec<Attachment>,
@@ -105,7 +89,6 @@ impl VolumeFacts {
 pub enum DeviceContents {
     /// Every byte looked at is zero and there is no signature.
     Blank,
-    /// One filesystem.
     Filesystem {
         /// Its type, such as `ext4`.
         name: String,
@@ -118,15 +101,9 @@ pub enum DeviceContents {
         size_bytes: Option<u64>,
     },
     /// Something else with a signature: a partition table, RAID, LVM, a crypt header.
-    Signature {
-        /// Its name.
-        name: String,
-    },
+    Signature { name: String },
     /// Several signatures, of which at most one can be true.
-    Ambiguous {
-        /// Their names.
-        names: Vec<String>,
-    },
+    Ambiguous { names: Vec<String> },
     /// Parts of a filesystem: a superblock that contradicts itself, or backups without a primary one.
     Damaged {
         /// What it is or was, such as `ext4`.
@@ -203,7 +180,6 @@ pub enum Over {
 /// An ext4 filesystem that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFilesystem {
-    /// Its UUID.
     pub uuid: String,
     /// Its label, of 16 bytes at most.
     pub label: String,
@@ -218,17 +194,9 @@ pub enum FilesystemCheck {
     /// Nothing was wrong, or the journal was replayed.
     Clean,
     /// Something was wrong and is repaired, by repairs that lose nothing.
-    Fixed {
-        /// What the checker said.
-        output: String,
-    },
+    Fixed { output: String },
     /// Something is wrong that no safe repair fixes; the device is as it was.
-    Damaged {
-        /// The checker's exit status.
-        status: i32,
-        /// What the checker said.
-        output: String,
-    },
+    Damaged { status: i32, output: String },
 }
 
 /// A block device of the kernel.
@@ -251,7 +219,6 @@ pub struct MountFacts {
     pub source: String,
     /// Where.
     pub target: String,
-    /// The filesystem's type.
     pub filesystem: String,
     /// `major:minor` of what is mounted.
     pub number: String,

@@ -55,11 +55,9 @@ pub enum WantedPart {
 /// What stands at a path, without what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryFacts {
-    /// What it is.
     pub kind: EntryKind,
     /// The permission bits, such as `0o644`.
     pub mode: u32,
-    /// Who owns it.
     pub owner: Owner,
     /// Its size in bytes.
     pub size: u64,
@@ -95,25 +93,20 @@ pub struct Survey {
     /// The latest boot, from the agent's ledger and status file in the tree.
     #[serde(skip)]
     pub record: Option<Record>,
-    /// Free space of filesystems.
     pub spaces: Seen<Vec<SpaceFacts>>,
-    /// Units of systemd.
     pub units: Seen<Vec<UnitFacts>>,
     /// The last journal lines of units, oldest first.
     pub journals: Seen<BTreeMap<String, Vec<String>>>,
     /// Warnings and errors of the kernel's log, oldest first.
     pub kernel_log: Seen<Vec<String>>,
-    /// Links, addresses and routes.
     pub network: Seen<NetworkFacts>,
     /// Who listens on which port.
     pub listeners: Seen<Vec<Listener>>,
     /// Block devices and what is on them.
     pub devices: Seen<Vec<DeviceSeen>>,
-    /// The clock.
     pub clock: Seen<ClockFacts>,
     /// What the metadata service said.
     pub metadata: Seen<MetadataSeen>,
-    /// Names that were resolved.
     pub names: Seen<Vec<NameSeen>>,
     /// Hosts that were connected to.
     pub reach: Seen<Vec<ReachSeen>>,
@@ -131,7 +124,6 @@ pub struct Survey {
     pub probes: Seen<Vec<ProbeSeen>>,
     /// Members of etcd that were asked with the node's own certificate.
     pub etcd: Seen<Vec<MemberSeen>>,
-    /// The container runtime.
     pub runtime: Seen<RuntimeSeen>,
     /// The node as the API server shows it; `None` when it does not know it.
     pub node: Seen<Option<NodeObject>>,

@@ -6,17 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActiveState {
-    /// Up.
     Active,
-    /// Coming up.
     Activating,
-    /// Going down.
     Deactivating,
-    /// Reloading its configuration.
     Reloading,
-    /// Down.
     Inactive,
-    /// Down after a failure.
     Failed,
 }
 
@@ -27,7 +21,6 @@ pub struct UnitFacts {
     pub name: String,
     /// Whether systemd found a unit file of this name.
     pub found: bool,
-    /// Its state.
     pub active: ActiveState,
     /// The finer state, such as `running` or `auto-restart`.
     pub sub_state: String,
@@ -62,9 +55,7 @@ pub enum ProbeFacts {
         /// The start of the body.
         body: String,
     },
-    /// It did not answer.
     Silent {
-        /// Why, in one line.
         reason: String,
     },
 }

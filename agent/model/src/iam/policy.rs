@@ -12,7 +12,6 @@ use serde::Serialize;
 /// Whose policy is wanted, and for what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Whose.
     pub caller: Caller,
     /// The cluster's name, as its tags have it.
     pub cluster: String,
@@ -46,12 +45,7 @@ pub enum PolicyError {
     },
     /// A value could mean more to IAM than itself: a wildcard, a variable, another part of an ARN.
     #[error("the {what} {value:?} has a character that no {what} has")]
-    Unusable {
-        /// What it is.
-        what: &'static str,
-        /// As it was given.
-        value: String,
-    },
+    Unusable { what: &'static str, value: String },
 }
 
 /// A policy, as IAM reads it. Its fields are written in the order people write them.
@@ -60,7 +54,6 @@ pub enum PolicyError {
 pub struct Policy {
     /// The version of the language: the only one with variables, and current.
     pub version: &'static str,
-    /// What is allowed.
     pub statement: Vec<Statement>,
 }
 

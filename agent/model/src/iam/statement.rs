@@ -13,7 +13,6 @@ pub struct Statement {
     pub sid: Option<String>,
     /// Always `Allow`.
     pub effect: &'static str,
-    /// The actions.
     pub action: Vec<String>,
     /// The resources: ARNs, or `*`.
     pub resource: Vec<String>,

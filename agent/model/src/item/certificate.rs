@@ -8,9 +8,7 @@ use std::net::IpAddr;
 pub struct CertificateOrder {
     /// Its name, such as `kubelet-server`.
     pub name: String,
-    /// Who signs it.
     pub issuer: Issuer,
-    /// Whom it names.
     pub subject: Subject,
     /// What it may be used for.
     pub usage: Usage,
@@ -26,7 +24,6 @@ pub enum Issuer {
     Ca {
         /// The CA's name in the state store, such as `kubernetes-ca`.
         keyset: String,
-        /// Which of its generations.
         keypair_id: String,
     },
     /// kops-controller, which decides subject, usage and names itself; those of the order are what is expected.
@@ -78,9 +75,7 @@ pub enum Usage {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlternateName {
-    /// A DNS name.
     Dns(String),
-    /// An IP address.
     Ip(IpAddr),
 }
 
@@ -99,6 +94,5 @@ pub struct Kubeconfig {
     pub order: String,
     /// The CAs to trust, PEM.
     pub ca_bundle: String,
-    /// The API server's URL.
     pub server: String,
 }

@@ -9,11 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct File {
     /// Where. The directories above it are made, 0755, root's.
     pub path: String,
-    /// What is in it.
     pub source: Source,
-    /// Its permission bits.
     pub mode: u32,
-    /// Who owns it.
     pub owner: FileOwner,
     /// What to do if it is there with other contents.
     pub keep: Keep,
@@ -82,9 +79,7 @@ impl File {
 /// Who owns a file, by name: a user's number may be known only once the user is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileOwner {
-    /// The user's name.
     pub user: String,
-    /// The group's name.
     pub group: String,
 }
 
@@ -102,13 +97,11 @@ impl Default for FileOwner {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// They are known.
     Bytes(Contents),
     /// They are part of what an ordered certificate brings.
     Issued {
         /// The order's name.
         order: String,
-        /// Which part.
         part: IssuedPart,
     },
     /// They are a kubeconfig around an ordered certificate.
@@ -119,11 +112,9 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IssuedPart {
-    /// The certificate.
     Certificate,
     /// The certificate, an empty line, and the CA that signed it.
     Chain,
-    /// The private key.
     Key,
 }
 
@@ -160,7 +151,6 @@ pub struct Directory {
     pub path: String,
     /// Its permission bits; one that exists is given them, too.
     pub mode: u32,
-    /// Who owns it.
     pub owner: FileOwner,
 }
 

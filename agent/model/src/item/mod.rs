@@ -24,9 +24,7 @@ use serde::Serialize;
 pub enum Item {
     /// A file with these contents.
     File(File),
-    /// A directory.
     Directory(Directory),
-    /// A symbolic link.
     Link(Link),
     /// A static pod that is not to be there.
     RetiredPod(RetiredPod),
@@ -38,9 +36,7 @@ pub enum Item {
     Package(Package),
     /// A place that packages come from.
     PackageSource(PackageSource),
-    /// A system user.
     User(User),
-    /// A kernel module.
     Module(Module),
     /// A key and a certificate for it.
     Certificate(CertificateOrder),
@@ -50,7 +46,6 @@ pub enum Item {
     Image(ImageSpec),
     /// A container image that is pulled before anything asks for it.
     PulledImage {
-        /// Its name.
         name: String,
     },
     /// A device that is formatted where it is blank, and mounted.

@@ -6,7 +6,6 @@ use serde::Serialize;
 /// A package of the distribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Package {
-    /// Its name.
     pub name: String,
     /// Paths of which each must exist for the package to count as there, however it came; where there are none, the
     /// package manager's word counts.
@@ -47,20 +46,16 @@ pub struct PackageSource {
 /// A system user with a group of its own of the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct User {
-    /// The name.
     pub name: String,
-    /// The number.
     pub uid: u32,
     /// The home directory, which is not made.
     pub home: String,
-    /// The shell.
     pub shell: String,
 }
 
 /// A kernel module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Module {
-    /// Its name.
     pub name: String,
     /// Whether the node can do without it.
     pub need: Need,
@@ -69,9 +64,7 @@ pub struct Module {
 /// A name in `/etc/hosts`, in the block that is the agent's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostRecord {
-    /// The name.
     pub name: String,
-    /// The address.
     pub address: String,
 }
 
@@ -84,7 +77,6 @@ pub struct VolumeMount {
     pub path: String,
     /// Its filesystem, made where the device is blank.
     pub filesystem: String,
-    /// Options of the mount.
     pub mount_options: Vec<String>,
     /// Options of making the filesystem.
     pub format_options: Vec<String>,
@@ -93,8 +85,6 @@ pub struct VolumeMount {
 /// A hook of an Auto Scaling group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LifecycleHook {
-    /// The group's name.
     pub group: String,
-    /// The hook's name.
     pub name: String,
 }

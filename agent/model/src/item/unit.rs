@@ -11,7 +11,6 @@ pub struct Unit {
     /// Its file; `None` for a unit that a package or the distribution brings, or whose file is an item of its own, because its
     /// text may not be shown.
     pub file: Option<UnitFile>,
-    /// Whether it runs.
     pub state: UnitState,
     /// Whether it starts at boot by itself.
     pub autostart: Autostart,
@@ -26,7 +25,6 @@ pub struct Unit {
 pub struct UnitFile {
     /// Where.
     pub path: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -34,7 +32,6 @@ pub struct UnitFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnitState {
-    /// It runs.
     Running,
     /// It does not, as kubelet on an instance that warms up.
     Stopped,
@@ -46,11 +43,8 @@ pub enum UnitState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Autostart {
-    /// It does.
     Enabled,
-    /// It does not.
     Disabled,
-    /// Others decide.
     Unmanaged,
 }
 

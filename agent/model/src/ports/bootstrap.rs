@@ -7,7 +7,6 @@ use std::future::Future;
 /// One server of kops-controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootstrapServer {
-    /// Its base URL.
     pub url: String,
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,

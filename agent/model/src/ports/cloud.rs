@@ -44,13 +44,10 @@ pub trait Metadata {
 /// Which instances to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceQuery {
-    /// Instances by id.
     Ids(Vec<String>),
     /// Instances that carry this tag with this value.
     Tagged {
-        /// The tag's key.
         key: String,
-        /// The tag's value.
         value: String,
     },
 }
@@ -60,12 +57,9 @@ pub enum InstanceQuery {
 pub enum VolumeQuery {
     /// Volumes that carry this tag with this value.
     Tagged {
-        /// The tag's key.
         key: String,
-        /// The tag's value.
         value: String,
     },
-    /// Volumes by id.
     Ids(Vec<String>),
     /// Volumes attached to this instance.
     AttachedTo(String),

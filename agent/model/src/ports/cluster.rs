@@ -20,7 +20,6 @@ pub struct ServedGroup {
 /// Which objects of a kind are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectQuery {
-    /// The kind.
     pub served: ServedKind,
     /// The namespace; `None` asks in all of them.
     pub namespace: Option<String>,
@@ -44,21 +43,18 @@ pub enum Change {
     },
     /// A JSON merge patch (RFC 7396). `manager` holds what it changes.
     Merge {
-        /// The patch.
         patch: Value,
         /// Who holds the fields from now on.
         manager: String,
     },
     /// It is created, and must not be there.
     Create {
-        /// The object.
         object: Value,
         /// Who holds the fields from now on.
         manager: String,
     },
     /// It is replaced whole. With a `metadata.resourceVersion` only while it is of that version.
     Replace {
-        /// The object.
         object: Value,
         /// Who holds the fields from now on.
         manager: String,
@@ -82,7 +78,6 @@ impl fmt::Debug for Change {
 pub enum Watched {
     /// It was created or changed.
     Changed(ClusterObject),
-    /// It was deleted.
     Deleted,
     /// Nothing happened in the time, or the server ended the watch: look again.
     Nothing,

@@ -27,7 +27,6 @@ pub enum Condition {
     Unsafe,
     /// The bytes have another digest than the one pinned.
     DigestMismatch,
-    /// The filesystem is full.
     NoSpace,
     /// The host has no descriptor, thread or memory left for the attempt, which says nothing of what it was about.
     Exhausted,
@@ -48,13 +47,11 @@ pub enum Condition {
 /// Why one attempt did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortError {
-    /// What kind of failure.
     pub condition: Condition,
     /// What happened: lower case, no full stop, with the values.
     pub summary: String,
     /// The chain of causes, outermost first.
     pub causes: Vec<String>,
-    /// What was seen.
     pub evidence: Vec<Evidence>,
     /// The exact remedy, where this effect knows it (an IAM action and resource).
     pub remedy: Option<String>,

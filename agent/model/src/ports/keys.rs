@@ -18,7 +18,6 @@ pub enum SignatureKind {
 /// A key and what may be told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeKey {
-    /// The private key, PEM.
     pub key: Secret<String>,
     /// The public key: a `SubjectPublicKeyInfo`, DER.
     pub public: Vec<u8>,

@@ -189,18 +189,15 @@ pub trait Kernel {
 pub struct UnitJob {
     /// The unit's name with its suffix.
     pub unit: String,
-    /// What to do.
     pub kind: JobKind,
 }
 
 /// The kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
-    /// Bring it up.
     Start,
     /// Bring it down and up again.
     Restart,
-    /// Bring it down.
     Stop,
 }
 

@@ -9,7 +9,6 @@ use crate::record::Record;
 pub struct SinkError {
     /// Which sink, such as `ledger`.
     pub sink: &'static str,
-    /// Why.
     #[source]
     pub source: std::io::Error,
 }

@@ -21,7 +21,6 @@ pub struct Object {
 /// One object with the word by which its store tells this version of it from others: S3's ETag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaggedObject {
-    /// The object.
     pub object: Object,
     /// Its store's word; `None` where the store gave none, and the object is read anew each time.
     pub tag: Option<String>,
@@ -91,7 +90,6 @@ pub struct Arriving<'a> {
 pub struct SlowMirror<'a> {
     /// Its URL, without user and query.
     pub url: &'a str,
-    /// What it gives.
     pub bytes_per_second: u64,
 }
 
@@ -103,7 +101,6 @@ pub type ReportBytes<'a> = &'a (dyn Fn(Arriving<'_>) + Send + Sync);
 pub struct AssetFetched {
     /// The URL the bytes came from.
     pub url: String,
-    /// How many there were.
     pub bytes: u64,
     /// Mirrors that failed before, as one line each.
     pub failed_mirrors: Vec<String>,

@@ -52,8 +52,9 @@ enum Line {
     /// With the name, but for its margin, its indentation and what a list puts there.
     Whole,
     /// With the name, behind an escaped line break of a text in quotes that have so many backslashes.
-    Escaped { depth: usize },
-    /// With something else.
+    Escaped {
+        depth: usize,
+    },
     Within,
 }
 

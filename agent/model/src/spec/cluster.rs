@@ -35,7 +35,6 @@ pub struct EtcdCluster {
     pub version: String,
     /// The image that runs it.
     pub image: String,
-    /// Who runs it.
     pub provider: EtcdProvider,
     /// Where its backups are, if not below the cluster's own objects.
     pub backup_store: Option<Location>,
@@ -73,7 +72,6 @@ pub struct Networking {
     pub non_masquerade_cidr: Option<String>,
     /// The node's own pod range where the spec fixes it (`podCIDR`).
     pub pod_cidr: Option<String>,
-    /// The range of services.
     pub service_cidr: Option<String>,
     /// Ports kept free for NodePort services, such as `30000-32767`.
     pub node_port_range: Option<String>,

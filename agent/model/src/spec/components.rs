@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// One command-line flag, `--name=value`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Flag {
-    /// The name without dashes.
     pub name: String,
     /// The value as the program reads it.
     pub value: String,
@@ -33,7 +32,6 @@ impl std::fmt::Display for Flag {
 pub struct Probe {
     /// The path, such as `/healthz`.
     pub path: String,
-    /// The port.
     pub port: u16,
     /// Whether it is served over TLS.
     pub tls: bool,
@@ -42,17 +40,13 @@ pub struct Probe {
 /// A component that runs as a static pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Component {
-    /// The image.
     pub image: String,
     /// The flags the spec asks for, by the component's own names; sorted.
     pub flags: Vec<Flag>,
     /// CPU request, such as `100m`.
     pub cpu_request: Option<String>,
-    /// CPU limit.
     pub cpu_limit: Option<String>,
-    /// Memory request.
     pub memory_request: Option<String>,
-    /// Memory limit.
     pub memory_limit: Option<String>,
 }
 
@@ -69,11 +63,8 @@ impl Component {
 /// The three components that make a node a control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ControlPlane {
-    /// kube-apiserver.
     pub api_server: Component,
-    /// kube-controller-manager.
     pub controller_manager: Component,
-    /// kube-scheduler.
     pub scheduler: Component,
     /// Whether secrets are encrypted at rest, from `encryptionConfig`.
     pub encryption_config: bool,
@@ -121,13 +112,8 @@ pub struct DockerRuntime {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "name")]
 pub enum Runtime {
-    /// docker, with kubelet's dockershim.
     Docker(DockerRuntime),
-    /// containerd over CRI.
-    Containerd {
-        /// The version asked for.
-        version: Option<String>,
-    },
+    Containerd { version: Option<String> },
 }
 
 /// A file the cluster spec asks for on the node.
@@ -137,7 +123,6 @@ pub struct FileAsset {
     pub name: String,
     /// Where it goes.
     pub path: String,
-    /// What is in it.
     pub content: String,
 }
 
@@ -147,18 +132,13 @@ pub struct FileAsset {
 pub enum HookKind {
     /// The `[Service]` section of a unit, or a whole unit file when `raw`.
     Manifest {
-        /// The text.
         text: String,
         /// Whether the text is a whole unit file.
         raw: bool,
     },
-    /// A container run once.
     Container {
-        /// The image.
         image: String,
-        /// The command.
         command: Vec<String>,
-        /// Environment variables.
         environment: BTreeMap<String, String>,
     },
 }
@@ -168,10 +148,7 @@ pub enum HookKind {
 pub struct Hook {
     /// The unit's name, with its suffix.
     pub unit: String,
-    /// Units it starts before.
     pub before: Vec<String>,
-    /// Units it requires.
     pub requires: Vec<String>,
-    /// What it runs.
     pub kind: HookKind,
 }

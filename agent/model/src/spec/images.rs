@@ -31,7 +31,6 @@ pub struct ArchivedImage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageRuntime {
-    /// docker.
     Docker,
     /// containerd, in the namespace of its CRI.
     Containerd,

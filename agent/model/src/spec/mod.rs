@@ -1,4 +1,4 @@
-//! What the operator asked for, dialect-free: the node in one normal form.
+//! What the operator asked for, free of any kops generation: the node in one normal form.
 
 mod assets;
 mod cluster;

@@ -19,7 +19,6 @@ pub struct InternalNames {
 pub enum NamesPlace {
     /// In a hosted zone of Route 53.
     Zone {
-        /// The zone.
         zone: ZoneReference,
         /// Who is to resolve them, where the spec says so.
         visible: Option<ZoneKind>,

@@ -27,7 +27,6 @@ pub enum Dialect {
 pub enum Role {
     /// Runs the API server, the controllers and etcd.
     ControlPlane,
-    /// Runs workloads.
     Worker,
     /// Runs an API server without etcd.
     ApiServer,
@@ -52,9 +51,7 @@ impl Role {
 pub struct KubernetesVersion {
     /// Major number, always 1 so far.
     pub major: u32,
-    /// Minor number.
     pub minor: u32,
-    /// Patch number.
     pub patch: u32,
 }
 
@@ -124,7 +121,6 @@ pub struct NodeSpec {
     pub dialect: Dialect,
     /// The cluster's name, a DNS name.
     pub cluster: String,
-    /// The instance group's name.
     pub instance_group: String,
     /// What the node is in its cluster.
     pub role: Role,
@@ -137,7 +133,6 @@ pub struct NodeSpec {
     pub config_base: Location,
     /// Pinned files, in the order of the spec.
     pub assets: Vec<AssetSpec>,
-    /// Container images as archives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageSpec>,
     /// Add-on channels in the state store.
@@ -150,9 +145,7 @@ pub struct NodeSpec {
     pub addon_labels: BTreeMap<String, String>,
     /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.
     pub etcd_manifests: Vec<Location>,
-    /// The container runtime.
     pub runtime: Runtime,
-    /// kubelet.
     pub kubelet: Kubelet,
     /// kube-proxy, unless it is turned off.
     pub kube_proxy: Option<Component>,
@@ -163,19 +156,16 @@ pub struct NodeSpec {
     /// The names that a control plane publishes; `None` on all other nodes, and where nothing says where to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<InternalNames>,
-    /// The pod network.
     pub networking: Networking,
     /// The cloud provider's configuration file, where the spec has one.
     pub cloud_config: Option<BTreeMap<String, String>>,
     /// Proxy variables for the node's components.
     pub proxy: BTreeMap<String, String>,
-    /// Files of the spec.
     pub file_assets: Vec<FileAsset>,
-    /// Hooks of the spec.
     pub hooks: Vec<Hook>,
     /// Whether the node installs security updates by itself.
     pub automatic_upgrades: bool,
-    /// What the node is to have, item by item; empty in the older dialect, whose phases plan from the rest.
+    /// What the node must have, item by item. Front ends leave it empty, and builders fill it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Item>,
 }

@@ -7,7 +7,7 @@ use quake_model::fault::{Code, Fault};
 
 /// Returns everything wrong with the file called `source`: errors and findings such as unknown keys.
 ///
-/// Recognised are `kube_env.yaml` of either dialect, `nodeupconfig.yaml`, the objects `Cluster` and `InstanceGroup` of either
+/// Recognised are `kube_env.yaml` of either kops generation, `nodeupconfig.yaml`, the objects `Cluster` and `InstanceGroup` of either
 /// (`cluster.spec`, `cluster-completed.spec`, `instancegroup/<name>`), `cluster_spec.yaml` and `ig_spec.yaml` as user data carries them, and user data itself in any of its wrappings. A file that is
 /// none of these is one `config.wrong-type`.
 pub fn check(source: &str, bytes: &[u8]) -> Vec<Fault> {
@@ -62,7 +62,7 @@ fn check_document(source: &str, root: &Yaml) -> Vec<Fault> {
     let is_object = root.text_of("kind").is_some();
     let (newer, older) = (kops::check(source, root), kube_env::check(source, root));
     let ours = match (newer, older) {
-        // kops 1.15 to 1.31 name the API version of either: it is of the dialect that knows more of it.
+        // kops 1.15 to 1.31 name the API version of either: it is of the generation that knows more of it.
         (Some(newer), Some(older)) if is_object && older.len() < newer.len() => Some(older),
         (newer, older) => newer.or(older),
     };

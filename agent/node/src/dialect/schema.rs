@@ -1,6 +1,6 @@
 //! The shapes of the documents: which keys a map may have, of which kind, and the flag each becomes.
 //!
-//! Each dialect has tables of its own, embedded in the binary and read once; they are data, so that a key of another
+//! Each kops generation has tables of its own, embedded in the binary and read once; they are data, so that a key of another
 //! kops version is one more line and no code.
 
 use super::node_path::PathKind;
@@ -11,11 +11,9 @@ use std::collections::BTreeMap;
 pub(super) enum Kind {
     /// Any scalar, as it is written.
     Text,
-    /// A whole number.
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// A number.
     Float,
     /// A duration as Go writes it, such as `1m0s`.
     Duration,
@@ -23,11 +21,9 @@ pub(super) enum Kind {
     Quantity,
     /// A path of the node.
     Path(PathKind),
-    /// Anything.
     Any,
     /// A map with the keys of the shape named.
     Shape(String),
-    /// A list.
     List(Box<Kind>),
     /// A map with free keys.
     Map(Box<Kind>),
@@ -51,7 +47,6 @@ pub(super) struct FlagRule {
 /// One key of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
-    /// The key.
     pub(super) key: String,
     /// What its value may be.
     pub(super) kind: Kind,
@@ -59,7 +54,7 @@ pub(super) struct Field {
     pub(super) flag: Option<FlagRule>,
 }
 
-/// All shapes of a dialect, by name.
+/// All shapes of a kops generation, by name.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     shapes: BTreeMap<String, Vec<Field>>,

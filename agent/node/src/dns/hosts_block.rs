@@ -1,7 +1,7 @@
 //! The agent's own block in `/etc/hosts`, for a cluster without a name service.
 //!
 //! Whatever else is in the file stays, byte for byte: etcd-manager and kops keep blocks of their own there. So the marks are
-//! ours, unlike those of the newer dialect, where the agent takes kops' block over.
+//! ours, unlike those of kops (1.32 and newer), where the agent takes kops' block over.
 
 use quake_model::item::HostRecord;
 use std::collections::BTreeSet;

@@ -21,7 +21,6 @@ pub struct Upkeep {
     pub publication: Publication,
     /// The volume of each name that is a member's.
     pub volumes: BTreeMap<String, String>,
-    /// This instance.
     pub instance_id: String,
 }
 

@@ -14,14 +14,11 @@ pub enum ZoneError {
         /// Which zones were looked at.
         which: String,
     },
-    /// There are several.
     #[error("{} {kind} zones are called {zone}: {}", ids.len(), ids.join(", "))]
     Ambiguous {
-        /// Their name.
         zone: String,
         /// Who can resolve their names.
         kind: &'static str,
-        /// Their ids.
         ids: Vec<String>,
     },
     /// There is one, and the node's names are not below it.
@@ -29,9 +26,7 @@ pub enum ZoneError {
     Elsewhere {
         /// A name that is to be published.
         name: String,
-        /// The zone's name.
         zone: String,
-        /// The zone's id.
         id: String,
     },
 }

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 pub(crate) enum Access {
     /// It may only read.
     ReadOnly,
-    /// It may write.
     ReadWrite,
 }
 
@@ -102,17 +101,13 @@ impl Priority {
 pub(crate) struct StaticPod {
     /// The pod's name, also its `k8s-app` label.
     pub(crate) name: String,
-    /// The container's name.
     pub(crate) container: String,
-    /// The image.
     pub(crate) image: String,
     /// What it runs: `command`, and `args` where it has them.
     pub(crate) command: Command,
     /// Labels beside `k8s-app`.
     pub(crate) labels: Vec<(String, String)>,
-    /// Annotations.
     pub(crate) annotations: Vec<(String, String)>,
-    /// Environment variables.
     pub(crate) environment: Vec<(String, String)>,
     /// `requests` and `limits`, as (kind, resource, quantity).
     pub(crate) resources: Vec<(&'static str, &'static str, String)>,
@@ -122,9 +117,7 @@ pub(crate) struct StaticPod {
     pub(crate) ports: Vec<(&'static str, u16)>,
     /// Whether the container is privileged.
     pub(crate) privileged: bool,
-    /// Paths of the host.
     pub(crate) paths: Vec<HostPath>,
-    /// Its priority.
     pub(crate) priority: Priority,
 }
 

@@ -114,11 +114,9 @@ pub fn public_key(info: &[u8]) -> String {
 /// What the server sends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootstrapResponse {
-    /// Certificates by name, PEM.
     pub certificates: BTreeMap<String, String>,
     /// The nodeup configuration, byte for byte.
     pub config: Option<String>,
-    /// Secrets by name.
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
 }
 

@@ -21,9 +21,7 @@ pub struct Builder {
 /// What one builder yielded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// The builder's name.
     pub builder: &'static str,
-    /// Its items.
     pub items: Vec<Item>,
 }
 

@@ -25,13 +25,10 @@ pub(super) const KUBERNETES_CA: &str = "kubernetes-ca";
 pub struct Inputs<'a> {
     /// `kube_env.yaml`.
     pub boot: &'a BootConfig,
-    /// The nodeup configuration, verified.
     pub config: &'a NodeupConfig,
-    /// Who the instance is.
     pub instance: &'a InstanceFacts,
     /// What else is known of the machine.
     pub machine: &'a Machine,
-    /// Which distribution it runs.
     pub distribution: Distribution,
     /// What was read from the state store, or sent by kops-controller.
     pub objects: &'a Objects,
@@ -45,13 +42,10 @@ pub struct Inputs<'a> {
 pub struct Context<'a> {
     /// `kube_env.yaml`.
     pub boot: &'a BootConfig,
-    /// The nodeup configuration.
     pub config: &'a NodeupConfig,
-    /// Who the instance is.
     pub instance: &'a InstanceFacts,
     /// What else is known of the machine.
     pub machine: &'a Machine,
-    /// Which distribution it runs.
     pub distribution: Distribution,
     /// What was read from the state store, or sent by kops-controller.
     pub objects: &'a Objects,

@@ -1,4 +1,4 @@
-//! What differs in what a node of this dialect is expected to have, drawn from its items.
+//! What differs in what a node of this kops generation is expected to have, drawn from its items.
 
 use super::{expected_etcd, steps};
 use quake_model::expected::Expected;

@@ -25,9 +25,7 @@ impl Lifecycle {
 /// A user that people log in as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginUser {
-    /// The name.
     pub name: String,
-    /// The home directory.
     pub home: String,
 }
 

@@ -8,7 +8,6 @@ use quake_volumes::{CONTROL_PLANE_TAGS, member_tag};
 /// What one manifest of etcd-manager says: its pod, and the flags that name volumes, backups and ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ManagerFlags {
-    /// The pod's name.
     pub(super) pod: Option<String>,
     /// `--volume-provider`.
     pub(super) provider: Option<String>,

@@ -1,4 +1,4 @@
-//! A node of this dialect as the engine knows it: documents, objects and machine, from which its items follow.
+//! A node of this kops generation as the engine knows it: documents, objects and machine, from which its items follow.
 
 use super::control_plane::{addons_pod, manifest_path};
 use super::etcd::etcd_clusters;
@@ -21,13 +21,11 @@ const NAME_FLAG: &str = "hostname-override";
 pub struct Node {
     /// `kube_env.yaml`.
     pub boot: BootConfig,
-    /// The nodeup configuration, verified.
     pub config: NodeupConfig,
     /// What was read from the state store, or sent by kops-controller.
     pub objects: Objects,
     /// What is known of the machine.
     pub machine: Machine,
-    /// Which distribution it runs.
     pub distribution: Distribution,
     /// Whether the agent applies the cluster's add-ons in the place of the pod kops-channels.
     pub takes_over_addons: bool,

@@ -14,14 +14,11 @@ use std::collections::BTreeMap;
 pub enum WantedObject {
     /// A keyset; the older name in the same place where there is none by the newer.
     Keyset {
-        /// Its name.
         name: String,
         /// Where it is.
         location: Location,
     },
-    /// A secret.
     Secret {
-        /// Its name.
         name: String,
         /// Where it is.
         location: Location,
@@ -43,7 +40,6 @@ pub enum WantedObject {
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Objects {
-    /// Keysets by name.
     pub keysets: BTreeMap<String, KeyBundle>,
     /// Secrets by name. On a worker kops-controller sends those it may have.
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,

@@ -40,7 +40,7 @@ impl AccessRule {
     }
 }
 
-/// The rules that a control plane of this spec brings about: those of the older dialect, since Kubernetes 1.6 has RBAC.
+/// The rules that a control plane of this spec applies: those of kops legacy (1.8 to 1.15), if Kubernetes has RBAC (1.6).
 pub fn access_rules(spec: &NodeSpec) -> Vec<AccessRule> {
     let has_them = spec.dialect == Dialect::KubeEnv && spec.kubernetes.at_least(1, 6);
     if !has_them || !spec.is_control_plane() {

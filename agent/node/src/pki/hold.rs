@@ -16,11 +16,9 @@ pub fn path(order: &str) -> String {
 /// A key, and the certificate that was issued for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// The certificate, PEM.
     pub certificate: String,
     /// The CA that signed it, PEM; empty where it is not known.
     pub ca: String,
-    /// The private key, PEM.
     pub key: Secret<String>,
 }
 

@@ -50,7 +50,6 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
 pub struct Ca {
     pem: String,
     certificate: Certificate,
-    /// How its key signs.
     pub kind: SignatureKind,
 }
 
@@ -104,7 +103,6 @@ pub struct Unsigned {
     pub(super) said: TbsCertificate,
     /// The bytes that are signed.
     pub message: Vec<u8>,
-    /// How.
     pub kind: SignatureKind,
 }
 

@@ -13,15 +13,12 @@ use x509_cert::der::Encode;
 /// What a trusted CA is said to have signed. Whether it did is for the host to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The CA, PEM.
     pub ca: String,
     /// Its public key: a `SubjectPublicKeyInfo`, DER.
     pub public: Vec<u8>,
-    /// How it signs.
     pub kind: SignatureKind,
     /// The bytes that are signed.
     pub message: Vec<u8>,
-    /// The signature.
     pub signature: Vec<u8>,
 }
 

@@ -15,13 +15,10 @@ use x509_cert::ext::pkix::{ExtendedKeyUsage, SubjectAltName};
 /// Why a certificate is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// It cannot be read.
     Unreadable,
     /// It is of another key than the one beside it.
     AnotherKey,
-    /// It is another CA's.
     AnotherCa,
-    /// It names somebody else.
     AnotherSubject,
     /// It is for another use.
     AnotherUsage,

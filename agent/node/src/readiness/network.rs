@@ -20,7 +20,6 @@ const SHOWN: usize = 300;
 pub struct PodNetwork<'a> {
     /// The network's word; `kubenet` where the runtime itself writes it, empty for one that nobody named.
     pub word: &'a str,
-    /// The directory.
     pub directory: &'a str,
 }
 
@@ -31,7 +30,6 @@ pub enum CniProvider {
     Pods(&'static [&'static str]),
     /// The runtime, by a template, once the cluster gave the node a range of addresses.
     Runtime,
-    /// Nobody that is known.
     Unknown,
 }
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 /// What to do about what stands where a pod was laid down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetireDecision {
-    /// Nothing stands there.
     Hold,
     /// It is the pod's manifest: these bytes, and no others, are removed.
     Remove(Vec<u8>),

@@ -64,15 +64,12 @@ pub struct Fetch {
 /// What the agent would read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// How it is wrapped.
     pub form: String,
-    /// The documents, by name.
     pub documents: Vec<String>,
     /// Where the cluster's objects are, or who is asked for the node's configuration.
     pub config_base: String,
     /// The cluster's name, where it is given.
     pub cluster: Option<String>,
-    /// The instance group.
     pub instance_group: String,
     /// How many files are pinned; `None` where the node's configuration pins them, as since kops 1.22.
     pub assets: Option<usize>,
@@ -83,18 +80,14 @@ pub struct Reading {
 pub enum Weight {
     /// A node would not come up with it, or not as it says.
     Wrong,
-    /// It may be meant.
     Doubtful,
 }
 
 /// Something that is wrong, or may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How sure it is.
     pub weight: Weight,
-    /// What, with its place.
     pub what: String,
-    /// What to do.
     pub fix: String,
 }
 

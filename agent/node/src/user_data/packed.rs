@@ -9,7 +9,6 @@ use std::io::Read as _;
 
 /// A document as a line of a script unpacks it.
 pub(super) struct Packed {
-    /// Which document it is.
     pub(super) name: &'static str,
     /// Its bytes; why it has none, in words.
     pub(super) content: Result<Vec<u8>, &'static str>,

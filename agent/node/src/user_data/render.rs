@@ -21,7 +21,6 @@ const ARCH: &str = "{arch}";
 /// A form of user data that cloud-init takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A shell script.
     Script,
     /// A MIME message with the script as its one part; other parts can be added.
     Mime,
@@ -47,10 +46,8 @@ pub struct Delivery {
 /// Why there is no user data for a [`Delivery`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// No URL is given.
     #[error("nothing says where the binary is: name at least one URL")]
     NoUrl,
-    /// No digest is given.
     #[error("nothing says which binary is the right one: name its SHA-256")]
     NoDigest,
     /// A digest is of another kind.
@@ -69,18 +66,10 @@ pub enum RenderError {
     },
     /// The region is no name of a region.
     #[error("{region:?} is not the name of a region")]
-    Region {
-        /// The text as given.
-        region: String,
-    },
+    Region { region: String },
     /// A document is none that the agent looks for, or holds what a script cannot carry.
     #[error("{name} cannot be carried in user data: {reason}")]
-    Document {
-        /// Its name.
-        name: String,
-        /// Why not.
-        reason: &'static str,
-    },
+    Document { name: String, reason: &'static str },
 }
 
 /// Renders user data.

@@ -1,4 +1,4 @@
-//! The newer kops dialect over the conformance data: real clusters' configurations, and what a real nodeup made of them.
+//! kops (1.32 and newer) over the conformance data: real clusters' configurations, and what a real nodeup made of them.
 
 #![expect(clippy::disallowed_methods, reason = "the corpus is read from disk")]
 #![expect(clippy::panic, reason = "a boot that cannot be read names itself")]

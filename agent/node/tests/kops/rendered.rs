@@ -14,11 +14,9 @@ pub(crate) struct Entry {
     pub(crate) builder: &'static str,
     /// `file`, `directory` or `symlink`.
     pub(crate) kind: &'static str,
-    /// Its permission bits.
     pub(crate) mode: u32,
     /// Its user's and its group's number.
     pub(crate) owner: (u32, u32),
-    /// A link's target.
     pub(crate) target: Option<String>,
     /// A file's text, with PEM blocks described.
     pub(crate) content: Option<String>,

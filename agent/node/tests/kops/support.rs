@@ -32,7 +32,6 @@ pub(crate) struct Boot {
     pub(crate) name: String,
     /// Where its documents are.
     pub(crate) folder: PathBuf,
-    /// The case's state store.
     pub(crate) store: PathBuf,
 }
 

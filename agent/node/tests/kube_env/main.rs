@@ -1,4 +1,4 @@
-//! The kube_env dialect from documents to a node's spec.
+//! kops legacy (1.8 to 1.15): from documents to a node's spec.
 
 #![expect(clippy::disallowed_methods, reason = "the corpus is read from disk")]
 

@@ -1,4 +1,4 @@
-//! Where a control plane of the older dialect publishes its names.
+//! Where a control plane of kops legacy (1.8 to 1.15) publishes its names.
 
 use crate::support::spec;
 use quake_model::dns::ZoneKind;

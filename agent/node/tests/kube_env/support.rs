@@ -1,4 +1,4 @@
-//! Documents for the tests of the kube_env dialect.
+//! Documents for the tests of kops legacy (1.8 to 1.15).
 
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 /// A zone without records below `below`.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyZone<'a> {
-    /// The zone's id.
     pub id: &'a str,
     /// The zone's name, which no other zone has.
     pub name: &'a str,

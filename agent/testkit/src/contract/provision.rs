@@ -15,9 +15,7 @@ pub struct Provisioned<'a> {
     pub there: &'a str,
     /// A user that is not there, and whose number is nobody's.
     pub user: &'a User,
-    /// A command that succeeds.
     pub succeeds: &'a str,
-    /// A command that fails.
     pub fails: &'a str,
 }
 

@@ -7,11 +7,8 @@ use quake_model::signal::{ApiAccess, HookCompletion, HookName, HookResult, NodeE
 /// An instance whose launch waits at a hook.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
-    /// The instance.
     pub instance: &'a str,
-    /// Its Auto Scaling group.
     pub group: &'a str,
-    /// The hook.
     pub hook: &'a HookName,
     /// An instance that is in no group.
     pub alone: &'a str,

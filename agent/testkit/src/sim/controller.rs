@@ -30,9 +30,7 @@ pub struct Controller {
     pub signs: Vec<String>,
     /// The node's name in its cluster, which a real one learns from EC2.
     pub node_name: String,
-    /// The CA's certificate, PEM.
     pub certificate: String,
-    /// Its key, PEM.
     pub key: Secret<String>,
     /// Whether it signs the bare name of each certificate: no subject of a node, no usage, no other names.
     pub signs_bare_names: bool,

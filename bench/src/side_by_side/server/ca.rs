@@ -7,11 +7,8 @@ use std::process::Command;
 /// The files of the CA and of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Ca {
-    /// What clients trust.
     pub(crate) certificate: PathBuf,
-    /// What the server shows.
     pub(crate) server_certificate: PathBuf,
-    /// What the server keeps.
     pub(crate) server_key: PathBuf,
 }
 

@@ -9,7 +9,6 @@ pub(crate) const FORMAT: &str = "$connection $server_port $status $body_bytes_se
 /// What a run asked of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Traffic {
-    /// Requests, whatever the answer.
     pub(crate) requests: u64,
     /// Connections that carried at least one request.
     pub(crate) connections: u64,

@@ -19,27 +19,19 @@ const TAG: &str = "quake.io/dry-run";
 /// What is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DryRun {
-    /// Describing instances.
     DescribeInstances,
-    /// Describing volumes.
     DescribeVolumes,
-    /// Attaching a volume.
     AttachVolume {
-        /// The volume.
         volume_id: String,
-        /// The instance.
         instance_id: String,
     },
     /// ReconcileMode a volume when its instance is terminated.
     KeepVolume {
-        /// The instance.
         instance_id: String,
         /// The device name it is attached under.
         device_name: String,
     },
-    /// Tagging a volume.
     TagVolume {
-        /// The volume.
         volume_id: String,
     },
 }

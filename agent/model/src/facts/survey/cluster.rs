@@ -10,7 +10,6 @@ pub struct ProbeSeen {
     pub component: String,
     /// Where it was asked.
     pub url: String,
-    /// What it answered.
     pub answer: ProbeFacts,
 }
 
@@ -36,13 +35,9 @@ pub struct RuntimeSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSeen {
-    /// The pod's namespace.
     pub namespace: String,
-    /// The pod's name.
     pub name: String,
-    /// The container's name.
     pub container: String,
-    /// Its image.
     pub image: String,
     /// Such as `running`, `exited` or `created`.
     pub state: String,
@@ -62,9 +57,7 @@ pub struct PodSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodFound {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
     /// The containers that were created for it at least once, each a word: before that, its image is pulled.
     pub created: Vec<String>,
@@ -83,11 +76,8 @@ pub struct PodsSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeObject {
-    /// Its name.
     pub name: String,
-    /// Its conditions.
     pub conditions: Vec<NodeCondition>,
-    /// Its taints.
     pub taints: Vec<TaintSeen>,
     /// Such as `aws:///us-west-2a/i-0abc`; empty until a cloud controller writes it.
     pub provider_id: String,
@@ -112,7 +102,6 @@ pub struct NodeCondition {
     pub status: String,
     /// Such as `KubeletNotReady`.
     pub reason: String,
-    /// What the node says.
     pub message: String,
 }
 
@@ -120,7 +109,6 @@ pub struct NodeCondition {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TaintSeen {
-    /// Its key.
     pub key: String,
     /// Its effect, such as `NoSchedule`.
     pub effect: String,

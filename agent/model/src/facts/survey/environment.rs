@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetadataSeen {
-    /// Who this instance is.
     pub instance: InstanceFacts,
     /// The name of its role; `None` when it has none.
     #[serde(default)]
@@ -48,14 +47,12 @@ pub struct UserDataSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NameSeen {
-    /// The name.
     pub name: String,
     /// What it is needed for, such as `api-server` or `state-store`.
     pub purpose: String,
     /// The server that was asked; empty for the system's own way (`/etc/hosts` first).
     #[serde(default)]
     pub server: String,
-    /// The addresses.
     #[serde(default)]
     pub addresses: Vec<String>,
     /// Why there are none.
@@ -74,9 +71,7 @@ pub struct ReachSeen {
     pub purpose: String,
     /// The host's name or address.
     pub host: String,
-    /// The TCP port.
     pub port: u16,
-    /// What came of it.
     pub result: Reached,
     /// How long it took, in milliseconds.
     #[serde(default)]
@@ -87,7 +82,6 @@ pub struct ReachSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Reached {
-    /// It was accepted.
     Connected {
         /// What its certificate says, where TLS is spoken.
         #[serde(default)]
@@ -95,11 +89,9 @@ pub enum Reached {
     },
     /// It was refused: something answers there, and nothing listens.
     Refused,
-    /// Nothing answered in time.
     TimedOut,
     /// There is no way there.
     Unreachable {
-        /// Why, in one line.
         why: String,
     },
     /// The name has no address.
@@ -113,7 +105,6 @@ pub struct TlsSeen {
     /// Why it is not trusted, in one line; `None` when it is.
     #[serde(default)]
     pub distrusted: Option<String>,
-    /// When it ends.
     #[serde(default)]
     pub not_after: Option<Timestamp>,
     /// The names it is for.
@@ -129,7 +120,6 @@ pub struct PermissionSeen {
     pub action: String,
     /// What it was tried on: an ARN, or `*`.
     pub resource: String,
-    /// Whether it is allowed.
     pub permitted: Permitted,
     /// The statement that would allow it, as JSON.
     #[serde(default)]
@@ -140,16 +130,12 @@ pub struct PermissionSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Permitted {
-    /// It is.
     Yes,
-    /// It is not.
     No {
-        /// What AWS said.
         message: String,
     },
     /// That could not be found out.
     Unknown {
-        /// Why, in one line.
         why: String,
     },
 }

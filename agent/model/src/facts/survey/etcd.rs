@@ -30,7 +30,6 @@ pub struct MemberSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberStatus {
-    /// etcd's version.
     pub version: String,
     /// The size of its database in bytes.
     pub database_bytes: u64,

@@ -15,7 +15,6 @@ pub struct SpaceFacts {
     pub bytes_free: u64,
     /// How many inodes it can have; zero where it does not count them.
     pub inodes: u64,
-    /// How many are free.
     pub inodes_free: u64,
     /// Whether it is mounted read-only.
     pub read_only: bool,
@@ -43,14 +42,11 @@ pub struct ClockFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listener {
-    /// The address.
     pub address: String,
-    /// The TCP port.
     pub port: u16,
     /// The program, such as `kubelet`, where it may be known.
     #[serde(default)]
     pub program: Option<String>,
-    /// Its process.
     #[serde(default)]
     pub pid: Option<u32>,
 }
@@ -58,7 +54,6 @@ pub struct Listener {
 /// A block device and what is on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSeen {
-    /// The device.
     pub device: DeviceFacts,
     /// What is on it; `None` where that was not looked at.
     #[serde(default)]

@@ -5,29 +5,19 @@
 pub enum Source {
     /// Files of the node's tree, the agent's record among them.
     Files,
-    /// Free space.
     Spaces,
     /// Digests of the placed binaries.
     Digests,
-    /// systemd.
     Units,
-    /// The journal.
     Journals,
-    /// The kernel's log.
     KernelLog,
-    /// netlink.
     Network,
     /// Open ports and who has them.
     Listeners,
-    /// Block devices.
     Devices,
-    /// The kernel's clock.
     Clock,
-    /// The metadata service.
     Metadata,
-    /// Name servers.
     Names,
-    /// Connections to hosts.
     Reach,
     /// Dry runs of calls to AWS.
     Permissions,
@@ -35,7 +25,6 @@ pub enum Source {
     Volumes,
     /// Health checks on this machine.
     Probes,
-    /// The container runtime.
     Runtime,
     /// The API server's view of the node.
     Node,

@@ -9,7 +9,7 @@ use quake_model::step::Need;
 /// The assets of one processor, in order.
 ///
 /// kops also takes a URL without a hash, and then trusts the `ETag` that the server sends; that pins nothing, and is
-/// refused here as it is in the older dialect.
+/// refused here as it is with kops legacy (1.8 to 1.15).
 ///
 /// # Errors
 ///

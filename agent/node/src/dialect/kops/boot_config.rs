@@ -12,9 +12,7 @@ use quake_model::spec::Role;
 pub struct BootConfig {
     /// The file name or URL it was read from.
     pub source: String,
-    /// The cluster's name.
     pub cluster: String,
-    /// The instance group's name.
     pub instance_group: String,
     /// What the node is in its cluster.
     pub role: Role,
@@ -42,7 +40,6 @@ pub enum Origin {
 /// How kops-controller is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigServer {
-    /// Its URLs.
     pub servers: Vec<String>,
     /// The name its certificate must have, where it is not the URL's.
     pub tls_server_name: Option<String>,
@@ -96,7 +93,7 @@ impl BootConfig {
     }
 }
 
-/// Keys that only this dialect's `kube_env.yaml` has.
+/// Keys that only this generation's `kube_env.yaml` has.
 const MARKS: &[&str] = &[
     "NodeupConfigHash",
     "ConfigServer",
@@ -104,7 +101,7 @@ const MARKS: &[&str] = &[
     "InstanceGroupRole",
 ];
 
-/// Whether a `kube_env.yaml` is of this dialect and not of the older one.
+/// Whether a `kube_env.yaml` is of this kops generation and not of the older one.
 pub fn is_boot_config(root: &Yaml) -> bool {
     MARKS.iter().any(|mark| root.has(mark))
 }

@@ -15,7 +15,6 @@ pub const CLUSTER_OBJECT: &str = "cluster-completed.spec";
 /// What `cluster-completed.spec` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// The cluster's name.
     pub name: String,
     /// The cloud it runs on, where the document names one.
     pub cloud: Option<String>,

@@ -23,7 +23,6 @@ pub struct StoredGroup<'a> {
     pub cluster: &'a Cluster,
     /// Where the cluster's directory was found.
     pub base: &'a Location,
-    /// The group's name.
     pub name: &'a str,
     /// The group's role: that of the directory below `igconfig/` which holds it.
     pub role: Role,

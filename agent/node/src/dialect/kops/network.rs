@@ -5,11 +5,9 @@ use quake_formats::yaml::Yaml;
 /// The pod network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// What makes it.
     pub provider: Provider,
     /// The range that is not masqueraded; `::/0` in a cluster of IPv6 alone.
     pub non_masquerade_cidr: Option<String>,
-    /// The range of services.
     pub service_cidr: Option<String>,
     /// Whether containerd itself gives pods their addresses.
     pub uses_kubenet: bool,
@@ -26,14 +24,11 @@ pub struct Network {
 pub enum Provider {
     /// None is named: kubenet, or add-ons that need nothing of the node.
     Unnamed,
-    /// Amazon VPC.
     AmazonVpc,
-    /// Calico.
     Calico {
         /// Whether its traffic is encrypted, where that is said.
         wireguard: Option<bool>,
     },
-    /// Cilium.
     Cilium {
         /// Whether pods get addresses of the instance's own interfaces.
         eni: bool,
@@ -43,20 +38,15 @@ pub enum Provider {
         /// Whether it attaches interfaces of its own to the instance.
         secondary_ip: bool,
     },
-    /// Flannel.
     Flannel,
-    /// kube-router.
     KubeRouter,
-    /// kindnet.
     Kindnet,
 }
 
 /// A proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressProxy {
-    /// Its host.
     pub host: String,
-    /// Its port.
     pub port: Option<String>,
     /// What is not sent to it.
     pub excludes: Option<String>,

@@ -17,9 +17,7 @@ use std::collections::BTreeMap;
 pub struct NodeupConfig {
     /// The file name or URL it was read from.
     pub source: String,
-    /// The cluster's name.
     pub cluster: String,
-    /// The Kubernetes version.
     pub kubernetes: KubernetesVersion,
     /// Pinned files for this processor, in order.
     pub assets: Vec<AssetSpec>,
@@ -33,7 +31,6 @@ pub struct NodeupConfig {
     pub ca_bundle: BTreeMap<String, String>,
     /// Which generation of each keyset signs, by the keyset's name.
     pub keypair_ids: BTreeMap<String, String>,
-    /// etcd's clusters.
     pub etcd_clusters: Vec<String>,
     /// Pods of etcd-manager in the state store.
     pub etcd_manifests: Vec<Location>,
@@ -55,7 +52,6 @@ pub struct NodeupConfig {
     pub api_server: Option<Section>,
     /// `ControlPlaneConfig`, on the control plane.
     pub control_plane: Option<Section>,
-    /// The pod network.
     pub network: Network,
     /// `NvidiaGPU`.
     pub nvidia: Option<Section>,
@@ -67,16 +63,13 @@ pub struct NodeupConfig {
     pub file_assets: Vec<Section>,
     /// Hooks of the instance group.
     pub group_hooks: Vec<Section>,
-    /// Hooks of the cluster.
     pub cluster_hooks: Vec<Section>,
-    /// What is simple.
     pub settings: Settings,
 }
 
 /// Settings that are one value each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Ports of services.
     pub service_node_ports: Option<String>,
     /// Lines for the kernel's settings, as they are.
     pub sysctls: Vec<String>,
@@ -111,9 +104,7 @@ pub struct Settings {
 /// Where keys and secrets are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stores {
-    /// Keys and certificates.
     pub keypairs: Location,
-    /// Secrets.
     pub secrets: Location,
 }
 

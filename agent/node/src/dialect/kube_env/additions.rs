@@ -18,9 +18,7 @@ const DEFAULT_FOLDER: &str = "/srv/kubernetes/assets";
 /// Files and hooks of a node, and findings about those left out.
 #[derive(Debug, Default)]
 pub(super) struct Additions {
-    /// Files, by path.
     pub(super) files: Vec<FileAsset>,
-    /// Hooks, by unit.
     pub(super) hooks: Vec<Hook>,
     /// What was left out, and why.
     pub(super) findings: Vec<Fault>,

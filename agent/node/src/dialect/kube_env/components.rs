@@ -8,7 +8,7 @@ use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
 
-/// The container runtime, which is docker in every cluster of this dialect.
+/// The container runtime, which is docker in every cluster of this kops generation.
 pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
     let section = node.section("docker");
     Runtime::Docker(DockerRuntime {

@@ -12,7 +12,6 @@ use quake_model::spec::Role;
 pub struct Document {
     /// The file name or URL that faults name.
     pub source: String,
-    /// The text.
     pub text: String,
 }
 
@@ -30,7 +29,6 @@ pub enum Form {
 pub struct ClusterSpec {
     /// Where it came from.
     pub source: String,
-    /// Its form.
     pub form: Form,
     /// The cluster's name, where the document has it.
     pub name: Option<String>,
@@ -43,7 +41,6 @@ pub struct ClusterSpec {
 pub struct InstanceGroupSpec {
     /// Where it came from.
     pub source: String,
-    /// Its form.
     pub form: Form,
     /// The group's name, where the document has it.
     pub name: Option<String>,

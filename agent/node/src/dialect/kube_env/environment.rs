@@ -18,13 +18,10 @@ pub struct KubeEnv {
     pub assets: Vec<AssetSpec>,
     /// Where the cluster's objects are.
     pub config_base: Location,
-    /// The instance group's name.
     pub instance_group: String,
     /// The cluster's name, where it is given.
     pub cluster: Option<String>,
-    /// Add-on channels.
     pub channels: Vec<String>,
-    /// etcd-manager's static pods.
     pub etcd_manifests: Vec<Location>,
     /// How many container images were to be loaded before the node starts.
     pub preloaded_images: usize,

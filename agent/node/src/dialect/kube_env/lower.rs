@@ -189,7 +189,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         config_base: environment.config_base.clone(),
         bootstrap_servers: Vec::new(),
         assets: environment.assets.clone(),
-        // This dialect knows of none; its nodes may have some by a seed.
+        // kops legacy knows of none; its nodes may have some by a seed.
         images: Vec::new(),
         channels: environment.channels.clone(),
         addons_pod: None,

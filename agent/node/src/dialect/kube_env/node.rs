@@ -14,15 +14,10 @@ const MASTER_TAG: &str = "_kubernetes_master";
 pub(super) struct Node<'a> {
     /// `kube_env.yaml`.
     pub(super) environment: &'a KubeEnv,
-    /// The cluster.
     pub(super) cluster: &'a ClusterSpec,
-    /// The instance group.
     pub(super) group: &'a InstanceGroupSpec,
-    /// The instance.
     pub(super) instance: &'a InstanceFacts,
-    /// What the node is.
     pub(super) role: Role,
-    /// The Kubernetes version.
     pub(super) version: KubernetesVersion,
 }
 

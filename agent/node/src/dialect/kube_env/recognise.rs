@@ -1,4 +1,4 @@
-//! Tells which document of this dialect a file is.
+//! Tells which document of this kops generation a file is.
 
 use super::documents::{self, Form};
 use super::environment;
@@ -6,7 +6,7 @@ use super::schema;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 
-/// Everything wrong with a document of this dialect; `None` for a document that is none.
+/// Everything wrong with a document of this kops generation; `None` for a document that is none.
 pub(crate) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
     let ours = |version: &str| version.starts_with("kops/") || version.starts_with("kops.k8s.io/");
     let object = root.text_of("apiVersion").is_none_or(ours);

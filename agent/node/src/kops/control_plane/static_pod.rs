@@ -25,11 +25,8 @@ pub(super) struct StaticPod {
     environment: Vec<Value>,
     paths: Vec<HostPath>,
     label: Option<Value>,
-    /// Annotations, by name.
     pub(super) annotations: Vec<(&'static str, String)>,
-    /// The component's flags.
     pub(super) flags: FlagSet,
-    /// Arguments after the flags.
     pub(super) arguments: Vec<String>,
     /// Probes by the container's key for them, such as `livenessProbe`.
     pub(super) probes: Vec<(&'static str, Value)>,
@@ -42,9 +39,7 @@ pub(super) struct StaticPod {
 /// Containers that run beside a component, and their volumes.
 #[derive(Debug, Default)]
 pub(super) struct Sidecar {
-    /// The containers.
     pub(super) containers: Vec<Value>,
-    /// Their volumes.
     pub(super) volumes: Vec<Value>,
 }
 

@@ -24,9 +24,7 @@ enum Form {
     Duration,
     /// A duration, else 0.
     DurationOrZero,
-    /// A list of texts.
     Texts,
-    /// A map of texts.
     Map,
 }
 

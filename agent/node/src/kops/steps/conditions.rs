@@ -1,4 +1,4 @@
-//! What a node of this dialect is awaited for, in the order in which one thing needs another: the first that does not come
+//! What a node of this kops generation is awaited for, in the order in which one thing needs another: the first that does not come
 //! about is the cause.
 
 use crate::expected::network_word;

@@ -25,7 +25,7 @@ use quake_model::step::{Action, Step, WriteFile};
 /// Where names are that no name server has to know.
 const HOSTS: &str = "/etc/hosts";
 
-/// The kernel modules, the names of hosts, and the prefix of pods; `hosts` is `/etc/hosts` as it is.
+/// The kernel modules and settings, the names of hosts, and the prefix of pods; `hosts` is `/etc/hosts` as it is.
 pub fn network(spec: &NodeSpec, hosts: &[u8]) -> Vec<Step> {
     let items = of_phase(spec, Phase::Network);
     let mut actions: Vec<Action> = items

@@ -13,7 +13,6 @@ use std::fs;
 
 /// How a golden's cluster is made of one that boots.
 pub(super) struct Cluster {
-    /// The boot.
     pub(super) boot: &'static str,
     /// The role, if it is not the boot's.
     pub(super) role: Option<&'static str>,
@@ -52,9 +51,7 @@ const MEMBERS: &[&str] = &[
 
 /// A cluster with what is made of it.
 pub(super) struct BuiltCluster {
-    /// What the builders make.
     pub(super) built: Vec<Built>,
-    /// Names of its assets.
     pub(super) assets: BTreeMap<Digest, String>,
 }
 
