@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::AssetSpec;
-use quake_node::dialect::kube_env::read_kube_env;
+use quake_node::config::legacy::read_kube_env;
 use std::fmt::Write;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -114,8 +114,8 @@ impl Running {
         let mut child = command
             .spawn()
             .expect("the program is there and may be run");
-        let stdout = Captured::of(child.stdout.take());
-        let stderr = Captured::of(child.stderr.take());
+        let stdout = Captured::new(child.stdout.take());
+        let stderr = Captured::new(child.stderr.take());
         Self {
             child,
             stdout,
@@ -243,7 +243,7 @@ struct Captured {
 }
 
 impl Captured {
-    fn of(stream: Option<impl io::Read + Send + 'static>) -> Self {
+    fn new(stream: Option<impl io::Read + Send + 'static>) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let reader = stream.map(|stream| {
             let text = Arc::clone(&text);

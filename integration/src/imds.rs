@@ -29,7 +29,7 @@ pub struct Metadata {
 
 impl Metadata {
     /// The service of this instance.
-    pub fn of(instance: &str, user_data: &str) -> Self {
+    pub fn new(instance: &str, user_data: &str) -> Self {
         let credentials = json!({
             "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",
             "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": SESSION_TOKEN,
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn nothing_is_told_without_a_token_of_this_service() {
-        let service = Metadata::of("i-1", "");
+        let service = Metadata::new("i-1", "");
         let mac = "/latest/meta-data/mac";
         let forged = ("x-aws-ec2-metadata-token", "plantedMetadataToken7");
         assert_eq!(service.answer(&request("GET", mac, &[])).status, 401);

@@ -42,7 +42,7 @@ pub struct Copied {
 
 impl Copied {
     /// A copy of this shape; `None`, with the reason printed, where the data is not here.
-    pub fn of(case: &str, shape: Shape) -> Option<Self> {
+    pub fn new(case: &str, shape: Shape) -> Option<Self> {
         let case = conformance("kops/cases")?.join(case);
         let original = bases(&case.join("statestore")).remove(0);
         let parts: Vec<_> = original.iter().rev().take(2).collect();

@@ -51,7 +51,7 @@ impl Namespace {
         SWEPT.call_once(sweep);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("quake-{}-{number}", std::process::id());
-        ip(&["netns", "add", &name]).map_err(SetUpError::of)?;
+        ip(&["netns", "add", &name]).map_err(SetUpError::new)?;
         let made = Self { name };
         made.ip(&["link", "set", "lo", "up"])?;
         Ok(made)

@@ -19,7 +19,7 @@ pub enum Service {
 
 impl Service {
     /// The service this request is for.
-    pub fn of(request: &Request) -> Self {
+    pub fn new(request: &Request) -> Self {
         let signed = request.header("authorization").unwrap_or_default();
         if signed.contains("/ec2/aws4_request") {
             Self::Ec2
@@ -87,7 +87,7 @@ impl Unfriendly {
 
     /// Answers a request: with the server's answer, or with a refusal of its own.
     pub fn answer(&self, request: &Request) -> Reply {
-        let service = Service::of(request);
+        let service = Service::new(request);
         match self.judge(service) {
             None => forward(self.server, request),
             Some(()) => slow_down(service),

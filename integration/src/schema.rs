@@ -16,7 +16,7 @@ impl Schema {
     /// # Errors
     ///
     /// Says what is wrong with it: a schema that is no schema would take anything.
-    pub fn of(schema: Value) -> Result<Self, String> {
+    pub fn new(schema: Value) -> Result<Self, String> {
         const NAME: &str = "schema.json";
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         compiler
@@ -54,10 +54,10 @@ mod tests {
     #[test]
     fn what_a_schema_forbids_is_found_and_a_schema_that_is_none_is_refused() {
         let schema = json!({"$defs": {"id": {"type": "string"}}, "properties": {"id": {"$ref": "#/$defs/id"}}});
-        let schema = Schema::of(schema).expect("it is a schema");
+        let schema = Schema::new(schema).expect("it is a schema");
         assert_eq!(schema.check(&json!({"id": "a"})), Ok(()));
         let found = schema.check(&json!({"id": 1})).expect_err("a number");
         assert!(found.contains("/id"), "{found}");
-        Schema::of(json!({"type": "nonsense"})).expect_err("no such type");
+        Schema::new(json!({"type": "nonsense"})).expect_err("no such type");
     }
 }

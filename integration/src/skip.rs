@@ -14,7 +14,7 @@ pub enum SetUpError {
 
 impl SetUpError {
     /// What a tool said that failed: missing is only what it may not do.
-    pub fn of(said: String) -> Self {
+    pub fn new(said: String) -> Self {
         if is_forbidden(&said) {
             Self::Missing(said)
         } else {
@@ -88,12 +88,12 @@ mod tests {
     #[test]
     fn what_a_tool_may_not_do_is_missing() {
         let said = "mount: /tmp/disk: permission denied.".to_owned();
-        assert_eq!(SetUpError::of(said.clone()), SetUpError::Missing(said));
+        assert_eq!(SetUpError::new(said.clone()), SetUpError::Missing(said));
     }
 
     #[test]
     #[should_panic(expected = "setting up failed: ip says: File exists")]
     fn what_failed_fails_the_test() {
-        unless_missing::<()>(Err(SetUpError::of("ip says: File exists".to_owned())));
+        unless_missing::<()>(Err(SetUpError::new("ip says: File exists".to_owned())));
     }
 }

@@ -33,7 +33,7 @@ impl Tree {
     /// # Errors
     ///
     /// Returns the error of the file or directory that cannot be read.
-    pub fn of(root: &Path, without: &[&str]) -> io::Result<Self> {
+    pub fn new(root: &Path, without: &[&str]) -> io::Result<Self> {
         let mut tree = Self::default();
         tree.add(root, Path::new(""), without)?;
         Ok(tree)
@@ -45,7 +45,7 @@ impl Tree {
     ///
     /// As [`Tree::new`].
     pub fn of_node(root: &Path) -> io::Result<Self> {
-        Self::of(root, OWN)
+        Self::new(root, OWN)
     }
 
     fn add(&mut self, root: &Path, relative: &Path, without: &[&str]) -> io::Result<()> {
@@ -168,11 +168,11 @@ mod tests {
             |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write("a", "1");
         write("b", "1");
-        let before = Tree::of(folder.path(), &[]).unwrap();
+        let before = Tree::new(folder.path(), &[]).unwrap();
         write("a", "2");
         write("c", "1");
         std::fs::remove_file(folder.path().join("b")).unwrap();
-        let after = Tree::of(folder.path(), &[]).unwrap();
+        let after = Tree::new(folder.path(), &[]).unwrap();
         let lines = before.differences(&after);
         assert!(
             lines[0] == "- b" && lines[1].starts_with("! a") && lines[2] == "+ c",

@@ -321,7 +321,7 @@ fn a_full_disk_is_named_and_nothing_half_written_stays() {
     let ended = rehearse_on_small_disk(&store, scratch.path(), 2048);
     if ended.status == 99 || ended.stderr.contains("unshare failed") {
         let what = format!("a small disk cannot be mounted: {}", ended.stderr.trim());
-        unless_missing::<()>(Err(SetUpError::of(what)));
+        unless_missing::<()>(Err(SetUpError::new(what)));
         return;
     }
     let fault = &ended.summary()["fault"];

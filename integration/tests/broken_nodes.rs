@@ -28,7 +28,7 @@ fn published_schema() -> Schema {
     let ended = agent::run(&["diagnose", "--schema"]);
     assert_eq!(ended.status, 0, "{}", ended.text());
     let schema = serde_json::from_str(&ended.stdout).expect("it is JSON");
-    Schema::of(schema).expect("it is a schema")
+    Schema::new(schema).expect("it is a schema")
 }
 
 /// What went wrong with a case, if anything did.

@@ -103,9 +103,9 @@ fn findings(command: &str, answers: &[i32], run: impl Fn(&Path) -> Ended) -> Vec
     for link in LINKS {
         for inside in [Inside::Nothing, Inside::Directory] {
             let scene = Scene::new(*link, inside);
-            let before = Tree::of(&scene.outside(), &[]).expect("the tree can be read");
+            let before = Tree::new(&scene.outside(), &[]).expect("the tree can be read");
             let ended = run(&scene.root());
-            let after = Tree::of(&scene.outside(), &[]).expect("the tree can be read");
+            let after = Tree::new(&scene.outside(), &[]).expect("the tree can be read");
             let what = format!("{command}: {} -> {} ({inside:?})", link.0, link.1);
             for line in before.differences(&after) {
                 findings.push(format!("{what}: outside: {line}"));
@@ -145,7 +145,7 @@ fn an_installation_follows_links_as_a_chroot_would() {
         assert_eq!(ended.status, 0, "{link}: {}", ended.text());
         let seen = scene.outside();
         let seen = root.join(seen.strip_prefix("/").expect("it is absolute"));
-        let written = Tree::of(&seen, &[]).expect("the tree can be read");
+        let written = Tree::new(&seen, &[]).expect("the tree can be read");
         assert_ne!(written, Tree::default(), "{link}");
     }
 }

@@ -141,7 +141,11 @@ fn text_output_ends_with_the_verdict_and_a_timeline() {
         "off",
     ]);
     assert_eq!(ended.status, 0, "{}", ended.text());
-    assert!(ended.stdout.contains("\nTimeline\n"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("\nTimeline (critical path)"),
+        "{}",
+        ended.stdout
+    );
     assert!(
         ended.stdout.trim_end().ends_with("\nready"),
         "{}",
@@ -186,7 +190,7 @@ fn a_plan_changes_nothing() {
     assert_eq!(ended.status, 2, "{}", ended.text());
     // The simulated region is the stage of a rehearsal, not part of the node.
     let without = ["var/lib/quake-agent/rehearsal"];
-    let tree = Tree::of(root.path(), &without).unwrap();
+    let tree = Tree::new(root.path(), &without).unwrap();
     assert_eq!(tree.files(), Vec::<&Path>::new());
 }
 
@@ -233,9 +237,9 @@ fn a_rehearsal_leaves_a_report_in_a_folder_only_when_it_is_asked_to() {
         let arguments = [&["fleet", "--state-store", plain], more].concat();
         agent::run(&arguments)
     };
-    let before = Tree::of(store.path(), &[]).unwrap();
+    let before = Tree::new(store.path(), &[]).unwrap();
     boot(&[]);
-    let after = Tree::of(store.path(), &[]).unwrap();
+    let after = Tree::new(store.path(), &[]).unwrap();
     assert_eq!(before.differences(&after), Vec::<String>::new());
     assert_eq!(fleet(&[]).status, 1, "nothing is reported");
 

@@ -3,7 +3,7 @@
 use crate::config::{Config, Variant};
 use crate::moves::{Move, Reply};
 use crate::state::{At, Content, Shown, State};
-use crate::view::{Decider, Known, Outcome, bits_of};
+use crate::view::{Decider, LocalFacts, Outcome, bits_of};
 
 /// A step and the state after it.
 pub type Next = (Move, State);
@@ -62,14 +62,14 @@ pub fn steps(
 }
 
 /// Whether an agent is to observe in its next step, and what it knows then.
-pub fn observes(config: &Config, state: &State, me: usize) -> Option<Known> {
+pub fn observes(config: &Config, state: &State, me: usize) -> Option<LocalFacts> {
     let instance = &state.instances[me];
-    let known = Known::of(config, state, me);
+    let known = LocalFacts::of(config, state, me);
     match instance.at {
         _ if !instance.is_up() => None,
         At::Start => Some(known),
         // The second choice is made as if there had been no first.
-        At::Refused { .. } if config.variant == Variant::SecondChoice => Some(Known {
+        At::Refused { .. } if config.variant == Variant::SecondChoice => Some(LocalFacts {
             intent: None,
             ..known
         }),

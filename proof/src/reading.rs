@@ -1,7 +1,7 @@
 //! What EC2 may answer to the reads of one pass.
 
 use crate::state::{Life, Shown, State};
-use crate::view::{Known, bits_of};
+use crate::view::{LocalFacts, bits_of};
 
 /// One answer of EC2 to the reads of a pass: each object in one of its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Reading {
 
 impl Reading {
     /// The same, but with every device of the kernel attached here.
-    pub(crate) fn believing(&self, known: Known) -> Self {
+    pub(crate) fn believing(&self, known: LocalFacts) -> Self {
         let mut believed = self.clone();
         for device in bits_of(known.devices) {
             believed.volumes[device] = Shown::Attached(known.me as u8);

@@ -29,8 +29,7 @@ pub struct Outcome {
 
 /// What an agent knows beside a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// The instance.
+pub struct LocalFacts {
     pub me: usize,
     /// Volumes whose device is here with its marker, as bits.
     pub verified: u8,
@@ -40,7 +39,7 @@ pub struct Known {
     pub intent: Option<usize>,
 }
 
-impl Known {
+impl LocalFacts {
     /// What an agent knows by its journal and its kernel.
     pub fn of(config: &Config, state: &State, me: usize) -> Self {
         let is_marked = |volume: &usize| {
@@ -110,7 +109,7 @@ impl Decider {
     }
 
     /// Every outcome that some reading leads to, reads being stale by up to `stale` versions of each object.
-    pub fn outcomes(&mut self, state: &State, stale: usize, known: Known) -> Rc<[Outcome]> {
+    pub fn outcomes(&mut self, state: &State, stale: usize, known: LocalFacts) -> Rc<[Outcome]> {
         let key = self.history_key(state, stale, known);
         if let Some(found) = self.by_history.get(&key) {
             return Rc::clone(found);
@@ -128,13 +127,13 @@ impl Decider {
     }
 
     /// The outcome of one reading.
-    pub fn outcome(&mut self, state: &State, reading: &Reading, known: Known) -> Outcome {
+    pub fn outcome(&mut self, state: &State, reading: &Reading, known: LocalFacts) -> Outcome {
         if known.devices != 0 {
             let believed = reading.believing(known);
             return self.outcome(
                 state,
                 &believed,
-                Known {
+                LocalFacts {
                     devices: 0,
                     ..known
                 },
@@ -175,7 +174,7 @@ impl Decider {
         outcome
     }
 
-    fn history_key(&mut self, state: &State, stale: usize, known: Known) -> u64 {
+    fn history_key(&mut self, state: &State, stale: usize, known: LocalFacts) -> u64 {
         // Only what a reading and the knowledge depend on: no content, no place in a pass, no faults.
         let bytes = &mut self.bytes;
         bytes.clear();
@@ -222,7 +221,7 @@ impl Decider {
 
     /// The world as [`World::observed`] would put it together: holders and peers of the group are listed, and an
     /// instance that is not shown to itself takes itself for the oldest.
-    fn world(&self, state: &State, reading: &Reading, seen: &[Life], known: Known) -> World {
+    fn world(&self, state: &State, reading: &Reading, seen: &[Life], known: LocalFacts) -> World {
         let me = &state.instances[known.me];
         let peer = |(index, life): (usize, &Life)| {
             let group = state.instances[index].group;

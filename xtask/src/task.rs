@@ -61,7 +61,7 @@ impl Tier {
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
+    fn new(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.name() == word)
     }
 }
@@ -138,11 +138,11 @@ impl Task {
             ["test"] => Ok(Self::Test(Extent::Full)),
             ["test", "--quick"] => Ok(Self::Test(Extent::Quick)),
             ["integration"] => Ok(Self::integration(None, None)),
-            ["integration", tier] if Tier::of(tier).is_some() => {
-                Ok(Self::integration(Tier::of(tier), None))
+            ["integration", tier] if Tier::new(tier).is_some() => {
+                Ok(Self::integration(Tier::new(tier), None))
             }
-            ["integration", tier, case] if Tier::of(tier).is_some() && !case.starts_with('-') => {
-                Ok(Self::integration(Tier::of(tier), Some(case)))
+            ["integration", tier, case] if Tier::new(tier).is_some() && !case.starts_with('-') => {
+                Ok(Self::integration(Tier::new(tier), Some(case)))
             }
             ["demo"] => Ok(Self::Demo(Example::Current, Ending::Stay)),
             ["demo", "--once"] => Ok(Self::Demo(Example::Current, Ending::Leave)),

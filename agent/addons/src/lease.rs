@@ -67,7 +67,7 @@ pub struct Holding {
 
 impl LeaseKind {
     /// How a server of this version keeps leases.
-    pub fn of(server: KubernetesVersion) -> Self {
+    pub fn new(server: KubernetesVersion) -> Self {
         if server.at_least(1, 14) {
             Self::Lease
         } else {

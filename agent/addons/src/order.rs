@@ -10,8 +10,7 @@ enum Stage {
     Namespaces,
     Definitions,
     /// What workloads name or are judged by: accounts, roles, configuration, secrets, classes, policies, services.
-    Surroundings,
-    /// What runs.
+    Environment,
     Workloads,
     /// Objects of the kinds that this manifest defines. After the workloads, for a definition may convert by one of
     /// their webhooks.
@@ -24,13 +23,13 @@ impl Stage {
     const ALL: [Self; 6] = [
         Self::Namespaces,
         Self::Definitions,
-        Self::Surroundings,
+        Self::Environment,
         Self::Workloads,
         Self::Defined,
         Self::Gates,
     ];
 
-    fn of(kind: &ObjectKind, defined: &BTreeSet<(String, String)>) -> Self {
+    fn new(kind: &ObjectKind, defined: &BTreeSet<(String, String)>) -> Self {
         if defined.contains(&(kind.group.clone(), kind.kind.clone())) {
             return Self::Defined;
         }
@@ -43,7 +42,7 @@ impl Stage {
             ("admissionregistration.k8s.io", _) | ("apiregistration.k8s.io", "APIService") => {
                 Self::Gates
             }
-            _ => Self::Surroundings,
+            _ => Self::Environment,
         }
     }
 }
@@ -58,7 +57,7 @@ pub fn waves(objects: &[ClusterObject]) -> Vec<Vec<usize>> {
     let defined: BTreeSet<_> = objects.iter().filter_map(defined_kind).collect();
     let stages: Vec<Stage> = objects
         .iter()
-        .map(|object| Stage::of(&object.kind(), &defined))
+        .map(|object| Stage::new(&object.kind(), &defined))
         .collect();
     let of_stage = |stage: Stage| -> Vec<usize> {
         let indices = stages.iter().enumerate();

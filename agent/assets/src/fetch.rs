@@ -221,7 +221,7 @@ impl<'a> Fetch<'a> {
             }
         };
         let folder = self.keeper.layout.folder();
-        let room = Room::of(folder, self.shared.most_bytes, arrival.received);
+        let room = Room::new(folder, self.shared.most_bytes, arrival.received);
         let network = (self.servers, &self.shared.pool, &self.shared.breakers);
         let mut flow = Download::new(network, course, known, self.report, room);
         let moved = flow.run(&mut arrival).await;

@@ -21,7 +21,7 @@ impl Holder {
         self.user.is_some_and(|user| user != own && user != 0)
     }
 
-    fn of(process: u32) -> Self {
+    fn new(process: u32) -> Self {
         let folder = Path::new("/proc").join(process.to_string());
         let command = std::fs::read_to_string(folder.join("comm")).unwrap_or_default();
         Self {
@@ -45,7 +45,7 @@ impl fmt::Display for Holder {
 pub(super) fn holders_of(file: &Metadata) -> Vec<Holder> {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     let lockers = lockers(&locks, file.ino());
-    let holders: Vec<Holder> = lockers.into_iter().map(Holder::of).collect();
+    let holders: Vec<Holder> = lockers.into_iter().map(Holder::new).collect();
     // The process that took a lock may have passed it to a child, and ended.
     match holders.iter().all(|holder| holder.user.is_some()) && !holders.is_empty() {
         true => holders,
@@ -89,7 +89,7 @@ fn openers(file: &Metadata) -> Vec<Holder> {
         open.filter_map(|entry| entry.path().metadata().ok())
             .any(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
     };
-    others.filter(has_open).map(Holder::of).collect()
+    others.filter(has_open).map(Holder::new).collect()
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ impl AssetStore {
             let (file, _) = open(&path)?;
             let feed = move |output: &mut dyn Write| {
                 let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
-                let compression = Compression::of(input.fill_buf()?);
+                let compression = Compression::new(input.fill_buf()?);
                 std::io::copy(&mut decoder(compression, input)?, output)
             };
             Ok(Box::new(feed) as ImageFeed)
@@ -187,7 +187,7 @@ fn describe(folder: &Path, archive: &Digest) -> Result<ListedImage, PortError> {
     let path = path_of(folder, archive);
     let (file, size) = open(&path)?;
     let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
-    let head = input.fill_buf().map(Compression::of);
+    let head = input.fill_buf().map(Compression::new);
     let images = head
         .and_then(|compression| decoder(compression, input))
         .map_err(archive::ArchiveError::from)

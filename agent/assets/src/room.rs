@@ -23,7 +23,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// The room in the filesystem of `folder`, for a file of `most` bytes at most, of which `kept` are there.
-    pub(crate) fn of(folder: &Path, most: u64, kept: u64) -> Self {
+    pub(crate) fn new(folder: &Path, most: u64, kept: u64) -> Self {
         Self {
             folder: folder.to_owned(),
             free: free_bytes(folder),

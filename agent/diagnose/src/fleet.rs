@@ -64,7 +64,7 @@ pub struct Fleet {
     /// How long boots take: of the whole cluster, then of each instance group.
     pub durations: Vec<Durations>,
     /// Reports that could not be read.
-    pub unread: Vec<Unread>,
+    pub unreadable: Vec<Unreadable>,
 }
 
 /// Boots that failed or stopped with one code.
@@ -87,7 +87,7 @@ pub struct Durations {
     /// The group; `None` for all groups together.
     pub instance_group: Option<String>,
     /// Whole boots, of those that became ready; `None` when none did.
-    pub whole: Option<Percentiles>,
+    pub total: Option<Percentiles>,
     /// Each phase that any boot completed, in the order of the phases.
     pub phases: Vec<PhaseDurations>,
 }
@@ -113,7 +113,7 @@ pub struct Percentiles {
 
 /// A report that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unread {
+pub struct Unreadable {
     /// Where it is.
     pub location: String,
     pub why: String,
@@ -134,7 +134,7 @@ pub fn fleet(found: &[Found], question: Question) -> Fleet {
         match read(report) {
             Ok(boot) if question.since.is_none_or(|since| boot.ended >= since) => boots.push(boot),
             Ok(_) => {}
-            Err(why) => unread.push(Unread {
+            Err(why) => unread.push(Unreadable {
                 location: report.location.clone(),
                 why,
             }),
@@ -143,9 +143,9 @@ pub fn fleet(found: &[Found], question: Question) -> Fleet {
     put_together(boots, unread, question.rows)
 }
 
-fn put_together(mut boots: Vec<BootReport>, mut unread: Vec<Unread>, rows: Rows) -> Fleet {
+fn put_together(mut boots: Vec<BootReport>, mut unread: Vec<Unreadable>, rows: Rows) -> Fleet {
     unread.sort_by(|a, b| a.location.cmp(&b.location));
-    boots.sort_by(|a, b| (b.ended, &a.instance.id).cmp(&(a.ended, &b.instance.id)));
+    boots.sort_by(|a, b| (b.ended_at, &a.instance.id).cmp(&(a.ended_at, &b.instance.id)));
     let ended = |state: BootState| boots.iter().filter(|boot| boot.result == state).count();
     let (ready, failed) = (ended(BootState::Ready), ended(BootState::Failed));
     let has_row = |boot: &&BootReport| match rows {
@@ -240,7 +240,7 @@ fn durations_of(instance_group: Option<String>, boots: &[&BootReport]) -> Durati
     };
     Durations {
         instance_group,
-        whole: percentiles(ready.map(|boot| boot.took_ms).collect()),
+        total: percentiles(ready.map(|boot| boot.took_ms).collect()),
         phases: PHASES
             .iter()
             .filter_map(|row| of_phase(row.phase.name()))

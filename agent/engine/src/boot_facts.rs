@@ -72,8 +72,8 @@ impl BootFacts {
     }
 
     /// The facts a planner may use.
-    pub(crate) fn known(&self) -> Result<Known, Fault> {
-        Ok(Known {
+    pub(crate) fn known(&self) -> Result<PlanInputs, Fault> {
+        Ok(PlanInputs {
             instance: self.instance()?,
             os: self
                 .os

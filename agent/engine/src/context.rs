@@ -3,7 +3,7 @@
 use crate::boot_facts::BootFacts;
 use crate::budget::Budget;
 use crate::emit::Emitter;
-use crate::owned::Ownership;
+use crate::managed_files::Ownership;
 use crate::request::{Mode, Request};
 use quake_model::backoff::Jitter;
 use quake_model::fault::{Code, Fault};

@@ -5,13 +5,13 @@
 
 use crate::context::Context;
 use crate::ensure::{files, services};
-use crate::owned::{ManagedSnapshot, placed_differs};
+use crate::managed_files::{ManagedSnapshot, placed_differs};
 use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
 use quake_model::ports::{Host, PortError};
 use quake_model::step::WriteFile;
-use quake_node::owned::{OwnedFile, Owners};
+use quake_node::managed_files::{ManagedFile, Owners};
 use std::collections::BTreeMap;
 
 /// Where systemd keeps the links by which units are enabled; each of its directories that ends so has some.
@@ -48,7 +48,7 @@ impl DriftWatch {
     /// Takes what the agent itself wrote since for what it left.
     pub(crate) fn written(&mut self, files: &[WriteFile]) {
         for file in files {
-            let owned = OwnedFile::left(file);
+            let owned = ManagedFile::left(file);
             self.left.owned.files.insert(file.path.clone(), owned);
         }
     }

@@ -1,7 +1,7 @@
 //! Reads the boot reports of a cluster, some at a time.
 
 use crate::fault_mapping::{Operation, to_fault};
-use crate::retry::through_hiccups;
+use crate::retry::retry_transient;
 use futures_util::StreamExt;
 use futures_util::stream;
 use quake_diagnose::fleet::Found;
@@ -73,7 +73,7 @@ async fn list<O: Objects + Sync>(objects: &O, folder: &Location) -> Result<Vec<S
         let listed = objects.list_objects(folder).await;
         listed.map_err(|error| to_fault(Operation::ReadConfiguration, error).seen("prefix", folder))
     };
-    through_hiccups(&folder.to_string(), PATIENCE, attempt).await
+    retry_transient(&folder.to_string(), PATIENCE, attempt).await
 }
 
 async fn read<O: Objects + Sync>(objects: &O, place: &Location) -> Result<Vec<u8>, Fault> {
@@ -82,5 +82,5 @@ async fn read<O: Objects + Sync>(objects: &O, place: &Location) -> Result<Vec<u8
         read.map(|object| object.bytes)
             .map_err(|error| to_fault(Operation::ReadConfiguration, error).seen("object", place))
     };
-    through_hiccups(&place.to_string(), PATIENCE, attempt).await
+    retry_transient(&place.to_string(), PATIENCE, attempt).await
 }

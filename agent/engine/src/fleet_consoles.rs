@@ -1,7 +1,7 @@
 //! Reads the consoles of a cluster's instances, a few at a time.
 
 use crate::fault_mapping::{Operation, to_fault};
-use crate::retry::through_hiccups;
+use crate::retry::retry_transient;
 use futures_util::StreamExt;
 use futures_util::stream;
 use quake_diagnose::fleet::{
@@ -49,7 +49,7 @@ pub async fn read_consoles<C: Cloud + Consoles + Sync>(
         };
         heard.push(Heard { instance, console });
     }
-    Ok(fleet_of_consoles(&heard, chosen.left_out, rows))
+    Ok(fleet_of_consoles(&heard, chosen.omitted, rows))
 }
 
 /// kops tags instances with `KubernetesCluster`; those of others may have the newer tag alone.
@@ -66,7 +66,7 @@ async fn instances<C: Cloud + Sync>(cloud: &C, cluster: &str) -> Result<Vec<Inst
             let described = cloud.describe_instances(&query).await;
             described.map_err(|error| to_fault(Operation::DescribeInstances, error))
         };
-        found = through_hiccups(cluster, PATIENCE, attempt).await?;
+        found = retry_transient(cluster, PATIENCE, attempt).await?;
         if !found.is_empty() {
             break;
         }
@@ -91,5 +91,5 @@ async fn read<C: Consoles + Sync>(cloud: &C, instance_id: &str) -> Result<Option
             Err(error) => Err(to_fault(Operation::ReadConsole, error)),
         }
     };
-    through_hiccups(instance_id, PATIENCE, attempt).await
+    retry_transient(instance_id, PATIENCE, attempt).await
 }

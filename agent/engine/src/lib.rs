@@ -37,7 +37,7 @@ pub use emit::Emitter;
 pub use fault_mapping::{asset_fault, file_fault};
 pub use fleet::read_reports;
 pub use fleet_consoles::read_consoles;
-pub use owned::ManagedSnapshot;
+pub use managed_files::ManagedSnapshot;
 pub use renewal::Renewal;
 pub use report::report_boot;
 pub use request::{Configuration, CredentialSource, Deadlines, Mode, Request};

@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use quake_model::boot::BootId;
 use quake_model::location::Location;
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use std::time::Duration;
 
 /// Whether steps act or are only compared.

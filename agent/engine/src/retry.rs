@@ -2,7 +2,7 @@
 
 use crate::context::{Context, lock};
 use crate::fault_mapping::asset_fault;
-use quake_model::backoff::{ARRIVAL, Backoff, HICCUP, Jitter, WATCH};
+use quake_model::backoff::{ARRIVAL, Backoff, Jitter, TRANSIENT_RETRY, WATCH};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Fault};
 use quake_model::phase::Phase;
@@ -162,7 +162,7 @@ async fn sleep(pause: Duration) {
 /// # Errors
 ///
 /// Returns the last fault.
-pub(crate) async fn through_hiccups<T, F, R>(
+pub(crate) async fn retry_transient<T, F, R>(
     seed: &str,
     longest: Duration,
     attempt: F,
@@ -171,8 +171,8 @@ where
     F: FnMut() -> R,
     R: Future<Output = Result<T, Fault>>,
 {
-    let is_hiccup = |class| (class == Class::Transient).then_some(HICCUP);
-    tried(seed, longest, is_hiccup, attempt).await
+    let is_transient = |class| (class == Class::Transient).then_some(TRANSIENT_RETRY);
+    tried(seed, longest, is_transient, attempt).await
 }
 
 /// As [`retry_transient`], and waits for what comes by itself.
@@ -187,7 +187,7 @@ where
 {
     let comes = |class| match class {
         Class::NotYet => Some(ARRIVAL),
-        Class::Transient => Some(HICCUP),
+        Class::Transient => Some(TRANSIENT_RETRY),
         _ => None,
     };
     tried(seed, longest, comes, attempt).await
@@ -249,7 +249,7 @@ where
 struct Tries {
     all: u32,
     /// Hiccups since the last answer that was none.
-    hiccups: u32,
+    transient_failures: u32,
 }
 
 impl Tries {
@@ -258,10 +258,10 @@ impl Tries {
     fn count(&mut self, class: Class) -> u32 {
         self.all += 1;
         if class == Class::Transient {
-            self.hiccups += 1;
-            return self.hiccups;
+            self.transient_failures += 1;
+            return self.transient_failures;
         }
-        self.hiccups = 0;
+        self.transient_failures = 0;
         self.all
     }
 }
@@ -271,7 +271,7 @@ impl Tries {
 fn backoff_for(class: Class, arrival: Backoff) -> Option<Backoff> {
     match class {
         Class::NotYet | Class::Denied => Some(arrival),
-        Class::Transient => Some(HICCUP),
+        Class::Transient => Some(TRANSIENT_RETRY),
         Class::Conflict | Class::Invalid | Class::Refused | Class::Bug => None,
     }
 }
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hiccup_between_looks_is_the_first_of_its_kind() {
+    fn a_transient_failure_between_looks_is_the_first_of_its_kind() {
         use Class::{NotYet, Transient};
         let mut tries = Tries::default();
         let classes = [NotYet, NotYet, Transient, Transient, NotYet, Transient];

@@ -8,7 +8,7 @@ use crate::context::Stop;
 use crate::emit::Emitter;
 use crate::fault_mapping::{Operation, to_fault};
 use crate::note::Note;
-use crate::retry::{millis, through_hiccups};
+use crate::retry::{millis, retry_transient};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::ports::{Host, InstanceQuery, PortError};
@@ -16,7 +16,7 @@ use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
 use quake_model::signal::{ApiAccess, HookCompletion, HookName, HookResult, SignalConfig};
 use quake_model::time::Timestamp;
-use quake_node::signal::{Decision, Telling, decide, ending, node_event};
+use quake_node::signal::{Decision, Signal, decide, ending, node_event};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -72,21 +72,21 @@ pub async fn signal_boot<H: Host>(
         },
     };
     for decision in decide(signalled.asked, ending(&record, signalled.earlier)) {
-        let telling = match decision {
-            Decision::Tell(telling) => telling,
-            Decision::Withhold(telling, why) => {
-                let what = telling.notification();
+        let signal = match decision {
+            Decision::Send(signal) => signal,
+            Decision::Skip(signal, why) => {
+                let what = signal.notification();
                 emitter.emit(Event::NotificationSkipped { what, why });
                 continue;
             }
         };
-        let (what, began) = (telling.notification(), Instant::now());
+        let (what, began) = (signal.notification(), Instant::now());
         let told = tokio::select! {
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
-            fault = stop.wait(), if telling == Telling::NodeEvent => {
+            fault = stop.wait(), if signal == Signal::NodeEvent => {
                 Err(NotSent::Withheld(fault.summary))
             }
-            told = teller.tell(&telling) => told,
+            told = teller.tell(&signal) => told,
         };
         emitter.emit(match told {
             Ok(to) => Event::NotificationSent {
@@ -108,16 +108,16 @@ struct Teller<'a, H> {
 
 impl<H: Host> Teller<'_, H> {
     /// Tells one thing; to whom.
-    async fn tell(&self, telling: &Telling) -> Result<String, NotSent> {
-        match telling {
-            Telling::NodeEvent => self.leave_event().await,
-            Telling::SetUnhealthy => {
+    async fn tell(&self, signal: &Signal) -> Result<String, NotSent> {
+        match signal {
+            Signal::NodeEvent => self.leave_event().await,
+            Signal::SetUnhealthy => {
                 let instance = self.instance()?;
                 let told = || self.host.set_unhealthy(instance);
                 self.try_within(DEADLINE, told).await?;
                 Ok(format!("the Auto Scaling group of {instance}"))
             }
-            Telling::Complete(hook, result) => self.complete(hook, *result).await,
+            Signal::Complete(hook, result) => self.complete(hook, *result).await,
         }
     }
 
@@ -207,7 +207,7 @@ impl<H: Host> Teller<'_, H> {
         R: Future<Output = Result<T, PortError>>,
     {
         let boot = self.record.boot.as_ref().map_or("", |boot| boot.as_str());
-        let tries = through_hiccups(boot, longest, || async {
+        let tries = retry_transient(boot, longest, || async {
             attempt()
                 .await
                 .map_err(|error| to_fault(Operation::Signal, error))

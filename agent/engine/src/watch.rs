@@ -11,7 +11,7 @@ use crate::context::{Context, Stop};
 use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
-use crate::ensure::{arrivals, ready, services};
+use crate::ensure::{ready, services, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::names::keep_names;
 use crate::node_identity::NodeKeeper;
@@ -157,7 +157,7 @@ async fn look_at<H: Host>(
             .await
             .map(|()| None),
         Subject::PodNetwork { directory, network } => {
-            return match arrivals::pod_network(context, directory, network).await {
+            return match wait_for::pod_network(context, directory, network).await {
                 Ok(_) => (Look::Holds, Fault::new(Code::BootInternal, "it holds")),
                 // One that a DaemonSet writes anew as it is updated is gone for a moment.
                 Err(fault) if fault.code == Code::ReadyCniMissing => (Look::Unclear, fault),

@@ -1,6 +1,6 @@
 //! The client of kops-controller, against a stand-in that checks its proofs as the real one and STS would.
 
-use quake_host::aws::{Aws, AwsSettings, Calls, Surroundings};
+use quake_host::aws::{Aws, AwsSettings, Calls, Environment};
 use quake_host::bootstrap::KopsController;
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
@@ -129,7 +129,7 @@ impl Lab {
         let imds = Imds::new(&MetadataEndpoint::At(metadata.base()), calls.clone());
         // What is set for an S3-compatible store is not the region of the proof.
         let set = |name: &str| (name == "S3_REGION").then(|| "elsewhere-1".to_owned());
-        let settings = AwsSettings::from_lookup(Surroundings::Node, HttpSettings::default(), set);
+        let settings = AwsSettings::from_lookup(Environment::Node, HttpSettings::default(), set);
         let aws = Aws::new(settings, imds, calls.clone());
         Some(Self {
             host: Host(KopsController::new(aws)),

@@ -60,7 +60,7 @@ for name; do :; done; grep -q "^$name:" "$USERS" && exit 9; grep -q ":$3\$" "$US
 ];
 
 impl Distribution {
-    fn of(packages: &[(&str, &str)]) -> Self {
+    fn new(packages: &[(&str, &str)]) -> Self {
         let made = Self(tempfile::tempdir().expect("a scratch directory"));
         fs::create_dir_all(made.path("bin")).expect("a directory");
         fs::create_dir_all(made.path("root/usr/bin")).expect("a directory");
@@ -125,7 +125,7 @@ fn provisioned(user: &User) -> Provisioned<'_> {
 #[tokio::test]
 async fn the_programs_of_each_distribution_keep_the_contract() {
     for (packages, name) in [(APT, "apt"), (DNF, "dnf")] {
-        let distribution = Distribution::of(packages);
+        let distribution = Distribution::new(packages);
         let user = user();
         let kept = contract::provision(&distribution.programs(), &provisioned(&user)).await;
         assert_eq!(kept, Ok(()), "{name}");
@@ -135,7 +135,7 @@ async fn the_programs_of_each_distribution_keep_the_contract() {
 #[tokio::test]
 async fn below_a_unit_that_takes_rights_away_what_changes_the_system_runs_outside_of_it() {
     for (packages, installer) in [(APT, "apt-get"), (DNF, "dnf")] {
-        let distribution = Distribution::of(packages);
+        let distribution = Distribution::new(packages);
         let programs = distribution.programs().confined();
         let user = user();
         let kept = contract::provision(&programs, &provisioned(&user)).await;
@@ -157,7 +157,7 @@ async fn below_a_unit_that_takes_rights_away_what_changes_the_system_runs_outsid
 #[tokio::test]
 async fn a_lock_that_another_holds_is_a_conflict_that_names_it() {
     for (packages, holder) in [(APT, "unattended-upgr (process 812)"), (DNF, "process 812")] {
-        let distribution = Distribution::of(packages);
+        let distribution = Distribution::new(packages);
         distribution.lock("812");
         let (programs, names) = (distribution.programs(), ["tool".to_owned()]);
         let error = programs.install_packages(&names).await.unwrap_err();
@@ -170,7 +170,7 @@ async fn a_lock_that_another_holds_is_a_conflict_that_names_it() {
 
 #[tokio::test]
 async fn an_index_is_read_only_after_a_package_was_not_found() {
-    let distribution = Distribution::of(APT);
+    let distribution = Distribution::new(APT);
     let programs = distribution.programs();
     let install = async |name: &str| programs.install_packages(&[name.to_owned()]).await;
     assert_eq!(install("tool").await, Ok(()));
@@ -183,7 +183,7 @@ async fn an_index_is_read_only_after_a_package_was_not_found() {
 
 #[tokio::test]
 async fn lists_of_users_that_are_locked_are_a_conflict() {
-    let distribution = Distribution::of(APT);
+    let distribution = Distribution::new(APT);
     distribution.lock("812");
     let made = distribution.programs().make_user(&user()).await;
     assert_eq!(made.unwrap_err().condition, Condition::Conflict);

@@ -29,7 +29,7 @@ impl CaErrorVerifier {
     /// # Errors
     ///
     /// Returns the library's error when none of them can be used.
-    pub(crate) fn of(
+    pub(crate) fn new(
         ca_bundle: &[CertificateDer<'static>],
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, rustls::Error> {

@@ -112,7 +112,7 @@ impl Connector {
         match self.route {
             Route::Socket(path) => {
                 let stream = UnixStream::connect(&path).await?;
-                Ok(Channel::of(TokioIo::new(stream)))
+                Ok(Channel::new(TokioIo::new(stream)))
             }
             Route::Network { direct, proxies } => match proxies.of(&uri) {
                 None => direct.open(uri).await,
@@ -159,7 +159,7 @@ struct Direct {
 impl Direct {
     async fn open(mut self, uri: Uri) -> Result<Channel, BoxError> {
         if uri.scheme() != Some(&Scheme::HTTPS) {
-            return Ok(Channel::of(self.http.call(uri).await?));
+            return Ok(Channel::new(self.http.call(uri).await?));
         }
         let config = self.tls.config()?;
         let mut https = match self.name {
@@ -169,7 +169,7 @@ impl Direct {
                 HttpsConnector::new(self.http, config, true, name)
             }
         };
-        Ok(Channel::of(https.call(uri).await?))
+        Ok(Channel::new(https.call(uri).await?))
     }
 }
 
@@ -200,7 +200,7 @@ async fn tunnel(direct: Direct, proxy: &Intercept, uri: Uri) -> Result<Channel, 
     }
     let tunnel = tunnel.with_headers(HeaderMap::from_iter([agent]));
     let mut https = HttpsConnector::from((tunnel, config));
-    Ok(Channel::of(https.call(uri).await?))
+    Ok(Channel::new(https.call(uri).await?))
 }
 
 /// One type for every kind of connection, so that the client is compiled once.
@@ -214,7 +214,7 @@ trait Stream: Read + Write + Connection + Unpin + Send {}
 impl<S: Read + Write + Connection + Unpin + Send> Stream for S {}
 
 impl Channel {
-    fn of(stream: impl Stream + 'static) -> Self {
+    fn new(stream: impl Stream + 'static) -> Self {
         Self {
             stream: Box::new(stream),
             is_proxied: false,

@@ -40,22 +40,22 @@ enum Kind {
 impl HttpFailure {
     /// The request cannot be made, because of `cause`.
     pub(crate) fn request(cause: impl Into<BoxError>) -> Self {
-        Self::of(Kind::Request, Some(cause.into()))
+        Self::new(Kind::Request, Some(cause.into()))
     }
 
     /// Nothing came in time.
     pub(crate) fn silent() -> Self {
-        Self::of(Kind::Silent, None)
+        Self::new(Kind::Silent, None)
     }
 
     /// More redirects came than are followed.
     pub(crate) fn redirects() -> Self {
-        Self::of(Kind::Redirects, None)
+        Self::new(Kind::Redirects, None)
     }
 
     /// The answer is too long.
     pub(crate) fn too_long() -> Self {
-        Self::of(Kind::TooLong, None)
+        Self::new(Kind::TooLong, None)
     }
 
     /// The head of the answer did not come.
@@ -66,7 +66,7 @@ impl HttpFailure {
             (false, true) => Kind::Silent,
             (false, false) => Kind::Head,
         };
-        Self::of(kind, Some(cause.into()))
+        Self::new(kind, Some(cause.into()))
     }
 
     /// The body broke off.
@@ -75,7 +75,7 @@ impl HttpFailure {
             true => Kind::Silent,
             false => Kind::Body,
         };
-        Self::of(kind, Some(cause.into()))
+        Self::new(kind, Some(cause.into()))
     }
 
     /// Whether a limit of time ended the wait.
@@ -130,10 +130,10 @@ impl HttpFailure {
     #[cfg(any(test, feature = "testing"))]
     pub fn outdated() -> Self {
         let certificate = rustls::Error::InvalidCertificate(CertificateError::Expired);
-        Self::of(Kind::Connect, Some(io::Error::other(certificate).into()))
+        Self::new(Kind::Connect, Some(io::Error::other(certificate).into()))
     }
 
-    fn of(kind: Kind, cause: Option<BoxError>) -> Self {
+    fn new(kind: Kind, cause: Option<BoxError>) -> Self {
         Self { kind, cause }
     }
 }
@@ -266,13 +266,13 @@ mod tests {
             (BadSignature, "openssl x509"),
         ] {
             let error = rustls::Error::InvalidCertificate(why);
-            let failure = HttpFailure::of(Kind::Connect, Some(io::Error::other(error).into()));
+            let failure = HttpFailure::new(Kind::Connect, Some(io::Error::other(error).into()));
             let error = describe_failure("https://mirror.example/x", &failure);
             let remedy = error.remedy.unwrap_or_default();
             assert!(remedy.contains(helps), "{remedy}");
         }
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        let failure = HttpFailure::of(Kind::Connect, Some(refused.into()));
+        let failure = HttpFailure::new(Kind::Connect, Some(refused.into()));
         assert_eq!(describe_failure("https://m/x", &failure).remedy, None);
     }
 

@@ -87,7 +87,7 @@ impl RequestBuilder {
                 _ => redirect_of(&answer, &url),
             };
             let Some(next) = next else {
-                return Ok(Response::of(answer));
+                return Ok(Response::new(answer));
             };
             if answer.status() == StatusCode::SEE_OTHER {
                 (method, body) = (Method::GET, None);

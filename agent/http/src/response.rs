@@ -17,7 +17,7 @@ pub struct Response {
 }
 
 impl Response {
-    pub(crate) fn of(answer: http::Response<AnswerBody>) -> Self {
+    pub(crate) fn new(answer: http::Response<AnswerBody>) -> Self {
         let (head, body) = answer.into_parts();
         Self {
             status: head.status,

@@ -88,7 +88,7 @@ fn make_config(settings: &Settings) -> Result<Arc<ClientConfig>, rustls::Error> 
             builder.with_root_certificates(roots_with(RootCertStore::empty(), ca_bundle))
         }
         Trust::Cluster(ca_bundle) => {
-            let judge = CaErrorVerifier::of(ca_bundle, Arc::new(default_provider()))?;
+            let judge = CaErrorVerifier::new(ca_bundle, Arc::new(default_provider()))?;
             builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(judge))

@@ -17,7 +17,7 @@ pub struct Backoff {
 }
 
 /// For calls the world answers in moments: throttles, 5xx, dropped connections.
-pub const HICCUP: Backoff = Backoff {
+pub const TRANSIENT_RETRY: Backoff = Backoff {
     base: Duration::from_millis(500),
     cap: Duration::from_secs(20),
     floor: Duration::from_millis(100),
@@ -87,9 +87,9 @@ mod tests {
     fn pauses_stay_between_floor_and_cap() {
         let mut jitter = Jitter::seeded("i-0123456789abcdef0");
         for attempt in 0..200 {
-            let pause = HICCUP.pause(attempt, jitter.draw());
+            let pause = TRANSIENT_RETRY.pause(attempt, jitter.draw());
             assert!(
-                pause >= HICCUP.floor && pause <= HICCUP.cap,
+                pause >= TRANSIENT_RETRY.floor && pause <= TRANSIENT_RETRY.cap,
                 "{attempt}: {pause:?}"
             );
         }

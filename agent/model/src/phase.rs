@@ -53,7 +53,7 @@ pub const PHASES: &[PhaseRow] = &[
     PhaseRow {
         phase: Phase::Config,
         after: &[Phase::Identity],
-        done_when: "the dialect is recognised, the spec fetched, parsed, valid and lowered",
+        done_when: "the kops generation is recognised, the spec fetched, parsed, valid and lowered",
         deadline: Duration::from_secs(15 * MINUTE),
         lanes: 1,
     },

@@ -73,14 +73,14 @@ pub fn addon_mode(spec: &NodeSpec, me: &str) -> Option<AddonMode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kops::sample::Sample;
+    use crate::builders::sample::Sample;
     use quake_model::spec::Role;
 
     const CHANNEL: &str = "s3://b/c/addons/bootstrap-channel.yaml";
 
     fn spec(role: Role, channels: &[&str], pod: bool) -> NodeSpec {
         let sample = Sample::control_plane("");
-        let mut spec = crate::dialect::kops::lower(&sample.boot, &sample.config, Vec::new());
+        let mut spec = crate::config::current::lower(&sample.boot, &sample.config, Vec::new());
         spec.role = role;
         spec.channels = channels
             .iter()

@@ -1,7 +1,7 @@
 //! Which pinned files the node fetches. Where their contents go is the files phase's.
 
 use crate::images;
-use crate::known::Known;
+use crate::plan_inputs::PlanInputs;
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Plans the assets phase: one fetch for each digest of the spec, in the spec's order, then the archives of images.
 ///
 /// The spec may name the same bytes twice, under two URLs; the store keeps them once, so the first wins.
-pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let mut digests = BTreeSet::new();
     let mut steps: Vec<Step> = Vec::new();
     for asset in &spec.assets {

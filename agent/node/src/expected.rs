@@ -58,10 +58,10 @@ fn kubernetes(expected: &mut Expected, spec: &NodeSpec, instance: &InstanceFacts
         Runtime::Containerd { .. } => "containerd",
     }
     .to_owned();
-    expected.units = [files::runtime_unit(spec), "kubelet.service"]
+    expected.units = [legacy::runtime_unit(spec), "kubelet.service"]
         .map(str::to_owned)
         .to_vec();
-    expected.api_servers = vec![files::api_server(spec)];
+    expected.api_servers = vec![legacy::api_server(spec)];
     expected.names = names(spec);
     expected.published = published(spec);
     expected.network = network(spec);
@@ -106,7 +106,10 @@ fn published(spec: &NodeSpec) -> Vec<ExpectedNames> {
         return Vec::new();
     };
     let api = names.api.iter().map(|name| vec![name.clone()]);
-    let members = spec.etcd.iter().map(|etcd| files::member_names(spec, etcd));
+    let members = spec
+        .etcd
+        .iter()
+        .map(|etcd| legacy::member_names(spec, etcd));
     api.chain(members)
         .filter(|any_of| !any_of.is_empty())
         .map(|any_of| ExpectedNames { any_of })
@@ -124,7 +127,7 @@ pub(crate) fn network_word(spec: &NodeSpec) -> &str {
 }
 
 fn network(spec: &NodeSpec) -> ExpectedNetwork {
-    let (writer, files) = files::cni_writer(spec);
+    let (writer, files) = legacy::cni_writer(spec);
     ExpectedNetwork {
         name: network_word(spec).to_owned(),
         writer: writer.to_owned(),
@@ -174,8 +177,8 @@ fn members(spec: &NodeSpec) -> Vec<ExpectedMember> {
                 .iter()
                 .map(|member| member.instance_group.clone().unwrap_or_default())
                 .collect(),
-            hosts: files::member_names(spec, cluster),
-            peer_ports: files::peer_port(cluster).into_iter().collect(),
+            hosts: legacy::member_names(spec, cluster),
+            peer_ports: legacy::peer_port(cluster).into_iter().collect(),
             ..ExpectedMember::default()
         })
         .collect()

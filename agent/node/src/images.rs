@@ -1,13 +1,13 @@
 //! Which container images the node has archives of: fetched with the assets, imported before kubelet starts.
 
-use crate::known::Known;
+use crate::plan_inputs::PlanInputs;
 use quake_model::phase::Phase;
 use quake_model::spec::{ImageSpec, NodeSpec, Role};
 use quake_model::step::{Action, Step};
 use std::collections::BTreeSet;
 
 /// Archives by digest: those of the spec in its order, then those that a seed left. A node without a runtime has none.
-fn archives<'a>(spec: &'a NodeSpec, known: &'a Known) -> Vec<&'a ImageSpec> {
+fn archives<'a>(spec: &'a NodeSpec, known: &'a PlanInputs) -> Vec<&'a ImageSpec> {
     if spec.role == Role::Bastion {
         return Vec::new();
     }
@@ -18,7 +18,7 @@ fn archives<'a>(spec: &'a NodeSpec, known: &'a Known) -> Vec<&'a ImageSpec> {
 }
 
 /// Plans a fetch for each archive that can be had from somewhere.
-pub(crate) fn fetches(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+pub(crate) fn fetches(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let archives = archives(spec, known).into_iter();
     let from_somewhere = archives.filter(|image| !image.archive.urls.is_empty());
     from_somewhere
@@ -30,7 +30,7 @@ pub(crate) fn fetches(spec: &NodeSpec, known: &Known) -> Vec<Step> {
 }
 
 /// Plans an import for each archive.
-pub(crate) fn imports(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+pub(crate) fn imports(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let archives = archives(spec, known).into_iter();
     archives
         .map(|image| {

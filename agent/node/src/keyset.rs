@@ -4,7 +4,7 @@ mod bundle;
 
 pub use bundle::{KeyBundle, fallback_name};
 
-use crate::known::Keypair;
+use crate::plan_inputs::Keypair;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quake_formats::yaml::{self, Yaml};

@@ -2,7 +2,7 @@
 //! (`EnvironmentFile=`). Its names are promised: docs/reference/node-environment.md. Nothing of it is secret.
 
 use crate::expected::expected;
-use crate::known::Known;
+use crate::plan_inputs::PlanInputs;
 use quake_model::phase::Phase;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::{Action, Step, WriteFile};
@@ -14,7 +14,7 @@ const HEADER: &str =
     "# What this node is, told by quake-agent on each boot: docs/reference/node-environment.md\n";
 
 /// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it. A bastion is no node.
-pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
+pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     if spec.role == Role::Bastion {
         return Vec::new();
     }
@@ -22,7 +22,7 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
     vec![Step::new(Phase::Config, Action::WriteFile(file))]
 }
 
-fn text(spec: &NodeSpec, known: &Known) -> String {
+fn text(spec: &NodeSpec, known: &PlanInputs) -> String {
     let lines = variables(spec, known);
     let lines = lines
         .iter()
@@ -31,7 +31,7 @@ fn text(spec: &NodeSpec, known: &Known) -> String {
 }
 
 /// The variables, each there on every node; empty where the node has none.
-fn variables(spec: &NodeSpec, known: &Known) -> [(&'static str, String); 12] {
+fn variables(spec: &NodeSpec, known: &PlanInputs) -> [(&'static str, String); 12] {
     let instance = &known.instance;
     let expected = expected(spec, instance);
     let server = expected.api_servers.into_iter().next();

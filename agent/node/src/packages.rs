@@ -3,7 +3,7 @@
 //! Nobody pins the key: kops names a URL. The first one that is read is trusted, and its digest stands in the list; should
 //! the file hold another one later, both are written anew.
 
-use crate::owned::sha256;
+use crate::managed_files::sha256;
 use quake_model::item::PackageSource;
 use quake_model::step::WriteFile;
 

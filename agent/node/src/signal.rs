@@ -25,7 +25,7 @@ const NAMESPACE: &str = "default";
 
 /// One thing to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Telling {
+pub enum Signal {
     /// The event of the Node object.
     NodeEvent,
     /// That the instance is unhealthy.
@@ -34,7 +34,7 @@ pub enum Telling {
     Complete(HookName, HookResult),
 }
 
-impl Telling {
+impl Signal {
     /// Its name among all that is told.
     pub fn notification(&self) -> Notification {
         match self {
@@ -49,10 +49,9 @@ impl Telling {
 /// What is done about one thing that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It is told.
-    Tell(Telling),
+    Send(Signal),
     /// It is not, and why.
-    Withhold(Telling, String),
+    Skip(Signal, String),
 }
 
 /// Decides what is told of a boot that ended like this, in order.
@@ -64,24 +63,24 @@ pub fn decide(asked: &SignalConfig, ending: Ending) -> Vec<Decision> {
     let event = || {
         asked
             .node_event
-            .then_some(Decision::Tell(Telling::NodeEvent))
+            .then_some(Decision::Send(Signal::NodeEvent))
     };
     match ending {
         Ending::Stopped => Vec::new(),
         Ending::Ready => {
             let hooks = asked.on_ready.iter().map(|asked| asked.hook.clone());
-            let proceed = |hook| Decision::Tell(Telling::Complete(hook, HookResult::Continue));
+            let proceed = |hook| Decision::Send(Signal::Complete(hook, HookResult::Continue));
             hooks.map(proceed).chain(event()).collect()
         }
         Ending::Failed { .. } => {
             let fatal = asked.on_fatal.iter().map(|asked| {
-                let telling = match &asked.what {
-                    Fatal::SetUnhealthy => Telling::SetUnhealthy,
-                    Fatal::Abandon(hook) => Telling::Complete(hook.clone(), HookResult::Abandon),
+                let signal = match &asked.what {
+                    Fatal::SetUnhealthy => Signal::SetUnhealthy,
+                    Fatal::Abandon(hook) => Signal::Complete(hook.clone(), HookResult::Abandon),
                 };
                 match withheld(asked.reach, ending) {
-                    None => Decision::Tell(telling),
-                    Some(why) => Decision::Withhold(telling, why),
+                    None => Decision::Send(signal),
+                    Some(why) => Decision::Skip(signal, why),
                 }
             });
             event().into_iter().chain(fatal).collect()

@@ -41,7 +41,7 @@ pub enum Subject {
 }
 
 /// Lists what to look at.
-pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Watch> {
+pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Watch> {
     if spec.role == Role::Bastion {
         return Vec::new();
     }
@@ -57,7 +57,7 @@ pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Watch> {
             },
         })
         .collect();
-    let units = [files::runtime_unit(spec), "kubelet.service"];
+    let units = [legacy::runtime_unit(spec), "kubelet.service"];
     // A kubelet that is held back, as in a warm pool, is not looked for.
     let is_started =
         |unit: &&str| spec.dialect == Dialect::KubeEnv || kops::steps::runs(spec, unit);

@@ -59,7 +59,7 @@ pub(super) fn classify(world: &World) -> Vec<Verdict<'_>> {
     // Only a repeated id is worth looking at closer.
     listed.sort_by(|a, b| {
         let ids = a.volume_id.cmp(&b.volume_id);
-        ids.then_with(|| Body::of(a).cmp(&Body::of(b)))
+        ids.then_with(|| Body::new(a).cmp(&Body::new(b)))
     });
     let of_one = listed.chunk_by(|a, b| a.volume_id == b.volume_id);
     of_one
@@ -69,8 +69,8 @@ pub(super) fn classify(world: &World) -> Vec<Verdict<'_>> {
 
 fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Verdict<'a>> {
     let (first, others) = listings.split_first()?;
-    let body = Body::of(first);
-    if others.iter().all(|other| Body::of(other) == body) {
+    let body = Body::new(first);
+    if others.iter().all(|other| Body::new(other) == body) {
         return Some(judge(world, first));
     }
     let verdicts: Vec<Verdict<'a>> = listings.iter().map(|it| judge(world, it)).collect();
@@ -107,7 +107,7 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(volume: &'a VolumeFacts) -> Self {
+    fn new(volume: &'a VolumeFacts) -> Self {
         // By name, so that a new field cannot be forgotten.
         let VolumeFacts {
             volume_id: _,

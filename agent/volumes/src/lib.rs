@@ -50,4 +50,4 @@ pub use tags::{
 };
 pub use tags::{CONTROL_PLANE_TAGS, member_tag};
 pub use view::{Facts, ViewRequest, Viewpoint, clusters_of, judge_of};
-pub use world::{ClusterGeneration, Known, Member, Peer, World};
+pub use world::{ClusterGeneration, LocalFacts, Member, Peer, World};

@@ -66,7 +66,7 @@ pub struct World {
 
 /// What is known beside EC2's answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Known {
+pub struct LocalFacts {
     /// The cluster's life that is going on now.
     pub cluster_generation: ClusterGeneration,
     /// Volumes that are verified on this machine.
@@ -84,7 +84,7 @@ impl World {
         instance: &InstanceFacts,
         volumes: Vec<VolumeFacts>,
         instances: &[InstanceView],
-        known: Known,
+        known: LocalFacts,
     ) -> Self {
         let peers: Vec<Peer> = instances
             .iter()

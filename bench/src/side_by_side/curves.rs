@@ -115,7 +115,7 @@ fn middle(
     }
     let of = |figure: fn(&Run) -> f64| {
         let values: Vec<f64> = runs.iter().map(figure).collect();
-        Spread::of(&values).map_or(0.0, |spread| spread.median)
+        Spread::new(&values).map_or(0.0, |spread| spread.median)
     };
     let point = Point {
         at,

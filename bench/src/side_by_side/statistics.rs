@@ -21,7 +21,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// The spread of these values; `None` of none.
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn new(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -56,7 +56,7 @@ pub(crate) enum Comparison {
 /// No ratio is told of a figure in which our own runs lie too far apart.
 pub(crate) fn compare(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Comparison {
     let own: Vec<f64> = ours.iter().copied().flatten().collect();
-    if let Some(own) = Spread::of(&own)
+    if let Some(own) = Spread::new(&own)
         && !own.is_steady()
     {
         return Comparison::Unsteady(own.max / own.min);
@@ -68,7 +68,7 @@ pub(crate) fn compare(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Compariso
         .filter(|(ours, _)| *ours > 0.0)
         .map(|(ours, theirs)| theirs / ours)
         .collect();
-    Spread::of(&ratios).map_or(Comparison::Nothing, Comparison::Ratio)
+    Spread::new(&ratios).map_or(Comparison::Nothing, Comparison::Ratio)
 }
 
 /// A straight line through points.
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_count_lies_between_the_middle_two() {
-        assert_eq!(Spread::of(&[4.0, 1.0, 3.0]), Some(spread(3.0, 1.0, 4.0)));
+        assert_eq!(Spread::new(&[4.0, 1.0, 3.0]), Some(spread(3.0, 1.0, 4.0)));
         assert_eq!(
-            Spread::of(&[4.0, 1.0, 3.0, 2.0]),
+            Spread::new(&[4.0, 1.0, 3.0, 2.0]),
             Some(spread(2.5, 1.0, 4.0))
         );
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::new(&[]), None);
     }
 
     #[test]

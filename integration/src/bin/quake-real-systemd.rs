@@ -110,7 +110,7 @@ fn open(case: &str) -> Result<Lab, String> {
 fn elapsed(machine: &Container, step: &str) -> Result<f64, String> {
     let mut events = machine.events().into_iter();
     let end = events.find(|event| event["event"] == "step-done" && event["step"] == step);
-    let at = end.and_then(|event| event["elapsed_ms"].as_f64());
+    let at = end.and_then(|event| event["elapsedMs"].as_f64());
     at.map(|millis| millis / 1e3)
         .ok_or_else(|| format!("the ledger has no end of {step}"))
 }
@@ -153,7 +153,7 @@ fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
     let told = machine.last_event("boot-ready");
     let (wall, last) = (ready - began, elapsed(&machine, LAST_START)?);
     // The agent counts from its own first moment, which is milliseconds after its process' start.
-    let before = wall - told["elapsed_ms"].as_f64().unwrap_or_default() / 1e3;
+    let before = wall - told["elapsedMs"].as_f64().unwrap_or_default() / 1e3;
     let started = before.max(0.0) + last;
     println!(
         "{}: units started after {started:.2} s, ready after {wall:.2} s",

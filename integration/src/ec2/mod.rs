@@ -248,7 +248,7 @@ impl Ec2 {
         if request.target.starts_with(zones::API) {
             return self.answer_names(request);
         }
-        if Service::of(request) == Service::S3 {
+        if Service::new(request) == Service::S3 {
             return forward(self.moto.address(), request);
         }
         let form = Form::read(&request.body);

@@ -99,7 +99,7 @@ fn finding_ready(&(first, later, hours): &Row) -> Result<Vec<String>, SetUpError
     // It takes some two seconds in all, so that the clock is set in the middle of it.
     let manner = Box::new(|_| Manners::Paced(Duration::from_millis(20)));
     let paced = mirror::start(files.clone(), manner).expect("a free port");
-    let node = Node::of(&files, &[paced.base()]);
+    let node = Node::new(&files, &[paced.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let running = clock.start(&node, root.path(), &["--deadline", "40s"]);
     if let Some(later) = later {
@@ -135,7 +135,7 @@ fn finding_late(&(first, later, _): &Row) -> Result<Vec<String>, SetUpError> {
     let clock = Clock::make(first)?;
     let files = mirror::large(1).map_err(|error| SetUpError::Failed(error.to_string()))?;
     let silent = RawMirror::start(files.clone(), hangs).expect("a free port");
-    let node = Node::of(&files, &[silent.base()]);
+    let node = Node::new(&files, &[silent.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let began = Instant::now();
     let deadline = format!("{}s", DEADLINE.as_secs());

@@ -129,7 +129,7 @@ impl Scene {
         let manner = Box::new(|_| Manners::Paced(Duration::from_millis(20)));
         let mirror = mirror::start(files.clone(), manner).map_err(|error| error.to_string())?;
         let scene = Self {
-            node: Node::of(files, &[mirror.base()]),
+            node: Node::new(files, &[mirror.base()]),
             machine,
             device,
             part,
@@ -334,7 +334,7 @@ fn boot_on_store(node: &Node, root: &Path, store: &Path) -> Ended {
 fn a_store_that_nobody_may_change_is_named_and_is_used_once_it_may_be() {
     let files = mirror::large(1).expect("memory takes it");
     let good = mirror::start(files.clone(), Box::new(|_| Manners::Right)).expect("a free port");
-    let node = Node::of(&files, &[good.base()]);
+    let node = Node::new(&files, &[good.base()]);
     let [root, store] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory"));
     std::fs::create_dir_all(root.path().join(STORE)).expect("ours");
     let Some(closed) = unless_missing(Immutable::make(store.path())) else {

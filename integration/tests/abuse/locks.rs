@@ -37,7 +37,7 @@ impl Scene {
         let open = Permissions::from_mode(0o755);
         std::fs::set_permissions(root.path(), open).expect("ours");
         Self {
-            node: Node::of(&files, &[well.base()]),
+            node: Node::new(&files, &[well.base()]),
             root,
             _mirror: well,
         }

@@ -40,10 +40,10 @@ struct Scene {
 }
 
 impl Scene {
-    fn of(files: &Mirrored) -> Self {
+    fn new(files: &Mirrored) -> Self {
         let well = mirror::start(files.clone(), Box::new(|_| Manners::Right));
         let well = well.expect("a free port");
-        let node = Node::of(files, &[well.base()]);
+        let node = Node::new(files, &[well.base()]);
         let root = tempfile::tempdir().expect("a temporary directory");
         let whole = node.ready(root.path());
         Self {
@@ -116,7 +116,7 @@ fn a_boot_with_too_little_address_space_ends_and_the_next_one_completes_it() {
         unless_missing::<()>(Err(SetUpError::Missing(what)));
         return;
     }
-    let scene = Scene::of(&mirror::large(1).expect("memory takes it"));
+    let scene = Scene::new(&mirror::large(1).expect("memory takes it"));
     let least = (8..512).step_by(2).find(|mebibytes| {
         let version = agent::command(&["version"]);
         agent::run_command(limited(&version, mebibytes * MIB)).status == 0
@@ -191,7 +191,7 @@ fn a_boot_in_a_small_control_group_ends_and_the_next_one_completes_it() {
     if unless_missing(Group::make(MIB)).is_none() {
         return;
     }
-    let scene = Scene::of(&mirror::large(1).expect("memory takes it"));
+    let scene = Scene::new(&mirror::large(1).expect("memory takes it"));
     let found = at_once(&GROUPS, |mebibytes| {
         let group = Group::make(mebibytes * MIB).expect("one was made before");
         let root = tempfile::tempdir().expect("a temporary directory");
@@ -235,7 +235,7 @@ fn a_large_asset_is_not_held_in_memory() {
     };
     let files: Mirrored = small.all().map(of_size).collect();
     let well = mirror::start(files.clone(), Box::new(|_| Manners::Right)).expect("a free port");
-    let node = Node::of(&files, &[well.base()]);
+    let node = Node::new(&files, &[well.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let (resident, ended) = highest(node.start(root.path()), "VmHWM:");
     println!("200 MiB: {resident} KiB resident at most");
@@ -265,7 +265,7 @@ fn a_body_without_an_end_is_not_held_in_memory() {
         ("a chunk", endless_chunk),
     ] {
         let bad = RawMirror::start(files.clone(), answer).expect("a free port");
-        let node = Node::of(&files, &[bad.base(), good.base()]);
+        let node = Node::new(&files, &[bad.base(), good.base()]);
         let root = tempfile::tempdir().expect("a temporary directory");
         let (resident, ended) = highest(node.start(root.path()), "VmHWM:");
         println!("{what} without an end: {resident} KiB resident at most");

@@ -340,7 +340,7 @@ fn findings(
 ) -> Vec<String> {
     let bad = RawMirror::start(files.clone(), answer).expect("a free port");
     let base = format!("{scheme}://{}", bad.address());
-    let node = Node::of(files, &[base, good.to_owned()]);
+    let node = Node::new(files, &[base, good.to_owned()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let ended = node.start(root.path()).end(LONGEST);
     if ended.status != 0 {
@@ -357,7 +357,7 @@ fn an_only_mirror_that_claims_exabytes_is_named_with_its_claim_and_the_disk_is_n
     let files = mirror::large(1).expect("memory takes it");
     let claims: Answer = |wire, file| piece_of(wire, file, "9000000000000000000");
     let bad = RawMirror::start(files.clone(), claims).expect("a free port");
-    let node = Node::of(&files, &[bad.base()]);
+    let node = Node::new(&files, &[bad.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let ended = node.boot(root.path());
     assert_eq!(ended.status, 78, "{}", ended.text());

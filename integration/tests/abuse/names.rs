@@ -75,7 +75,7 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let file = folder.path().join("resolv.conf");
         std::fs::write(&file, configuration(servers)).expect("ours");
-        let node = Node::of(&self.files, mirrors);
+        let node = Node::new(&self.files, mirrors);
         let boot = node.command(root);
         let mut command = Command::new("sh");
         let script = r#"mount --bind "$1" /etc/resolv.conf || exit 99; shift; exec "$@""#;

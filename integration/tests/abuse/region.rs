@@ -41,7 +41,7 @@ fn boot(of_metadata: Lie, of_aws: Lie) -> Result<Ended, SetUpError> {
         example("cluster.spec").trim_end(),
         group.trim_end(),
     );
-    let metadata = Metadata::of(INSTANCE, &text);
+    let metadata = Metadata::new(INSTANCE, &text);
     let metadata =
         move |request: &Request| of_metadata(request).unwrap_or_else(|| metadata.answer(request));
     let listener = namespace.listen(METADATA).map_err(wrong)?;

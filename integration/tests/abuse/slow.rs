@@ -19,7 +19,7 @@ fn drips(wire: &mut Wire, file: &[u8]) -> io::Result<()> {
 fn a_deadline_ends_a_fetch_whose_only_mirror_drips_and_the_mirror_is_named() {
     let files = mirror::large(1).expect("memory takes it");
     let slow = RawMirror::start(files.clone(), drips).expect("a free port");
-    let node = Node::of(&files, &[slow.base()]);
+    let node = Node::new(&files, &[slow.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let mut arguments: Vec<PathBuf> = vec!["rehearse".into(), node.path().to_owned()];
     arguments.extend(["--root".into(), root.path().to_owned()]);

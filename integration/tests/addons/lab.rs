@@ -47,15 +47,15 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 impl Lab {
     /// With the stand-in of an API server; `None`, with the reason printed, where something is missing here.
     pub(crate) fn with_stand_in(case: &str, model: ApiServer) -> Option<Self> {
-        Self::of(case, || Server::stand_in(model))
+        Self::new(case, || Server::stand_in(model))
     }
 
     /// With a kube-apiserver; `None` as above.
     pub(crate) fn with_kube_apiserver(case: &str) -> Option<Self> {
-        Self::of(case, Server::real)
+        Self::new(case, Server::real)
     }
 
-    fn of(case: &str, server: impl FnOnce() -> Option<Server>) -> Option<Self> {
+    fn new(case: &str, server: impl FnOnce() -> Option<Server>) -> Option<Self> {
         let cases = conformance("kops/cases")?;
         let lab = Self {
             server: server()?,

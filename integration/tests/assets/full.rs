@@ -25,7 +25,7 @@ fn a_disk_that_fills_half_way_is_named_and_with_room_the_next_boot_goes_on() {
     let files = mirror::large(4).expect("memory takes it");
     let whole = undisturbed(&files);
     let mirror = mirror::start(files.clone(), Box::new(|_| Manners::Right)).expect("a free port");
-    let node = Node::of(&files, &[mirror.base()]);
+    let node = Node::new(&files, &[mirror.base()]);
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let at = |name: &str| scratch.path().join(name);
     for folder in ["disk", "copy"] {
@@ -50,7 +50,7 @@ fn a_disk_that_fills_half_way_is_named_and_with_room_the_next_boot_goes_on() {
     let ended = agent::run_command(command);
     if ended.status == 99 || ended.stderr.contains("unshare failed") {
         let what = format!("a small disk cannot be mounted: {}", ended.stderr.trim());
-        unless_missing::<()>(Err(SetUpError::of(what)));
+        unless_missing::<()>(Err(SetUpError::new(what)));
         return;
     }
     let first = std::fs::read_to_string(at("first")).expect("it was written");

@@ -10,7 +10,7 @@ fn with_every_seventh_request_reset_truncated_refused_or_lying_every_byte_is_rig
     let files = mirror::large(6).expect("memory takes it");
     let whole = undisturbed(&files);
     let mirror = mirror::start(files.clone(), every_seventh_fails()).expect("a free port");
-    let node = Node::of(&files, &[mirror.base()]);
+    let node = Node::new(&files, &[mirror.base()]);
     for _ in 0..8 {
         let root = tempfile::tempdir().expect("a temporary directory");
         let tree = node.ready(root.path());
@@ -37,7 +37,7 @@ fn boot_beside_one_that_stalls(mebibytes: usize) {
     let stalling = mirror::start(files.clone(), Box::new(stalls)).expect("a free port");
     let well = |_| Manners::Right;
     let well = mirror::start(files.clone(), Box::new(well)).expect("a free port");
-    let node = Node::of(&files, &[stalling.base(), well.base()]);
+    let node = Node::new(&files, &[stalling.base(), well.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     let began = Instant::now();
     let tree: Tree = node.ready(root.path());
@@ -56,7 +56,7 @@ fn a_mirror_that_always_lies_does_not_keep_the_agent_from_the_next_one() {
     let lying = mirror::start(files.clone(), Box::new(lies)).expect("a free port");
     let well = |_| Manners::Right;
     let well = mirror::start(files.clone(), Box::new(well)).expect("a free port");
-    let node = Node::of(&files, &[lying.base(), well.base()]);
+    let node = Node::new(&files, &[lying.base(), well.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     assert_eq!(
         whole.differences(&node.ready(root.path())),

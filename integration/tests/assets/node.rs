@@ -14,7 +14,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// A worker that fetches `files`, each from all of `mirrors`.
-    pub(crate) fn of(files: &Mirrored, mirrors: &[String]) -> Self {
+    pub(crate) fn new(files: &Mirrored, mirrors: &[String]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         write_state_store(folder.path()).expect("the example is readable");
         let node = Self { folder };
@@ -86,7 +86,7 @@ impl Node {
 pub(crate) fn undisturbed(files: &Mirrored) -> Tree {
     let mirror = quake_integration::mirror::start(files.clone(), Box::new(|_| RIGHT));
     let mirror = mirror.expect("a free port");
-    let node = Node::of(files, &[mirror.base()]);
+    let node = Node::new(files, &[mirror.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     node.ready(root.path())
 }

@@ -74,7 +74,7 @@ fn a_flipped_bit_is_found_and_mended_also_where_the_time_of_writing_was_put_back
     let files = mirror::large(2).expect("memory takes it");
     let whole = undisturbed(&files);
     let mirror = well(&files);
-    let node = Node::of(&files, &[mirror.base()]);
+    let node = Node::new(&files, &[mirror.base()]);
     for is_hidden in [false, true] {
         // A plain file, and a file of an archive.
         for part in ["sha256/", "/files/"] {
@@ -95,7 +95,7 @@ fn a_flipped_bit_is_found_and_mended_also_where_the_time_of_writing_was_put_back
 fn a_store_that_was_copied_is_read_once_and_believed() {
     let files = mirror::large(2).expect("memory takes it");
     let mirror = well(&files);
-    let node = Node::of(&files, &[mirror.base()]);
+    let node = Node::new(&files, &[mirror.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     node.ready(root.path());
     let asked = mirror.seen().len();
@@ -118,7 +118,7 @@ fn two_agents_at_once_on_one_store_are_both_ready() {
     let files = mirror::large(3).expect("memory takes it");
     let whole = undisturbed(&files);
     let mirror = well(&files);
-    let node = Node::of(&files, &[mirror.base()]);
+    let node = Node::new(&files, &[mirror.base()]);
     for _ in 0..3 {
         let roots = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory"));
         for root in &roots {
@@ -133,7 +133,7 @@ fn two_agents_at_once_on_one_store_are_both_ready() {
             let ended = running.end(agent::LIMIT);
             if ended.status == 99 || ended.stderr.contains("unshare failed") {
                 let what = format!("a store cannot be mounted: {}", ended.stderr.trim());
-                unless_missing::<()>(Err(SetUpError::of(what)));
+                unless_missing::<()>(Err(SetUpError::new(what)));
                 return;
             }
             assert_eq!(ended.status, 0, "{}", ended.text());

@@ -126,9 +126,9 @@ fn a_fleet_is_read_from_consoles_where_nodes_leave_no_reports() {
     assert_eq!(rows.len(), 3, "the terminated instance is left out: {told}");
     assert_eq!((&told["ready"], &told["failed"]), (&json!(2), &json!(1)));
     assert_eq!(told["failures"][0]["code"], "storage.volume-conflict");
-    assert_eq!(instances(&told["neverSpoke"]), [ids[3].as_str()]);
+    assert_eq!(instances(&told["noReport"]), [ids[3].as_str()]);
     assert_eq!(instances(&told["noOutput"]), [ids[4].as_str()]);
-    let why = told["unread"][0]["why"].as_str().unwrap_or_default();
+    let why = told["unreadable"][0]["why"].as_str().unwrap_or_default();
     assert!(why.contains("ec2:GetConsoleOutput"), "{told}");
     // One instance is asked twice, for it is not on Nitro.
     assert_eq!(told["calls"]["ec2:GetConsoleOutput"], 7, "{told}");

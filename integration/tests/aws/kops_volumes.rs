@@ -97,7 +97,7 @@ impl Cluster {
             self.kube_env.trim_end()
         );
         let address = self.ec2.address_of(instance);
-        let metadata = Metadata::of(instance, &user_data).at(&address);
+        let metadata = Metadata::new(instance, &user_data).at(&address);
         lab.add_metadata(move |request| metadata.answer(request));
         lab
     }

@@ -113,7 +113,7 @@ impl Lab {
             read("cluster.spec").trim_end(),
             group_spec.trim_end(),
         );
-        let metadata = Metadata::of(instance, &text);
+        let metadata = Metadata::new(instance, &text);
         self.add_metadata(move |request| metadata.answer(request));
     }
 
@@ -197,7 +197,7 @@ impl Lab {
         let mut texts: Vec<String> = shown.iter().map(|text| (*text).to_owned()).collect();
         for own in OWN {
             let folder = self.root().join(own);
-            for file in Tree::of(&folder, &["store"]).unwrap_or_default().files() {
+            for file in Tree::new(&folder, &["store"]).unwrap_or_default().files() {
                 // What is no text, such as the socket, shows nothing.
                 texts.push(std::fs::read_to_string(folder.join(file)).unwrap_or_default());
             }

@@ -135,7 +135,7 @@ impl Cluster {
         let (spec, group_spec) = (self.spec.trim_end(), group_of(group));
         let kube_env = kube_env(group, &[]) + more;
         let text = user_data(&kube_env, spec, group_spec.trim_end());
-        let metadata = Metadata::of(&id, &text).at(&address);
+        let metadata = Metadata::new(&id, &text).at(&address);
         lab.add_metadata(move |request| metadata.answer(request));
         Instance {
             id,
@@ -259,7 +259,7 @@ pub(crate) fn story(stdout: &str) -> String {
             let (step, code, summary) = (&event["step"], &fault["code"], &fault["summary"]);
             lines.push(format!(
                 "{} ms {what} {step} {code} {summary}",
-                event["elapsed_ms"]
+                event["elapsedMs"]
             ));
         }
     }

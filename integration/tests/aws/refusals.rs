@@ -33,7 +33,7 @@ fn instance(lab: &mut Lab) {
 }
 
 fn answer_all(status: u16, code: &'static str, message: &'static str) -> Result<Lab, SetUpError> {
-    Lab::with_aws(move |request: &Request| refusal(Service::of(request), status, code, message))
+    Lab::with_aws(move |request: &Request| refusal(Service::new(request), status, code, message))
 }
 
 #[test]

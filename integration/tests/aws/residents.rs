@@ -245,7 +245,7 @@ impl Resident {
             status = self.status();
             holds(&status)
         });
-        let (unmet, addons) = (&status["unmet"], &status["addons"]);
+        let (unmet, addons) = (&status["pending"], &status["addons"]);
         assert!(held, "{what}: {unmet:#}\n{addons:#}\n{}", running.stderr());
         status
     }

@@ -41,7 +41,7 @@ fn a_boot_finds_its_configuration_in_every_form() {
         let Some(namespace) = unless_missing(Namespace::make()) else {
             return;
         };
-        let metadata = Metadata::of("i-0123456789abcdef0", "");
+        let metadata = Metadata::new("i-0123456789abcdef0", "");
         let listener = namespace
             .listen(METADATA)
             .expect("the address is on loopback");

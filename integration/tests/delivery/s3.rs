@@ -93,7 +93,7 @@ fn holds_a_secret(text: &str) -> bool {
 fn the_binary_comes_from_s3_signed_as_the_role_and_no_secret_is_shown() {
     for region in [&["--binary-region", "us-east-1"][..], &[]] {
         let scene = Scene::new();
-        let metadata = Metadata::of("i-0123456789abcdef0", "");
+        let metadata = Metadata::new("i-0123456789abcdef0", "");
         let Some(instance) = Instance::start(&scene, move |request| metadata.answer(request))
         else {
             return;
@@ -121,7 +121,7 @@ fn the_binary_comes_from_s3_signed_as_the_role_and_no_secret_is_shown() {
 #[test]
 fn an_instance_without_a_role_is_told_so() {
     let scene = Scene::impatient();
-    let metadata = Metadata::of("i-0123456789abcdef0", "");
+    let metadata = Metadata::new("i-0123456789abcdef0", "");
     let answer = move |request: &Request| match request.path().contains("/iam/") {
         true => Reply::new(404, ""),
         false => metadata.answer(request),
@@ -147,7 +147,7 @@ fn metadata_that_is_switched_off_is_told_from_a_missing_role() {
 #[test]
 fn an_object_that_the_role_may_not_read_is_denied() {
     let scene = Scene::impatient();
-    let metadata = Metadata::of("i-0123456789abcdef0", "");
+    let metadata = Metadata::new("i-0123456789abcdef0", "");
     let answer = move |request: &Request| {
         let reply = metadata.answer(request);
         let text =

@@ -111,7 +111,7 @@ fn moments(node: &Node) -> Vec<Moment> {
         .filter(|line| is_of_storage(line))
         .map(|line| serde_json::from_str(line).expect("an event"))
         .collect();
-    let at = |event: &Value| event["elapsed_ms"].as_u64().expect("a time");
+    let at = |event: &Value| event["elapsedMs"].as_u64().expect("a time");
     let took = at(&events[events.len() - 1]) - at(&events[0]);
     println!("the storage phase has {} events in {took} ms", events.len());
     // The last event is its end.

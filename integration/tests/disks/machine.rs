@@ -86,7 +86,7 @@ impl Machine {
             let _ = errors.read_to_string(&mut said);
         }
         let what = "a mount namespace with its own /dev cannot be made";
-        Err(SetUpError::of(format!("{what}: {}", said.trim())))
+        Err(SetUpError::new(format!("{what}: {}", said.trim())))
     }
 
     /// A directory for the test's files, the same inside and outside.

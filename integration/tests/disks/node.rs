@@ -41,7 +41,7 @@ fn is_attached(region: &Path, id: &str) -> bool {
     let bytes = std::fs::read(region).unwrap_or_default();
     let region: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let mut volumes = region["volumes"].as_array().into_iter().flatten();
-    volumes.any(|shown| shown["volume_id"] == id && shown["attachments"][0]["state"] == "attached")
+    volumes.any(|shown| shown["volumeId"] == id && shown["attachments"][0]["state"] == "attached")
 }
 
 impl Node {
@@ -233,7 +233,7 @@ impl Node {
         let id = &self.volumes[index].id;
         let region = self.region();
         let mut volumes = region["volumes"].as_array().into_iter().flatten();
-        let found = volumes.find(|shown| shown["volume_id"] == id.as_str());
+        let found = volumes.find(|shown| shown["volumeId"] == id.as_str());
         found.expect("the region has it").clone()
     }
 
@@ -352,7 +352,7 @@ fn volume(region: &Value, etcd: &str, scratch: &Path) -> Volume {
     let tag = format!("k8s.io/etcd/{etcd}");
     let mut volumes = region["volumes"].as_array().into_iter().flatten();
     let shown = volumes.find(|shown| shown["tags"].get(&tag).is_some());
-    let id = shown.and_then(|shown| shown["volume_id"].as_str());
+    let id = shown.and_then(|shown| shown["volumeId"].as_str());
     let id = id.expect("the example has it").to_owned();
     let uuid = region["contents"][&id]["uuid"].as_str();
     Volume {
@@ -369,7 +369,7 @@ fn forget_the_node(region: &mut Value) {
     region["units"] = json!({});
     region["mounts"] = json!([]);
     region["inside"] = json!({});
-    region["instances"][0]["device_names"] = json!(["/dev/xvda"]);
+    region["instances"][0]["deviceNames"] = json!(["/dev/xvda"]);
     for volume in region["volumes"].as_array_mut().into_iter().flatten() {
         volume["state"] = json!("available");
         volume["attachments"] = json!([]);

@@ -13,7 +13,7 @@ fn status_says_what_is_waited_for_and_waits_for_news() {
     let tag = first.header("etag").unwrap_or_default().to_owned();
     let body = first.json();
     assert_eq!(body["ready"], false);
-    let unmet = body["unmet"].as_array().cloned().unwrap_or_default();
+    let unmet = body["pending"].as_array().cloned().unwrap_or_default();
     let assets = unmet
         .iter()
         .find(|one| one["condition"] == "assets")

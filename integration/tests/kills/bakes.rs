@@ -29,7 +29,7 @@ fn a_bake_for_newer_kops() {
     let Some(assets) = conformance("kops/assets") else {
         return;
     };
-    let Some(copied) = Copied::of("minimal-1.35", Shape::Bucket) else {
+    let Some(copied) = Copied::new("minimal-1.35", Shape::Bucket) else {
         return;
     };
     let mirror = kops_copy::mirror(assets);

@@ -61,7 +61,7 @@ fn a_boot_of_newer_kops() {
         ("minimal-1.35", "master-us-test-1a"),
         ("privatecalico", "nodes"),
     ] {
-        let Some(copied) = Copied::of(case, Shape::Bucket) else {
+        let Some(copied) = Copied::new(case, Shape::Bucket) else {
             return;
         };
         copied.point_at(&mirror);

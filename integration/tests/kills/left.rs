@@ -43,8 +43,8 @@ impl Left {
             )
         });
         Self {
-            node: Tree::of(root, OWN).expect("the tree can be read"),
-            store: Tree::of(&root.join(STORE), &[]).expect("the store can be read"),
+            node: Tree::new(root, OWN).expect("the tree can be read"),
+            store: Tree::new(&root.join(STORE), &[]).expect("the store can be read"),
             lines: lines.into(),
         }
     }

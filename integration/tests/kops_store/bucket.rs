@@ -26,8 +26,8 @@ impl Aws {
     /// `None`, with the reason printed, where something is missing here.
     fn start() -> Option<Self> {
         let clusters = [
-            Copied::of("minimal-1.35", Shape::Cluster)?,
-            Copied::of("privatecalico", Shape::Cluster)?,
+            Copied::new("minimal-1.35", Shape::Cluster)?,
+            Copied::new("privatecalico", Shape::Cluster)?,
         ];
         unless_missing(Self::with(clusters))
     }

@@ -13,7 +13,7 @@ const BINARY: [&str; 4] = [
 #[test]
 fn user_data_is_rendered_from_the_store_and_explained() {
     for (case, shape) in CLUSTERS.into_iter().zip(SHAPES.into_iter().cycle()) {
-        let Some(copied) = Copied::of(case, shape) else {
+        let Some(copied) = Copied::new(case, shape) else {
             return;
         };
         for group in ["master-us-test-1a", "nodes"] {
@@ -47,7 +47,7 @@ fn user_data_is_rendered_from_the_store_and_explained() {
 #[test]
 fn user_data_is_rendered_from_a_recorded_boot_configuration() {
     for case in CLUSTERS {
-        let Some(copied) = Copied::of(case, Shape::Buckets) else {
+        let Some(copied) = Copied::new(case, Shape::Buckets) else {
             return;
         };
         for group in ["master-us-test-1a", "nodes"] {
@@ -74,7 +74,7 @@ fn user_data_is_rendered_from_a_recorded_boot_configuration() {
 #[test]
 fn every_document_of_a_cluster_is_checked() {
     for case in CLUSTERS {
-        let Some(copied) = Copied::of(case, Shape::Cluster) else {
+        let Some(copied) = Copied::new(case, Shape::Cluster) else {
             return;
         };
         let spec = copied.base.join("cluster-completed.spec");

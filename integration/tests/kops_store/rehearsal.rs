@@ -27,7 +27,7 @@ fn finding(copied: &Copied, group: &str) -> Option<String> {
 #[test]
 fn every_group_is_rehearsed_from_a_copy_of_each_shape_and_then_changes_nothing() {
     for (case, shape) in CLUSTERS.into_iter().zip(SHAPES.into_iter().cycle()) {
-        let Some(copied) = Copied::of(case, shape) else {
+        let Some(copied) = Copied::new(case, shape) else {
             return;
         };
         let groups = copied.groups();
@@ -41,7 +41,7 @@ fn every_group_is_rehearsed_from_a_copy_of_each_shape_and_then_changes_nothing()
 #[test]
 fn a_plan_shows_what_a_boot_would_write() {
     for case in CLUSTERS {
-        let Some(copied) = Copied::of(case, Shape::Cluster) else {
+        let Some(copied) = Copied::new(case, Shape::Cluster) else {
             return;
         };
         for group in ["nodes", "master-us-test-1a"] {
@@ -60,7 +60,7 @@ fn a_plan_shows_what_a_boot_would_write() {
 
 #[test]
 fn without_a_key_of_the_ca_a_stand_in_signs_and_that_is_said() {
-    let Some(copied) = Copied::of("minimal-1.34", Shape::Cluster) else {
+    let Some(copied) = Copied::new("minimal-1.34", Shape::Cluster) else {
         return;
     };
     let keyset = copied.base.join("pki/private/kubernetes-ca/keyset.yaml");
@@ -84,8 +84,8 @@ fn without_a_key_of_the_ca_a_stand_in_signs_and_that_is_said() {
 #[test]
 fn what_else_to_name_is_said_with_the_names_there_are() {
     let (Some(one), Some(other)) = (
-        Copied::of("ha", Shape::Cluster),
-        Copied::of("privatecalico", Shape::Cluster),
+        Copied::new("ha", Shape::Cluster),
+        Copied::new("privatecalico", Shape::Cluster),
     ) else {
         return;
     };
@@ -122,7 +122,7 @@ fn what_else_to_name_is_said_with_the_names_there_are() {
 
 #[test]
 fn another_distribution_is_rehearsed_where_it_is_named() {
-    let Some(copied) = Copied::of("minimal-1.35", Shape::Buckets) else {
+    let Some(copied) = Copied::new("minimal-1.35", Shape::Buckets) else {
         return;
     };
     let identity = copied.at("identity.json");

@@ -12,7 +12,7 @@ fn a_group_is_seeded_shown_verified_and_bundled() {
     };
     let mirror = mirror(assets);
     for case in &CLUSTERS[..5] {
-        let Some(copied) = Copied::of(case, Shape::Bucket) else {
+        let Some(copied) = Copied::new(case, Shape::Bucket) else {
             return;
         };
         copied.point_at(&mirror);
@@ -38,7 +38,7 @@ fn a_group_is_seeded_shown_verified_and_bundled() {
 #[test]
 fn user_data_alone_says_what_else_to_name() {
     for case in CLUSTERS {
-        let Some(copied) = Copied::of(case, Shape::Buckets) else {
+        let Some(copied) = Copied::new(case, Shape::Buckets) else {
             return;
         };
         for group in ["nodes", "master-us-test-1a"] {
@@ -62,7 +62,7 @@ fn user_data_alone_says_what_else_to_name() {
 
 #[test]
 fn user_data_of_an_older_configuration_is_refused() {
-    let Some(copied) = Copied::of("minimal-1.34", Shape::Cluster) else {
+    let Some(copied) = Copied::new("minimal-1.34", Shape::Cluster) else {
         return;
     };
     let file = copied.base.join("igconfig/node/nodes/nodeupconfig.yaml");

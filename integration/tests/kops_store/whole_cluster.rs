@@ -6,7 +6,7 @@ use quake_integration::kops_copy::{CLUSTERS, Copied, SHAPES, first_member, run};
 #[test]
 fn volumes_are_listed_and_explained_by_the_members_that_the_store_names() {
     for (case, shape) in CLUSTERS.into_iter().zip(SHAPES.into_iter().cycle()) {
-        let Some(copied) = Copied::of(case, shape) else {
+        let Some(copied) = Copied::new(case, shape) else {
             return;
         };
         let recorded = copied.volumes();
@@ -34,7 +34,7 @@ fn volumes_are_listed_and_explained_by_the_members_that_the_store_names() {
 #[test]
 fn every_choice_of_an_operator_is_shown_without_being_written() {
     for case in CLUSTERS {
-        let Some(copied) = Copied::of(case, SHAPES[0]) else {
+        let Some(copied) = Copied::new(case, SHAPES[0]) else {
             return;
         };
         let recorded = copied.volumes();
@@ -55,7 +55,7 @@ fn every_choice_of_an_operator_is_shown_without_being_written() {
 #[test]
 fn a_fleet_is_read_from_the_reports_in_the_store() {
     for (case, shape) in CLUSTERS.into_iter().zip(SHAPES.into_iter().cycle()) {
-        let Some(copied) = Copied::of(case, shape) else {
+        let Some(copied) = Copied::new(case, shape) else {
             return;
         };
         let fleet = ["fleet", "--state-store", &copied.store];

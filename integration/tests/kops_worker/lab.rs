@@ -147,7 +147,7 @@ impl Lab {
 
     /// The files of the node that the agent made, with what is in them; without what it keeps of a boot.
     pub(crate) fn tree(&self) -> Tree {
-        Tree::of(&self.root(), OWN).expect("the root can be read")
+        Tree::new(&self.root(), OWN).expect("the root can be read")
     }
 
     /// Planted secrets that are in what the agent shows: in these texts, its ledgers or its status.
@@ -155,7 +155,7 @@ impl Lab {
         let mut texts: Vec<String> = shown.iter().map(|text| (*text).to_owned()).collect();
         for folder in ["var/lib/quake-agent/boots", "run/quake-agent"] {
             let folder = self.root().join(folder);
-            for file in Tree::of(&folder, &[]).unwrap_or_default().files() {
+            for file in Tree::new(&folder, &[]).unwrap_or_default().files() {
                 // What is no text, such as the socket, shows nothing.
                 texts.push(std::fs::read_to_string(folder.join(file)).unwrap_or_default());
             }

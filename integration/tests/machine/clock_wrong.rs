@@ -68,7 +68,7 @@ fn too_skewed(request: &Request) -> Option<Reply> {
     let signed = request.header("x-amz-date")?;
     let message = "The difference between the request time and the current time is too large.";
     signed.starts_with("2035").then(|| {
-        refusal(Service::of(request), 403, "RequestTimeTooSkewed", message).with("date", ANSWERED)
+        refusal(Service::new(request), 403, "RequestTimeTooSkewed", message).with("date", ANSWERED)
     })
 }
 

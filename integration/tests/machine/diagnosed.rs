@@ -104,7 +104,7 @@ fn diagnosed_when_ready_and_when_broken() {
     println!("a ready node was diagnosed in {took} s with {resident} kB");
     let schema = machine.output("quake-agent diagnose --schema");
     let schema = serde_json::from_str(&schema).expect("it is JSON");
-    let schema = Schema::of(schema).expect("it is a schema");
+    let schema = Schema::new(schema).expect("it is a schema");
     assert_eq!(schema.check(&report), Ok(()));
     let alarms = findings(&report);
     assert!(alarms.is_empty(), "{alarms:#?}");

@@ -55,7 +55,7 @@ struct Programs {
 
 impl Programs {
     /// Those of a directory; else what is wrong with it.
-    fn of(folder: &Path) -> Result<Self, String> {
+    fn new(folder: &Path) -> Result<Self, String> {
         let [kubelet, api_server] = ["kubelet", "kube-apiserver"].map(|name| folder.join(name));
         let (version, minor) = version_of(&kubelet)?;
         let (server_version, server_minor) = version_of(&api_server)?;
@@ -223,7 +223,7 @@ fn kubernetes_node() {
     let Some(folder) = folder else {
         return skipped("no kubernetes binaries");
     };
-    let programs = Programs::of(Path::new(&folder)).expect(FOLDER);
+    let programs = Programs::new(Path::new(&folder)).expect(FOLDER);
     if !ADMITTED.contains(&programs.minor) {
         return skipped(&format!(
             "kubelet is of {}, and this takes 1.{} to 1.{}",

@@ -15,7 +15,7 @@ fn store_unreachable() {
         return;
     };
     lab.vpc().interpose(Place::Aws, |_, request: &Request| {
-        (Service::of(request) == Service::S3).then(Reply::nothing)
+        (Service::new(request) == Service::S3).then(Reply::nothing)
     });
     let machine = lab.worker(lab.baked());
     let told = machine

@@ -12,7 +12,7 @@ fn what_a_killed_agent_left_beside_its_assets_is_no_asset_and_is_removed_once() 
     scene.pin(&mirror);
     let root = scene.path("root");
     scene.seed(&root);
-    let contents = || Tree::of(&Path::new(&root).join(STORE), &[]).expect("ours");
+    let contents = || Tree::new(&Path::new(&root).join(STORE), &[]).expect("ours");
     let before = contents();
     let family = Path::new(&root).join(STORE).join("sha256");
     let hex = "ab".repeat(32);

@@ -52,7 +52,7 @@ fn a_boot_from_a_partial_seed_fetches_the_rest() {
         "json",
     ];
     let shown = agent::run(&show).summary();
-    assert_eq!((&shown["held"], &shown["perCent"]), (&1.into(), &33.into()));
+    assert_eq!((&shown["held"], &shown["percent"]), (&1.into(), &33.into()));
     let before = mirror.seen().len();
     scene.becomes_ready(&root);
     let rest: Vec<&str> = scene.files.all().map(|(path, _)| path).skip(1).collect();
@@ -61,7 +61,7 @@ fn a_boot_from_a_partial_seed_fetches_the_rest() {
     let mut rest: Vec<String> = rest.into_iter().map(str::to_owned).collect();
     rest.sort();
     assert_eq!(asked, rest);
-    assert_eq!(agent::run(&show).summary()["perCent"], 100);
+    assert_eq!(agent::run(&show).summary()["percent"], 100);
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn a_node_explains_its_own_decision_from_its_user_data() {
         read("cluster.spec").trim_end(),
         read("instancegroup/control-plane").trim_end(),
     );
-    let metadata = Metadata::of(&instance, &text);
+    let metadata = Metadata::new(&instance, &text);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
     let server = Server::on(listener, move |request| metadata.answer(request));
     let server = server.expect("the listener listens");

@@ -22,7 +22,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String, TaskError> {
     if findings.is_empty() {
         let crates = workspace.packages.len();
         return Ok(format!(
-            "layers: the arrows, bans and file lengths of {crates} crates hold"
+            "layers: the arrows, bans, docs and file lengths of {crates} crates hold"
         ));
     }
     Err(TaskError::Findings {

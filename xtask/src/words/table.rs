@@ -105,7 +105,11 @@ pub(super) const NAMES: &[Name] = &[
     name("Bringer", "CniProvider"),
     name("Labeller", "LabelOwner"),
     within("Mark", "NodePatch", &["agent/node/", "agent/engine/"]),
-    within("Left", "ManagedSnapshot", &["agent/engine/src/owned.rs"]),
+    within(
+        "Left",
+        "ManagedSnapshot",
+        &["agent/engine/src/managed_files.rs"],
+    ),
     name("authority", "ca"),
     name("authorities", "ca_bundle"),
     name("Authority", "Ca"),

@@ -30,7 +30,7 @@ impl Part {
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
+    fn parse(word: &str) -> Option<Self> {
         let (kind, rest) = word.split_once(':')?;
         let rest = rest.to_owned();
         Some(match kind {
@@ -172,7 +172,7 @@ fn read_below(fields: &Value, path: &mut Path, set: &mut FieldSet) {
         set.insert(path.clone());
     }
     for (word, below) in fields {
-        if let Some(part) = Part::of(word) {
+        if let Some(part) = Part::parse(word) {
             path.push(part);
             read_below(below, path, set);
             path.pop();

@@ -55,7 +55,7 @@ impl<'a> Bytes<'a> {
             .take(BLOCK as u64)
             .read_to_end(&mut head);
         read.map_err(|_| tap.broken())?;
-        let compression = Compression::of(&head);
+        let compression = Compression::new(&head);
         let whole = Cursor::new(head.clone()).chain(Tapped(Rc::clone(&tap)));
         let decoder = decoder(compression, BufReader::with_capacity(INPUT_BYTES, whole));
         Ok(Self {

@@ -23,7 +23,7 @@ pub(crate) enum Compression {
 
 impl Compression {
     /// Tells it from the first bytes; what is none of the others passes as plain.
-    pub(crate) fn of(head: &[u8]) -> Self {
+    pub(crate) fn new(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,

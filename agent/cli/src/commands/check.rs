@@ -6,7 +6,7 @@ use crate::exit;
 use crate::output;
 use crate::render::{fault_json, fault_text};
 use quake_model::fault::Code;
-use quake_node::dialect;
+use quake_node::config;
 use serde_json::json;
 
 /// Checks files; 0 when none has a finding, else the status of the gravest class.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> u8 {
                 continue;
             }
         };
-        let findings = dialect::check(&source, &bytes);
+        let findings = config::check(&source, &bytes);
         // A weak digest is what old clusters have; it is said, and it is no mistake in the file.
         let is_error = |code| code != Code::ConfigWeakDigest;
         for fault in findings.iter().filter(|fault| is_error(fault.code)) {

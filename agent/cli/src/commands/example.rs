@@ -7,7 +7,7 @@ use super::state_store::{self, Found, SignalConfig};
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock;
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use quake_testkit::example::{self, CaBundle, kops};
 use quake_testkit::{Controller, SimHost};
 use std::io::ErrorKind;

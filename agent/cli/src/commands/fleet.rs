@@ -12,7 +12,7 @@ use crate::render::fleet::{fleet_json, fleet_text};
 use crate::render::fleet_consoles::{consoles_json, consoles_text};
 use quake_diagnose::fleet::{Question, Rows, Wanted, fleet};
 use quake_engine::{read_consoles, read_reports};
-use quake_host::aws::Surroundings;
+use quake_host::aws::Environment;
 use quake_host::clock::SystemClock;
 use quake_model::ports::{Clock, Meter};
 use quake_model::time::Timestamp;
@@ -32,7 +32,7 @@ pub(crate) async fn run(arguments: FleetArguments) -> u8 {
 /// What the consoles of its instances say.
 async fn from_consoles(arguments: &FleetArguments, cluster: &str) -> u8 {
     let observer = Observer::wire(
-        Surroundings::Elsewhere,
+        Environment::Elsewhere,
         arguments.region.clone(),
         StorePlace::default(),
     );

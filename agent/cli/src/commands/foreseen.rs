@@ -9,8 +9,8 @@ use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::ports::{Clock, Objects};
 use quake_model::spec::{EtcdCluster, EtcdMember, NamesPlace, NodeSpec, Role};
-use quake_node::dialect::kops::{CLUSTER_OBJECT, Origin, read_cluster};
-use quake_node::dialect::kube_env::{self, Document, Sources};
+use quake_node::config::current::{CLUSTER_OBJECT, Origin, read_cluster};
+use quake_node::config::legacy::{self, Document, Sources};
 
 use quake_testkit::SimHost;
 use quake_testkit::region::{EtcdSlot, Region};
@@ -68,7 +68,7 @@ async fn foresee(
     instance: &InstanceFacts,
 ) -> Result<NodeSpec, Option<Fault>> {
     let kube_env = configuration.kube_env.clone().ok_or(None)?;
-    let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
+    let (read, _) = legacy::read_kube_env(&kube_env.source, &kube_env.text)?;
     let base = configuration
         .config_base
         .clone()
@@ -81,7 +81,7 @@ async fn foresee(
         inline_cluster: configuration.inline_cluster.clone(),
         inline_instance_group: configuration.inline_instance_group.clone(),
     };
-    Ok(kube_env::lower(&sources, instance)?.spec)
+    Ok(legacy::lower(&sources, instance)?.spec)
 }
 
 async fn read_document(

@@ -15,7 +15,7 @@ use crate::output;
 use crate::simulated_parts::{self, Part};
 use quake_engine::{Configuration, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::signal;
-use quake_node::dialect::kube_env;
+use quake_node::config::legacy;
 use quake_testkit::SimHost;
 use quake_testkit::region::example_instance;
 use std::path::{Path, PathBuf};
@@ -237,7 +237,7 @@ fn group_of(configuration: &Configuration, asked: SignalConfig<'_>) -> Result<St
     };
     let newer = rehearse_kops::boot_config(configuration).map(|boot| boot.instance_group);
     let older = || {
-        let read = kube_env::read_kube_env(&document.source, &document.text).ok();
+        let read = legacy::read_kube_env(&document.source, &document.text).ok();
         read.map(|(read, _)| read.instance_group)
     };
     // A kube_env that cannot be read is for the boot to report.
@@ -260,7 +260,7 @@ fn cluster_of(configuration: &Configuration) -> String {
     let read = configuration
         .kube_env
         .as_ref()
-        .and_then(|document| kube_env::read_kube_env(&document.source, &document.text).ok());
+        .and_then(|document| legacy::read_kube_env(&document.source, &document.text).ok());
     read.map_or_else(String::new, |(read, _)| {
         let last = read
             .config_base

@@ -13,8 +13,8 @@ use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock as _;
 use quake_model::redact::Secret;
 use quake_model::spec::Role;
-use quake_node::dialect::kops::{BootConfig, Origin, is_boot_config, read_boot_config};
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::current::{BootConfig, Origin, is_boot_config, read_boot_config};
+use quake_node::config::legacy::Document;
 use quake_node::keyset::read_keyset;
 use quake_node::pki::unsigned_ca;
 use quake_testkit::{Controller, SimHost};
@@ -250,7 +250,7 @@ impl Served {
         let Signer {
             certificate, key, ..
         } = self.signer;
-        let made = Controller::of(source, text, instance, &certificate, key);
+        let made = Controller::new(source, text, instance, &certificate, key);
         let made = made.map_err(|fault| fail(&fault))?;
         sim.answer_bootstrap(Controller {
             cilium: self.cilium,

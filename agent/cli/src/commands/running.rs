@@ -22,7 +22,7 @@ use quake_model::phase::Phase;
 use quake_model::ports::{Clock, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::signal::SignalConfig;
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use quake_tree::{Last, locate};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

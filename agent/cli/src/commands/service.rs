@@ -34,7 +34,7 @@ pub(crate) type Standing = (Service, Option<String>);
 
 impl AgentService {
     /// The service of the agent whose files are below `root`.
-    pub(crate) fn of(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path) -> Self {
         Self {
             systemd: (root == Path::new("/")).then(Systemd::new),
         }

@@ -45,7 +45,7 @@ async fn wait(arguments: &WaitArguments, wanted: &[Phase]) -> u8 {
         &arguments.root,
         Leftovers::OfThisSystem,
     );
-    let service = AgentService::of(&arguments.root);
+    let service = AgentService::new(&arguments.root);
     let until = Instant::now() + arguments.timeout;
     let mut beats = tokio::time::interval(INTERVAL);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -28,7 +28,7 @@ pub(crate) async fn run(arguments: &StatusArguments) -> u8 {
         &arguments.root,
         Leftovers::OfThisSystem,
     );
-    let service = AgentService::of(&arguments.root);
+    let service = AgentService::new(&arguments.root);
     let mut live = Live::new(arguments.output);
     let until = arguments.timeout.map(|timeout| Instant::now() + timeout);
     let mut beats = tokio::time::interval(INTERVAL);

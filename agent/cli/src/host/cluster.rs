@@ -1,7 +1,7 @@
 //! The cluster's API server, routed like the node's own components: a rehearsal asks none.
 
 use super::NodeHost;
-use super::ports::route;
+use super::forward::forward;
 use crate::simulated_parts::Part;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::ports::{Change, ClusterApi, ObjectQuery, PortError, ServedGroup, Watched};

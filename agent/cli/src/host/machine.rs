@@ -1,7 +1,7 @@
 //! Disks, units, images and what is told outside: routed to the machine or to the simulated region, as the other ports are.
 
 use super::NodeHost;
-use super::ports::route;
+use super::forward::forward;
 use crate::simulated_parts::Part;
 use quake_assets::ListedImage;
 use quake_host::api_server::post_node_event;

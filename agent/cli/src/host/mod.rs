@@ -13,7 +13,7 @@ use crate::args::AssetMode;
 use crate::simulated_parts::Part;
 use quake_assets::readahead::{self, Noted, ReadingAhead};
 use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets};
-use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, Route53, S3, Surroundings};
+use quake_host::aws::{AutoScaling, Aws, AwsSettings, Calls, Ec2, Environment, Route53, S3};
 use quake_host::bootstrap::KopsController;
 use quake_host::images::RuntimeImages;
 use quake_host::imds::{Imds, MetadataEndpoint};
@@ -80,9 +80,9 @@ impl NodeHost {
         let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let on_node = !wiring.simulated.contains(&Part::Metadata);
         let surroundings = if on_node {
-            Surroundings::Node
+            Environment::Node
         } else {
-            Surroundings::Elsewhere
+            Environment::Elsewhere
         };
         let aws = Aws::new(
             AwsSettings::from_environment(surroundings),

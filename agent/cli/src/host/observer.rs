@@ -1,7 +1,7 @@
 //! What looking at a cluster takes, from a node or from anywhere: metadata, EC2 and the state store. Nothing of
 //! the machine itself is in it.
 
-use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, S3, Surroundings};
+use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, Environment, S3};
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_host::objects::{Moved, StateStore};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct Observer {
 impl Observer {
     /// Wires the services; nothing is contacted or read yet.
     pub(crate) fn wire(
-        surroundings: Surroundings,
+        surroundings: Environment,
         region: Option<String>,
         place: StorePlace,
     ) -> Self {

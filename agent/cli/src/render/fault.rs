@@ -22,7 +22,7 @@ pub(crate) fn fault_text(label: &str, fault: &Fault) -> String {
         }
     }
     let _ = writeln!(text, "  why: {}", entry.why);
-    let _ = writeln!(text, "  fix: {}", fault.fix());
+    let _ = writeln!(text, "  fix: {}", fault.remedy_text());
     let _ = writeln!(text, "  see: quake-agent explain {}", entry.code);
     text
 }
@@ -45,7 +45,7 @@ pub(crate) fn fault_json(fault: &Fault) -> Value {
         "causes": fault.causes,
         "evidence": fault.evidence,
         "why": entry.why,
-        "remedy": fault.fix(),
+        "remedy": fault.remedy_text(),
     })
 }
 

@@ -56,9 +56,9 @@ pub(super) fn details_text(fleet: &Fleet) -> String {
             .for_each(|failures| text.push_str(&failures_text(failures)));
     }
     text.push_str(&durations_text(&fleet.durations));
-    if !fleet.unread.is_empty() {
+    if !fleet.unreadable.is_empty() {
         text.push_str("\nNot read\n");
-        for unread in &fleet.unread {
+        for unread in &fleet.unreadable {
             let _ = writeln!(text, "  {}: {}", unread.location, unread.why);
         }
     }
@@ -70,7 +70,7 @@ fn row(boot: &BootReport) -> [String; 7] {
     [
         boot.instance.id.clone(),
         boot.instance_group.clone(),
-        boot.ended.to_string(),
+        boot.ended_at.to_string(),
         result.as_str().unwrap_or_default().to_owned(),
         seconds(boot.took_ms),
         boot.agent.version.clone(),
@@ -95,7 +95,7 @@ fn counts(fleet: &Fleet) -> String {
     for (count, what) in [
         (fleet.failed, "failed"),
         (fleet.stopped, "stopped"),
-        (fleet.unread.len(), "more not read"),
+        (fleet.unreadable.len(), "more not read"),
     ] {
         if count > 0 {
             let _ = write!(text, ", {count} {what}");
@@ -138,7 +138,7 @@ fn durations_text(durations: &[Durations]) -> String {
                 p95,
             ]);
         };
-        if let Some(whole) = of_group.whole {
+        if let Some(whole) = of_group.total {
             add("(boot)", whole);
         }
         for phase in &of_group.phases {

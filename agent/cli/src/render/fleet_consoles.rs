@@ -57,7 +57,7 @@ pub(crate) fn consoles_text(fleet: &ConsoleFleet, calls: &BTreeMap<String, u64>)
 fn reasons(fleet: &ConsoleFleet) -> [(&'static str, &[Quiet]); 3] {
     [
         ("boot not ended", &fleet.in_progress),
-        ("never spoke", &fleet.never_spoke),
+        ("never spoke", &fleet.no_report),
         ("no console output yet", &fleet.no_output),
     ]
 }
@@ -72,7 +72,7 @@ fn row(boot: &BootReport) -> [String; 6] {
     [
         boot.instance.id.clone(),
         boot.instance_group.clone(),
-        boot.started.to_string(),
+        boot.started_at.to_string(),
         result.as_str().unwrap_or_default().to_owned(),
         took,
         fault_of(boot),
@@ -88,7 +88,7 @@ fn counts(fleet: &ConsoleFleet) -> String {
     let ended = [
         (boots.failed, "failed"),
         (boots.stopped, "stopped"),
-        (boots.unread.len(), "not read"),
+        (boots.unreadable.len(), "not read"),
     ];
     let quiet = reasons(fleet).map(|(title, them)| (them.len(), title));
     for (count, what) in ended.into_iter().chain(quiet) {
@@ -96,8 +96,8 @@ fn counts(fleet: &ConsoleFleet) -> String {
             let _ = write!(text, ", {count} {what}");
         }
     }
-    if fleet.left_out > 0 {
-        let _ = write!(text, "; --limit leaves out {} more", fleet.left_out);
+    if fleet.omitted > 0 {
+        let _ = write!(text, "; --limit leaves out {} more", fleet.omitted);
     }
     text.push('\n');
     text

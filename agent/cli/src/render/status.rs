@@ -4,7 +4,7 @@ use super::addon_status::{addons_json, addons_text};
 use super::certificates::{certificates_json, certificates_text};
 use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
-use super::node::{configured_by, dialect_of, instance_json, spec_json, static_pods};
+use super::node::{configured_by, generation_of, instance_json, spec_json, static_pods};
 use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
@@ -33,7 +33,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "elapsedMs": record.elapsed_ms,
         "node": instance_json(record),
         "spec": spec_json(record),
-        "dialect": dialect_of(record),
+        "kopsGeneration": generation_of(record),
         "staticPods": static_pods(record),
         "conditions": conditions(record),
         "pending": unmet(record),

@@ -77,7 +77,7 @@ pub(crate) fn fault_of_condition(record: &Record, phase: Phase) -> Option<&Fault
 
 /// A fault on one line, with what to do.
 fn with_fix(fault: &Fault, wait: &str) -> String {
-    format!("{fault}{wait}; fix: {}", fault.fix())
+    format!("{fault}{wait}; fix: {}", fault.remedy_text())
 }
 
 /// The answer of the path called `name`, by all conditions that are not excluded. Excluding a condition that still

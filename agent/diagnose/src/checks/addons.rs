@@ -31,7 +31,10 @@ fn applied(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let done = of(AddonState::Applied).len();
     if let Some(first) = failed.first() {
         let summary = format!("{} of {count} add-ons could not be applied", failed.len());
-        let fix = first.fault.as_ref().map(|fault| fault.fix().to_owned());
+        let fix = first
+            .fault
+            .as_ref()
+            .map(|fault| fault.remedy_text().to_owned());
         let mut finding = Finding::new(summary, fix.unwrap_or_default());
         if let Some(fault) = &first.fault {
             finding = finding.coded(fault.code);
@@ -44,7 +47,7 @@ fn applied(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.warn();
     }
     if let Some(fault) = &addons.fault {
-        let finding = Finding::new(fault.summary.clone(), fault.fix().to_owned());
+        let finding = Finding::new(fault.summary.clone(), fault.remedy_text().to_owned());
         return finding.coded(fault.code).warn();
     }
     let keeper = addons.keeper.as_ref();

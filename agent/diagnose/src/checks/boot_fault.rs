@@ -227,8 +227,8 @@ fn of_fault(said: &Said<'_>) -> Finding {
         Class::NotYet | Class::Transient | Class::Conflict => false,
     };
     let fix = match ends_boot && !said.is_warning {
-        true => format!("{}; {START_AGAIN}", fault.fix()),
-        false => fault.fix().to_owned(),
+        true => format!("{}; {START_AGAIN}", fault.remedy_text()),
+        false => fault.remedy_text().to_owned(),
     };
     let mut finding = Finding::new(&fault.summary, fix).coded(fault.code);
     for cause in &fault.causes {

@@ -212,7 +212,7 @@ fn warned_of(node: &Node<'_>, code: Code, well: &str) -> Result<Verdict, Unseen>
     let Some((first, others)) = warnings.split_first() else {
         return Verdict::ok(well);
     };
-    let mut finding = Finding::new(&first.summary, first.fix()).coded(code);
+    let mut finding = Finding::new(&first.summary, first.remedy_text()).coded(code);
     finding.evidence.extend(first.evidence.iter().cloned());
     for other in others {
         finding = finding.seen("also", &other.summary);

@@ -5,7 +5,7 @@
 //! its instance and the time that the boot took; a reboot makes that too early.
 
 use super::console::{Console, Ending, read_console};
-use super::{Fleet, Rows, Unread, put_together};
+use super::{Fleet, Rows, Unreadable, put_together};
 use quake_model::boot::BootId;
 use quake_model::boot_report::{
     BootReport, ReportedAgent, ReportedFault, ReportedInstance, SCHEMA,
@@ -33,7 +33,7 @@ pub struct Chosen {
     /// These, the newest first.
     pub instances: Vec<InstanceView>,
     /// How many more the limit leaves out.
-    pub left_out: usize,
+    pub omitted: usize,
 }
 
 /// Chooses the instances to read; those that are terminated have no console to look after.
@@ -55,12 +55,9 @@ pub fn choose_instances(views: Vec<InstanceView>, wanted: &Wanted) -> Chosen {
     });
     // Sorted by id before, and this keeps the order of what is equal.
     instances.sort_by_key(|view| Reverse(view.launched));
-    let left_out = instances.len().saturating_sub(wanted.limit);
+    let omitted = instances.len().saturating_sub(wanted.limit);
     instances.truncate(wanted.limit);
-    Chosen {
-        instances,
-        left_out,
-    }
+    Chosen { instances, omitted }
 }
 
 /// The console of an instance as it was read.
@@ -81,11 +78,11 @@ pub struct ConsoleFleet {
     /// How many instances were read.
     pub instances: usize,
     /// How many more the limit left out.
-    pub left_out: usize,
+    pub omitted: usize,
     /// Those whose last boot has not ended.
     pub in_progress: Vec<Quiet>,
     /// Those that have output without a line of the agent.
-    pub never_spoke: Vec<Quiet>,
+    pub no_report: Vec<Quiet>,
     /// Those that have no output yet.
     pub no_output: Vec<Quiet>,
 }
@@ -107,18 +104,18 @@ pub struct Quiet {
 impl ConsoleFleet {
     /// Whether every instance of the cluster was read and became ready, and there is one.
     pub fn is_ready(&self) -> bool {
-        let unknown = [&self.in_progress, &self.never_spoke, &self.no_output];
+        let unknown = [&self.in_progress, &self.no_report, &self.no_output];
         self.fleet.is_ready()
-            && self.fleet.unread.is_empty()
-            && self.left_out == 0
+            && self.fleet.unreadable.is_empty()
+            && self.omitted == 0
             && unknown.iter().all(|quiet| quiet.is_empty())
     }
 }
 
 /// Puts consoles together. Their order does not matter.
-pub fn fleet_of_consoles(heard: &[Heard], left_out: usize, rows: Rows) -> ConsoleFleet {
+pub fn fleet_of_consoles(heard: &[Heard], omitted: usize, rows: Rows) -> ConsoleFleet {
     let (mut boots, mut unread) = (Vec::new(), Vec::new());
-    let (mut in_progress, mut never_spoke, mut no_output) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut in_progress, mut no_report, mut no_output) = (Vec::new(), Vec::new(), Vec::new());
     for Heard { instance, console } in heard {
         let read = console.as_deref().map_err(Clone::clone);
         let read = read.and_then(read_console);
@@ -128,28 +125,28 @@ pub fn fleet_of_consoles(heard: &[Heard], left_out: usize, rows: Rows) -> Consol
             // kops gives a bastion no user data, so that no agent runs there.
             Ok(Console::Empty | Console::Silent { .. }) if is_bastion(instance) => {}
             Ok(Console::Silent { is_cut: false }) => {
-                never_spoke.push(quiet(instance, String::new()));
+                no_report.push(quiet(instance, String::new()));
             }
             Ok(Console::Silent { is_cut: true }) => {
                 let note = "EC2 keeps the last 64 KiB, and older lines are gone";
-                never_spoke.push(quiet(instance, note.to_owned()));
+                no_report.push(quiet(instance, note.to_owned()));
             }
             Ok(Console::Empty) => no_output.push(quiet(instance, String::new())),
-            Err(why) => unread.push(Unread {
+            Err(why) => unread.push(Unreadable {
                 location: format!("console of {}", instance.instance_id),
                 why,
             }),
         }
     }
-    for them in [&mut in_progress, &mut never_spoke, &mut no_output] {
+    for them in [&mut in_progress, &mut no_report, &mut no_output] {
         them.sort_by(|a: &Quiet, b| a.instance.cmp(&b.instance));
     }
     ConsoleFleet {
         fleet: put_together(boots, unread, rows),
         instances: heard.len(),
-        left_out,
+        omitted,
         in_progress,
-        never_spoke,
+        no_report,
         no_output,
     }
 }
@@ -200,8 +197,8 @@ fn report(instance: &InstanceView, ending: Ending) -> BootReport {
         config: None,
         result: ending.result,
         exit_status: ending.exit_status,
-        started: instance.launched,
-        ended: Timestamp(instance.launched.0.saturating_add(took_ms)),
+        started_at: instance.launched,
+        ended_at: Timestamp(instance.launched.0.saturating_add(took_ms)),
         took_ms,
         phases: Vec::new(),
         fault: ending.code.map(|code| ReportedFault {

@@ -38,8 +38,8 @@ fn boot(instance: &str, group: &str, ended: u64, took_ms: u64, code: Option<&str
         config: None,
         result: code.map_or(BootState::Ready, |_| BootState::Failed),
         exit_status: u8::from(code.is_some()) * 75,
-        started: Timestamp(ended * 1000 - took_ms),
-        ended: Timestamp(ended * 1000),
+        started_at: Timestamp(ended * 1000 - took_ms),
+        ended_at: Timestamp(ended * 1000),
         took_ms,
         phases: vec![
             phase("assets", took_ms / 2, assets),
@@ -173,7 +173,7 @@ fn only_ready_boots_and_done_phases_tell_how_long_things_take() {
     let all = of(&some(), Question::default());
     let whole = all.durations.iter().map(|it| {
         let group = it.instance_group.as_deref().unwrap_or("all");
-        let whole = it.whole.expect("a boot of each is ready");
+        let whole = it.total.expect("a boot of each is ready");
         (group, whole.count, whole.p95_ms)
     });
     assert_eq!(
@@ -211,12 +211,16 @@ fn a_report_that_cannot_be_read_is_named_and_stops_nothing() {
     }
     let all = fleet(&reports, Question::default());
     assert_eq!(all.boots, 5);
-    let named: Vec<&str> = all.unread.iter().map(|it| it.location.as_str()).collect();
+    let named: Vec<&str> = all
+        .unreadable
+        .iter()
+        .map(|it| it.location.as_str())
+        .collect();
     assert_eq!(named, ["v-lacks", "w-else", "x-torn", "y-other", "z-gone"]);
     assert!(
-        all.unread[3].why.contains("boot-report/v9"),
+        all.unreadable[3].why.contains("boot-report/v9"),
         "{:?}",
-        all.unread[3]
+        all.unreadable[3]
     );
 }
 

@@ -59,7 +59,7 @@ pub struct WaitSpan {
 
 impl BootSpans {
     /// The spans of a record, and the waits among its events.
-    pub fn of(record: &Record, events: &[Envelope]) -> Self {
+    pub fn new(record: &Record, events: &[Envelope]) -> Self {
         let phases: Vec<PhaseSpan> = PHASES
             .iter()
             .filter_map(|row| phase_span(record, row.phase))

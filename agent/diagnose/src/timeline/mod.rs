@@ -31,7 +31,7 @@ pub struct Timeline {
 
 /// Puts a boot beside its machine. Without events its waits are not known.
 pub fn timeline(record: &Record, events: &[Envelope], sources: &MachineSources) -> Timeline {
-    let boot = BootSpans::of(record, events);
+    let boot = BootSpans::new(record, events);
     let machine = join_machine(record, sources);
     let mut critical = machine.chain();
     critical.extend(critical_path(&boot));

@@ -5,7 +5,7 @@
 //! nothing that is told.
 
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
-use super::cluster_client::{ClusterClient, HICCUPS, MANAGER};
+use super::cluster_client::{ClusterClient, MANAGER, RETRY_LIMIT};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::arrives;
 use quake_addons::{
@@ -112,7 +112,7 @@ impl<H: Host> ClusterClient<'_, H> {
             return Ok(false);
         }
         let change = creation(object().await?);
-        let created = arrives(&place.name, HICCUPS, || async {
+        let created = arrives(&place.name, RETRY_LIMIT, || async {
             match self.change(place, &change, false).await {
                 Ok(_) => Ok(true),
                 // Or an answer was lost.

@@ -5,7 +5,7 @@ mod apply_object;
 use super::places::namespaces;
 use crate::access::access_by;
 use crate::context::lock;
-use crate::retry::{arrives, through_hiccups};
+use crate::retry::{arrives, retry_transient};
 use futures_util::future::try_join_all;
 use quake_addons::{
     applied_versions, fault_of_api, fault_of_change, is_same, prune_failed, unserved,
@@ -29,8 +29,8 @@ pub(crate) const MANAGER: &str = "quake-agent";
 /// serves other nodes too. Watches, which wait, and the lease, which cannot, are not among them.
 const AT_ONCE: usize = 4;
 
-/// How long hiccups of one request are tried through; of a change also a server that is away, for an answer may be lost.
-pub(super) const HICCUPS: Duration = Duration::from_secs(10);
+/// How long transient failures of one request are tried through; of a change also a server that is away, for an answer may be lost.
+pub(super) const RETRY_LIMIT: Duration = Duration::from_secs(10);
 
 /// Where objects of a namespaced kind are that name no namespace, as for every client of Kubernetes.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -76,7 +76,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
     ///
     /// The fault of a server that does not answer, or does not accept the certificate.
     pub async fn open(host: &'a H, access: ApiAccess) -> Result<Self, Fault> {
-        let told = through_hiccups("version", HICCUPS, || async {
+        let told = retry_transient("version", RETRY_LIMIT, || async {
             host.ask_version(&access).await.map_err(fault_of_api)
         })
         .await?;
@@ -142,7 +142,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
 
     pub(crate) async fn list(&self, query: &ObjectQuery) -> Result<Vec<ClusterObject>, Fault> {
         let _permit = self.requests.acquire().await;
-        through_hiccups(&query.served.plural, HICCUPS, || async {
+        retry_transient(&query.served.plural, RETRY_LIMIT, || async {
             let listed = self.host.list_cluster_objects(&self.access, query).await;
             listed.map_err(fault_of_api)
         })
@@ -151,7 +151,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
 
     /// Looks at one object.
     pub(super) async fn look(&self, place: &ObjectPlace) -> Result<Option<ClusterObject>, Fault> {
-        through_hiccups(&place.name, HICCUPS, || async {
+        retry_transient(&place.name, RETRY_LIMIT, || async {
             let found = self.host.get_object(&self.access, place).await;
             found.map_err(|error| fault_of_change(place, error))
         })
@@ -187,7 +187,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
     }
 
     async fn ask_kinds(&self, kind: &ObjectKind) -> Result<Option<Vec<ServedKind>>, Fault> {
-        through_hiccups(&kind.group, HICCUPS, || async {
+        retry_transient(&kind.group, RETRY_LIMIT, || async {
             let listed = self
                 .host
                 .list_kinds(&self.access, &kind.group, &kind.version);
@@ -210,7 +210,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
         let groups = match known {
             Some(groups) => groups,
             None => {
-                let asked = through_hiccups("groups", HICCUPS, || async {
+                let asked = retry_transient("groups", RETRY_LIMIT, || async {
                     let listed = self.host.list_groups(&self.access).await;
                     listed.map_err(fault_of_api)
                 });
@@ -272,7 +272,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
         let place = self.place_of(object).await?;
         let name = place.to_string();
         let _permit = self.requests.acquire().await;
-        arrives(&name, HICCUPS, || async {
+        arrives(&name, RETRY_LIMIT, || async {
             let got = self.host.get_object(&self.access, &place).await;
             let before = got.map_err(|error| fault_of_change(&place, error))?;
             let after = self.apply_object(&place, object, before.as_ref(), dry_run);
@@ -312,7 +312,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
             manager: MANAGER.to_owned(),
         };
         let _permit = self.requests.acquire().await;
-        arrives(&place.name, HICCUPS, || async {
+        arrives(&place.name, RETRY_LIMIT, || async {
             let changed = self.change(place, &change, false).await;
             changed
                 .map(drop)
@@ -334,7 +334,7 @@ impl<'a, H: Host> ClusterClient<'a, H> {
                 name: object.name().to_owned(),
             };
             let _permit = self.requests.acquire().await;
-            through_hiccups(&place.name, HICCUPS, || async {
+            retry_transient(&place.name, RETRY_LIMIT, || async {
                 let ended = self.host.delete_object(&self.access, &place, object.uid());
                 ended.await.map_err(|error| prune_failed(&place, error))
             })

@@ -113,7 +113,7 @@ impl<'a, H: Host> AddonInspector<'a, H> {
     ///
     /// The fault of the look.
     pub async fn lease(&self) -> Result<Option<Holding>, Fault> {
-        let kind = LeaseKind::of(self.server());
+        let kind = LeaseKind::new(self.server());
         let found = self.session.look(&kind.place()).await?;
         Ok(found.and_then(|found| kind.holding(&found)))
     }

@@ -45,7 +45,7 @@ impl Candidate {
         session: &ClusterClient<'_, H>,
         addons: &[AddonStatus],
     ) -> Result<Leadership, Fault> {
-        let kind = LeaseKind::of(session.version());
+        let kind = LeaseKind::new(session.version());
         let place = kind.place();
         let (host, access) = (session.host(), session.access());
         let found = host.get_object(access, &place).await;
@@ -84,7 +84,7 @@ impl Candidate {
 
     /// Gives the lease back, so that another node takes it at once. Whether that succeeds matters to nobody: it ends by itself.
     pub(crate) async fn step_down<H: Host>(&self, session: &ClusterClient<'_, H>) {
-        let kind = LeaseKind::of(session.version());
+        let kind = LeaseKind::new(session.version());
         let place = kind.place();
         let found = session.host().get_object(session.access(), &place).await;
         let Ok(Some(found)) = found else { return };

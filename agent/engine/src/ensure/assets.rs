@@ -3,7 +3,7 @@
 use crate::context::{Context, PlannedStep};
 use crate::ensure::fetch_watch::Watch;
 use crate::fault_mapping::{Operation, to_fault};
-use crate::owned::placed_differs;
+use crate::managed_files::placed_differs;
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::facts::Placed;

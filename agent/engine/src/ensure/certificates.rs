@@ -12,9 +12,9 @@ use quake_model::item::{CertificateOrder, Issuer};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, MadeKey, PortError};
 use quake_model::step::Step;
-use quake_node::dialect::kops::Origin;
-use quake_node::known::Keypair;
+use quake_node::config::current::Origin;
 use quake_node::pki::{self, Ca, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
+use quake_node::plan_inputs::Keypair;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

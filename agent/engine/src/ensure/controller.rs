@@ -12,11 +12,11 @@ use quake_model::phase::Phase;
 use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
-use quake_node::dialect::kops::{BootConfig, ConfigServer, Origin, verify_config_hash};
-use quake_node::dialect::kube_env::Document;
-use quake_node::kops::bootstrap::{
+use quake_node::builders::bootstrap::{
     BootstrapRequest, BootstrapResponse, CERTAIN, USUAL, public_key, read_response, token_versions,
 };
+use quake_node::config::current::{BootConfig, ConfigServer, Origin, verify_config_hash};
+use quake_node::config::legacy::Document;
 use quake_node::pki::{Held, Misfit, claims, unfit};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::Host;
 use quake_model::step::{Step, Visibility, WriteFile};
-use quake_node::owned::{OwnedFile, Owners, sha256};
+use quake_node::managed_files::{ManagedFile, Owners, sha256};
 use quake_node::up_to_date::{FileDecision, decide_file};
 
 /// The largest file compared byte by byte; nothing the agent renders is near it.
@@ -62,7 +62,7 @@ fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: Owners) -
     let Some(found) = found else {
         return Some("missing".to_owned());
     };
-    let differs = OwnedFile::of(file).differs(Some(found), owners)?;
+    let differs = ManagedFile::of(file).differs(Some(found), owners)?;
     match (file.visibility, &found.contents) {
         (Visibility::Secret, Some(contents)) if *contents != file.contents.0 => {
             let (is, wanted) = (sha256(contents), sha256(&file.contents.0));

@@ -1,9 +1,9 @@
 //! Awaits what comes about by itself.
 
 use crate::context::Context;
-use crate::ensure::arrivals;
 use crate::ensure::dns;
 use crate::ensure::standing::{self, Watched};
+use crate::ensure::wait_for;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
@@ -42,15 +42,15 @@ async fn look<H: Host>(
         Condition::Healthy { component, url } => healthy(context, component, url).await,
         Condition::CniConfigured { directory } => cni_configured(context, directory).await,
         Condition::UnitActive { unit } => standing::up(context, unit, watched).await,
-        Condition::RuntimeAnswers { runtime } => arrivals::runtime(context, runtime).await,
-        Condition::PodRuns { pod } => arrivals::pod(context, pod).await,
+        Condition::RuntimeAnswers { runtime } => wait_for::runtime(context, runtime).await,
+        Condition::PodRuns { pod } => wait_for::pod(context, pod).await,
         Condition::NodeRegistered { node, kubeconfig } => {
-            arrivals::node(context, node, kubeconfig).await
+            wait_for::node(context, node, kubeconfig).await
         }
         // It has a deadline of its own, and its end is no failure.
         Condition::NamesInSync { .. } => Ok(()),
         Condition::PodNetwork { directory, network } => {
-            let doubt = arrivals::pod_network(context, directory, network).await?;
+            let doubt = wait_for::pod_network(context, directory, network).await?;
             if let Some(fault) = doubt {
                 context.emitter.emit(Event::Warning { fault });
             }

@@ -10,8 +10,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
 use quake_model::ports::{Condition, Host, Object};
-use quake_node::dialect::kops::is_boot_config;
-use quake_node::dialect::kube_env::{self, Document, Sources};
+use quake_node::config::current::is_boot_config;
+use quake_node::config::legacy::{self, Document, Sources};
 use quake_node::expected::expected;
 use quake_node::user_data;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl<H: Host> Context<'_, H> {
         }
         let sources = self.find_sources(documents).await?;
         let instance = self.know(BootFacts::instance)?;
-        let lowered = kube_env::lower(&sources, &instance)?;
+        let lowered = legacy::lower(&sources, &instance)?;
         for fault in lowered.warnings {
             self.emitter.emit(Event::Warning { fault });
         }
@@ -79,7 +79,7 @@ impl<H: Host> Context<'_, H> {
     ) -> Result<Sources, Fault> {
         let configuration = &self.request.configuration;
         // Whatever is wrong with the rest: from here on the boot can say so where the cluster is.
-        let reports = kube_env::read_report_folder(&kube_env.source, &kube_env.text);
+        let reports = legacy::read_report_folder(&kube_env.source, &kube_env.text);
         let reports = reports.map(|folder| ReportFolder {
             config_base: configuration
                 .config_base
@@ -88,7 +88,7 @@ impl<H: Host> Context<'_, H> {
             ..folder
         });
         self.learn(|knowledge| knowledge.reports = reports);
-        let (read, _) = kube_env::read_kube_env(&kube_env.source, &kube_env.text)?;
+        let (read, _) = legacy::read_kube_env(&kube_env.source, &kube_env.text)?;
         let base = configuration
             .config_base
             .clone()

@@ -18,7 +18,7 @@ use quake_node::dialect::kops::{
     BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin, config_hash, read_boot_config,
     read_nodeup_config, verify_config_hash,
 };
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use quake_node::distribution::Distribution;
 use quake_node::expected::expected;
 use quake_node::keyset::{KeyBundle, fallback_name, read_ca_bundle, read_secret};

@@ -8,9 +8,9 @@ use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::WriteFile;
-use quake_node::dialect::kops::NodeupConfig;
+use quake_node::builders::{Lifecycle, LoginUser, Machine, needs_eni_capacity};
+use quake_node::config::current::NodeupConfig;
 use quake_node::distribution::Distribution;
-use quake_node::kops::{Lifecycle, LoginUser, Machine, needs_eni_capacity};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use super::refusal::refusal;
 use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
-use quake_model::backoff::HICCUP;
+use quake_model::backoff::TRANSIENT_RETRY;
 use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, NewFilesystem, VolumeFacts,
 };
@@ -222,7 +222,9 @@ async fn probe<H: Host>(
             // One transient failure of a disk should not end the boot until someone comes.
             Err(error) if error.condition == Condition::Io && tries < PROBES => {
                 tries += 1;
-                context.pause(HICCUP.pause(tries, context.draw())).await?;
+                context
+                    .pause(TRANSIENT_RETRY.pause(tries, context.draw()))
+                    .await?;
             }
             Err(error) if error.condition == Condition::Io => {
                 return Ok((DeviceSignature::Unreadable, None));

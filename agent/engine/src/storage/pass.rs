@@ -13,7 +13,7 @@ use quake_model::facts::{
 use quake_model::fault::Fault;
 use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
-use quake_volumes::{AUTOSCALING_GROUP, Known, World, group_of, is_of_etcd};
+use quake_volumes::{AUTOSCALING_GROUP, LocalFacts, World, group_of, is_of_etcd};
 use std::collections::BTreeSet;
 
 /// What one pass observed.
@@ -50,7 +50,7 @@ impl<H: Host> Context<'_, H> {
             knowledge.storage.settling.see(&volumes);
             knowledge.storage.settling.is_settled()
         });
-        let known = Known {
+        let known = LocalFacts {
             cluster_generation,
             verified,
             intent: journal.member,

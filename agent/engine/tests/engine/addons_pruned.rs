@@ -84,7 +84,7 @@ async fn a_kind_of_which_it_cannot_be_said_whether_it_is_served_fails_the_add_on
     for (operation, calls) in [("list_groups", 1..=1), ("list_kinds", 2..=2)] {
         let host = pruning();
         let denied = strike(operation, calls, Condition::Denied);
-        host.next_boot(Script::of(vec![denied]));
+        host.next_boot(Script::new(vec![denied]));
         let agent = Agent::new(&host, "i-1");
         // Less than it takes until it is tried again.
         let told = agent.looks_on(&host, Duration::from_secs(1)).await;

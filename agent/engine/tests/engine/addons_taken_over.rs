@@ -166,14 +166,14 @@ async fn a_removal_that_fails_ends_no_boot_and_is_done_by_the_next() {
     let (host, request) = control_plane(&root);
     run(&host, &request).await;
     let script = vec![strike("remove_file", 1..=1, Condition::Io)];
-    host.next_boot(Script::of(script));
+    host.next_boot(Script::new(script));
     let (verdict, events) = told(&host, &taking_over(&request)).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(outcome(&events), Some(Outcome::Skipped));
     assert!(is_laid_down(&host));
     // One that is another by the time it is removed is looked at again.
     let script = vec![strike("remove_file", 1..=1, Condition::Conflict)];
-    host.next_boot(Script::of(script));
+    host.next_boot(Script::new(script));
     let (_, events) = told(&host, &taking_over(&request)).await;
     assert_eq!(outcome(&events), Some(Outcome::Changed));
     assert!(!is_laid_down(&host));

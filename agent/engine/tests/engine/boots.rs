@@ -72,9 +72,9 @@ async fn a_boot_interrupted_at_any_call_converges_when_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hiccups_of_every_service_are_waited_out_and_counted() {
+async fn transient_failures_of_every_service_are_waited_out_and_counted() {
     let host = host("control-plane", Timing::default());
-    host.next_boot(Script::of(vec![
+    host.next_boot(Script::new(vec![
         strike("read_instance", 1..=2, Condition::Unreachable),
         strike("read_object", 1..=4, Condition::Throttled),
         strike("describe_volumes", 1..=3, Condition::Throttled),
@@ -95,7 +95,7 @@ async fn an_attach_whose_answer_was_lost_is_not_asked_for_twice() {
         when: When::After,
         ..strike("attach_volume", 1..=1, Condition::Conflict)
     };
-    host.next_boot(Script::of(vec![lost]));
+    host.next_boot(Script::new(vec![lost]));
     let (verdict, record) = run(&host, &request("control-plane")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(
@@ -123,7 +123,7 @@ async fn a_wrong_digest_is_invalid_and_names_both() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_given_a_grace_and_then_ends_the_boot() {
     let host = host("workers", Timing::default());
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_object",
         1..=1000,
         Condition::Denied,

@@ -10,7 +10,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Clock, Condition, Meter, Sink, SinkError};
 use quake_model::record::Record;
 use quake_model::time::Timestamp;
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{Script, ScriptedFault, SimHost, Timing, When, example};
 use std::collections::BTreeMap;

@@ -144,7 +144,7 @@ async fn the_address_of_another_control_plane_stays_while_it_lives() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_another_one_overtook_is_decided_anew() {
     let host = zoned();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "change_records",
         1..=2,
         Condition::Conflict,
@@ -158,7 +158,7 @@ async fn a_batch_that_another_one_overtook_is_decided_anew() {
         asked(&record)
     );
     let host = zoned();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "change_records",
         1..=99,
         Condition::Conflict,
@@ -174,7 +174,7 @@ async fn a_batch_whose_answer_was_lost_is_not_sent_twice() {
         when: When::After,
         ..strike("change_records", 1..=1, Condition::Unreachable)
     };
-    host.next_boot(Script::of(vec![lost]));
+    host.next_boot(Script::new(vec![lost]));
     let (verdict, _) = run(&host, &request("control-plane")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(host.region().names.batches.len(), 1);
@@ -183,7 +183,7 @@ async fn a_batch_whose_answer_was_lost_is_not_sent_twice() {
 #[tokio::test(start_paused = true)]
 async fn throttles_are_waited_out() {
     let host = zoned();
-    host.next_boot(Script::of(vec![
+    host.next_boot(Script::new(vec![
         strike("read_records", 1..=3, Condition::Throttled),
         strike("read_zone", 1..=1, Condition::Throttled),
         strike("change_records", 1..=2, Condition::Throttled),
@@ -206,7 +206,11 @@ async fn what_keeps_a_node_from_publishing_ends_the_boot_by_its_name_while_kubel
         (Condition::Malformed, Code::DnsRefused, 78),
     ] {
         let host = zoned();
-        host.next_boot(Script::of(vec![strike("read_records", 1..=999, condition)]));
+        host.next_boot(Script::new(vec![strike(
+            "read_records",
+            1..=999,
+            condition,
+        )]));
         let (fault, record) = fault_of(&host, &request("control-plane")).await;
         assert_eq!((fault.code, record.exit_status()), (code, status));
         assert_eq!(fault.evidence_named("zone"), Some(ZONE));
@@ -222,7 +226,7 @@ async fn a_role_without_route_53_ends_the_boot_naming_what_to_allow_while_kubele
             "list_zones" => node("  dnsZone: quake.example\n"),
             _ => zoned(),
         };
-        host.next_boot(Script::of(vec![strike(
+        host.next_boot(Script::new(vec![strike(
             operation,
             1..=999,
             Condition::Denied,
@@ -231,7 +235,10 @@ async fn a_role_without_route_53_ends_the_boot_naming_what_to_allow_while_kubele
         assert_eq!((fault.code, record.exit_status()), (Code::DnsDenied, 77));
         for action in ["ListResourceRecordSets", "ChangeResourceRecordSets"] {
             let action = format!("route53:{action}");
-            assert!(fault.fix().contains(&action), "{operation}: {fault:?}");
+            assert!(
+                fault.remedy_text().contains(&action),
+                "{operation}: {fault:?}"
+            );
         }
         let kubelet = host.region().units["kubelet.service"].active;
         assert_eq!(kubelet, ActiveState::Active, "{operation}");

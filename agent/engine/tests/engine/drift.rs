@@ -6,7 +6,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
 use quake_model::step::WriteFile;
-use quake_node::owned::{self, Owned, OwnedFile};
+use quake_node::managed_files::{self, ManagedFile, ManagedFiles};
 use quake_testkit::{SimHost, Timing};
 use std::sync::{Arc, Mutex};
 
@@ -120,10 +120,13 @@ async fn a_boot_names_each_file_it_overwrites_that_somebody_changed_and_no_other
 async fn a_file_that_the_agent_itself_rendered_otherwise_before_is_nobodys_change() {
     let host = host(GROUP, Timing::default());
     run(&host, &request(GROUP)).await;
-    let mut owned = Owned::parse(&bytes_of(&host, owned::PATH)).expect("it is noted");
+    let mut owned =
+        ManagedFiles::parse(&bytes_of(&host, managed_files::PATH)).expect("it is noted");
     let before = WriteFile::plain(FILE, 0o600, "as rendered by an older agent");
-    owned.files.insert(FILE.to_owned(), OwnedFile::of(&before));
-    host.put_file(owned::PATH, owned.file().contents.0);
+    owned
+        .files
+        .insert(FILE.to_owned(), ManagedFile::of(&before));
+    host.put_file(managed_files::PATH, owned.file().contents.0);
     host.put_file(FILE, before.contents.0);
     let (_, events) = events_of(&host, &request(GROUP)).await;
     assert!(warnings(&events).is_empty(), "{events:?}");
@@ -162,7 +165,7 @@ async fn a_plan_tells_what_somebody_changed_from_what_is_not_there_yet() {
         (timer.as_str(), "not enabled at boot"),
     ];
     assert_eq!(drifted, wanted);
-    host.remove_file(owned::PATH);
+    host.remove_file(managed_files::PATH);
     let (verdict, _) = run(&host, &asked).await;
     let first = verdict.planned.iter().find(|step| step.step.id == file);
     let first = first.expect("it is planned");

@@ -21,7 +21,7 @@ fn store(faults: Vec<quake_testkit::ScriptedFault>) -> SimHost {
     ] {
         host.put_object(&format!("s3://store/c.example/{place}"), place);
     }
-    host.with_script(Script::of(faults))
+    host.with_script(Script::new(faults))
 }
 
 fn base() -> Location {
@@ -57,7 +57,7 @@ async fn reports_of_all_groups_or_of_one_are_found_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hiccup_is_tried_again_and_a_report_that_is_gone_is_named() {
+async fn a_transient_failure_is_tried_again_and_a_report_that_is_gone_is_named() {
     let all = names(&["i-1.json", "i-2.json", "i-3.json"]);
     let host = store(vec![
         strike("list_objects", 1..=2, Condition::Throttled),

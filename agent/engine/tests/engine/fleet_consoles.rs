@@ -56,7 +56,7 @@ async fn each_instance_of_the_cluster_is_asked_once_and_no_more_than_the_limit()
     let host = cluster();
     let one = read(&host, 1).await.expect("it is read");
     assert_eq!(called(&host, "ec2:GetConsoleOutput"), 1);
-    assert_eq!((one.instances, one.left_out), (1, 1));
+    assert_eq!((one.instances, one.omitted), (1, 1));
     assert_eq!(one.fleet.rows[0].instance.id, "i-2", "the newest");
 }
 
@@ -96,16 +96,16 @@ async fn an_instance_without_latest_output_is_asked_for_what_ec2_kept() {
 #[tokio::test(start_paused = true)]
 async fn consoles_that_are_all_refused_are_the_answer_and_one_is_a_line_of_it() {
     let host = cluster();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_console",
         1..=1,
         Condition::Denied,
     )]));
     let some = read(&host, 500).await.expect("one is read");
-    assert_eq!((some.fleet.ready, some.fleet.unread.len()), (1, 1));
-    let why = &some.fleet.unread[0].why;
+    assert_eq!((some.fleet.ready, some.fleet.unreadable.len()), (1, 1));
+    let why = &some.fleet.unreadable[0].why;
     assert!(why.starts_with("boot.console-denied"), "{why}");
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_console",
         1..=9,
         Condition::Denied,
@@ -117,14 +117,14 @@ async fn consoles_that_are_all_refused_are_the_answer_and_one_is_a_line_of_it() 
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_is_gone_is_left_out_and_one_that_is_throttled_stops_nothing() {
     let host = cluster();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_console",
         1..=2,
         Condition::Throttled,
     )]));
     let healed = read(&host, 500).await.expect("it is read");
     assert!(healed.is_ready(), "{healed:?}");
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_console",
         1..=1,
         Condition::Missing,
@@ -132,15 +132,15 @@ async fn an_instance_that_is_gone_is_left_out_and_one_that_is_throttled_stops_no
     let other = read(&host, 500).await.expect("it is read");
     assert_eq!((other.instances, other.fleet.ready), (1, 1));
     let host = cluster();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "read_console",
         1..=99,
         Condition::Throttled,
     )]));
     let throttled = read(&host, 500).await.expect("nothing is denied");
-    assert_eq!(throttled.fleet.unread.len(), 2);
+    assert_eq!(throttled.fleet.unreadable.len(), 2);
     assert!(
-        throttled.fleet.unread[0]
+        throttled.fleet.unreadable[0]
             .why
             .starts_with("boot.console-unread")
     );

@@ -268,9 +268,11 @@ async fn an_empty_volume_where_data_is_expected_is_refused_with_the_way_back() {
             "{index}"
         );
         assert!(
-            fault.fix().contains("volumes wipe vol-0aa --slot main/a"),
+            fault
+                .remedy_text()
+                .contains("volumes wipe vol-0aa --slot main/a"),
             "{}",
-            fault.fix()
+            fault.remedy_text()
         );
         assert_eq!(
             host.region().contents[MAIN],
@@ -344,7 +346,11 @@ async fn another_volume_of_the_slot_that_had_its_data_is_not_forgotten() {
         });
         let (fault, _) = fault_of(&host, &request("control-plane")).await;
         assert_eq!(fault.code, Code::StorageDataExpected, "{lost}");
-        assert!(fault.fix().contains("vol-0old"), "{}", fault.fix());
+        assert!(
+            fault.remedy_text().contains("vol-0old"),
+            "{}",
+            fault.remedy_text()
+        );
         assert_eq!(host.region().contents[MAIN], DeviceContents::Blank);
     }
 }
@@ -368,7 +374,7 @@ async fn a_mount_point_that_something_else_has_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_hiccup_of_a_disk_does_not_end_the_boot() {
+async fn one_failed_read_of_a_disk_does_not_end_the_boot() {
     for operation in [
         "probe_device",
         "look_inside",
@@ -376,7 +382,7 @@ async fn one_hiccup_of_a_disk_does_not_end_the_boot() {
         "write_marker",
     ] {
         let host = host("control-plane", Timing::default());
-        host.next_boot(Script::of(vec![strike(operation, 1..=1, Condition::Io)]));
+        host.next_boot(Script::new(vec![strike(operation, 1..=1, Condition::Io)]));
         let (verdict, _) = run(&host, &request("control-plane")).await;
         assert_eq!(verdict.fault, None, "{operation}");
     }

@@ -85,7 +85,7 @@ async fn a_second_boot_imports_nothing_and_looks_at_no_archive() {
 async fn an_image_that_cannot_be_imported_is_left_to_kubelet() {
     let host = seeded(Need::Optional);
     let fails = strike("import_images", 1..=1, Condition::Io);
-    host.next_boot(Script::of(vec![fails]));
+    host.next_boot(Script::new(vec![fails]));
     let (verdict, record) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(host.port_calls_of("import_images"), 2, "one try for each");
@@ -98,7 +98,7 @@ async fn an_image_that_cannot_be_imported_is_left_to_kubelet() {
 async fn an_image_that_is_required_and_cannot_be_imported_ends_the_boot() {
     let host = seeded(Need::Required);
     let fails = strike("import_images", 1..=2, Condition::Malformed);
-    host.next_boot(Script::of(vec![fails]));
+    host.next_boot(Script::new(vec![fails]));
     let (fault, record) = fault_of(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
@@ -113,7 +113,7 @@ async fn an_import_whose_answer_was_lost_is_seen_to_have_happened() {
         when: When::After,
         ..strike("import_images", 1..=2, Condition::TimedOut)
     };
-    host.next_boot(Script::of(vec![lost]));
+    host.next_boot(Script::new(vec![lost]));
     let (verdict, record) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(imports(&record), [Outcome::Changed, Outcome::Changed]);
@@ -123,7 +123,7 @@ async fn an_import_whose_answer_was_lost_is_seen_to_have_happened() {
 async fn a_runtime_that_does_not_answer_at_first_is_asked_again() {
     let host = seeded(Need::Required);
     let silent = strike("has_image", 1..=3, Condition::Unreachable);
-    host.next_boot(Script::of(vec![silent]));
+    host.next_boot(Script::new(vec![silent]));
     let (verdict, _) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
 }
@@ -142,7 +142,7 @@ async fn a_seeded_archive_that_is_gone_is_left_to_kubelet() {
 async fn a_list_of_images_that_cannot_be_read_is_a_warning() {
     let host = seeded(Need::Required);
     let torn = strike("list_seeded", 1..=1, Condition::Malformed);
-    host.next_boot(Script::of(vec![torn]));
+    host.next_boot(Script::new(vec![torn]));
     let (verdict, record) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(codes(&warnings(&record)), [Code::ServicesImageUnusable]);

@@ -11,8 +11,8 @@ use quake_model::digest::{Algorithm, Digest};
 use quake_model::fault::{Code, Fault};
 use quake_model::record::Record;
 use quake_model::redact::Secret;
-use quake_node::dialect::kops::{config_hash, read_cluster};
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::current::{config_hash, read_cluster};
+use quake_node::config::legacy::Document;
 use quake_testkit::region::{EtcdSlot, Region, example_instance};
 use quake_testkit::{Controller, Script, SimHost, Timing};
 use std::fs;
@@ -141,7 +141,8 @@ fn node_with(
         let certificate = part("crt").expect("the CA is there");
         let key = Secret::new(part("key").expect("its key is there"));
         let config = edit(&config);
-        let controller = Controller::of("nodeupconfig.yaml", &config, &instance, &certificate, key);
+        let controller =
+            Controller::new("nodeupconfig.yaml", &config, &instance, &certificate, key);
         host.answer_bootstrap(controller.expect("the configuration reads"));
     }
     for path in files_below(&root.join("assets")) {
@@ -209,7 +210,7 @@ pub(crate) fn warnings(record: &Record) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_of_the_newer_dialect_becomes_ready_and_a_second_boot_writes_nothing() {
+async fn a_node_of_current_kops_becomes_ready_and_a_second_boot_writes_nothing() {
     let Some(root) = conformance() else { return };
     for group in ["master-us-test-1a", "nodes"] {
         let (host, request) = node(&root, "minimal-1.35", group);
@@ -268,7 +269,7 @@ async fn a_worker_waits_for_a_kops_controller_that_is_not_there_yet() {
         1..=3,
         quake_model::ports::Condition::Unreachable,
     );
-    host.next_boot(Script::of(vec![strike]));
+    host.next_boot(Script::new(vec![strike]));
     let (verdict, _) = run(&host, &request).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(host.port_calls_of("ask_bootstrap"), 4);

@@ -54,7 +54,7 @@ fn certificates(host: &SimHost) -> Vec<String> {
 }
 
 fn strikes(host: &SimHost, calls: std::ops::RangeInclusive<u64>, condition: Condition) {
-    host.next_boot(Script::of(vec![strike("ask_bootstrap", calls, condition)]));
+    host.next_boot(Script::new(vec![strike("ask_bootstrap", calls, condition)]));
 }
 
 fn warned_of(record: &Record) -> BTreeSet<String> {
@@ -189,7 +189,7 @@ async fn a_role_that_is_late_is_told_as_such() {
         return;
     };
     let strike = strike("prove_instance", 1..=1_000_000, Condition::Missing);
-    host.next_boot(Script::of(vec![strike]));
+    host.next_boot(Script::new(vec![strike]));
     let fault = run(&host, &request).await.0.fault.expect("it fails");
     assert_eq!(fault.code, Code::IdentityRoleMissing);
     assert_eq!(

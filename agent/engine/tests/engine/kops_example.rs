@@ -3,7 +3,7 @@
 use crate::common::{EPOCH, request, run};
 use crate::kops::{WRITES, warnings};
 use quake_engine::{Configuration, Mode, Request};
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use quake_testkit::example::CaBundle;
 use quake_testkit::example::kops::{CLUSTER, Cluster, INSTANCE_GROUPS, mirrors};
 use quake_testkit::region::{EtcdSlot, Region, example_instance};

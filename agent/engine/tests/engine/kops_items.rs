@@ -51,7 +51,7 @@ async fn a_prefix_is_asked_for_once_and_awaited() {
         "not at every look"
     );
     let (host, request) = worker_with(&root, &ipv6);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "assign_prefix",
         1..=999,
         Condition::Limit,
@@ -69,7 +69,7 @@ async fn a_prefix_whose_answer_was_lost_is_not_asked_for_again_at_once() {
         ..strike("assign_prefix", 1..=1, Condition::Unreachable)
     };
     host.late_prefix(3);
-    host.next_boot(Script::of(vec![lost]));
+    host.next_boot(Script::new(vec![lost]));
     assert_eq!(run(&host, &request).await.0.fault, None);
     assert_eq!(host.port_calls_of("assign_prefix"), 1);
 }
@@ -78,7 +78,7 @@ async fn a_prefix_whose_answer_was_lost_is_not_asked_for_again_at_once() {
 async fn a_prefix_that_is_denied_is_named_with_its_permission() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &ipv6);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "assign_prefix",
         1..=999,
         Condition::Denied,
@@ -117,7 +117,7 @@ async fn what_a_type_has_is_asked_once_and_kept() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &amazon);
     host.put_file("/etc/cni/net.d/10-aws.conflist", "{}");
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "describe_type",
         1..=2,
         Condition::Throttled,
@@ -139,7 +139,7 @@ async fn what_a_type_has_is_asked_once_and_kept() {
     assert_eq!(writes(&host), []);
     let (host, request) = worker_with(&root, &amazon);
     let silent = strike("describe_type", 1..=999, Condition::Unreachable);
-    host.next_boot(Script::of(vec![silent]));
+    host.next_boot(Script::new(vec![silent]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.code, Code::ConfigInstanceTypeUnknown);
 }
@@ -148,7 +148,7 @@ async fn what_a_type_has_is_asked_once_and_kept() {
 async fn a_type_that_may_not_be_described_is_named_with_its_permission() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &amazon);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "describe_type",
         1..=999,
         Condition::Denied,

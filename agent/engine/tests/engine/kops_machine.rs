@@ -45,7 +45,7 @@ async fn a_package_that_no_source_has_is_not_tried_again() {
 async fn a_package_that_does_not_install_ends_the_boot_unless_the_node_can_do_without() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &with(PACKAGE));
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "install_packages",
         1..=999,
         Condition::Io,
@@ -80,7 +80,7 @@ async fn a_source_is_there_before_its_packages_and_its_key_is_pinned_by_the_firs
     assert_eq!(run(&host, &request).await.0.fault, None);
     assert_eq!(host.port_calls_of("fetch_keyring"), 1);
     let (host, request) = worker_with(&root, &with(GVISOR));
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "fetch_keyring",
         1..=1,
         Condition::Malformed,
@@ -107,14 +107,14 @@ async fn a_user_whose_number_is_anothers_is_refused() {
 async fn lists_of_users_that_are_locked_are_waited_for() {
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "make_user",
         1..=3,
         Condition::Conflict,
     )]));
     assert_eq!(run(&host, &request).await.0.fault, None);
     let (host, request) = control_plane(&root);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "make_user",
         1..=999,
         Condition::Conflict,
@@ -246,7 +246,7 @@ async fn the_runtime_runs_while_kops_controller_is_still_asked_for_certificates(
     };
     let (host, request) = worker_with(&root, &edit);
     let silent = strike("ask_bootstrap", 2..=9999, Condition::Unreachable);
-    host.next_boot(Script::of(vec![silent]));
+    host.next_boot(Script::new(vec![silent]));
     let (fault, record) = fault_of(&host, &request).await;
     assert!(host.port_calls_of("ask_bootstrap") > 1, "{fault}");
     let runtime = host.region().units.remove("containerd.service");
@@ -260,7 +260,7 @@ async fn the_runtime_runs_while_kops_controller_is_still_asked_for_certificates(
 async fn a_runtime_that_does_not_start_early_is_started_with_the_rest() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &str::to_owned);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "run_jobs",
         1..=2,
         Condition::Unreachable,

@@ -81,7 +81,7 @@ async fn the_group_is_told_before_what_others_bring_is_awaited() {
     let (host, request) = worker_with(&root, &pooled);
     wait_for(&host, "InService");
     let away = strike("look_node", 1..=9999, Condition::Unreachable);
-    host.next_boot(Script::of(vec![away]));
+    host.next_boot(Script::new(vec![away]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyNodeUnregistered);
     assert_eq!(kubelet(&host), (true, ActiveState::Active));
@@ -129,7 +129,7 @@ async fn a_hook_that_may_not_be_completed_is_named_with_its_permission() {
     for call in ["has_hook", "complete_hook"] {
         let (host, request) = worker_with(&root, &pooled);
         wait_for(&host, "InService");
-        host.next_boot(Script::of(vec![strike(call, 1..=999, Condition::Denied)]));
+        host.next_boot(Script::new(vec![strike(call, 1..=999, Condition::Denied)]));
         let (fault, _) = fault_of(&host, &request).await;
         assert_eq!(fault.code, Code::ReadyHookDenied, "{call}");
         let lacking = "autoscaling:CompleteLifecycleAction";
@@ -144,7 +144,7 @@ async fn a_throttled_group_is_asked_again() {
     wait_for(&host, "InService");
     let faults =
         ["has_hook", "complete_hook"].map(|call| strike(call, 1..=3, Condition::Throttled));
-    host.next_boot(Script::of(faults.into()));
+    host.next_boot(Script::new(faults.into()));
     let (verdict, record) = run(&host, &request).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(warnings(&record), [""; 0]);
@@ -152,7 +152,7 @@ async fn a_throttled_group_is_asked_again() {
     let (host, request) = worker_with(&root, &pooled);
     wait_for(&host, "InService");
     let silent = strike("complete_hook", 1..=999, Condition::Unreachable);
-    host.next_boot(Script::of(vec![silent]));
+    host.next_boot(Script::new(vec![silent]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyHookFailed);
 }

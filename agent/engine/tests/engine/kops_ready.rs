@@ -95,7 +95,7 @@ async fn a_runtime_that_falls_silent_is_named_before_all_that_needs_it() {
     let Some(root) = conformance() else { return };
     let (host, request) = node(&root, "minimal-1.35", "nodes");
     let strike = crate::common::strike("ask_runtime", 1..=9999, Condition::Unreachable);
-    host.next_boot(Script::of(vec![strike]));
+    host.next_boot(Script::new(vec![strike]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyRuntimeSilent);
 }
@@ -109,7 +109,7 @@ async fn a_node_that_the_cluster_does_not_know_says_why() {
     ] {
         let (host, request) = node(&root, "minimal-1.35", "nodes");
         let strike = crate::common::strike("look_node", 1..=9999, condition);
-        host.next_boot(Script::of(vec![strike]));
+        host.next_boot(Script::new(vec![strike]));
         let (fault, record) = fault_of(&host, &request).await;
         assert_eq!(fault.code, Code::ReadyNodeUnregistered);
         assert!(
@@ -148,7 +148,7 @@ async fn a_file_that_is_in_the_way_is_named_and_left_where_it_is() {
     assert_eq!(fault.code, Code::ReadyCniForeign);
     assert!(
         fault
-            .fix()
+            .remedy_text()
             .starts_with("rm /etc/cni/net.d/00-left.conflist"),
         "{fault:?}"
     );
@@ -196,7 +196,10 @@ async fn a_configuration_that_goes_later_is_lost_and_one_that_is_written_anew_is
         (step.as_str(), fault.code),
         ("ready:cni", Code::ReadyCniMissing)
     );
-    assert!(!fault.fix().contains("restart quake-agent"), "{fault:?}");
+    assert!(
+        !fault.remedy_text().contains("restart quake-agent"),
+        "{fault:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -225,7 +225,7 @@ async fn a_reboot_without_ec2_starts_kubelet_and_no_etcd() {
     assert_eq!(run(&host, &request).await.0.fault, None);
     reboot(&host);
     let denied = strike("describe_volumes", 1..=9_999, Condition::Denied);
-    host.next_boot(Script::of(vec![denied]));
+    host.next_boot(Script::new(vec![denied]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.class().exit_status(), 77, "{fault}");
     assert!(is_waiting(&host));
@@ -237,7 +237,7 @@ async fn an_agent_that_is_restarted_leaves_a_running_etcd_alone() {
     let (host, request) = control_plane(&root);
     assert_eq!(run(&host, &request).await.0.fault, None);
     let denied = strike("describe_volumes", 1..=9_999, Condition::Denied);
-    host.next_boot(Script::of(vec![denied]));
+    host.next_boot(Script::new(vec![denied]));
     let (fault, _) = fault_of(&host, &request).await;
     assert_eq!(fault.class().exit_status(), 77, "{fault}");
     assert_eq!(manifests(&host), both());
@@ -255,7 +255,7 @@ async fn cut_off_before_any_act_on_a_volume_the_next_boot_converges() {
         for call in [1, 2] {
             let (host, request) = control_plane(&root);
             let cut = strike(operation, call..=9_999, Condition::Denied);
-            host.next_boot(Script::of(vec![cut]));
+            host.next_boot(Script::new(vec![cut]));
             let (verdict, _) = run(&host, &request).await;
             assert!(verdict.fault.is_some(), "{operation} {call}");
             assert_eq!(manifests(&host), [""; 0], "{operation} {call}");

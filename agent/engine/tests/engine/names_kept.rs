@@ -231,7 +231,7 @@ async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Lif
     let change = |host: &SimHost| {
         put(host, MAIN, &["10.9.9.9"]);
         let throttled = strike("change_records", 1..=TRIES - 1, Condition::Throttled);
-        host.next_boot(Script::of(vec![throttled]));
+        host.next_boot(Script::new(vec![throttled]));
     };
     let budget = Budget {
         ec2: TRIES,
@@ -293,7 +293,7 @@ async fn a_name_whose_answer_was_lost_is_written_once_and_told() {
             when: When::After,
             ..strike("change_records", 1..=1, Condition::Unreachable)
         };
-        host.next_boot(Script::of(vec![lost]));
+        host.next_boot(Script::new(vec![lost]));
     };
     let life = lives(&host, change, HOUR * 2).await;
     assert_eq!(
@@ -304,18 +304,19 @@ async fn a_name_whose_answer_was_lost_is_written_once_and_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hiccup_is_not_told_and_a_role_that_lost_its_statement_is_until_it_has_it_again() {
+async fn a_transient_failure_is_not_reported_and_a_role_that_lost_its_statement_is_until_it_has_it_again()
+ {
     let throttled = zoned();
-    let hiccup = |host: &SimHost| {
+    let failure = |host: &SimHost| {
         let faults = vec![strike("read_records", 1..=1, Condition::Throttled)];
-        host.next_boot(Script::of(faults));
+        host.next_boot(Script::new(faults));
     };
-    let life = lives(&throttled, hiccup, HOUR * 6).await;
+    let life = lives(&throttled, failure, HOUR * 6).await;
     assert!(life.told.is_empty(), "{:?}", life.told);
     let denied = zoned();
     let lost = |host: &SimHost| {
         let faults = vec![strike("read_records", 1..=3, Condition::Denied)];
-        host.next_boot(Script::of(faults));
+        host.next_boot(Script::new(faults));
     };
     let life = lives(&denied, lost, HOUR * 6).await;
     let [

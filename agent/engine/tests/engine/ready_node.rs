@@ -54,7 +54,7 @@ async fn a_host_without_descriptors_is_a_warning_and_nothing_of_the_node_is_lost
                 condition: Condition::Exhausted,
                 when: When::Before,
             };
-            host.replace_script(Script::of(looks.map(fails).into()));
+            host.replace_script(Script::new(looks.map(fails).into()));
         };
         let (record, told) = told(group, &[&exhausted]).await;
         assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
@@ -77,7 +77,9 @@ async fn a_cni_configuration_that_is_gone_is_told_with_the_command_and_not_writt
         ("ready:cni", Code::ReadyCniMissing)
     );
     assert!(
-        fault.fix().starts_with("systemctl restart quake-agent"),
+        fault
+            .remedy_text()
+            .starts_with("systemctl restart quake-agent"),
         "{fault:?}"
     );
     let back = |host: &SimHost| host.put_file(CNI, "{}");

@@ -155,7 +155,10 @@ async fn what_kops_controller_signed_is_told_of_and_left() {
             panic!("{event:?}")
         };
         assert_eq!(fault.code, Code::CredentialsNotRenewed);
-        assert!(fault.fix().contains("replace the instance"), "{fault:?}");
+        assert!(
+            fault.remedy_text().contains("replace the instance"),
+            "{fault:?}"
+        );
     }
     assert_eq!(record.warnings.len(), 1, "however often it was told");
     assert_eq!(changed(&trees), Vec::<&str>::new());
@@ -168,7 +171,7 @@ async fn a_renewal_that_fails_is_told_and_tried_again() {
     let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
     // The boot signs fifteen; of the renewal the third is lost.
     let strike = crate::common::strike("sign", 18..=18, quake_model::ports::Condition::Io);
-    host.next_boot(Script::of(vec![strike]));
+    host.next_boot(Script::new(vec![strike]));
     let (record, told, _) = lived(&host, &request, &[310, 1]).await;
     let [
         Event::CertificatesNotRenewed { .. },

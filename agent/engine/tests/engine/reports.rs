@@ -117,7 +117,7 @@ async fn a_boot_that_never_learnt_the_store_says_that_there_is_no_report() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_is_a_warning_once_and_again_after_it_was_there() {
     let host = host("workers", Timing::default());
-    let denied = || Script::of(vec![strike("write_object", 1..=9, Condition::Denied)]);
+    let denied = || Script::new(vec![strike("write_object", 1..=9, Condition::Denied)]);
     let mut seen = Vec::new();
     for script in [denied(), denied(), Script::default(), denied()] {
         host.next_boot(script);
@@ -144,9 +144,9 @@ async fn a_missing_permission_is_a_warning_once_and_again_after_it_was_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hiccups_is_tried_again_and_one_that_is_gone_is_given_up() {
+async fn a_store_that_fails_for_a_moment_is_tried_again_and_one_that_is_gone_is_given_up() {
     let host = host("workers", Timing::default());
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "write_object",
         1..=2,
         Condition::Throttled,
@@ -157,7 +157,7 @@ async fn a_store_that_hiccups_is_tried_again_and_one_that_is_gone_is_given_up() 
         "{after:?}"
     );
 
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "write_object",
         1..=99,
         Condition::Unreachable,

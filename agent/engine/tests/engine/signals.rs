@@ -195,7 +195,7 @@ async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
     let asked = asked(&["set-unhealthy"], &[], false);
     for (earlier, is_told) in [(2, false), (3, true)] {
         let host = waiting_host();
-        host.next_boot(Script::of(vec![strike(
+        host.next_boot(Script::new(vec![strike(
             "read_object",
             1..=9999,
             Condition::Unreachable,
@@ -254,7 +254,7 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
 async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
     let host = waiting_host();
     break_spec(&host);
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "set_unhealthy",
         1..=9,
         Condition::Denied,
@@ -273,12 +273,12 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_that_hiccups_is_told_again_and_one_that_is_gone_is_given_up() {
+async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_given_up() {
     let asked = asked(&["set-unhealthy"], &[], false);
     for (calls, is_told) in [(1..=2, true), (1..=99, false)] {
         let host = waiting_host();
         break_spec(&host);
-        host.next_boot(Script::of(vec![strike(
+        host.next_boot(Script::new(vec![strike(
             "set_unhealthy",
             calls,
             Condition::Throttled,
@@ -311,7 +311,7 @@ async fn an_instance_in_no_group_has_nobody_to_tell() {
 #[tokio::test(start_paused = true)]
 async fn a_ready_node_has_its_event_once_the_api_server_answers() {
     let host = waiting_host();
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "post_node_event",
         1..=3,
         Condition::Unreachable,
@@ -341,7 +341,7 @@ async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() 
 async fn an_event_that_is_forbidden_is_a_warning_once() {
     let host = waiting_host();
     let asked = asked(&[], &[], true);
-    let denied = || Script::of(vec![strike("post_node_event", 1..=9, Condition::Denied)]);
+    let denied = || Script::new(vec![strike("post_node_event", 1..=9, Condition::Denied)]);
     let mut seen = Vec::new();
     for script in [denied(), denied(), Script::default(), denied()] {
         host.next_boot(script);
@@ -376,7 +376,7 @@ async fn who_is_told_to_stop_waits_for_no_api_server() {
     let emitter = Emitter::new(Box::new(move || clock.now()), Vec::new());
     let (handle, stop) = stop_signal();
     boot(host.as_ref(), &emitter, &request("workers"), stop.clone()).await;
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "post_node_event",
         1..=9999,
         Condition::Unreachable,

@@ -90,7 +90,7 @@ async fn one_changed_unit_file_takes_one_reload_and_one_restart() {
 #[tokio::test(start_paused = true)]
 async fn a_unit_that_fails_names_itself_and_hides_no_other() {
     let host = worker_of_eight_units();
-    host.next_boot(Script::of(vec![
+    host.next_boot(Script::new(vec![
         strike("start_unit", TIMER..=TIMER, Condition::Unknown),
         strike("start_unit", DOCKER..=DOCKER, Condition::Unknown),
         strike("start_unit", KUBELET..=KUBELET, Condition::Unknown),
@@ -125,7 +125,7 @@ async fn a_unit_that_fails_names_itself_and_hides_no_other() {
 async fn a_unit_that_fails_to_start_is_tried_again_alone() {
     let host = worker_of_eight_units();
     let fails = strike("start_unit", DOCKER..=DOCKER, Condition::Io);
-    host.next_boot(Script::of(vec![fails]));
+    host.next_boot(Script::new(vec![fails]));
     let (verdict, _) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(counts(&host), [1, 1, 2, 9]);
@@ -135,7 +135,7 @@ async fn a_unit_that_fails_to_start_is_tried_again_alone() {
 async fn units_that_cannot_be_enabled_together_are_enabled_alone() {
     let host = worker_of_eight_units();
     let fails = strike("enable_units", 1..=1, Condition::Unknown);
-    host.next_boot(Script::of(vec![fails]));
+    host.next_boot(Script::new(vec![fails]));
     let (verdict, _) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
     let region = host.region();
@@ -147,13 +147,13 @@ async fn units_that_cannot_be_enabled_together_are_enabled_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reload_that_hiccups_is_tried_again_and_made_once() {
+async fn a_reload_that_fails_for_a_moment_is_tried_again_and_made_once() {
     let host = worker_of_eight_units();
-    let hiccup = strike("reload_units", 1..=2, Condition::Unreachable);
-    host.next_boot(Script::of(vec![hiccup]));
+    let failure = strike("reload_units", 1..=2, Condition::Unreachable);
+    host.next_boot(Script::new(vec![failure]));
     let (verdict, _) = run(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
-    assert_eq!(counts(&host)[0], 3, "two hiccups and the one reload");
+    assert_eq!(counts(&host)[0], 3, "two failures and the one reload");
 }
 
 /// The faults that the boot waited for.
@@ -184,11 +184,15 @@ async fn a_unit_that_ends_again_and_again_is_told_as_failed_and_the_boot_waits_f
         "{fault:?}"
     );
     assert!(
-        fault.fix().contains("journalctl -b -u kubelet.service"),
+        fault
+            .remedy_text()
+            .contains("journalctl -b -u kubelet.service"),
         "{fault:?}"
     );
     assert!(
-        fault.fix().contains("systemctl restart kubelet.service"),
+        fault
+            .remedy_text()
+            .contains("systemctl restart kubelet.service"),
         "{fault:?}"
     );
     let evidence = ["journal", "restarts", "ended with"].map(|name| fault.evidence_named(name));

@@ -182,7 +182,7 @@ async fn a_long_wait_stays_within_its_calls_although_volumes_of_pods_move_all_th
 #[tokio::test(start_paused = true)]
 async fn an_ask_without_an_answer_stays_on_disk_with_its_member() {
     let host = host("control-plane", Timing::default());
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "attach_volume",
         1..=1000,
         Condition::Unreachable,
@@ -261,7 +261,7 @@ async fn nothing_is_attached_before_the_instances_own_tags_are_seen() {
 #[tokio::test(start_paused = true)]
 async fn a_device_name_that_is_taken_is_no_failure_of_the_volume() {
     let host = host("control-plane", Timing::default());
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "attach_volume",
         1..=3,
         Condition::Occupied,
@@ -285,7 +285,7 @@ async fn each_answer_to_an_attach_has_its_meaning() {
         (Condition::Missing, Code::StorageViewInconsistent),
     ] {
         let host = host("control-plane", Timing::default());
-        host.next_boot(Script::of(vec![strike(
+        host.next_boot(Script::new(vec![strike(
             "attach_volume",
             1..=1000,
             condition,
@@ -300,7 +300,7 @@ async fn each_answer_to_an_attach_has_its_meaning() {
 async fn a_race_that_a_peer_won_ends_in_standing_by_without_a_member() {
     let host = host("control-plane", Timing::default());
     // EC2 still shows the volume free while the peer has it already.
-    host.next_boot(Script::of(vec![strike(
+    host.next_boot(Script::new(vec![strike(
         "attach_volume",
         1..=1,
         Condition::Conflict,
@@ -381,14 +381,14 @@ async fn a_device_that_a_program_of_a_killed_agent_still_has_is_waited_for() {
     for operation in ["make_filesystem", "check_filesystem", "mount_device"] {
         let host = host("control-plane", Timing::default());
         let taken = vec![strike(operation, 1..=3, Condition::Conflict)];
-        host.next_boot(Script::of(taken));
+        host.next_boot(Script::new(taken));
         let (verdict, _) = run(&host, &request("control-plane")).await;
         assert_eq!(verdict.fault, None, "{operation}");
 
         // One that never lets go ends the boot as what may still come.
         let host = crate::common::host("control-plane", Timing::default());
         let taken = vec![strike(operation, 1..=100_000, Condition::Conflict)];
-        host.next_boot(Script::of(taken));
+        host.next_boot(Script::new(taken));
         let (fault, _) = fault_of(&host, &request("control-plane")).await;
         assert_eq!(
             (fault.code, fault.class()),

@@ -2,7 +2,7 @@
 
 use super::connector::SdkClient;
 use super::meter::Calls;
-use super::settings::{AwsSettings, CredentialSource, Surroundings};
+use super::settings::{AwsSettings, CredentialSource, Environment};
 use crate::imds::{Imds, ImdsCredentials};
 use aws_config::identity::IdentityCache;
 use aws_config::retry::RetryConfig;
@@ -234,8 +234,8 @@ impl Aws {
         let settings = &self.0.settings;
         match (&settings.region, settings.surroundings) {
             (Some(region), _) => Ok(Some(region.clone())),
-            (None, Surroundings::Node) => self.0.imds.read_region().await.map(Some),
-            (None, Surroundings::Elsewhere) => Ok(profile_region().await),
+            (None, Environment::Node) => self.0.imds.read_region().await.map(Some),
+            (None, Environment::Elsewhere) => Ok(profile_region().await),
         }
     }
 }

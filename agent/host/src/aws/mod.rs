@@ -22,7 +22,7 @@ pub(crate) use failure::{outdated, parse_date};
 pub use meter::Calls;
 pub use route53::Route53;
 pub use s3::S3;
-pub use settings::{AwsSettings, CredentialSource, StoreKeys, Surroundings};
+pub use settings::{AwsSettings, CredentialSource, Environment, StoreKeys};
 
 #[cfg(test)]
 mod testing;

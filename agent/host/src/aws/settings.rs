@@ -5,7 +5,7 @@ use quake_model::redact::Secret;
 
 /// Where the agent runs, which decides whose credentials it may use without being told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surroundings {
+pub enum Environment {
     /// On an EC2 instance: the instance's role.
     Node,
     /// On an operator's machine: their own.
@@ -32,7 +32,7 @@ pub struct StoreKeys {
 #[derive(Debug, Clone)]
 pub struct AwsSettings {
     /// Where the agent runs.
-    pub surroundings: Surroundings,
+    pub surroundings: Environment,
     /// The region, if it is set; else the instance's, or elsewhere the profile's.
     pub region: Option<String>,
     /// The endpoint of EC2, if it is not AWS' own.
@@ -53,7 +53,7 @@ pub struct AwsSettings {
 
 impl AwsSettings {
     /// Reads the settings of this process' environment.
-    pub fn from_environment(surroundings: Surroundings) -> Self {
+    pub fn from_environment(surroundings: Environment) -> Self {
         let http = HttpSettings::from_environment();
         Self::from_lookup(surroundings, http, |name| std::env::var(name).ok())
     }
@@ -63,7 +63,7 @@ impl AwsSettings {
     /// What names S3 alone wins over what names all services; AWS' own names win over those of kops
     /// (`S3_ENDPOINT`, `S3_REGION`, `S3_ACCESS_KEY_ID`, `S3_SECRET_ACCESS_KEY`).
     pub fn from_lookup(
-        surroundings: Surroundings,
+        surroundings: Environment,
         http: HttpSettings,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Self {
@@ -75,8 +75,8 @@ impl AwsSettings {
             "AWS_WEB_IDENTITY_TOKEN_FILE",
         ]);
         let credentials = match (surroundings, &told) {
-            (Surroundings::Node, None) => CredentialSource::Instance,
-            (Surroundings::Node, Some(_)) | (Surroundings::Elsewhere, _) => CredentialSource::Chain,
+            (Environment::Node, None) => CredentialSource::Instance,
+            (Environment::Node, Some(_)) | (Environment::Elsewhere, _) => CredentialSource::Chain,
         };
         let keys = set("S3_ACCESS_KEY_ID").zip(set("S3_SECRET_ACCESS_KEY"));
         let store_keys = keys
@@ -118,7 +118,7 @@ fn with_scheme(endpoint: String) -> String {
 mod tests {
     use super::*;
 
-    fn settings(surroundings: Surroundings, pairs: &[(&str, &str)]) -> AwsSettings {
+    fn settings(surroundings: Environment, pairs: &[(&str, &str)]) -> AwsSettings {
         AwsSettings::from_lookup(surroundings, HttpSettings::default(), |name| {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -127,18 +127,18 @@ mod tests {
 
     #[test]
     fn a_node_uses_its_role_unless_it_is_told_otherwise() {
-        let node = |pairs| settings(Surroundings::Node, pairs).credentials;
+        let node = |pairs| settings(Environment::Node, pairs).credentials;
         assert_eq!(node(&[]), CredentialSource::Instance);
         assert_eq!(node(&[("AWS_PROFILE", "")]), CredentialSource::Instance);
         assert_eq!(node(&[("AWS_ACCESS_KEY_ID", "A")]), CredentialSource::Chain);
-        let laptop = settings(Surroundings::Elsewhere, &[]).credentials;
+        let laptop = settings(Environment::Elsewhere, &[]).credentials;
         assert_eq!(laptop, CredentialSource::Chain);
     }
 
     #[test]
     fn the_variables_of_kops_name_a_store_and_its_keys() {
         let told = settings(
-            Surroundings::Node,
+            Environment::Node,
             &[
                 ("S3_ENDPOINT", "minio.example:9000"),
                 ("S3_REGION", "us-east-1"),
@@ -173,10 +173,10 @@ mod tests {
             ("S3_ENDPOINT", "minio.example"),
             ("S3_REGION", "us-east-1"),
         ];
-        let told = settings(Surroundings::Node, &pairs);
+        let told = settings(Environment::Node, &pairs);
         let regions = (told.region.as_deref(), told.store_region.as_deref());
         assert_eq!(regions, (Some("eu-west-1"), Some("us-east-1")));
-        let alone = settings(Surroundings::Node, &[pairs[0], pairs[2]]);
+        let alone = settings(Environment::Node, &[pairs[0], pairs[2]]);
         assert_eq!(
             alone.store_region, None,
             "without an endpoint it is AWS' own"
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn an_endpoint_for_s3_alone_wins_over_one_for_all() {
         let told = settings(
-            Surroundings::Node,
+            Environment::Node,
             &[
                 ("AWS_ENDPOINT_URL", "http://all"),
                 ("AWS_ENDPOINT_URL_S3", "http://s3"),

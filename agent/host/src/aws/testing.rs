@@ -1,6 +1,6 @@
 //! AWS as a local server plays it, with the metadata service on the same port.
 
-use super::{Aws, AwsSettings, Calls, Surroundings};
+use super::{Aws, AwsSettings, Calls, Environment};
 use crate::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
 use quake_http::testing::{Reply, Seen, Server};
@@ -31,7 +31,7 @@ where
         "AWS_REGION" => Some("us-west-2".to_owned()),
         _ => None,
     };
-    let settings = AwsSettings::from_lookup(Surroundings::Node, http, lookup);
+    let settings = AwsSettings::from_lookup(Environment::Node, http, lookup);
     (Aws::new(settings, imds, calls.clone()), calls, server)
 }
 

@@ -26,7 +26,7 @@ impl Image {
     /// Opens a device for reading.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        Self::of(
+        Self::new(
             options
                 .read(true)
                 .custom_flags(nix::libc::O_NONBLOCK)
@@ -39,7 +39,7 @@ impl Image {
     pub(super) fn open_alone(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let flags = nix::libc::O_EXCL | nix::libc::O_NONBLOCK;
-        Self::of(
+        Self::new(
             options
                 .read(true)
                 .write(true)
@@ -48,7 +48,7 @@ impl Image {
         )
     }
 
-    fn of(mut file: File) -> io::Result<Self> {
+    fn new(mut file: File) -> io::Result<Self> {
         let facts = file.metadata()?;
         let kind = facts.file_type();
         if !kind.is_block_device() && !kind.is_file() {

@@ -123,7 +123,7 @@ impl<W: Write + Send> Console<W> {
             return Ok(());
         };
         self.waits_told += 1;
-        let (waited, fix) = (seconds(waited), scrub(fault.fix()));
+        let (waited, fix) = (seconds(waited), scrub(fault.remedy_text()));
         let until = Timestamp(envelope.at.0.saturating_add(*deadline_in_ms));
         let text =
             format!("{phase} has waited {waited} and will until {until}: {fault}; fix: {fix}");
@@ -145,7 +145,7 @@ impl<W: Write + Send> Console<W> {
 
     fn end(&mut self, story: &str, fault: &Fault, verdict: &str) -> io::Result<()> {
         self.line(story)?;
-        self.line(&format!("fix: {}", scrub(fault.fix())))?;
+        self.line(&format!("fix: {}", scrub(fault.remedy_text())))?;
         self.line(verdict)
     }
 
@@ -169,7 +169,7 @@ impl<W: Write + Send> Console<W> {
                 self.end(&said, fault, &format!("STOPPED code={code} exit={exit}"))
             }
             Event::ConditionLost { fault, .. } => {
-                self.change(&format!("{said}; fix: {}", scrub(fault.fix())))
+                self.change(&format!("{said}; fix: {}", scrub(fault.remedy_text())))
             }
             Event::ConditionRegained { .. } if record.is_ready() => {
                 self.change(&format!("{said}; the node is ready again"))

@@ -89,7 +89,7 @@ fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
     }
     if let Some(fault) = fault_of(&envelope.event) {
         field("QUAKE_CODE", fault.code.entry().code);
-        field("QUAKE_FIX", fault.fix());
+        field("QUAKE_REMEDY", fault.remedy_text());
     }
     entry
 }

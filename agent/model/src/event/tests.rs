@@ -2,14 +2,14 @@ use super::*;
 
 #[test]
 fn an_event_from_a_newer_agent_reads_as_unknown() {
-    let line = r#"{"seq":9,"at":1,"elapsed_ms":2,"event":"warp-engaged","factor":9}"#;
+    let line = r#"{"seq":9,"at":1,"elapsedMs":2,"event":"warp-engaged","factor":9}"#;
     let envelope: Envelope = serde_json::from_str(line).expect("it reads");
     assert_eq!((envelope.seq, envelope.event), (9, Event::Unknown));
 }
 
 #[test]
 fn an_asset_that_came_in_is_one_flat_object() {
-    let line = r#"{"seq":3,"at":1,"elapsed_ms":2,"event":"asset-fetched","step":"assets:a","bytes":9,"took_ms":4,"source":"https://example.com/a","mirror":1}"#;
+    let line = r#"{"seq":3,"at":"1970-01-01T00:00:00.001Z","elapsedMs":2,"event":"asset-fetched","step":"assets:a","bytes":9,"tookMs":4,"source":"https://example.com/a","mirror":1}"#;
     let envelope: Envelope = serde_json::from_str(line).expect("it reads");
     assert!(matches!(&envelope.event, Event::AssetFetched(fetched) if fetched.bytes == 9));
     assert_eq!(

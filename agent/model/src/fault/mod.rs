@@ -82,7 +82,7 @@ impl Fault {
     }
 
     /// What to do: the case's own remedy, or the catalogue's.
-    pub fn fix(&self) -> &str {
+    pub fn remedy_text(&self) -> &str {
         self.remedy.as_deref().unwrap_or(self.code.entry().remedy)
     }
 

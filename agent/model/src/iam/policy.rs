@@ -64,7 +64,7 @@ pub struct Policy {
 /// Returns a [`PolicyError`] when a value cannot be part of a policy.
 pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     check(request)?;
-    let scope = Scope::of(request);
+    let scope = Scope::new(request);
     let signals = request.with_signals.then_some(SIGNAL_GRANTS);
     let newer = request.with_newer_kops.then_some(NEWER_GRANTS);
     let names = request.zone.is_some().then_some(NAMES_GRANTS);
@@ -97,7 +97,7 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn of(request: &'a Request) -> Self {
+    fn new(request: &'a Request) -> Self {
         let region = request.region.as_deref();
         let partition = request.partition.as_deref();
         Self {

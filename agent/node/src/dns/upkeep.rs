@@ -25,7 +25,7 @@ pub struct Upkeep {
 }
 
 /// What the node of this spec looks after in the zone `zone_id`, in which its names were published.
-pub fn upkeep(spec: &NodeSpec, known: &Known, zone_id: &str) -> Option<Upkeep> {
+pub fn upkeep(spec: &NodeSpec, known: &PlanInputs, zone_id: &str) -> Option<Upkeep> {
     let publication = Publication {
         zone: ZoneReference::Id(zone_id.to_owned()),
         ..publication(spec, known)?

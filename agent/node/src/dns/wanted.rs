@@ -10,7 +10,7 @@ use quake_model::step::{Action, Condition, Step};
 
 /// The names and the address that they are to lead to; `None` where there is nothing to publish: on a worker, and on an
 /// instance without an IPv4 address.
-fn names<'a>(spec: &'a NodeSpec, known: &Known) -> Option<(&'a InternalNames, Vec<String>)> {
+fn names<'a>(spec: &'a NodeSpec, known: &PlanInputs) -> Option<(&'a InternalNames, Vec<String>)> {
     let names = spec.names.as_ref()?;
     let own = own_member_names(spec, known);
     let is_any = names.api.is_some() || !own.is_empty();
@@ -18,7 +18,7 @@ fn names<'a>(spec: &'a NodeSpec, known: &Known) -> Option<(&'a InternalNames, Ve
 }
 
 /// What this node is to publish in a zone; `None` where its names belong elsewhere, or nowhere.
-pub fn publication(spec: &NodeSpec, known: &Known) -> Option<Publication> {
+pub fn publication(spec: &NodeSpec, known: &PlanInputs) -> Option<Publication> {
     let (names, own) = names(spec, known)?;
     let NamesPlace::Zone { zone, visible } = &names.place else {
         return None;
@@ -35,7 +35,7 @@ pub fn publication(spec: &NodeSpec, known: &Known) -> Option<Publication> {
 }
 
 /// The names that this node is to find in its own `/etc/hosts`; `None` where its names belong into a zone, or nowhere.
-pub fn host_records(spec: &NodeSpec, known: &Known) -> Option<Vec<HostRecord>> {
+pub fn host_records(spec: &NodeSpec, known: &PlanInputs) -> Option<Vec<HostRecord>> {
     let (names, own) = names(spec, known)?;
     if names.place != NamesPlace::HostsFile {
         return None;
@@ -50,7 +50,7 @@ pub fn host_records(spec: &NodeSpec, known: &Known) -> Option<Vec<HostRecord>> {
 
 /// The steps that publish this node's names: first of all once kubelet runs, for without them etcd forms no cluster; and last
 /// of all, whether every name server has them.
-pub fn steps(spec: &NodeSpec, known: &Known) -> Option<[Step; 2]> {
+pub fn steps(spec: &NodeSpec, known: &PlanInputs) -> Option<[Step; 2]> {
     let publication = publication(spec, known)?;
     let zone = publication.zone.to_string();
     let publish = Step::new(Phase::Ready, Action::PublishNames(publication));

@@ -1,7 +1,7 @@
 //! All generations of a keypair, for a node that is told which one to use.
 
 use super::{primary, read_generation, serial_order};
-use crate::known::Keypair;
+use crate::plan_inputs::Keypair;
 use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
 use std::collections::BTreeMap;

@@ -31,7 +31,7 @@ fn failed(class: Class, is_of_storage: bool, is_worker: bool, failed_lately: usi
 /// Whether a failure is told under a reach.
 fn is_told(word: &str, ending: Ending) -> bool {
     let decided = decide(&asked(&[word], false), ending);
-    matches!(decided.as_slice(), [Decision::Tell(Telling::SetUnhealthy)])
+    matches!(decided.as_slice(), [Decision::Send(Signal::SetUnhealthy)])
 }
 
 #[test]
@@ -88,20 +88,20 @@ fn a_ready_node_continues_and_a_failed_one_never_does() {
     let asked = asked(&["abandon:launch", "set-unhealthy"], true);
     let hook = || "launch".parse::<HookName>().expect("a literal");
     let ready = decide(&asked, Ending::Ready);
-    let proceed = Telling::Complete(hook(), HookResult::Continue);
+    let proceed = Signal::Complete(hook(), HookResult::Continue);
     assert_eq!(
         ready,
-        [Decision::Tell(proceed), Decision::Tell(Telling::NodeEvent)],
+        [Decision::Send(proceed), Decision::Send(Signal::NodeEvent)],
         "the launch waits, and the event may wait for the API server"
     );
     let broken = decide(&asked, failed(Class::Invalid, false, true, 1));
-    let abandon = Telling::Complete(hook(), HookResult::Abandon);
+    let abandon = Signal::Complete(hook(), HookResult::Abandon);
     assert_eq!(
         broken,
         [
-            Decision::Tell(Telling::NodeEvent),
-            Decision::Tell(abandon),
-            Decision::Tell(Telling::SetUnhealthy)
+            Decision::Send(Signal::NodeEvent),
+            Decision::Send(abandon),
+            Decision::Send(Signal::SetUnhealthy)
         ],
         "the event comes before what may take the machine away"
     );
@@ -111,7 +111,7 @@ fn a_ready_node_continues_and_a_failed_one_never_does() {
 #[test]
 fn what_is_withheld_says_why() {
     let why = |word: &str, ending| match decide(&asked(&[word], false), ending).as_slice() {
-        [Decision::Withhold(Telling::SetUnhealthy, why)] => why.clone(),
+        [Decision::Skip(Signal::SetUnhealthy, why)] => why.clone(),
         other => panic!("{other:?}"),
     };
     let once = why("set-unhealthy", failed(Class::NotYet, false, true, 1));

@@ -101,7 +101,7 @@ impl Problem {
         Self {
             weight,
             what: format!("{}: {}{place}", fault.code, fault.summary),
-            fix: fault.fix().to_owned(),
+            fix: fault.remedy_text().to_owned(),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::support::{boots, conformance};
 use quake_model::fault::Code;
-use quake_node::dialect::check;
-use quake_node::dialect::kops::verify_config_hash;
+use quake_node::config::check;
+use quake_node::config::current::verify_config_hash;
 use std::fs;
 
 #[test]

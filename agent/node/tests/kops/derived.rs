@@ -3,7 +3,7 @@
 
 use crate::support::{Boot, base_name, boots, folders};
 use quake_model::location::Location;
-use quake_node::dialect::kops::{
+use quake_node::config::current::{
     BootConfig, Origin, ROLES, StoredGroup, derive_boot_config, read_boot_config, read_cluster,
     role_directory,
 };

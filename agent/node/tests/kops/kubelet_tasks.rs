@@ -6,8 +6,8 @@
 use crate::meaning::meaning;
 use crate::rendered::{Tree, render};
 use crate::support::{Assets, boots, conformance, instance, machine};
+use quake_node::builders::{Context, Inputs, build};
 use quake_node::distribution::{Distribution, Project};
-use quake_node::kops::{Context, Inputs, build};
 use serde_json::Value;
 use std::fs;
 

@@ -2,8 +2,8 @@
 
 use crate::support::{Assets, boots, instance, machine};
 use quake_model::item::{Item, Source};
+use quake_node::builders::{Context, Inputs, Lifecycle, Machine, build};
 use quake_node::distribution::{Distribution, Packaging, Project};
-use quake_node::kops::{Context, Inputs, Lifecycle, Machine, build};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DISTRIBUTIONS: &[Distribution] = &[

@@ -4,9 +4,9 @@ use crate::support::boots;
 use quake_model::iam::policy::{Policy, Request, policy};
 use quake_model::iam::{Caller, NEWER_GRANTS, Reach, is_like};
 use quake_model::location::Location;
-use quake_node::dialect::kops::Origin;
+use quake_node::builders::{WantedObject, wanted_objects};
+use quake_node::config::current::Origin;
 use quake_node::keyset::fallback_name;
-use quake_node::kops::{WantedObject, wanted_objects};
 
 fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
     let request = Request {

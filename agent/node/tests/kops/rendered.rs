@@ -3,7 +3,7 @@
 use crate::pem;
 use crate::support::Assets;
 use quake_model::item::{CertificateOrder, File, FileOwner, HostRecord, Item, Kubeconfig, Source};
-use quake_node::kops::{Built, hosts_text};
+use quake_node::builders::{Built, hosts_text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

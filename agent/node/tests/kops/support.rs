@@ -5,11 +5,11 @@ use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
 use quake_model::location::Location;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_node::dialect::kops::{
+use quake_node::builders::{LoginUser, Machine, Objects, WantedObject, wanted_objects};
+use quake_node::config::current::{
     BootConfig, NodeupConfig, Origin, read_boot_config, read_nodeup_config,
 };
 use quake_node::keyset::{KeyBundle, read_secret};
-use quake_node::kops::{LoginUser, Machine, Objects, WantedObject, wanted_objects};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;

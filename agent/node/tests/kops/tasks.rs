@@ -3,9 +3,9 @@
 use crate::meaning::meaning;
 use crate::support::{conformance, instance, machine};
 use quake_model::item::{Item, Source};
-use quake_node::dialect::kops::{read_boot_config, read_nodeup_config};
+use quake_node::builders::{Context, Inputs, Objects, builders};
+use quake_node::config::current::{read_boot_config, read_nodeup_config};
 use quake_node::distribution::{Distribution, Project};
-use quake_node::kops::{Context, Inputs, Objects, builders};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use quake_model::fault::{Code, Fault};
-use quake_node::dialect::check;
+use quake_node::config::check;
 
 const SCRIPT: &str = "#!/bin/bash
 set -o errexit

@@ -4,8 +4,8 @@ use crate::support::{conformance, document, folders, inline_sources, instance, r
 use proptest::prelude::*;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, NetworkMode, NodeSpec, Role, Runtime};
-use quake_node::dialect::check;
-use quake_node::dialect::kube_env::{Form, lower, read_cluster, read_instance_group};
+use quake_node::config::check;
+use quake_node::config::legacy::{Form, lower, read_cluster, read_instance_group};
 use quake_node::user_data::find_documents;
 
 fn texts(flags: &[Flag]) -> Vec<String> {
@@ -112,7 +112,7 @@ fn the_seed_is_a_control_plane_of_1_8_7_with_kubenet_and_docker() {
         Some("100.64.0.0/13")
     );
     let Runtime::Docker(docker) = &spec.runtime else {
-        panic!("docker is the only runtime of this dialect");
+        panic!("docker is the only runtime of this kops generation");
     };
     assert_eq!(docker.version.as_deref(), Some("1.13.1"));
     let wanted = [

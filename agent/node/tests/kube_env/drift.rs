@@ -2,7 +2,7 @@
 
 use crate::support::{document, inline_cluster, instance, kube_env, stored};
 use quake_model::fault::{Code, Fault};
-use quake_node::dialect::kube_env::{Sources, lower};
+use quake_node::config::legacy::{Sources, lower};
 
 /// A node whose store and launch agree.
 fn agreed(role: &str, cluster: &str, group: &str) -> Sources {

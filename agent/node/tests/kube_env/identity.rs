@@ -5,7 +5,7 @@ use crate::support::{
 };
 use quake_model::fault::Code;
 use quake_model::spec::Role;
-use quake_node::dialect::kube_env::lower;
+use quake_node::config::legacy::lower;
 
 #[test]
 fn a_node_without_its_documents_is_refused_by_name() {

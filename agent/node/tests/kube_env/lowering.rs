@@ -5,7 +5,7 @@ use crate::support::{
 };
 use quake_model::fault::Code;
 use quake_model::spec::{EtcdProvider, NetworkMode, Role, Runtime};
-use quake_node::dialect::kube_env::lower;
+use quake_node::config::legacy::lower;
 
 #[test]
 fn the_store_alone_is_enough() {
@@ -135,7 +135,7 @@ fn kube_proxy_is_absent_where_nodeup_made_none() {
 #[test]
 fn storage_drivers_keep_their_order() {
     let Runtime::Docker(docker) = spec("Node", "", "").runtime else {
-        panic!("docker is the only runtime of this dialect");
+        panic!("docker is the only runtime of this kops generation");
     };
     let flags: Vec<String> = docker.flags.iter().map(ToString::to_string).collect();
     assert_eq!(flags, ["--storage-driver=overlay2,overlay,aufs"]);

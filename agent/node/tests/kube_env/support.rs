@@ -3,7 +3,7 @@
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::spec::NodeSpec;
-use quake_node::dialect::kube_env::{Document, Lowered, Sources, lower};
+use quake_node::config::legacy::{Document, Lowered, Sources, lower};
 use std::path::PathBuf;
 
 /// The directory of conformance data; `None`, with the reason printed, where it is not checked out.

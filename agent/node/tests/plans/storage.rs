@@ -10,7 +10,7 @@ use quake_model::spec::NodeSpec;
 use quake_model::step::VolumeStep;
 use quake_model::time::Timestamp;
 use quake_node::lint::lint;
-use quake_volumes::{Known, Rule, World};
+use quake_volumes::{LocalFacts, Rule, World};
 
 const ME: &str = "i-0123456789abcdef0";
 const OTHER: &str = "i-0fffffffffffffff0";
@@ -94,7 +94,13 @@ fn pair() -> Vec<VolumeFacts> {
 }
 
 fn world(spec: &NodeSpec, volumes: &[VolumeFacts]) -> World {
-    World::observed(spec, &me(), volumes.to_vec(), &views(), Known::default())
+    World::observed(
+        spec,
+        &me(),
+        volumes.to_vec(),
+        &views(),
+        LocalFacts::default(),
+    )
 }
 
 fn select(spec: &NodeSpec, volumes: &[VolumeFacts]) -> Result<Vec<VolumeStep>, Fault> {
@@ -183,7 +189,11 @@ fn two_volumes_for_one_member_are_refused_and_everything_an_operator_needs_is_sa
         told.contains("events/a: WAIT vol-0e by W_BUNDLE_BLOCKED"),
         "{told}"
     );
-    assert!(fault.fix().contains("volumes pin"), "{}", fault.fix());
+    assert!(
+        fault.remedy_text().contains("volumes pin"),
+        "{}",
+        fault.remedy_text()
+    );
 }
 
 #[test]

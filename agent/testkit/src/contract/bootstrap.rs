@@ -2,7 +2,7 @@
 
 use super::{Broken, hold, sound};
 use quake_model::ports::{Bootstrap, BootstrapServer, Condition, Keys, TokenVersion};
-use quake_node::kops::bootstrap::{BootstrapRequest, public_key, read_response};
+use quake_node::builders::bootstrap::{BootstrapRequest, public_key, read_response};
 use std::collections::BTreeMap;
 
 /// kops-controller: one request brings the configuration and certificates; a proof is good for its own body alone; what is not

@@ -5,7 +5,7 @@ use super::ca_bundle::{CaBundle, quoted};
 use crate::Controller;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
-use quake_node::dialect::kops::config_hash;
+use quake_node::config::current::config_hash;
 use sha2::{Digest as _, Sha256};
 
 /// The cluster's name.
@@ -123,7 +123,7 @@ impl Cluster {
     pub fn controller(&self, instance: &InstanceFacts) -> Result<Controller, Fault> {
         let config = self.nodeup_config(WORKERS);
         let (certificate, key) = self.ca_bundle.kubernetes_ca();
-        Controller::of("nodeupconfig.yaml", &config, instance, &certificate, key)
+        Controller::new("nodeupconfig.yaml", &config, instance, &certificate, key)
     }
 
     fn nodeup_config(&self, instance_group: &str) -> String {

@@ -10,9 +10,11 @@ use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage}
 use quake_model::ports::{Bootstrap, BootstrapServer, Condition, PortError, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_node::dialect::kops::{Provider, read_nodeup_config};
-use quake_node::kops::bootstrap::{BootstrapResponse, read_public_key, read_request, request_hash};
-use quake_node::kops::{node_name, processor};
+use quake_node::builders::bootstrap::{
+    BootstrapResponse, read_public_key, read_request, request_hash,
+};
+use quake_node::builders::{node_name, processor};
+use quake_node::config::current::{Provider, read_nodeup_config};
 use quake_node::pki::{Ca, Unsigned, unsigned};
 use std::collections::BTreeMap;
 
@@ -92,7 +94,7 @@ impl Controller {
     /// # Errors
     ///
     /// What is wrong with the configuration.
-    pub fn of(
+    pub fn new(
         source: &str,
         text: &str,
         instance: &InstanceFacts,

@@ -44,7 +44,7 @@ impl SimHost {
 
 impl Script {
     /// A script of these faults.
-    pub fn of(faults: Vec<ScriptedFault>) -> Self {
+    pub fn new(faults: Vec<ScriptedFault>) -> Self {
         Self {
             faults,
             ..Self::default()

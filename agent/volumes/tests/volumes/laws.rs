@@ -156,7 +156,7 @@ proptest! {
 
     #[test]
     fn names_matter_by_their_order_alone(world in worlds()) {
-        let renamed = Renaming::of(&world);
+        let renamed = Renaming::new(&world);
         prop_assert_eq!(renamed.outcome(&outcome(&world)), outcome(&renamed.world(&world)));
     }
 }
@@ -198,7 +198,7 @@ struct Renaming {
 }
 
 impl Renaming {
-    fn of(world: &World) -> Self {
+    fn new(world: &World) -> Self {
         let volumes = world.volumes.iter().map(|volume| &volume.volume_id);
         let holders = world.volumes.iter().flat_map(|volume| &volume.attachments);
         let holders = holders.map(|attachment| &attachment.instance_id);

@@ -10,7 +10,7 @@ use quake_model::spec::{
     Dialect, EtcdCluster, EtcdMember, EtcdProvider, Kubelet, NetworkMode, Networking, NodeSpec,
     Role, Runtime,
 };
-use quake_volumes::{Action, Detail, IGNORE, Known, Rule, World};
+use quake_volumes::{Action, Detail, IGNORE, LocalFacts, Rule, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A control plane's spec with these etcd clusters, whose members no group is said to run.
@@ -103,7 +103,7 @@ fn observed(world: &World, members: &[&str]) -> World {
         mac: String::new(),
         architecture: String::new(),
     };
-    let known = Known {
+    let known = LocalFacts {
         cluster_generation: world.cluster_generation.clone(),
         verified: world.verified.clone(),
         intent: world.intent.clone(),

@@ -20,7 +20,7 @@ pub(crate) fn section(measured: Option<&RealSystemd>) -> String {
     );
     let cell = |figure: fn(&UnitRun) -> f64| {
         let values: Vec<f64> = measured.worker.iter().map(figure).collect();
-        Spread::of(&values).map_or("-".to_owned(), |it| {
+        Spread::new(&values).map_or("-".to_owned(), |it| {
             format!("**{:.2}** [{:.2}, {:.2}]", it.median, it.min, it.max)
         })
     };

@@ -88,7 +88,7 @@ fn absolute(text: &mut String, results: &Results) {
             .iter()
             .map(|(_, figure, digits)| {
                 let values: Vec<f64> = results.of(subject).map(figure).collect();
-                Spread::of(&values).map_or("-".to_owned(), |spread| show(&spread, *digits))
+                Spread::new(&values).map_or("-".to_owned(), |spread| show(&spread, *digits))
             })
             .collect();
         let _ = writeln!(
@@ -176,7 +176,7 @@ fn floor(text: &mut String, results: &Results) {
         floor.server_cpu,
     );
     let walls: Vec<f64> = results.of(Subject::Agent).map(WALL).collect();
-    if let Some(wall) = Spread::of(&walls) {
+    if let Some(wall) = Spread::new(&walls) {
         let _ = writeln!(
             text,
             "quake-agent's wall over the floor: **{:.2}**; over the floor with the server: {:.2}.",
@@ -189,7 +189,7 @@ fn floor(text: &mut String, results: &Results) {
         .filter_map(|run| run.ready_ms)
         .map(|ms| to_float(ms) / 1e3)
         .collect();
-    if let Some(ready) = Spread::of(&ready) {
+    if let Some(ready) = Spread::new(&ready) {
         let _ = writeln!(text, "Its own time to ready: {} s.", show(&ready, 2));
     }
 }

@@ -52,7 +52,7 @@ const ROWS: &[Row] = &[
                 .iter()
                 .map(|boot| boot.started)
                 .collect();
-            Spread::of(&walls).map(|wall| wall.median)
+            Spread::new(&walls).map(|wall| wall.median)
         },
     },
     Row {
@@ -125,7 +125,7 @@ const ROWS: &[Row] = &[
         unit: "ms",
         digits: 1,
         target: "<= 5 ms",
-        measured: |report| Spread::of(&report.start_up.wall).map(|wall| wall.median * 1e3),
+        measured: |report| Spread::new(&report.start_up.wall).map(|wall| wall.median * 1e3),
     },
     Row {
         name: "wall / floor",
@@ -169,7 +169,7 @@ pub(crate) fn table(report: &Report<'_>) -> String {
 
 fn median(results: Option<&Results>, figure: fn(&Run) -> f64) -> Option<f64> {
     let values: Vec<f64> = results?.of(Subject::Agent).map(figure).collect();
-    Spread::of(&values).map(|spread| spread.median)
+    Spread::new(&values).map(|spread| spread.median)
 }
 
 fn over_floor(results: &Results) -> Option<f64> {

@@ -4,7 +4,7 @@ mod bundle;
 mod choose;
 mod environment;
 mod observe;
-mod surroundings;
+mod services;
 mod targets;
 
 use crate::args::OutputFormat;

@@ -1,7 +1,7 @@
 //! Takes the survey that the checks need: of this machine, each look beside the others and under its own limit, or of
 //! a tree that was captured earlier.
 
-use super::surroundings::{self, Services};
+use super::services::{self, Services};
 use super::targets;
 use crate::args::diagnose::DiagnoseArguments;
 use crate::commands::boot_history::read_record;
@@ -264,7 +264,7 @@ impl Looks {
             }),
             Box::pin(self.aws(&services, record)),
             self.look(Source::Volumes, Box::pin(services.backups(record))),
-            self.look(Source::Node, surroundings::node(record, self.limit)),
+            self.look(Source::Node, services::node(record, self.limit)),
         );
         survey.metadata = metadata;
         survey.names = names;

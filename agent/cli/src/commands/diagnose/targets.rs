@@ -1,7 +1,7 @@
 //! What a node needs of the world around it: names to resolve and hosts to connect to, of what it is expected to have.
 
 use quake_diagnose::checks::PUBLISHED;
-use quake_host::aws::{AwsSettings, Surroundings};
+use quake_host::aws::{AwsSettings, Environment};
 use quake_host::survey::Target;
 use quake_http::{ProxySettings, Speaks};
 use quake_model::expected::Expected;
@@ -27,7 +27,7 @@ pub(super) struct WayOut {
 impl WayOut {
     /// The way of the agent's requests in this process' environment.
     pub(super) fn of_environment() -> Self {
-        let settings = AwsSettings::from_environment(Surroundings::Node);
+        let settings = AwsSettings::from_environment(Environment::Node);
         Self {
             s3_endpoint: settings.s3_endpoint,
             proxy: ProxySettings::from_environment(),

@@ -38,7 +38,7 @@ const OWN_UNITS: [&str; 4] = [
 
 /// Installs; the exit status.
 pub(super) async fn run(arguments: &NodeupArguments) -> u8 {
-    let wanted = match Wanted::of(arguments).await {
+    let wanted = match Wanted::new(arguments).await {
         Ok(wanted) => wanted,
         Err(status) => return status,
     };
@@ -76,7 +76,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    async fn of(arguments: &NodeupArguments) -> Result<Self, u8> {
+    async fn new(arguments: &NodeupArguments) -> Result<Self, u8> {
         let files = NodeFiles::new(PathBuf::from("/"), OwnerPolicy::of_this_process());
         let os = files.read_os().await;
         let os = os.map_err(|error| usage(&format!("which distribution this is: {error}")))?;

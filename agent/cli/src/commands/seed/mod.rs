@@ -20,7 +20,7 @@ use crate::args::seed::{SeedArguments, SeedVerb};
 use crate::host::STORE;
 use quake_assets::{AssetSettings, AssetSource, AssetStore, Buckets, Leftover, find_leftovers};
 use quake_engine::asset_fault;
-use quake_host::aws::{Aws, AwsSettings, Calls, S3, Surroundings};
+use quake_host::aws::{Aws, AwsSettings, Calls, Environment, S3};
 use quake_host::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
 use quake_model::ports::PortError;
@@ -85,7 +85,7 @@ fn store_at(root: PathBuf, store: PathBuf) -> AssetStore {
 fn own_s3() -> S3 {
     let calls = Calls::new();
     let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
-    let settings = AwsSettings::from_environment(Surroundings::Elsewhere);
+    let settings = AwsSettings::from_environment(Environment::Elsewhere);
     S3::new(Aws::new(settings, imds, calls))
 }
 

@@ -7,10 +7,10 @@ use crate::commands::state_store::{FoundGroup, Generation, StoredCluster, Wanted
 use crate::output;
 use crate::render::fault_text;
 use quake_model::spec::AssetSpec;
-use quake_node::dialect::kops::{
+use quake_node::config::current::{
     BootConfig, Origin, read_boot_config, read_nodeup_config, verify_config_hash,
 };
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 
 /// The assets of a group's nodes.
 ///

@@ -8,8 +8,8 @@ use crate::output;
 use crate::render::fault_text;
 use quake_formats::yaml::parse;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_node::dialect::kops::is_boot_config;
-use quake_node::dialect::kube_env::{Document, KubeEnv, read_asset_list, read_kube_env};
+use quake_node::config::current::is_boot_config;
+use quake_node::config::legacy::{Document, KubeEnv, read_asset_list, read_kube_env};
 use quake_node::user_data::find_documents;
 use std::path::Path;
 

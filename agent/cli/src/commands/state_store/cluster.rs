@@ -4,11 +4,11 @@ use super::read::read_optional;
 use super::search::{Directory, search};
 use crate::commands::running::{fail, usage};
 use crate::host::{Observer, StorePlace};
-use quake_host::aws::Surroundings;
+use quake_host::aws::Environment;
 use quake_host::objects::{Moved, StateStore};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError, Scheme};
-use quake_node::dialect::kops::{CLUSTER_OBJECT, Cluster, read_cluster};
+use quake_node::config::current::{CLUSTER_OBJECT, Cluster, read_cluster};
 use std::path::{Path, PathBuf};
 
 /// The generation of kops that wrote a cluster's directory.
@@ -182,7 +182,7 @@ async fn read(
 
 fn objects(wanted: Wanted<'_>, place: StorePlace) -> StateStore {
     let region = wanted.region.map(str::to_owned);
-    Observer::wire(Surroundings::Elsewhere, region, place).objects
+    Observer::wire(Environment::Elsewhere, region, place).objects
 }
 
 /// The place that is named: a directory of this machine, or a bucket and what is before its clusters.

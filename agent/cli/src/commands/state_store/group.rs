@@ -6,10 +6,10 @@ use crate::commands::running::{fail, usage};
 use crate::output;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::Role;
-use quake_node::dialect::kops::{
+use quake_node::config::current::{
     CLUSTER_OBJECT, DerivedBootConfig, ROLES, StoredGroup, derive_boot_config, role_directory,
 };
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 
 /// An instance group as the state store has it.
 #[derive(Debug, Clone)]

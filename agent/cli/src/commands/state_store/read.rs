@@ -5,7 +5,7 @@ use quake_host::objects::StateStore;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Condition, Objects, PortError};
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 
 /// Reads an object as text; `None` where there is none.
 ///

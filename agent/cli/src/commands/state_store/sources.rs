@@ -5,7 +5,7 @@ use crate::commands::example::Example;
 use crate::commands::running::{document, usage};
 use crate::host::StorePlace;
 use quake_model::location::Location;
-use quake_node::dialect::kube_env::Document;
+use quake_node::config::legacy::Document;
 use std::path::{Path, PathBuf};
 
 /// What is rehearsed, and where its objects are.

@@ -11,8 +11,8 @@ use crate::render::fault_text;
 use quake_formats::yaml::parse;
 use quake_model::fault::{Class, Fault};
 use quake_model::location::{Location, Scheme};
-use quake_node::dialect::kops::{Origin, is_boot_config, read_boot_config};
-use quake_node::dialect::kube_env::{Document, read_kube_env};
+use quake_node::config::current::{Origin, is_boot_config, read_boot_config};
+use quake_node::config::legacy::{Document, read_kube_env};
 
 /// What the agent is to read: the document that is given, or one that names where everything is.
 ///

@@ -7,13 +7,13 @@ use crate::commands::state_store::{self, Generation, StoredCluster, Wanted};
 use crate::host::{Observer, StorePlace};
 use quake_formats::tags::{CLUSTER_TAG, ownership_tag};
 use quake_formats::yaml::parse;
-use quake_host::aws::{Ec2, Surroundings};
+use quake_host::aws::{Ec2, Environment};
 use quake_model::facts::{InstanceView, VolumeFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Cloud, Condition, InstanceQuery, Metadata, PortError, VolumeQuery};
-use quake_node::dialect::kops::{Origin, is_boot_config, read_boot_config};
-use quake_node::dialect::kube_env::read_kube_env;
+use quake_node::config::current::{Origin, is_boot_config, read_boot_config};
+use quake_node::config::legacy::read_kube_env;
 use quake_node::user_data::find_documents;
 use quake_volumes::{Facts, Recorded, ViewRequest, clusters_of, read_recorded};
 use std::collections::BTreeSet;
@@ -107,7 +107,7 @@ async fn named(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place,
         return Err(usage("name the cluster: --cluster NAME"));
     };
     Ok(Place {
-        observer: wire(Surroundings::Elsewhere, arguments),
+        observer: wire(Environment::Elsewhere, arguments),
         cluster,
         stored: opened.map(stored),
         asked,
@@ -142,7 +142,7 @@ fn last_part(base: &Location) -> String {
 
 /// This node: its user data says where everything is, and the decision is its own.
 async fn own(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u8> {
-    let observer = wire(Surroundings::Node, arguments);
+    let observer = wire(Environment::Node, arguments);
     let failed = |error: PortError| {
         let code = match error.condition {
             Condition::Denied => Code::IdentityImdsDisabled,
@@ -206,7 +206,7 @@ fn own_store(kube_env: &str) -> Result<OwnStore, Fault> {
     })
 }
 
-fn wire(surroundings: Surroundings, arguments: &SourceArguments) -> Observer {
+fn wire(surroundings: Environment, arguments: &SourceArguments) -> Observer {
     let place = StorePlace::default();
     Observer::wire(surroundings, arguments.region.clone(), place)
 }

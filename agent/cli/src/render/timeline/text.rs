@@ -92,7 +92,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(timeline: &Timeline) -> Self {
+    fn new(timeline: &Timeline) -> Self {
         let starts = timeline.machine.spans.iter().map(|span| span.start_ms);
         let end = signed(timeline.boot.end_ms);
         Self {

@@ -21,7 +21,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     {
         return Verdict::ok(format!("{} calls the other networks", winner.name));
     }
-    let Some(own) = Own::of(&expected.network) else {
+    let Some(own) = Own::new(&expected.network) else {
         return Verdict::ok(format!(
             "{} counts; the network's own files are not known",
             winner.name
@@ -98,7 +98,7 @@ enum Own {
 }
 
 impl Own {
-    fn of(network: &ExpectedNetwork) -> Option<Self> {
+    fn new(network: &ExpectedNetwork) -> Option<Self> {
         match network.writer.as_str() {
             "agent" => {
                 let path = network.files.first()?;

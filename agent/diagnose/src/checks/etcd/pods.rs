@@ -55,7 +55,7 @@ fn absent(node: &Node<'_>, pod: &ExpectedPod, all: &[&ExpectedPod]) -> Result<Ve
             names.join(", "),
             fault.summary
         ),
-        fault.fix(),
+        fault.remedy_text(),
     );
     let mut finding = finding.coded(fault.code).seen("manifest", manifest);
     finding.evidence.extend(fault.evidence.iter().cloned());

@@ -195,7 +195,7 @@ fn decided(
 }
 
 fn finding_of(fault: &Fault) -> Finding {
-    let mut finding = Finding::new(&fault.summary, fault.fix()).coded(fault.code);
+    let mut finding = Finding::new(&fault.summary, fault.remedy_text()).coded(fault.code);
     finding.evidence.extend(fault.evidence.iter().cloned());
     finding
 }

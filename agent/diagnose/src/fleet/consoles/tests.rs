@@ -63,11 +63,11 @@ fn the_newest_instances_are_read_and_the_others_counted() {
     };
     let all = choose_instances(views.clone(), &wanted(9));
     assert_eq!(
-        (ids(&all), all.left_out),
+        (ids(&all), all.omitted),
         (vec!["i-6", "i-2", "i-3", "i-1"], 0)
     );
     let some = choose_instances(views.clone(), &wanted(2));
-    assert_eq!((ids(&some), some.left_out), (vec!["i-6", "i-2"], 2));
+    assert_eq!((ids(&some), some.omitted), (vec!["i-6", "i-2"], 2));
     let since = Wanted {
         since: Some(Timestamp(3)),
         ..wanted(9)
@@ -125,11 +125,11 @@ fn what_is_known_of_each_instance_is_told_apart() {
     );
     assert_eq!(quiet(&told.in_progress), ["i-3"]);
     assert_eq!(told.in_progress[0].note, "files done, 3 changed (at 4.0 s)");
-    assert_eq!(quiet(&told.never_spoke), ["i-4"]);
+    assert_eq!(quiet(&told.no_report), ["i-4"]);
     assert_eq!(quiet(&told.no_output), ["i-5"]);
     let unread: Vec<&str> = told
         .fleet
-        .unread
+        .unreadable
         .iter()
         .map(|unread| unread.why.as_str())
         .collect();
@@ -141,12 +141,12 @@ fn what_is_known_of_each_instance_is_told_apart() {
         ]
     );
     assert_eq!(
-        (told.instances, told.left_out, told.is_ready()),
+        (told.instances, told.omitted, told.is_ready()),
         (8, 3, false)
     );
     assert_eq!(told.fleet.failures[0].code, "config.yaml-syntax");
     assert_eq!(
-        told.fleet.durations[1].whole.map(|whole| whole.p50_ms),
+        told.fleet.durations[1].total.map(|whole| whole.p50_ms),
         Some(5_000)
     );
 }
@@ -160,7 +160,7 @@ fn a_row_has_what_the_console_and_the_tags_have() {
         ("i-1", "nodes")
     );
     assert_eq!(
-        (row.result, row.ended),
+        (row.result, row.ended_at),
         (BootState::Ready, Timestamp(6_000))
     );
     assert_eq!(row.cluster.as_deref(), Some("c"));

@@ -34,7 +34,7 @@ const MAIN: &str = "vol-0aa";
 const EVENTS: &str = "vol-0bb";
 
 fn strikes(host: &SimHost, operation: &str, calls: RangeInclusive<u64>, condition: Condition) {
-    host.next_boot(Script::of(vec![strike(operation, calls, condition)]));
+    host.next_boot(Script::new(vec![strike(operation, calls, condition)]));
 }
 
 fn volume<'a>(region: &'a mut Region, id: &str) -> &'a mut VolumeFacts {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aws::testing::{aws_at, ec2_error};
-use crate::aws::{AwsSettings, Calls, Surroundings};
+use crate::aws::{AwsSettings, Calls, Environment};
 use crate::imds::{Imds, MetadataEndpoint};
 use quake_http::HttpSettings;
 use quake_http::testing::{Reply, Seen, Server, closed_port};
@@ -340,7 +340,7 @@ async fn ec2_at(endpoint: String, answer: impl Fn(&Seen) -> Reply + Send + Sync 
     let imds = Imds::new(&at, Calls::new());
     let settings =
         AwsSettings::from_lookup(
-            Surroundings::Node,
+            Environment::Node,
             HttpSettings::default(),
             |name| match name {
                 "AWS_ENDPOINT_URL" => Some(endpoint.clone()),

@@ -321,7 +321,7 @@ async fn a_bundle_that_cannot_be_used_is_no_fault_of_the_object() {
     let fault = read
         .expect_err("nothing can be asked")
         .into_fault(Code::ConfigObjectMalformed);
-    let fix = fault.fix();
+    let fix = fault.remedy_text();
     assert!(fix.contains("AWS_CA_BUNDLE"), "{fix}");
     assert!(fix.contains("authority.pem"), "{fix}");
     assert!(!calls.calls().contains_key("s3:GetObject"));

@@ -87,7 +87,7 @@ fn a_file_in_the_way_is_named_with_the_command_that_removes_it() {
         .expect_err("it wins");
     assert!(
         fault
-            .fix()
+            .remedy_text()
             .starts_with("rm /etc/cni/net.d/00-left.conflist;"),
         "{fault:?}"
     );
@@ -100,7 +100,9 @@ fn what_may_be_a_leftover_or_the_operators_own_is_told_and_taken() {
     let both = names(&["10-calico.conflist", "10-containerd-net.conflist"]);
     let doubt = network.doubt(&both).expect("it counts");
     assert!(
-        doubt.fix().contains("rm /etc/cni/net.d/10-calico.conflist"),
+        doubt
+            .remedy_text()
+            .contains("rm /etc/cni/net.d/10-calico.conflist"),
         "{doubt:?}"
     );
     for sound in [&both[1..], &[]] {

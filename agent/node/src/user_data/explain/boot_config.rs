@@ -1,7 +1,7 @@
 //! What the agent reads in user data of kops 1.32 and newer: who the node is, and who tells it what it is to be.
 
 use super::{Reading, Walk};
-use crate::dialect::kops::{Origin, read_boot_config};
+use crate::config::current::{Origin, read_boot_config};
 use crate::user_data::UserDataDocuments;
 
 impl Walk<'_> {

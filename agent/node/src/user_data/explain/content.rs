@@ -1,8 +1,8 @@
 //! The innermost contents: what cloud-init would make of them, and the documents that the agent reads.
 
 use super::{Problem, Reading, Walk, Weight};
-use crate::dialect::kops::is_boot_config;
-use crate::dialect::kube_env::{self, read_kube_env};
+use crate::config::current::is_boot_config;
+use crate::config::legacy::{self, read_kube_env};
 use crate::user_data::UserDataDocuments;
 use quake_formats::yaml::parse;
 use quake_model::fault::{Code, Fault};
@@ -125,7 +125,7 @@ impl Walk<'_> {
                 documents.push(name.to_owned());
             }
             match parse(name, text) {
-                Ok(root) => kube_env::check_named(name, name, &root)
+                Ok(root) => legacy::check_named(name, name, &root)
                     .iter()
                     .for_each(|fault| self.fault(fault)),
                 Err(fault) => self.fault(&fault),

@@ -3,10 +3,10 @@
 use crate::support::{Assets, base_name, boots, conformance, folders, instance, machine};
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
-use quake_node::dialect::kops::{read_boot_config, read_nodeup_config};
+use quake_node::builders::{Built, Context, Inputs, Objects, build};
+use quake_node::config::current::{read_boot_config, read_nodeup_config};
 use quake_node::distribution::{Distribution, Project};
 use quake_node::keyset::KeyBundle;
-use quake_node::kops::{Built, Context, Inputs, Objects, build};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -6,7 +6,7 @@ use crate::pem;
 use quake_model::item::{
     AlternateName, Autostart, CertificateOrder, FileOwner, Issuer, Item, Source, UnitState, Usage,
 };
-use quake_node::kops::Built;
+use quake_node::builders::Built;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl Compared {
     pub(super) fn of(tasks: &Wanted, cluster: &BuiltCluster, builders: &[&str]) -> Self {
         let built = &cluster.built;
         for name in builders {
-            let is_there = quake_node::kops::builders().any(|builder| builder.name == *name);
+            let is_there = quake_node::builders::builders().any(|builder| builder.name == *name);
             assert!(is_there, "no builder is called {name}");
         }
         let every = || built.iter().flat_map(|built| built.items.iter());

@@ -9,7 +9,7 @@ use quake_model::spec::{
     EtcdProvider, Flag, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
 };
 use quake_node::credentials;
-use quake_node::known::{Credentials, Keypair, Known};
+use quake_node::plan_inputs::{Credentials, Keypair, PlanInputs};
 use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ pub(crate) fn assets(version: &str) -> Vec<AssetSpec> {
     ]
 }
 
-pub(crate) fn known(spec: &NodeSpec) -> Known {
-    let mut known = Known {
+pub(crate) fn known(spec: &NodeSpec) -> PlanInputs {
+    let mut known = PlanInputs {
         instance: InstanceFacts {
             instance_id: "i-0123456789abcdef0".to_owned(),
             instance_type: "m5.large".to_owned(),

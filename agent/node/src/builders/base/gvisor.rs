@@ -1,0 +1,50 @@
+//! gVisor, a kernel of its own for containers that are not trusted.
+
+use super::packages::package;
+use crate::builders::Context;
+use crate::distribution::Packaging;
+use quake_model::fault::Fault;
+use quake_model::item::{Item, PackageSource};
+
+/// The package, which has containerd's shim, too. It is there for Debian and Ubuntu alone.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.runs_gvisor() || context.distribution.packaging() != Packaging::Deb {
+        return Ok(Vec::new());
+    }
+    Ok(vec![
+        Item::PackageSource(PackageSource {
+            name: "gvisor".to_owned(),
+            keyring_url: "https://gvisor.dev/archive.key".to_owned(),
+            lines: vec![
+                "deb https://storage.googleapis.com/gvisor/releases release main".to_owned(),
+            ],
+        }),
+        package("runsc"),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+    use crate::distribution::{Distribution, Project};
+
+    #[test]
+    fn only_workers_of_the_debian_family_get_it() {
+        let keys = "GVisor: {enabled: true}\n";
+        let found: Vec<String> = Sample::worker(keys)
+            .items(build)
+            .iter()
+            .map(Item::subject)
+            .collect();
+        assert_eq!(found, ["package-source/gvisor", "package/runsc"]);
+        assert_eq!(Sample::control_plane(keys).items(build), []);
+        assert_eq!(Sample::worker("").items(build), []);
+        let mut sample = Sample::worker(keys);
+        sample.distribution = Distribution {
+            project: Project::AmazonLinux,
+            version: (2023, 0),
+        };
+        assert_eq!(sample.items(build), []);
+    }
+}

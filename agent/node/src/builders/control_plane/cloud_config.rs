@@ -1,0 +1,57 @@
+//! The cloud provider's configuration, which cloud-controller-manager reads.
+
+use crate::builders::Context;
+use quake_model::fault::Fault;
+use quake_model::item::{File, Item};
+
+/// The file, on nodes with an API server; it is there even if it says nothing, for pods mount it.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.has_api_server() {
+        return Ok(Vec::new());
+    }
+    let settings = &context.config.settings;
+    let ingress = settings.disable_security_group_ingress;
+    let one = [
+        (
+            "DisableSecurityGroupIngress",
+            ingress.map(|it| it.to_string()),
+        ),
+        ("ElbSecurityGroup", settings.elb_security_group.clone()),
+        (
+            "NLBSecurityGroupMode",
+            settings.nlb_security_group_mode.clone(),
+        ),
+    ];
+    let one = one
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let families = settings.node_ip_families.iter();
+    let families = families.map(|family| ("NodeIPFamilies", family.clone()));
+    let lines: Vec<String> = one
+        .chain(families)
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    let text = format!("[global]\n{}\n", lines.join("\n"));
+    Ok(vec![Item::File(File::plain(
+        "/etc/kubernetes/cloud.config",
+        text,
+    ))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+
+    const PATH: &str = "/etc/kubernetes/cloud.config";
+
+    #[test]
+    fn each_setting_that_is_given_is_a_line() {
+        let keys = "disableSecurityGroupIngress: false\nelbSecurityGroup: sg-1\nnlbSecurityGroupMode: Managed\n\
+                    nodeIPFamilies: [ipv6, ipv4]\n";
+        let wanted = "[global]\nDisableSecurityGroupIngress = false\nElbSecurityGroup = sg-1\n\
+                      NLBSecurityGroupMode = Managed\nNodeIPFamilies = ipv6\nNodeIPFamilies = ipv4\n";
+        assert_eq!(Sample::control_plane(keys).file(build, PATH), wanted);
+        assert_eq!(Sample::worker(keys).find(build, PATH), None);
+    }
+}

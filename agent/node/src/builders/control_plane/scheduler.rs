@@ -1,0 +1,139 @@
+//! kube-scheduler's pod and its configuration.
+
+use super::static_pod::StaticPod;
+use crate::dialect::kops::Section;
+use crate::files::http_liveness;
+use crate::kops::Context;
+use quake_formats::yaml_text;
+use quake_model::fault::Fault;
+use quake_model::item::{File, Item};
+use serde_json::{Number, json};
+
+const NAME: &str = "kube-scheduler";
+
+/// Its directory, with its kubeconfig and its configuration.
+const HOME: &str = "/var/lib/kube-scheduler";
+
+/// Its configuration, which the cluster brings as a file asset.
+const CONFIG: &str = "/var/lib/kube-scheduler/config.yaml";
+
+/// kube-scheduler's manifest, its log, and its configuration where the cluster brings none.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.is_control_plane() {
+        return Ok(Vec::new());
+    }
+    let path = "ControlPlaneConfig.KubeScheduler";
+    let config = context.config.control_plane.as_ref();
+    let section = config.and_then(|config| config.section("KubeScheduler", "KubeSchedulerConfig"));
+    let section = section.ok_or_else(|| context.missing(path))?;
+    let mut items: Vec<Item> = pod(context, &section, path)?.items().into();
+    let assets = &context.config.file_assets;
+    if !assets
+        .iter()
+        .any(|asset| asset.text("path") == Some(CONFIG))
+    {
+        let file = File::plain(CONFIG, configuration(&section)).mode(0o400);
+        items.push(Item::File(file));
+    }
+    Ok(items)
+}
+
+fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<StaticPod, Fault> {
+    let mut pod = StaticPod::of(context, NAME, section, path, "100m")?;
+    let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
+    let kubeconfig = format!("{HOME}/kubeconfig");
+    let flags = &mut pod.flags;
+    flags.set("config", CONFIG);
+    // A scheduler that starts before the API server waits for it rather than refuse its clients for ever.
+    flags.set("authentication-tolerate-lookup-failure", "false");
+    flags.set("authentication-skip-lookup", "false");
+    flags.set("authentication-kubeconfig", kubeconfig.as_str());
+    flags.set("authorization-kubeconfig", kubeconfig);
+    if !section.has("tlsCertFile") {
+        flags.set("tls-cert-file", file("server.crt"));
+        flags.set("tls-private-key-file", file("server.key"));
+    }
+    if let Some(most) = section.text("maxPersistentVolumes") {
+        pod.set_variable("KUBE_MAX_PD_VOLS", most);
+    }
+    pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10259, true, 15))];
+    pod.read("varlibkubescheduler", HOME);
+    pod.read("srvscheduler", &context.srv(NAME));
+    pod.write_log();
+    Ok(pod)
+}
+
+/// How it reaches the API server, and how often.
+fn configuration(section: &Section) -> String {
+    let mut connection = json!({"kubeconfig": format!("{HOME}/kubeconfig")});
+    if let Some(burst) = section.integer("burst").filter(|burst| *burst != 0) {
+        connection["burst"] = json!(burst);
+    }
+    if let Some(rate) = section.decimal("qps") {
+        connection["qps"] = json!(rate.parse::<Number>().ok());
+    }
+    yaml_text::document(&json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": connection,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::control_plane::static_pod::tests::{arguments, pod as read_back};
+    use crate::builders::sample::Sample;
+    use quake_model::spec::Role;
+
+    fn sample(section: &str, keys: &str) -> Sample {
+        let text = format!("ControlPlaneConfig:\n  KubeScheduler: {{image: i{section}}}\n{keys}");
+        Sample::control_plane(&text)
+    }
+
+    #[test]
+    fn it_is_on_the_control_plane_alone() {
+        let mut other = sample("", "");
+        other.boot.role = Role::ApiServer;
+        assert_eq!(other.items(build), []);
+    }
+
+    #[test]
+    fn a_configuration_is_made_only_where_the_cluster_brings_none() {
+        let made = sample("", "").file(build, CONFIG);
+        assert_eq!(
+            made,
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             clientConnection:\n  kubeconfig: /var/lib/kube-scheduler/kubeconfig\n"
+        );
+        let assets = format!("FileAssets: [{{name: c, path: {CONFIG}, content: x}}]\n");
+        assert_eq!(sample("", &assets).find(build, CONFIG), None);
+    }
+
+    #[test]
+    fn how_often_it_asks_stands_in_its_configuration() {
+        let made = sample(", qps: 1500m, burst: 7", "").file(build, CONFIG);
+        assert!(made.ends_with("  burst: 7\n  qps: 1.5\n"), "{made}");
+    }
+
+    #[test]
+    fn the_most_volumes_of_a_node_are_told_by_a_variable() {
+        let found = read_back(&sample(", maxPersistentVolumes: 39", ""), build, NAME);
+        let variables = &found["spec"]["containers"][0]["env"];
+        assert_eq!(
+            *variables,
+            json!([{"name": "KUBE_MAX_PD_VOLS", "value": "39"}])
+        );
+    }
+
+    #[test]
+    fn it_never_goes_without_the_api_servers_word_on_who_somebody_is() {
+        let found = read_back(&sample("", ""), build, NAME);
+        for flag in [
+            "--authentication-skip-lookup=false",
+            "--authentication-tolerate-lookup-failure=false",
+        ] {
+            assert!(arguments(&found).contains(&flag), "{flag}");
+        }
+    }
+}

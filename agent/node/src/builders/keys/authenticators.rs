@@ -1,0 +1,150 @@
+//! Who else verifies tokens of people for the API server: aws-iam-authenticator or kopeio, each asked as a webhook.
+
+use super::stored;
+use crate::builders::Context;
+use crate::builders::context::KUBERNETES_CA;
+use crate::config::current::Section;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use quake_model::fault::Fault;
+use quake_model::item::{AlternateName, CertificateOrder, File, IssuedPart, Item, Source};
+use quake_model::item::{Subject, Usage};
+use serde_json::{Value, json};
+
+/// Where the API server is told of the webhook.
+const CONFIG: &str = "/etc/kubernetes/authn.config";
+
+/// The order, the user and the container.
+const AWS: &str = "aws-iam-authenticator";
+
+/// The number of the user that aws-iam-authenticator's image has built in.
+const AWS_UID: u32 = 10000;
+
+/// The webhook's configuration; for aws-iam-authenticator its user and its serving certificate, too.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.has_api_server() {
+        return Ok(Vec::new());
+    }
+    let section = context.config.api_server.as_ref();
+    let section =
+        section.and_then(|section| section.section("Authentication", "AuthenticationSpec"));
+    let asks = |key: &str| {
+        section
+            .as_ref()
+            .is_some_and(|section: &Section| section.has(key))
+    };
+    // A cluster has one of them; were there both, kops would take kopeio.
+    if asks("kopeio") {
+        let cluster = json!({"server": "http://127.0.0.1:9001/hooks/authn"});
+        let file = File::plain(CONFIG, config("webhook", &cluster));
+        return Ok(vec![Item::File(file)]);
+    }
+    match asks("aws") {
+        true => aws(context),
+        false => Ok(Vec::new()),
+    }
+}
+
+fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    let folder = context.srv(AWS);
+    let cluster = json!({
+        "server": "https://127.0.0.1:21362/authenticate",
+        "certificate-authority-data": STANDARD.encode(context.ca_bundle(KUBERNETES_CA)?),
+    });
+    let order = CertificateOrder {
+        name: AWS.to_owned(),
+        issuer: context.issuer(KUBERNETES_CA)?,
+        subject: Subject::named(AWS),
+        usage: Usage::Server,
+        names: ["localhost", "127.0.0.1"].map(AlternateName::of).into(),
+    };
+    let part = |name: &str, part| {
+        let source = Source::Issued {
+            order: AWS.to_owned(),
+            part,
+        };
+        Item::File(File::secret(&format!("{folder}/{name}.pem"), source))
+    };
+    let parts = [
+        part("cert", IssuedPart::Certificate),
+        part("key", IssuedPart::Key),
+    ];
+    let mut items = stored::given_to(AWS, AWS, parts);
+    let file = File::plain(CONFIG, config(AWS, &cluster)).mode(0o600);
+    items.extend([
+        Item::File(file),
+        Item::Certificate(order),
+        stored::container_user(AWS, AWS_UID, &folder),
+    ]);
+    Ok(items)
+}
+
+/// A kubeconfig, which is how the API server is told where a webhook is; JSON is YAML, too.
+fn config(name: &str, cluster: &Value) -> String {
+    const USER: &str = "kube-apiserver";
+    let document = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": USER, "user": {}}],
+        "contexts": [{"name": "webhook", "context": {"cluster": name, "user": USER}}],
+        "current-context": "webhook",
+    });
+    format!("{document:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+
+    fn sample(authentication: &str) -> Sample {
+        Sample::control_plane(&format!(
+            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: CAs}}\n\
+             APIServerConfig: {{Authentication: {authentication}}}\n"
+        ))
+    }
+
+    fn server(sample: &Sample) -> Value {
+        let text = sample.file(build, CONFIG);
+        let document: Value = serde_saphyr::from_str(&text).expect("it is YAML");
+        document["clusters"][0]["cluster"].clone()
+    }
+
+    #[test]
+    fn the_api_server_trusts_the_clusters_ca_about_the_authenticator() {
+        let cluster = server(&sample("{aws: {}}"));
+        assert_eq!(cluster["server"], "https://127.0.0.1:21362/authenticate");
+        let wanted = STANDARD.encode("CAs");
+        assert_eq!(cluster["certificate-authority-data"], wanted);
+    }
+
+    #[test]
+    fn its_key_is_its_users_alone() {
+        for item in sample("{aws: {}}").items(build) {
+            let Item::File(file) = item else { continue };
+            assert_eq!(file.mode, 0o600, "{}", file.path);
+            let owner = if file.path == CONFIG { "root" } else { AWS };
+            assert_eq!(
+                (file.owner.user.as_str(), file.owner.group.as_str()),
+                (owner, owner)
+            );
+        }
+    }
+
+    #[test]
+    fn kopeio_is_asked_without_encryption_on_the_same_host() {
+        let cluster = server(&sample("{kopeio: {}}"));
+        assert_eq!(
+            cluster,
+            json!({"server": "http://127.0.0.1:9001/hooks/authn"})
+        );
+    }
+
+    #[test]
+    fn without_an_authenticator_there_is_no_webhook() {
+        for authentication in ["null", "{oidc: {issuerURL: \"https://x\"}}"] {
+            assert_eq!(sample(authentication).items(build), [], "{authentication}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the controller manager and the scheduler have alike: a kubeconfig, and a certificate to serve their metrics with.
+
+use crate::builders::Context;
+use crate::builders::context::KUBERNETES_CA;
+use quake_model::fault::Fault;
+use quake_model::item::{AlternateName, CertificateOrder, Item, Subject, Usage};
+
+/// A component of the control plane.
+pub(super) struct Component {
+    /// Its name, such as `kube-scheduler`.
+    pub(super) name: &'static str,
+    /// Its section of `ControlPlaneConfig`, and the section's shape.
+    pub(super) section: (&'static str, &'static str),
+}
+
+impl Component {
+    /// Its kubeconfig, and its serving certificate unless the spec names another.
+    ///
+    /// # Errors
+    ///
+    /// `config.missing-key`.
+    pub(super) fn build(&self, context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+        let name = self.name;
+        let issuer = context.issuer(KUBERNETES_CA)?;
+        let subject = Subject::named(&format!("system:{name}"));
+        let path = format!("/var/lib/{name}/kubeconfig");
+        let mut items: Vec<Item> = context.kubeconfig(name, subject, issuer, &path)?.into();
+        if !self.serves_another(context) {
+            let order = self.serving_order(context)?;
+            items.extend(context.pair(order, &context.srv(&format!("{name}/server"))));
+        }
+        Ok(items)
+    }
+
+    fn serves_another(&self, context: &Context<'_>) -> bool {
+        let (key, shape) = self.section;
+        let config = context.config.control_plane.as_ref();
+        let section = config.and_then(|config| config.section(key, shape));
+        section.is_some_and(|section| section.has("tlsCertFile"))
+    }
+
+    fn serving_order(&self, context: &Context<'_>) -> Result<CertificateOrder, Fault> {
+        let domain = super::cluster_domain(context)?;
+        let name = self.name;
+        Ok(CertificateOrder {
+            name: format!("{name}-server"),
+            issuer: context.issuer(KUBERNETES_CA)?,
+            subject: Subject::named(name),
+            usage: Usage::Server,
+            names: vec![AlternateName::Dns(format!(
+                "{name}.kube-system.svc.{domain}"
+            ))],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n\
+                        APIServerConfig: {ClusterDNSDomain: k8s.example}\n";
+
+    fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+        let component = Component {
+            name: "kube-scheduler",
+            section: ("KubeScheduler", "KubeSchedulerConfig"),
+        };
+        component.build(context)
+    }
+
+    #[test]
+    fn it_is_to_the_api_server_who_kubernetes_roles_are_bound_to() {
+        let items = Sample::control_plane(KEYS).items(build);
+        let orders = items.iter().filter_map(|item| match item {
+            Item::Certificate(order) => Some((
+                order.name.as_str(),
+                order.subject.common_name.as_str(),
+                order.usage,
+            )),
+            _ => None,
+        });
+        let wanted = [
+            ("kube-scheduler", "system:kube-scheduler", Usage::Client),
+            ("kube-scheduler-server", "kube-scheduler", Usage::Server),
+        ];
+        assert_eq!(orders.collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn its_serving_certificate_is_left_out_where_the_spec_names_another() {
+        const PATH: &str = "/srv/kubernetes/kube-scheduler/server.key";
+        assert!(Sample::control_plane(KEYS).find(build, PATH).is_some());
+        let other =
+            format!("{KEYS}ControlPlaneConfig: {{KubeScheduler: {{tlsCertFile: /my.crt}}}}\n");
+        assert_eq!(Sample::control_plane(&other).find(build, PATH), None);
+    }
+}

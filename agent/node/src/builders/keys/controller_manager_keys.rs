@@ -1,0 +1,54 @@
+//! What the controller manager shows who it is with, and the keys it signs with: certificates that pods ask for, and tokens.
+
+use super::component::Component;
+use super::stored;
+use crate::builders::Context;
+use crate::builders::context::KUBERNETES_CA;
+use quake_model::fault::Fault;
+use quake_model::item::Item;
+
+const COMPONENT: Component = Component {
+    name: "kube-controller-manager",
+    section: ("KubeControllerManager", "KubeControllerManagerConfig"),
+};
+
+/// Its kubeconfig, its serving certificate, the cluster's CA, and the key of tokens.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.is_control_plane() {
+        return Ok(Vec::new());
+    }
+    let mut items = COMPONENT.build(context)?;
+    let path = |name: &str| context.srv(&format!("{}/{name}", COMPONENT.name));
+    let ca = stored::pair(context, KUBERNETES_CA, &path("ca"))?;
+    items.extend(ca.map(Item::File));
+    let key = stored::key(context, "service-account", &path("service-account.key"))?;
+    items.push(Item::File(key));
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::keys::stored::tests::with_keyset;
+    use crate::builders::sample::Sample;
+
+    #[test]
+    fn it_signs_with_the_generation_that_the_node_was_launched_for() {
+        let keys = "APIServerConfig: {ClusterDNSDomain: cluster.local}\n";
+        let sample = with_keyset(Sample::control_plane(keys), KUBERNETES_CA);
+        let sample = with_keyset(sample, "service-account");
+        for (name, wanted) in [
+            ("ca.crt", "old"),
+            ("ca.key", "old key"),
+            ("service-account.key", "old key"),
+        ] {
+            let path = format!("/srv/kubernetes/kube-controller-manager/{name}");
+            assert_eq!(sample.file(build, &path), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_worker_has_none_of_it() {
+        assert_eq!(Sample::worker("").items(build), []);
+    }
+}

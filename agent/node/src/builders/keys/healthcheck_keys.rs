@@ -1,0 +1,67 @@
+//! What the API server's health check shows who it is with: a container beside it, which asks it as kubelet cannot.
+
+use super::stored;
+use crate::builders::Context;
+use crate::builders::context::KUBERNETES_CA;
+use quake_model::fault::Fault;
+use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
+
+/// The container's name, its static manifest's key, its user, and its common name.
+const NAME: &str = "kube-apiserver-healthcheck";
+
+/// The number of its user that its image has built in.
+const UID: u32 = 10012;
+
+/// Its user, its certificate and the CAs it trusts, where the cluster has it.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.has_api_server() || context.config.static_manifest(NAME).is_none() {
+        return Ok(Vec::new());
+    }
+    let folder = format!("/etc/kubernetes/{NAME}/secrets");
+    let order = CertificateOrder {
+        name: NAME.to_owned(),
+        issuer: context.issuer(KUBERNETES_CA)?,
+        subject: Subject::named(NAME),
+        usage: Usage::Client,
+        names: Vec::new(),
+    };
+    let mut items: Vec<Item> = context.pair(order, &format!("{folder}/client")).into();
+    let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
+    items.push(Item::File(File::plain(
+        &format!("{folder}/ca.crt"),
+        ca_bundle,
+    )));
+    let mut items = stored::given_to(NAME, "root", items);
+    items.push(stored::container_user(NAME, UID, &folder));
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n";
+
+    #[test]
+    fn its_files_are_its_users_where_the_cluster_has_it() {
+        assert_eq!(Sample::control_plane(KEYS).items(build), []);
+        let keys = format!("{KEYS}staticManifests: [{{key: {NAME}, path: x.yaml}}]\n");
+        let items = Sample::control_plane(&keys).items(build);
+        let files = items.iter().filter_map(|item| match item {
+            Item::File(file) => Some((
+                file.path.rsplit('/').next(),
+                file.mode,
+                file.owner.user.as_str(),
+            )),
+            _ => None,
+        });
+        let wanted = [
+            (Some("client.crt"), 0o644, NAME),
+            (Some("client.key"), 0o600, NAME),
+            (Some("ca.crt"), 0o644, NAME),
+        ];
+        assert_eq!(files.collect::<Vec<_>>(), wanted);
+        assert_eq!(Sample::worker(&keys).items(build), []);
+    }
+}

@@ -1,0 +1,139 @@
+//! Who kubelet is: to the API server a client of the node's name, to those who ask it a server of the node's names.
+//!
+//! Where the node has an API server it signs both itself; else kops-controller does, which decides what is in them by what EC2
+//! says of the instance. What is ordered here is the same.
+
+use super::KUBECONFIG;
+use crate::builders::Context;
+use crate::builders::context::KUBERNETES_CA;
+use quake_model::fault::Fault;
+use quake_model::item::{AlternateName, CertificateOrder, Item, Subject, Usage};
+
+/// The group of nodes; the API server lets its members do what nodes do.
+const NODES: &str = "system:nodes";
+
+/// The kubeconfig, and the certificate that kubelet serves with.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    let user = format!("system:node:{}", context.node_name());
+    let subject = Subject::named(&user).of(NODES);
+    let issuer = context.issuer(KUBERNETES_CA)?;
+    let client = context.kubeconfig("kubelet", subject, issuer.clone(), KUBECONFIG)?;
+    let order = CertificateOrder {
+        name: "kubelet-server".to_owned(),
+        issuer,
+        subject: Subject::named(context.node_name()),
+        usage: Usage::Server,
+        names: names(context),
+    };
+    let server = context.pair(order, &context.srv("kubelet-server"));
+    let server = server.map(|item| match item {
+        Item::File(file) if file.mode == 0o600 => Item::File(file.mode(0o400)),
+        other => other,
+    });
+    Ok(client.into_iter().chain(server).collect())
+}
+
+/// What the node is called and where it is, each once.
+fn names(context: &Context<'_>) -> Vec<AlternateName> {
+    let (instance, machine) = (context.instance, context.machine);
+    let known = [
+        Some(context.node_name()),
+        Some(instance.instance_id.as_str()),
+        Some(instance.local_hostname.as_str()),
+        Some(instance.private_ip.as_str()),
+        machine.public_ip.as_deref(),
+        machine.ipv6.as_deref(),
+    ];
+    let mut names = Vec::new();
+    for text in known.into_iter().flatten().filter(|text| !text.is_empty()) {
+        let name = AlternateName::of(text);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+    use quake_model::fault::Code;
+    use quake_model::item::Issuer;
+
+    const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
+
+    fn orders(sample: &Sample) -> Vec<CertificateOrder> {
+        let items = sample.items(build).into_iter();
+        let orders = items.filter_map(|item| match item {
+            Item::Certificate(order) => Some(order),
+            _ => None,
+        });
+        orders.collect()
+    }
+
+    #[test]
+    fn a_control_plane_signs_for_itself_and_a_worker_asks() {
+        let signs = |sample: &Sample| {
+            let orders = orders(sample);
+            assert_eq!(orders.len(), 2);
+            let issuers = orders.iter().map(|order| &order.issuer);
+            issuers
+                .map(|issuer| matches!(issuer, Issuer::Ca { .. }))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(signs(&Sample::control_plane(KEYS)), [true, true]);
+        assert_eq!(signs(&Sample::worker(KEYS)), [false, false]);
+    }
+
+    #[test]
+    fn kubelet_is_a_node_among_nodes() {
+        let [client, server] = &orders(&Sample::worker(KEYS))[..] else {
+            panic!("there are two orders")
+        };
+        let name = "i-0123456789abcdef0";
+        assert_eq!(client.subject.common_name, format!("system:node:{name}"));
+        assert_eq!(client.subject.organizations, [NODES]);
+        assert_eq!(client.names, []);
+        assert_eq!(server.subject, Subject::named(name));
+    }
+
+    #[test]
+    fn kubelet_serves_under_every_name_and_address_once() {
+        let mut sample = Sample::worker(&format!("{KEYS}useIPBasedNodeNames: true\n"));
+        sample.machine.public_ip = Some("198.51.100.7".to_owned());
+        sample.machine.ipv6 = Some("2001:db8::1".to_owned());
+        let names = orders(&sample)[1].names.clone();
+        let wanted = [
+            "ip-10-0-0-10.us-test-1.compute.internal",
+            "i-0123456789abcdef0",
+            "10.0.0.10",
+            "198.51.100.7",
+            "2001:db8::1",
+        ];
+        assert_eq!(names, wanted.map(AlternateName::of));
+    }
+
+    #[test]
+    fn nobody_but_root_reads_the_keys() {
+        let items = Sample::control_plane(KEYS).items(build);
+        let mut modes = items.iter().filter_map(|item| match item {
+            Item::File(file) => Some((file.path.as_str(), file.mode)),
+            _ => None,
+        });
+        let wanted = [
+            (KUBECONFIG, 0o400),
+            ("/srv/kubernetes/kubelet-server.crt", 0o644),
+            ("/srv/kubernetes/kubelet-server.key", 0o400),
+        ];
+        assert!(wanted.into_iter().eq(modes.by_ref()));
+    }
+
+    #[test]
+    fn a_ca_of_no_known_generation_is_refused() {
+        let fault = Sample::worker("").try_items(build).expect_err("no id");
+        assert_eq!(fault.code, Code::ConfigMissingKey);
+        let path = fault.evidence_named("path");
+        assert_eq!(path, Some("KeypairIDs.kubernetes-ca"));
+    }
+}

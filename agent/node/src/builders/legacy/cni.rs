@@ -1,0 +1,232 @@
+//! The pod network: CNI plugins, and for kubenet-like networks a configuration of the agent's own.
+//!
+//! With kubenet the kubelet of Kubernetes 1.8 to 1.23 keeps `--network-plugin=kubenet` and builds its bridge in
+//! memory, reading no file. The configuration here describes that same bridge for every runtime that does
+//! read one. Which addresses it hands out is never guessed:
+//!
+//! - the spec fixes the node's pod range: the file says it;
+//! - else, under docker: the file asks for the `ipRanges` capability, by which dockershim since 1.12 passes the
+//!   range the node was given. Without a range `host-local` refuses to hand out addresses, which beats handing
+//!   out another node's;
+//! - else, under containerd: the file is a template that containerd fills in itself, once kubelet tells it the
+//!   node's range.
+//!
+//! For every other network a `DaemonSet` writes the configuration, and the agent only makes room for it.
+
+use super::layout;
+use crate::known::Known;
+use quake_model::facts::Owner;
+use quake_model::spec::{AssetSpec, NetworkMode, NodeSpec, Runtime};
+use quake_model::step::{Action, Place, WriteFile};
+use serde_json::{Value, json};
+
+/// The agent's configuration; the runtime takes the first in the directory by name.
+const CONFIGURATION: &str = "10-quake-agent.conflist";
+
+/// The template containerd fills in.
+pub(crate) const TEMPLATE: &str = "/etc/containerd/cni.conflist.template";
+
+/// The bridge's name, which kubenet uses too.
+const BRIDGE: &str = "cbr0";
+
+/// Plugins without which a network cannot work; kubenet calls the same three.
+const BASE: &[&str] = &["bridge", "host-local", "loopback"];
+
+/// The plugins of a network that chains them, where the archive has them.
+const CHAINED: &[&str] = &["ptp", "portmap", "flannel"];
+
+/// The plugins of the VPC network that brings its own.
+const LYFT: &[&str] = &[
+    "cni-ipvlan-vpc-k8s-ipam",
+    "cni-ipvlan-vpc-k8s-ipvlan",
+    "cni-ipvlan-vpc-k8s-tool",
+    "cni-ipvlan-vpc-k8s-unnumbered-ptp",
+    "loopback",
+];
+
+/// The network's files.
+pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
+    let mut actions = vec![
+        Action::MakeDirectory {
+            path: layout::CNI_CONFIGURATIONS.to_owned(),
+            mode: 0o755,
+            owner: Owner::default(),
+        },
+        Action::MakeDirectory {
+            path: layout::CNI_PLUGINS.to_owned(),
+            mode: 0o755,
+            owner: Owner::default(),
+        },
+    ];
+    items.extend(plugins(spec, known));
+    if owns_network(spec) {
+        let path = if uses_template(spec) {
+            TEMPLATE.to_owned()
+        } else {
+            format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS)
+        };
+        let text = configuration(spec, known);
+        actions.push(Action::WriteFile(WriteFile::plain(&path, 0o644, text)));
+    }
+    items
+}
+
+/// Whether the agent, not a `DaemonSet`, writes the network's configuration.
+fn owns_network(spec: &NodeSpec) -> bool {
+    match &spec.networking.mode {
+        NetworkMode::Kubenet | NetworkMode::External => true,
+        NetworkMode::Cni { .. } => false,
+    }
+}
+
+/// Who writes the configuration that the runtime reads, in a word, and the files the agent itself writes for it.
+pub(crate) fn writer(spec: &NodeSpec) -> (&'static str, Vec<String>) {
+    match (owns_network(spec), uses_template(spec)) {
+        (false, _) => ("daemon-set", Vec::new()),
+        (true, true) => ("runtime", vec![TEMPLATE.to_owned()]),
+        (true, false) => {
+            let path = format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS);
+            ("agent", vec![path])
+        }
+    }
+}
+
+/// Whether the agent itself writes what kubelet or the runtime reads.
+pub(crate) fn writes_configuration(spec: &NodeSpec) -> bool {
+    owns_network(spec) && !uses_template(spec)
+}
+
+/// Whether containerd writes the configuration from a template of the agent's.
+pub(crate) fn uses_template(spec: &NodeSpec) -> bool {
+    let containerd = match &spec.runtime {
+        Runtime::Containerd { .. } => true,
+        Runtime::Docker(_) => false,
+    };
+    containerd && owns_network(spec) && pod_range(spec).is_none()
+}
+
+/// The node's own pod range, where the spec fixes it.
+fn pod_range(spec: &NodeSpec) -> Option<&str> {
+    spec.networking
+        .pod_cidr
+        .as_deref()
+        .or_else(|| spec.kubelet.flag("pod-cidr"))
+        .filter(|range| !range.is_empty())
+}
+
+fn plugins(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let archives: Vec<&AssetSpec> = spec
+        .assets
+        .iter()
+        .filter(|asset| holds_plugins(asset))
+        .collect();
+    let holder = |name: &str| {
+        archives.iter().copied().find(|archive| {
+            known
+                .members
+                .get(&archive.digest)
+                .is_some_and(|members| members.iter().any(|member| member == name))
+        })
+    };
+    let (required, optional) = plugin_names(spec);
+    let mut places = Vec::new();
+    for name in required {
+        // A plugin that no archive has is asked of the first, so that the step fails and says which.
+        if let Some(archive) = holder(name).or(archives.first().copied()) {
+            places.push(place(archive, name));
+        }
+    }
+    for name in optional {
+        places.extend(holder(name).map(|archive| place(archive, name)));
+    }
+    places
+}
+
+fn holds_plugins(asset: &AssetSpec) -> bool {
+    asset.is_cni_plugins() || asset.name.starts_with("cni-ipvlan-vpc-k8s")
+}
+
+/// Plugins this network needs, and those it uses where the archive has them.
+fn plugin_names(spec: &NodeSpec) -> (Vec<&'static str>, Vec<&'static str>) {
+    match &spec.networking.mode {
+        NetworkMode::Kubenet | NetworkMode::External => (BASE.to_vec(), vec!["portmap"]),
+        NetworkMode::Cni { provider } if provider == "lyftvpc" => (LYFT.to_vec(), Vec::new()),
+        NetworkMode::Cni { .. } => (BASE.to_vec(), CHAINED.to_vec()),
+    }
+}
+
+fn place(archive: &AssetSpec, name: &str) -> Item {
+    Item::Program(Place {
+        asset: archive.digest.clone(),
+        member: Some(name.to_owned()),
+        path: format!("{}/{name}", layout::CNI_PLUGINS),
+        mode: 0o755,
+    })
+}
+
+fn configuration(spec: &NodeSpec, known: &PlanInputs) -> String {
+    let mut chain = vec![bridge(spec, known)];
+    let has_portmap = plugins(spec, known).iter().any(
+        |action| matches!(action, Item::Program(place) if place.member.as_deref() == Some("portmap")),
+    );
+    if has_portmap {
+        chain.push(json!({
+            "type": "portmap",
+            "capabilities": {"portMappings": true},
+            "snat": true,
+        }));
+    }
+    let document = json!({
+        "cniVersion": "0.3.1",
+        "name": "quake-agent",
+        "plugins": chain,
+    });
+    // The alternate form is indented; a value always serialises.
+    let text = format!("{document:#}\n");
+    // The template language of containerd is not JSON, so it is put in last.
+    text.replace("\"@pod-ranges@\"", "[{{range $i, $range := .PodCIDRRanges}}{{if $i}}, {{end}}[{\"subnet\": \"{{$range}}\"}]{{end}}]")
+}
+
+fn bridge(spec: &NodeSpec, known: &PlanInputs) -> Value {
+    let mut bridge = json!({
+        "type": "bridge",
+        "bridge": BRIDGE,
+        "isGateway": true,
+        "ipMasq": masquerades(spec),
+    });
+    // The two ways in which a pod reaches itself through a service; the plugin refuses both at once.
+    match spec.kubelet.flag("hairpin-mode") {
+        Some("hairpin-veth") => bridge["hairpinMode"] = json!(true),
+        Some("none") => {}
+        Some(_) | None => bridge["promiscMode"] = json!(true),
+    }
+    if let Some(mtu) = mtu(spec, known) {
+        bridge["mtu"] = json!(mtu);
+    }
+    let mut addresses = json!({"type": "host-local", "routes": [{"dst": "0.0.0.0/0"}]});
+    match pod_range(spec) {
+        Some(range) => addresses["ranges"] = json!([[{"subnet": range}]]),
+        None if uses_template(spec) => addresses["ranges"] = json!("@pod-ranges@"),
+        None => bridge["capabilities"] = json!({"ipRanges": true}),
+    }
+    bridge["ipam"] = addresses;
+    bridge
+}
+
+/// Whether the plugin hides pods behind the node's address.
+///
+/// The plugin knows only its own range: it would hide pods from pods of other nodes too. Where the spec names
+/// a range that is not to be masqueraded, kubelet programs the exact rule (`--non-masquerade-cidr`) instead.
+fn masquerades(spec: &NodeSpec) -> bool {
+    spec.networking.non_masquerade_cidr.is_none()
+        && spec.kubelet.flag("non-masquerade-cidr").is_none()
+}
+
+/// The bridge's MTU: the spec's, else that of the interface packets leave by.
+fn mtu(spec: &NodeSpec, known: &PlanInputs) -> Option<u32> {
+    let flag = spec.kubelet.flag("network-plugin-mtu");
+    spec.networking
+        .mtu
+        .or_else(|| flag.and_then(|text| text.parse().ok()))
+        .or_else(|| known.network.primary().map(|link| link.mtu))
+}

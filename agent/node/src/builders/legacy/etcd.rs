@@ -1,0 +1,251 @@
+//! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
+
+use super::layout;
+use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use super::tree::EtcdManifest;
+use crate::known::Known;
+use quake_formats::flags::FlagSet;
+use quake_model::facts::Owner;
+use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
+use quake_model::step::{Action, WriteFile};
+use quake_volumes::MountedSlot;
+
+/// Names of the node's own members, as etcd's pods see them; see [`hosts`].
+const HOSTS: &str = "/etc/kubernetes/etcd-hosts";
+
+/// What differs between etcd's clusters. Names, ports and directories are protokube's, and are on disk.
+struct Shape {
+    /// The name of the cluster in member names, of the pod's manifest and of its log.
+    name: String,
+    pod: String,
+    data: String,
+    client_port: u16,
+    peer_port: u16,
+    cpu: &'static str,
+}
+
+impl Shape {
+    /// The shape of `cluster`; `None` for one that has no ports assigned.
+    fn parse(cluster: &str) -> Option<Self> {
+        let (suffix, client_port, peer_port, cpu) = match cluster {
+            "main" => ("", 4001, 2380, "200m"),
+            "events" => ("-events", 4002, 2381, "100m"),
+            _ => return None,
+        };
+        Some(Self {
+            name: format!("etcd{suffix}"),
+            pod: format!("etcd-server{suffix}"),
+            data: format!("data{suffix}"),
+            client_port,
+            peer_port,
+            cpu,
+        })
+    }
+}
+
+/// The files of etcd's pods.
+///
+/// A pod is written only for a member whose volume is mounted. protokube reached the same by a link into the
+/// volume; the agent need not, for kubelet never starts before the volumes are mounted.
+pub(crate) fn actions(spec: &NodeSpec, known: &Known, manifests: &[EtcdManifest]) -> Vec<Action> {
+    if spec.control_plane.is_none() {
+        return Vec::new();
+    }
+    let mut items = Vec::new();
+    let mut pods = Vec::new();
+    for cluster in &spec.etcd {
+        let slot = known.slots.iter().find(|slot| slot.cluster == cluster.name);
+        if let (EtcdProvider::Legacy, Some(slot), Some(shape)) =
+            (cluster.provider, slot, Shape::parse(&cluster.name))
+        {
+            actions.push(Action::MakeDirectory {
+                path: data_directory(slot, &shape),
+                mode: 0o700,
+                owner: Owner::default(),
+            });
+            actions.push(Action::WriteFile(WriteFile::present(
+                &layout::log(&shape.name),
+                0o400,
+            )));
+            let text = pod(spec, cluster, slot, &shape).manifest(spec.kubernetes);
+            let path = manifest_path(spec, &shape.name);
+            pods.push(Action::WriteFile(WriteFile::plain(&path, 0o644, text)));
+        }
+    }
+    if !pods.is_empty() && !is_gossip(spec) {
+        actions.push(Action::WriteFile(WriteFile::plain(
+            HOSTS,
+            0o644,
+            hosts(spec, known),
+        )));
+    }
+    actions.extend(pods);
+    actions.extend(copies(spec, manifests));
+    actions
+}
+
+fn copies(spec: &NodeSpec, manifests: &[EtcdManifest]) -> Vec<Item> {
+    let mut sorted: Vec<&EtcdManifest> = manifests.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    sorted
+        .into_iter()
+        .map(|manifest| {
+            let path = manifest_path(spec, &format!("etcd-{}", manifest.name));
+            let mut file = WriteFile::plain(&path, 0o440, "");
+            file.contents.0.clone_from(&manifest.contents);
+            Action::WriteFile(file)
+        })
+        .collect()
+}
+
+fn manifest_path(spec: &NodeSpec, name: &str) -> String {
+    let directory = spec.kubelet.manifest_path.trim_end_matches('/');
+    format!("{directory}/{name}.manifest")
+}
+
+fn data_directory(slot: &MountedSlot, shape: &Shape) -> String {
+    format!("{}/var/etcd/{}", slot.mount_point, shape.data)
+}
+
+/// Whether the cluster has no name service: its names come from a mesh that writes the host's `/etc/hosts`.
+fn is_gossip(spec: &NodeSpec) -> bool {
+    spec.cluster.ends_with(".k8s.local")
+}
+
+/// A member's name inside the cluster's network.
+fn member_host(spec: &NodeSpec, name: &str, member: &str) -> String {
+    format!("{name}-{member}.internal.{}", spec.cluster)
+}
+
+/// The hosts file of etcd's pods: it resolves this node's own members without any name service, so that a
+/// control plane of one node needs none to start, and one of several needs it only for its peers.
+fn hosts(spec: &NodeSpec, known: &PlanInputs) -> String {
+    let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
+    for host in own_member_names(spec, known) {
+        text.push_str(&format!("{} {host}\n", known.instance.private_ip));
+    }
+    text
+}
+
+/// The names of all members of an etcd cluster whose pods the agent writes; none where etcd-manager does.
+pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String> {
+    let shape = Shape::parse(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
+    let name = |shape: &Shape, member: &str| member_host(spec, &shape.name, member);
+    let members = cluster.members.iter().map(|member| member.name.as_str());
+    shape.map_or_else(Vec::new, |shape| {
+        members.map(|member| name(&shape, member)).collect()
+    })
+}
+
+/// The port on which the members of an etcd cluster reach each other, where the agent writes their pods.
+pub(crate) fn peer_port(cluster: &EtcdCluster) -> Option<u16> {
+    let shape = Shape::parse(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
+    shape.map(|shape| shape.peer_port)
+}
+
+/// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
+/// own, and protokube even removed them from the zone.
+pub(crate) fn own_member_names(spec: &NodeSpec, known: &PlanInputs) -> Vec<String> {
+    let own = own_members(spec, known).into_iter();
+    own.map(|(name, _)| name).collect()
+}
+
+/// The same, each with the volume that makes it this node's.
+pub(crate) fn own_members(spec: &NodeSpec, known: &PlanInputs) -> Vec<(String, String)> {
+    let is_ours = |slot: &&MountedSlot| {
+        let cluster = spec.etcd.iter().find(|it| it.name == slot.cluster);
+        cluster.is_some_and(|cluster| cluster.provider == EtcdProvider::Legacy)
+    };
+    let own = known.slots.iter().filter(is_ours);
+    let names = own.filter_map(|slot| {
+        let shape = Shape::parse(&slot.cluster)?;
+        let name = member_host(spec, &shape.name, &slot.member);
+        Some((name, slot.volume_id.clone()))
+    });
+    names.collect()
+}
+
+fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape) -> StaticPod {
+    let component = Component {
+        image: cluster.image.clone(),
+        flags: Vec::new(),
+        cpu_request: Some(shape.cpu.to_owned()),
+        cpu_limit: None,
+        memory_request: None,
+        memory_limit: None,
+    };
+    // The log has one name inside the pod, whichever cluster's it is outside.
+    let log = layout::log("etcd");
+    let command = Command::through_tee("/usr/local/bin/etcd", &FlagSet::default(), &log);
+    let mut pod = StaticPod::of(&shape.pod, &component, command, Priority::Cluster);
+    pod.container = "etcd-container".to_owned();
+    pod.environment = environment(spec, slot, shape);
+    pod.liveness = Some(http_liveness("/health", shape.client_port, false, 15));
+    pod.ports = vec![
+        ("serverport", shape.peer_port),
+        ("clientport", shape.client_port),
+    ];
+    let data = format!("/var/etcd/{}", shape.data);
+    let hosts = if is_gossip(spec) { "/etc/hosts" } else { HOSTS };
+    pod.paths = vec![
+        HostPath::new(
+            "varetcdata",
+            &data_directory(slot, shape),
+            Access::ReadWrite,
+        )
+        .at(&data),
+        HostPath::new("varlogetcd", &layout::log(&shape.name), Access::ReadWrite).at(&log),
+        HostPath::new("hosts", hosts, Access::ReadOnly).at("/etc/hosts"),
+    ];
+    pod
+}
+
+fn environment(spec: &NodeSpec, slot: &MountedSlot, shape: &Shape) -> Vec<(String, String)> {
+    let Shape {
+        name,
+        client_port,
+        peer_port,
+        ..
+    } = shape;
+    let me = member_host(spec, name, &slot.member);
+    let members: Vec<String> = slot
+        .members
+        .iter()
+        .map(|member| {
+            format!(
+                "{name}-{member}=http://{}:{peer_port}",
+                member_host(spec, name, member)
+            )
+        })
+        .collect();
+    [
+        ("ETCD_NAME", format!("{name}-{}", slot.member)),
+        ("ETCD_DATA_DIR", format!("/var/etcd/{}", shape.data)),
+        (
+            "ETCD_LISTEN_PEER_URLS",
+            format!("http://0.0.0.0:{peer_port}"),
+        ),
+        (
+            "ETCD_LISTEN_CLIENT_URLS",
+            format!("http://0.0.0.0:{client_port}"),
+        ),
+        (
+            "ETCD_ADVERTISE_CLIENT_URLS",
+            format!("http://{me}:{client_port}"),
+        ),
+        (
+            "ETCD_INITIAL_ADVERTISE_PEER_URLS",
+            format!("http://{me}:{peer_port}"),
+        ),
+        // Read only on an empty directory; a member that has data goes by its data.
+        ("ETCD_INITIAL_CLUSTER_STATE", "new".to_owned()),
+        (
+            "ETCD_INITIAL_CLUSTER_TOKEN",
+            format!("etcd-cluster-token-{name}"),
+        ),
+        ("ETCD_INITIAL_CLUSTER", members.join(",")),
+    ]
+    .into_iter()
+    .map(|(variable, value)| (variable.to_owned(), value))
+    .collect()
+}

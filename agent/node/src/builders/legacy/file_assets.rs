@@ -1,0 +1,33 @@
+//! Files the cluster spec asks for.
+
+use super::layout;
+use quake_model::spec::NodeSpec;
+use quake_model::step::{Action, WriteFile};
+use std::collections::BTreeSet;
+
+/// The files, in the spec's order; of two for one path the first counts, which is the instance group's.
+///
+/// Their contents may be passwords, so they are readable by root and its group alone, and never shown.
+pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
+    let mut seen = BTreeSet::new();
+    let mut items = Vec::new();
+    for asset in &spec.file_assets {
+        let path = match asset.path.is_empty() {
+            true => format!("{}/assets/{}", layout::SRV_KUBERNETES, asset.name),
+            false => asset.path.clone(),
+        };
+        if seen.insert(path.clone()) {
+            let mode = if asset.content.contains("PRIVATE KEY-----") {
+                0o400
+            } else {
+                0o440
+            };
+            actions.push(Action::WriteFile(WriteFile::secret(
+                &path,
+                mode,
+                asset.content.as_str(),
+            )));
+        }
+    }
+    items
+}

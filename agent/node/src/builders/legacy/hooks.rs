@@ -1,0 +1,204 @@
+//! Units the cluster spec asks for around the node's own.
+
+use super::kubelet::runtime_unit;
+use super::layout;
+use quake_formats::unit_text::{UnitText, command_line};
+use quake_model::spec::{Hook, HookKind, NodeSpec, Role, Runtime};
+use quake_model::step::{Action, WriteFile};
+use std::collections::BTreeMap;
+
+/// The unit files of hooks, in the spec's order; of two of one name the first counts.
+pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
+    distinct(spec)
+        .into_iter()
+        .map(|hook| {
+            // A hook's text may hold a password in its environment, so it is never shown.
+            let text = unit(spec, hook);
+            Action::WriteFile(WriteFile::secret(&layout::unit(&hook.unit), 0o600, text))
+        })
+        .collect()
+}
+
+/// The hooks of the spec, one for each unit.
+pub(crate) fn distinct(spec: &NodeSpec) -> Vec<&Hook> {
+    let mut hooks: Vec<&Hook> = Vec::new();
+    for hook in &spec.hooks {
+        if hooks.iter().all(|earlier| earlier.unit != hook.unit) {
+            hooks.push(hook);
+        }
+    }
+    hooks
+}
+
+fn unit(spec: &NodeSpec, hook: &Hook) -> String {
+    if let HookKind::Manifest { text, raw: true } = &hook.kind {
+        return text.clone();
+    }
+    let mut unit = UnitText::new()
+        .section("Unit")
+        .set("Description", &format!("Hook {}", hook.unit));
+    for required in &hook.requires {
+        unit = unit.set("Requires", required);
+    }
+    let order = order(spec, hook);
+    for later in &order.before {
+        unit = unit.set("Before", later);
+    }
+    for earlier in &order.after {
+        unit = unit.set("After", earlier);
+    }
+    match &hook.kind {
+        HookKind::Manifest { text, .. } => unit.section("Service").raw(text).finish(),
+        HookKind::Container {
+            image,
+            command,
+            environment,
+        } => {
+            let container = Container {
+                image,
+                command,
+                environment,
+            };
+            let runtime = runtime_unit(spec);
+            unit.set("Requires", runtime)
+                .section("Service")
+                .set("Type", "oneshot")
+                // Once it has run it counts as up, and is not run again before the next start of the machine.
+                .set("RemainAfterExit", "yes")
+                .set(
+                    "ExecStartPre",
+                    &command_line(&container.pull(&spec.runtime)),
+                )
+                .set(
+                    "ExecStart",
+                    &command_line(&container.run(&spec.runtime, &hook.unit)),
+                )
+                .section("Install")
+                .set("WantedBy", "multi-user.target")
+                .finish()
+        }
+    }
+}
+
+/// Which units a hook is started before and after.
+struct Order<'a> {
+    before: Vec<&'a str>,
+    after: Vec<&'a str>,
+}
+
+/// Orders a hook among the node's units. All are started at once and systemd orders them by their files alone, so
+/// that what the spec implies is written out: a hook is up before kubelet unless it requires kubelet, and it comes
+/// after what it requires and after the runtime. One that runs before another unit is not put after the
+/// runtime, which may itself wait for that unit.
+fn order<'a>(spec: &NodeSpec, hook: &'a Hook) -> Order<'a> {
+    let (runtime, kubelet) = (runtime_unit(spec), "kubelet.service");
+    let mut before: Vec<&str> = hook.before.iter().map(String::as_str).collect();
+    let required = hook.requires.iter().map(String::as_str);
+    let mut after: Vec<&str> = required.filter(|unit| !before.contains(unit)).collect();
+    let is_container = matches!(hook.kind, HookKind::Container { .. });
+    let is_early = before.iter().any(|unit| *unit != kubelet);
+    if spec.role == Role::Bastion {
+        after.extend(is_container.then_some(runtime));
+    } else {
+        let needs_kubelet = hook.requires.iter().any(|unit| unit == kubelet);
+        if !needs_kubelet && !before.contains(&kubelet) {
+            before.push(kubelet);
+        }
+        after.extend((is_container || !is_early).then_some(runtime));
+    }
+    after.dedup();
+    Order { before, after }
+}
+
+/// A container run once, with the host's network and files.
+struct Container<'a> {
+    image: &'a str,
+    command: &'a [String],
+    environment: &'a BTreeMap<String, String>,
+}
+
+impl Container<'_> {
+    fn pull(&self, runtime: &Runtime) -> Vec<String> {
+        let words: &[&str] = match runtime {
+            Runtime::Docker(_) => &["/usr/bin/docker", "pull"],
+            Runtime::Containerd { .. } => &[
+                "/usr/bin/env",
+                "ctr",
+                "--namespace",
+                "k8s.io",
+                "images",
+                "pull",
+            ],
+        };
+        words
+            .iter()
+            .copied()
+            .chain([self.image])
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn run(&self, runtime: &Runtime, unit: &str) -> Vec<String> {
+        let mut words: Vec<String> = match runtime {
+            Runtime::Docker(_) => docker_run(),
+            Runtime::Containerd { .. } => containerd_run(),
+        };
+        for (name, value) in self.environment {
+            words.push("--env".to_owned());
+            words.push(format!("{name}={value}"));
+        }
+        words.push(self.image.to_owned());
+        // containerd wants a name for the container; docker makes one up.
+        if matches!(runtime, Runtime::Containerd { .. }) {
+            words.push(unit.trim_end_matches(".service").to_owned());
+        }
+        words.extend(self.command.iter().cloned());
+        words
+    }
+}
+
+fn docker_run() -> Vec<String> {
+    [
+        "/usr/bin/docker",
+        "run",
+        "--rm",
+        "--net=host",
+        "--privileged",
+    ]
+    .into_iter()
+    .chain([
+        "-v",
+        "/:/rootfs/",
+        "-v",
+        "/var/run/dbus:/var/run/dbus",
+        "-v",
+        "/run/systemd:/run/systemd",
+    ])
+    .map(str::to_owned)
+    .collect()
+}
+
+fn containerd_run() -> Vec<String> {
+    let mount = |source: &str, target: &str| {
+        [
+            "--mount".to_owned(),
+            format!("type=bind,src={source},dst={target},options=rbind:rw"),
+        ]
+    };
+    [
+        "/usr/bin/env",
+        "ctr",
+        "--namespace",
+        "k8s.io",
+        "run",
+        "--rm",
+        "--net-host",
+        "--privileged",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .chain(mount("/", "/rootfs"))
+    .chain(mount("/var/run/dbus", "/var/run/dbus"))
+    .chain(mount("/run/systemd", "/run/systemd"))
+    .collect()
+}

@@ -1,0 +1,217 @@
+//! kubelet: its binary, its flags and its unit.
+
+use super::layout;
+use crate::credentials::{bootstraps, secures_kubelet};
+use crate::plan_inputs::PlanInputs;
+use quake_formats::flags::FlagSet;
+use quake_formats::unit_text::UnitText;
+use quake_model::facts::Owner;
+use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
+use quake_model::step::{Action, Place, WriteFile};
+use std::collections::BTreeMap;
+
+/// Networking options whose plugin gives the node further addresses, so that kubelet must be told the first.
+const SECONDARY_ADDRESSES: &[&str] = &["amazonvpc", "amazon-vpc-routed-eni", "lyftvpc"];
+
+/// kubelet's files, and kubectl on a control plane.
+pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
+    let mut actions = vec![
+        Action::MakeDirectory {
+            path: spec.kubelet.manifest_path.trim_end_matches('/').to_owned(),
+            mode: 0o755,
+            owner: Owner::default(),
+        },
+        Action::MakeDirectory {
+            path: "/var/lib/kubelet".to_owned(),
+            mode: 0o755,
+            owner: Owner::default(),
+        },
+    ];
+    // A machine image may already hold the binaries; then the spec pins none and the image's are used.
+    items.extend(binary(spec, "kubelet", layout::KUBELET));
+    if spec.control_plane.is_some() {
+        items.extend(binary(spec, "kubectl", layout::KUBECTL));
+    }
+    items.push(Item::File(environment_file(spec, known)));
+    items.push(Item::File(File::plain(
+        &layout::unit("kubelet.service"),
+        0o644,
+        unit(spec),
+    )));
+    items
+}
+
+fn binary(spec: &NodeSpec, name: &str, path: &str) -> Option<Item> {
+    let asset = spec
+        .assets
+        .iter()
+        .find(|asset| asset.name == name && asset.kind == AssetKind::Plain)?;
+    Some(Item::Program(Place {
+        asset: asset.digest.clone(),
+        member: None,
+        path: path.to_owned(),
+        mode: 0o755,
+    }))
+}
+
+fn environment_file(spec: &NodeSpec, known: &PlanInputs) -> File {
+    let arguments = flags(spec, known).environment_value();
+    // kubelet finds the registries' passwords in $HOME/.docker/config.json.
+    let text = format!("DAEMON_ARGS={arguments}\nHOME=\"/root\"\n");
+    WriteFile::plain(layout::KUBELET_ENVIRONMENT, 0o644, text)
+}
+
+/// kubelet's flags: those of the spec, and those only the node can know.
+pub(crate) fn flags(spec: &NodeSpec, known: &PlanInputs) -> FlagSet {
+    let version = spec.kubernetes;
+    let mut flags = FlagSet::from_spec(&spec.kubelet.flags);
+    flags.set_default("kubeconfig", &spec.kubelet.kubeconfig_path);
+    flags.set_default("pod-manifest-path", &spec.kubelet.manifest_path);
+    if spec.control_plane.is_some() {
+        flags.remove("bootstrap-kubeconfig");
+    }
+    let labels = labels(spec);
+    if !labels.is_empty() {
+        let pairs: Vec<String> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        flags.set("node-labels", pairs.join(","));
+    }
+    if version.at_least(1, 6) {
+        let taints = taints(spec);
+        if !taints.is_empty() {
+            flags.set("register-with-taints", taints.join(","));
+        }
+        if !version.at_least(1, 16) {
+            flags.set("register-schedulable", "true");
+        }
+    }
+    if secures_kubelet(spec) {
+        flags.set("client-ca-file", layout::srv("ca.crt"));
+    }
+    if spec.cloud_config.is_some() {
+        flags.set("cloud-config", layout::CLOUD_CONFIG);
+    }
+    set_network_flags(&mut flags, spec, known);
+    set_runtime_flags(&mut flags, spec);
+    flags
+}
+
+/// Flags of the network plugins; they went away with dockershim, in 1.24.
+fn set_network_flags(flags: &mut FlagSet, spec: &NodeSpec, known: &PlanInputs) {
+    if let NetworkMode::Cni { provider } = &spec.networking.mode
+        && SECONDARY_ADDRESSES.contains(&provider.as_str())
+        && !known.instance.private_ip.is_empty()
+    {
+        flags.set("node-ip", &known.instance.private_ip);
+    }
+    if spec.kubernetes.at_least(1, 24) {
+        return;
+    }
+    let plugins = format!("{}/", layout::CNI_PLUGINS);
+    flags.set("cni-bin-dir", &plugins);
+    flags.set("cni-conf-dir", format!("{}/", layout::CNI_CONFIGURATIONS));
+    // kubenet had a flag of its own for the same directory until 1.9.
+    if spec.networking.mode == NetworkMode::Kubenet && !spec.kubernetes.at_least(1, 9) {
+        flags.set("network-plugin-dir", plugins);
+    }
+}
+
+fn set_runtime_flags(flags: &mut FlagSet, spec: &NodeSpec) {
+    match &spec.runtime {
+        Runtime::Docker(_) => {}
+        Runtime::Containerd { .. } => {
+            if !spec.kubernetes.at_least(1, 24) {
+                flags.set_default("container-runtime", "remote");
+            }
+            flags.set_default(
+                "container-runtime-endpoint",
+                "unix:///run/containerd/containerd.sock",
+            );
+        }
+    }
+}
+
+/// The node's labels: the spec's, and the role's where kubelet may still set it (it may not since 1.16).
+pub(crate) fn labels(spec: &NodeSpec) -> BTreeMap<String, String> {
+    let mut labels = spec.kubelet.labels.clone();
+    if !spec.kubernetes.at_least(1, 16) {
+        let role = if spec.control_plane.is_some() {
+            "master"
+        } else {
+            "node"
+        };
+        labels
+            .entry(format!("node-role.kubernetes.io/{role}"))
+            .or_default();
+        labels
+            .entry("kubernetes.io/role".to_owned())
+            .or_insert_with(|| role.to_owned());
+    }
+    labels
+}
+
+/// The node's taints: the spec's, else the one that keeps ordinary pods off a control plane.
+pub(crate) fn taints(spec: &NodeSpec) -> Vec<String> {
+    if spec.kubelet.taints.is_empty()
+        && spec.control_plane.is_some()
+        && !spec.kubernetes.at_least(1, 16)
+    {
+        // The value is empty, yet kubelet wants the equals sign.
+        return vec!["node-role.kubernetes.io/master=:NoSchedule".to_owned()];
+    }
+    spec.kubelet.taints.clone()
+}
+
+/// The unit that runs the container runtime.
+pub(crate) fn runtime_unit(spec: &NodeSpec) -> &'static str {
+    match &spec.runtime {
+        Runtime::Docker(_) => "docker.service",
+        Runtime::Containerd { .. } => "containerd.service",
+    }
+}
+
+fn unit(spec: &NodeSpec) -> String {
+    let runtime = runtime_unit(spec);
+    let mut text = UnitText::new()
+        .comment("It has no [Install] section: the agent starts it at each boot, once the volumes of etcd are")
+        .comment("mounted. Started earlier, it would run etcd on an empty directory.")
+        .section("Unit")
+        .set("Description", "Kubernetes Kubelet Server")
+        .set("Documentation", "https://github.com/kubernetes/kubernetes")
+        .set("Wants", "network-online.target")
+        .set("After", &format!("network-online.target {runtime}"))
+        .section("Service")
+        .set("EnvironmentFile", layout::KUBELET_ENVIRONMENT)
+        .set_if(
+            !spec.proxy.is_empty(),
+            "EnvironmentFile",
+            layout::PROXY_ENVIRONMENT,
+        );
+    if bootstraps(spec) {
+        let token = spec
+            .kubelet
+            .flag("bootstrap-kubeconfig")
+            .unwrap_or_default();
+        text = text
+            .comment("The token is brought by the node authorizer, some time after boot.")
+            .set(
+                "ExecStartPre",
+                &format!("/bin/sh -c 'until [ -f {token} ]; do sleep 5; done'"),
+            )
+            .set("TimeoutStartSec", "0");
+    }
+    text.comment("Without quotes or braces systemd splits the variable into words.")
+        .set("ExecStart", &format!("{} $DAEMON_ARGS", layout::KUBELET))
+        .set("Restart", "always")
+        .set("RestartSec", "2s")
+        .comment("Never give up; the name is the one that systemd before 230 knows too.")
+        .set("StartLimitInterval", "0")
+        .comment("Pods outlive a restart of kubelet.")
+        .set("KillMode", "process")
+        .set("User", "root")
+        .set("CPUAccounting", "true")
+        .set("MemoryAccounting", "true")
+        .finish()
+}

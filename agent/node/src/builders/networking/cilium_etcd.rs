@@ -1,0 +1,105 @@
+//! What Cilium's agent shows to its own etcd, where a cluster keeps Cilium's state in one. Whether a cluster does is a
+//! question of its etcd, not of its network: the files are there as long as that etcd is.
+
+use crate::builders::Context;
+use quake_model::fault::Fault;
+use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
+
+/// The CA of that etcd's clients.
+const AUTHORITY: &str = "etcd-clients-ca-cilium";
+
+/// The order, by which kops-controller knows it, too.
+const ORDER: &str = "etcd-client-cilium";
+
+/// Where Cilium's agent, which is root, looks for them.
+const FOLDER: &str = "/etc/kubernetes/pki/cilium";
+
+/// The CAs, a certificate and its key.
+pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
+    if !context.config.network.has_cilium_etcd {
+        return Ok(Vec::new());
+    }
+    let order = CertificateOrder {
+        name: ORDER.to_owned(),
+        issuer: context.issuer(AUTHORITY)?,
+        subject: Subject::named("cilium"),
+        usage: Usage::Client,
+        names: Vec::new(),
+    };
+    let ca_bundle = context.ca_bundle(AUTHORITY)?;
+    let ca_bundle = File::plain(&format!("{FOLDER}/etcd-ca.crt"), ca_bundle);
+    let mut items = vec![Item::File(ca_bundle.mode(0o600))];
+    let [order, certificate, key] = context.pair(order, &format!("{FOLDER}/{ORDER}"));
+    let key = match key {
+        // As nodeup has it: on a worker the key is not even written by its owner.
+        Item::File(file) if !context.has_api_server() => Item::File(file.mode(0o400)),
+        other => other,
+    };
+    items.extend([order, certificate, key]);
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builders::sample::Sample;
+    use quake_model::fault::Code;
+    use quake_model::item::Issuer;
+
+    const KEYS: &str = "UseCiliumEtcd: true\nCAs: {etcd-clients-ca-cilium: CAs}\n\
+                        KeypairIDs: {etcd-clients-ca-cilium: \"7\"}\n";
+
+    fn issuer(sample: &Sample) -> Issuer {
+        let orders = sample.items(build).into_iter();
+        let mut issuers = orders.filter_map(|item| match item {
+            Item::Certificate(order) => Some(order.issuer),
+            _ => None,
+        });
+        issuers.next().expect("a certificate is ordered")
+    }
+
+    #[test]
+    fn a_control_plane_signs_the_certificate_itself_and_a_worker_asks_for_it() {
+        let (keyset, keypair_id) = (AUTHORITY.to_owned(), "7".to_owned());
+        assert_eq!(
+            issuer(&Sample::worker(KEYS)),
+            Issuer::Controller {
+                keyset: keyset.clone(),
+                keypair_id: keypair_id.clone()
+            }
+        );
+        let wanted = Issuer::Ca { keyset, keypair_id };
+        assert_eq!(issuer(&Sample::control_plane(KEYS)), wanted);
+    }
+
+    #[test]
+    fn the_key_is_roots_alone() {
+        for (sample, wanted) in [
+            (Sample::worker(KEYS), 0o400),
+            (Sample::control_plane(KEYS), 0o600),
+        ] {
+            let items = sample.items(build);
+            let key = items.iter().find_map(|item| match item {
+                Item::File(file) if file.path.ends_with(".key") => Some(file),
+                _ => None,
+            });
+            let key = key.expect("there is a key");
+            assert_eq!((key.mode, key.owner.user.as_str()), (wanted, "root"));
+        }
+    }
+
+    #[test]
+    fn without_an_etcd_of_its_own_there_is_nothing() {
+        let sample = Sample::worker("Networking: {cilium: {}}\n");
+        assert_eq!(sample.items(build), []);
+    }
+
+    #[test]
+    fn a_ca_that_is_not_given_is_named() {
+        let sample = Sample::worker("UseCiliumEtcd: true\n");
+        let fault = sample.try_items(build).expect_err("it has no id");
+        assert_eq!(fault.code, Code::ConfigMissingKey);
+        let path = fault.evidence_named("path");
+        assert_eq!(path, Some("KeypairIDs.etcd-clients-ca-cilium"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Tools for people who look into the runtime; a node does without them.
+
+use super::is_skipped;
+use crate::builders::Context;
+use quake_model::item::Item;
+use quake_model::step::Place;
+
+/// Places the tool called `name`, be it a pinned file or within a pinned archive; nothing where none is pinned. Where somebody
+/// else installs the runtime it is placed only if `asked`, a setting of the runtime's, is true.
+pub(super) fn tool(context: &Context<'_>, name: &str, asked: &str) -> Vec<Item> {
+    if is_skipped(context) && !context.config.containerd.is_set(asked) {
+        return Vec::new();
+    }
+    let found = context.assets(|other| other == name);
+    let plain = found.first().map(|asset| (&asset.digest, None));
+    let members = context.members(|other| other == name).unwrap_or_default();
+    let member = members.first();
+    let member = member.map(|(digest, name)| (*digest, Some((*name).to_owned())));
+    let place = plain.or(member).map(|(asset, member)| {
+        Item::Program(Place {
+            asset: asset.clone(),
+            member,
+            path: format!("{}/{name}", context.distribution.operator_programs()),
+            mode: 0o755,
+        })
+    });
+    place.into_iter().collect()
+}

@@ -1,0 +1,160 @@
+//! Nodes for the tests of builders: a configuration in a few lines, on Debian 12.
+
+use super::{Context, Inputs, Machine, Objects};
+use crate::config::current::{BootConfig, NodeupConfig, read_boot_config, read_nodeup_config};
+use crate::distribution::{Distribution, Project};
+use quake_model::digest::Digest;
+use quake_model::facts::InstanceFacts;
+use quake_model::fault::Fault;
+use quake_model::item::{Item, Source};
+use std::collections::BTreeMap;
+
+/// Everything a builder is given; tests change what they are about.
+pub(crate) struct Sample {
+    pub(crate) boot: BootConfig,
+    pub(crate) config: NodeupConfig,
+    pub(crate) instance: InstanceFacts,
+    pub(crate) machine: Machine,
+    pub(crate) distribution: Distribution,
+    pub(crate) objects: Objects,
+    pub(crate) members: BTreeMap<Digest, Vec<String>>,
+}
+
+/// A builder's function.
+type Build = fn(&Context<'_>) -> Result<Vec<Item>, Fault>;
+
+impl Sample {
+    /// A worker with these keys beside those that every configuration has.
+    pub(crate) fn worker(keys: &str) -> Self {
+        let boot = "ClusterName: c.example.com\nInstanceGroupName: nodes\nInstanceGroupRole: Node\nConfigServer:\n  \
+                    CACertificates: CA\n  servers: [\"https://kops-controller.internal.c.example.com:3988/\"]\n";
+        Self::new(boot, keys)
+    }
+
+    /// A control plane with these keys beside those that every configuration has.
+    pub(crate) fn control_plane(keys: &str) -> Self {
+        let boot = "ClusterName: c.example.com\nInstanceGroupName: master-a\nInstanceGroupRole: ControlPlane\n\
+                    ConfigBase: s3://bucket/c.example.com\n";
+        Self::new(boot, keys)
+    }
+
+    fn new(boot: &str, keys: &str) -> Self {
+        let config = format!("ClusterName: c.example.com\nKubernetesVersion: 1.35.0\n{keys}");
+        let (boot, _) = read_boot_config("kube_env.yaml", boot).expect("a literal document");
+        let (config, findings) =
+            read_nodeup_config("nodeupconfig.yaml", &config, "amd64").expect("a literal document");
+        assert_eq!(findings, [], "the keys exist");
+        Self {
+            boot,
+            config,
+            instance: instance(),
+            machine: Machine::default(),
+            distribution: Distribution {
+                project: Project::Debian,
+                version: (12, 0),
+            },
+            objects: Objects::default(),
+            members: BTreeMap::new(),
+        }
+    }
+
+    /// What a builder yields, or why it cannot.
+    pub(crate) fn try_items(&self, build: Build) -> Result<Vec<Item>, Fault> {
+        build(&self.context()?)
+    }
+
+    /// What `ask` makes of the sample.
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&Context<'_>) -> T) -> T {
+        ask(&self.context().expect("a sample is whole"))
+    }
+
+    fn context(&self) -> Result<Context<'_>, Fault> {
+        Context::new(Inputs {
+            boot: &self.boot,
+            config: &self.config,
+            instance: &self.instance,
+            machine: &self.machine,
+            distribution: self.distribution,
+            objects: &self.objects,
+            members: &self.members,
+        })
+    }
+
+    /// What a builder yields.
+    pub(crate) fn items(&self, build: Build) -> Vec<Item> {
+        self.try_items(build).expect("it can be built")
+    }
+
+    /// The text of the file, or of the unit's file, at `path`.
+    pub(crate) fn file(&self, build: Build, path: &str) -> String {
+        let text = self.find(build, path);
+        text.unwrap_or_else(|| panic!("nothing is at {path}"))
+    }
+
+    /// The same; `None` where a builder yields no such file.
+    pub(crate) fn find(&self, build: Build, path: &str) -> Option<String> {
+        self.items(build).into_iter().find_map(|item| match item {
+            Item::File(file) if file.path == path => match file.source {
+                Source::Bytes(contents) => String::from_utf8(contents.0).ok(),
+                other => Some(format!("{other:?}")),
+            },
+            Item::Unit(unit) => unit
+                .file
+                .filter(|file| file.path == path)
+                .map(|file| file.text),
+            _ => None,
+        })
+    }
+}
+
+fn instance() -> InstanceFacts {
+    InstanceFacts {
+        instance_id: "i-0123456789abcdef0".into(),
+        instance_type: "m5.large".into(),
+        zone: "us-test-1a".into(),
+        region: "us-test-1".into(),
+        account_id: "123456789012".into(),
+        image_id: "ami-1".into(),
+        private_ip: "10.0.0.10".into(),
+        local_hostname: "ip-10-0-0-10.us-test-1.compute.internal".into(),
+        mac: "02:00:00:00:00:01".into(),
+        architecture: "x86_64".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::fault::Code;
+
+    fn name_of(sample: &Sample) -> Result<String, Fault> {
+        fn none(_: &Context<'_>) -> Result<Vec<Item>, Fault> {
+            Ok(Vec::new())
+        }
+        sample.try_items(none)?;
+        let context = Context::new(Inputs {
+            boot: &sample.boot,
+            config: &sample.config,
+            instance: &sample.instance,
+            machine: &sample.machine,
+            distribution: sample.distribution,
+            objects: &sample.objects,
+            members: &sample.members,
+        })?;
+        Ok(context.node_name().to_owned())
+    }
+
+    #[test]
+    fn a_node_is_named_by_its_instance_unless_its_address_is_asked_for() {
+        let named = name_of(&Sample::worker(""));
+        assert_eq!(named.as_deref(), Ok("i-0123456789abcdef0"));
+        let mut sample = Sample::worker("useIPBasedNodeNames: true\n");
+        let wanted = "ip-10-0-0-10.us-test-1.compute.internal";
+        assert_eq!(name_of(&sample).as_deref(), Ok(wanted));
+        sample.instance.region = "us-east-1".into();
+        assert_eq!(name_of(&sample).as_deref(), Ok("ip-10-0-0-10.ec2.internal"));
+        sample.instance.local_hostname = "i-0123456789abcdef0.us-east-1.compute.internal".into();
+        let fault = name_of(&sample).expect_err("the subnet names hosts by their instances");
+        assert_eq!(fault.code, Code::ConfigUnsupported);
+    }
+}

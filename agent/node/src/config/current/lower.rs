@@ -1,0 +1,148 @@
+//! Lowers the configuration to the one normal form, for everybody who asks what the node is: status, `expected`, diagnose.
+//! What the node is to have is in its items.
+
+use super::boot_config::{BootConfig, Origin};
+use super::network::Provider;
+use super::nodeup_config::NodeupConfig;
+use super::section::Section;
+use quake_model::item::Item;
+use quake_model::location::Location;
+use quake_model::spec::{
+    Component, ControlPlane, KopsGeneration, Kubelet, NetworkMode, Networking, NodeSpec, Role,
+    Runtime,
+};
+use std::collections::BTreeMap;
+
+/// Where kubelet's kubeconfig is, unless the configuration says otherwise.
+const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
+
+/// Where static pods are.
+const MANIFESTS: &str = "/etc/kubernetes/manifests";
+
+/// The node's spec. A node that asks kops-controller knows of no state store, and its base is the machine's own root.
+pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> NodeSpec {
+    let config_base = match &boot.origin {
+        Origin::Store(base) => base.clone(),
+        Origin::Server(_) | Origin::Nowhere => Location::file("/"),
+    };
+    let bootstrap_servers = match &boot.origin {
+        Origin::Server(server) => server.servers.clone(),
+        Origin::Store(_) | Origin::Nowhere => Vec::new(),
+    };
+    NodeSpec {
+        bootstrap_servers,
+        dialect: Dialect::Kops,
+        cluster: boot.cluster.clone(),
+        instance_group: boot.instance_group.clone(),
+        role: boot.role,
+        kubernetes: config.kubernetes,
+        config_base,
+        assets: config.assets.clone(),
+        images: config.images.clone(),
+        channels: Vec::new(),
+        addons_pod: None,
+        addon_labels: BTreeMap::new(),
+        etcd_manifests: config.etcd_manifests.clone(),
+        runtime: Runtime::Containerd {
+            version: config.containerd.text("version").map(str::to_owned),
+        },
+        kubelet: kubelet(&config.kubelet),
+        kube_proxy: config.kube_proxy.as_ref().map(component),
+        control_plane: control_plane(boot, config),
+        // They follow from objects of the state store.
+        etcd: Vec::new(),
+        names: None,
+        networking: networking(config),
+        cloud_config: None,
+        proxy: BTreeMap::new(),
+        file_assets: Vec::new(),
+        hooks: Vec::new(),
+        automatic_upgrades: config.settings.automatic_updates,
+        items,
+    }
+}
+
+fn kubelet(section: &Section) -> Kubelet {
+    let labels = section.map("nodeLabels").into_iter();
+    let path = |key: &str, default: &str| section.text(key).unwrap_or(default).to_owned();
+    Kubelet {
+        flags: section.flags(),
+        labels: labels
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect(),
+        taints: section
+            .texts("taints")
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
+        // A slash at its end is sound, and no part of any path made of it.
+        manifest_path: path("podManifestPath", MANIFESTS)
+            .trim_end_matches('/')
+            .to_owned(),
+    }
+}
+
+fn component(section: &Section) -> Component {
+    let text = |key: &str| section.text(key).map(str::to_owned);
+    Component {
+        image: text("image").unwrap_or_default(),
+        flags: section.flags(),
+        cpu_request: text("cpuRequest"),
+        cpu_limit: text("cpuLimit"),
+        memory_request: text("memoryRequest"),
+        memory_limit: text("memoryLimit"),
+    }
+}
+
+/// The control plane; `None` for a node with an API server alone, of which the normal form knows nothing.
+fn control_plane(boot: &BootConfig, config: &NodeupConfig) -> Option<ControlPlane> {
+    if boot.role != Role::ControlPlane {
+        return None;
+    }
+    let part = |section: Option<&Section>, key: &str, shape| {
+        let section = section.and_then(|section| section.section(key, shape));
+        section.as_ref().map(component)
+    };
+    let api = config.api_server.as_ref();
+    let control = config.control_plane.as_ref();
+    Some(ControlPlane {
+        api_server: part(api, "KubeAPIServer", "KubeAPIServerConfig")?,
+        controller_manager: part(
+            control,
+            "KubeControllerManager",
+            "KubeControllerManagerConfig",
+        )?,
+        scheduler: part(control, "KubeScheduler", "KubeSchedulerConfig")?,
+        encryption_config: api.is_some_and(|api| api.has("EncryptionConfigSecretHash")),
+        internal_name: format!("api.internal.{}", boot.cluster),
+        public_name: None,
+    })
+}
+
+fn networking(config: &NodeupConfig) -> Networking {
+    let named = |provider: &str| NetworkMode::Cni {
+        provider: provider.to_owned(),
+    };
+    let mode = match &config.network.provider {
+        Provider::Unnamed if config.network.uses_kubenet => NetworkMode::Kubenet,
+        Provider::Unnamed | Provider::Cni { .. } => named(""),
+        Provider::AmazonVpc => named("amazonvpc"),
+        Provider::Calico { .. } => named("calico"),
+        Provider::Cilium { .. } => named("cilium"),
+        Provider::Flannel => named("flannel"),
+        Provider::KubeRouter => named("kuberouter"),
+        Provider::Kindnet => named("kindnet"),
+    };
+    let cluster_cidr = config.kube_proxy.as_ref();
+    let cluster_cidr = cluster_cidr.and_then(|proxy| proxy.text("clusterCIDR"));
+    Networking {
+        mode,
+        mtu: None,
+        cluster_cidr: cluster_cidr.map(str::to_owned),
+        non_masquerade_cidr: config.network.non_masquerade_cidr.clone(),
+        pod_cidr: None,
+        service_cidr: config.network.service_cidr.clone(),
+        node_port_range: config.settings.service_node_ports.clone(),
+    }
+}

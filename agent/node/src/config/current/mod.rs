@@ -1,0 +1,37 @@
+//! kops 1.32 to 1.37: the boot configuration in user data, and the nodeup configuration that it names by its hash.
+
+mod asset;
+mod boot_config;
+mod cluster;
+mod config_hash;
+mod derive;
+mod lower;
+mod network;
+mod nodeup_config;
+mod objects;
+mod recognise;
+mod section;
+
+pub use boot_config::{
+    BootConfig, ConfigServer, Origin, ROLES, is_boot_config, read_boot_config, role_directory,
+};
+pub use cluster::{CLUSTER_OBJECT, Cluster, read_cluster};
+pub use config_hash::{config_hash, verify_config_hash};
+pub use derive::{DerivedBootConfig, StoredGroup, derive_boot_config};
+pub use lower::lower;
+pub use network::{EgressProxy, Network, Provider};
+pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
+#[cfg(test)]
+pub(in crate::config) use objects::schema as object_schema;
+pub(crate) use recognise::check;
+pub use section::Section;
+
+use super::schema::Schema;
+use std::sync::OnceLock;
+
+/// The shapes of this generation's documents.
+pub(in crate::config) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    const TABLES: [&str; 1] = [include_str!("schema.txt")];
+    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
+}

@@ -1,0 +1,342 @@
+//! `nodeupconfig.yaml`: everything the cluster asks of a node of one instance group.
+
+use super::asset::{read_assets, read_images};
+use super::network::{Network, read_network};
+use super::schema;
+use super::section::Section;
+use crate::config::validate::{tolerate, validate};
+use quake_formats::yaml::{Yaml, parse};
+use quake_model::fault::{Code, Fault};
+use quake_model::location::{Location, LocationError};
+use quake_model::spec::{AssetSpec, ImageSpec, KubernetesVersion};
+use std::collections::BTreeMap;
+
+/// What the nodeup configuration says, for a node of one processor. Sections that become flags or another program's
+/// configuration stay sections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeupConfig {
+    /// The file name or URL it was read from.
+    pub source: String,
+    pub cluster: String,
+    pub kubernetes: KubernetesVersion,
+    /// Pinned files for this processor, in order.
+    pub assets: Vec<AssetSpec>,
+    /// Archives of container images for this processor.
+    pub images: Vec<ImageSpec>,
+    /// Packages beside those the node needs anyway.
+    pub packages: Vec<String>,
+    /// Where keys and secrets are, for a node that reads them itself.
+    pub stores: Option<Stores>,
+    /// CAs to trust, PEM bundles by name.
+    pub ca_bundle: BTreeMap<String, String>,
+    /// Which generation of each keyset signs, by the keyset's name.
+    pub keypair_ids: BTreeMap<String, String>,
+    pub etcd_clusters: Vec<String>,
+    /// Pods of etcd-manager in the state store.
+    pub etcd_manifests: Vec<Location>,
+    /// The pod that applies add-ons, in the state store.
+    pub channels_manifest: Option<Location>,
+    /// The lists of add-ons, where kops before 1.36 has protokube apply them.
+    pub channels: Vec<String>,
+    /// Other static pods: key, and path below the state store's base.
+    pub static_manifests: Vec<StaticManifest>,
+    /// Addresses the API server's certificate must have, too.
+    pub api_server_additional_ips: Vec<String>,
+    /// `KubeletConfig`.
+    pub kubelet: Section,
+    /// `KubeProxy`, unless kube-proxy is turned off.
+    pub kube_proxy: Option<Section>,
+    /// `containerdConfig`.
+    pub containerd: Section,
+    /// `APIServerConfig`, on nodes with an API server.
+    pub api_server: Option<Section>,
+    /// `ControlPlaneConfig`, on the control plane.
+    pub control_plane: Option<Section>,
+    pub network: Network,
+    /// `NvidiaGPU`.
+    pub nvidia: Option<Section>,
+    /// `GVisor`.
+    pub gvisor: Option<Section>,
+    /// Volumes that are formatted and mounted.
+    pub volume_mounts: Vec<Section>,
+    /// Files of the cluster and the instance group, the group's first.
+    pub file_assets: Vec<Section>,
+    /// Hooks of the instance group.
+    pub group_hooks: Vec<Section>,
+    pub cluster_hooks: Vec<Section>,
+    pub settings: Settings,
+}
+
+/// Settings that are one value each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub service_node_ports: Option<String>,
+    /// Lines for the kernel's settings, as they are.
+    pub sysctls: Vec<String>,
+    /// Whether security updates are installed by the node itself.
+    pub automatic_updates: bool,
+    /// Whether the clock is left alone.
+    pub unmanaged_ntp: bool,
+    /// Whether the cluster has no DNS of its own.
+    pub has_no_dns: bool,
+    /// The hosted zone of the cluster's names, by its name or its id.
+    pub dns_zone: Option<String>,
+    /// Whether nodes find each other by gossip, which kops took away in 1.37.
+    pub uses_gossip: bool,
+    /// Whether the node's name is made of its address.
+    pub names_by_address: bool,
+    /// The type of the instance, where its metadata fails.
+    pub default_machine_type: Option<String>,
+    /// Whether the Auto Scaling group waits for the node to say that it is done.
+    pub completes_lifecycle_hook: bool,
+    /// Container images pulled while the instance warms up.
+    pub warm_pool_images: Vec<String>,
+    /// The cloud provider's `DisableSecurityGroupIngress`.
+    pub disable_security_group_ingress: Option<bool>,
+    /// The cloud provider's `ElbSecurityGroup`.
+    pub elb_security_group: Option<String>,
+    /// The cloud provider's `NLBSecurityGroupMode`.
+    pub nlb_security_group_mode: Option<String>,
+    /// The cloud provider's `NodeIPFamilies`.
+    pub node_ip_families: Vec<String>,
+}
+
+/// Where keys and secrets are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stores {
+    pub keypairs: Location,
+    pub secrets: Location,
+}
+
+/// A static pod that the cluster brings ready-made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaticManifest {
+    /// What it is, such as `kube-apiserver-healthcheck`.
+    pub key: String,
+    /// Its path below the state store's base.
+    pub path: String,
+}
+
+impl NodeupConfig {
+    /// The pod called `key`.
+    pub fn static_manifest(&self, key: &str) -> Option<&StaticManifest> {
+        self.static_manifests.iter().find(|pod| pod.key == key)
+    }
+}
+
+/// Reads the nodeup configuration for a node whose processor kops calls `processor`, `amd64` or `arm64`; the faults
+/// beside it are findings that stop nothing.
+///
+/// # Errors
+///
+/// `config.yaml-syntax`, `config.yaml-too-large`, `config.wrong-type`; `config.missing-key` for the cluster's name and
+/// the Kubernetes version; `config.location-unusable`, `config.digest-refused`, `config.asset-malformed`,
+/// `config.unsupported`. Each with `source`, line and column.
+pub fn read_nodeup_config(
+    source: &str,
+    text: &str,
+    processor: &str,
+) -> Result<(NodeupConfig, Vec<Fault>), Fault> {
+    let root = parse(source, text)?;
+    let mut findings = tolerate(validate(schema(), source, &root, "NodeupConfig"))?;
+    let reader = Reader {
+        source,
+        root: &root,
+    };
+    findings.extend(reader.unregistered());
+    Ok((reader.read(processor)?, findings))
+}
+
+/// Everything wrong with a nodeup configuration that was read as YAML, errors and findings alike.
+pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
+    let mut found = validate(schema(), source, root, "NodeupConfig");
+    if found
+        .iter()
+        .all(|fault| fault.code == Code::ConfigUnknownKey)
+    {
+        found.extend(Reader { source, root }.read("amd64").err());
+    }
+    found
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    root: &'a Yaml,
+}
+
+impl Reader<'_> {
+    fn read(&self, processor: &str) -> Result<NodeupConfig, Fault> {
+        let (source, root) = (self.source, self.root);
+        let [group_hooks, cluster_hooks] = self.hooks();
+        Ok(NodeupConfig {
+            source: source.to_owned(),
+            cluster: self.required("ClusterName")?.to_owned(),
+            kubernetes: self.version()?,
+            assets: read_assets(source, root, processor)?,
+            images: read_images(source, root, processor)?,
+            packages: self.texts("packages"),
+            stores: self.stores()?,
+            ca_bundle: self.map("CAs"),
+            keypair_ids: self.map("KeypairIDs"),
+            etcd_clusters: self.texts("EtcdClusterNames"),
+            etcd_manifests: self.locations("etcdManifests")?,
+            channels_manifest: self.location(root, "channelsManifest")?,
+            channels: self.texts("channels"),
+            static_manifests: self.static_manifests(),
+            api_server_additional_ips: self.texts("ApiserverAdditionalIPs"),
+            kubelet: Section::new(root, "KubeletConfig", "KubeletConfigSpec"),
+            kube_proxy: Section::optional(root, "KubeProxy", "KubeProxyConfig")
+                .filter(|proxy| proxy.boolean("enabled") != Some(false)),
+            containerd: Section::new(root, "containerdConfig", "ContainerdConfig"),
+            api_server: Section::optional(root, "APIServerConfig", "APIServerConfig"),
+            control_plane: Section::optional(root, "ControlPlaneConfig", "ControlPlaneConfig"),
+            network: read_network(root),
+            nvidia: Section::optional(root, "NvidiaGPU", "NvidiaGPUConfig"),
+            gvisor: Section::optional(root, "GVisor", "GVisorConfig"),
+            volume_mounts: Section::list(root, "VolumeMounts", "VolumeMountSpec"),
+            file_assets: Section::list(root, "FileAssets", "FileAssetSpec"),
+            group_hooks,
+            cluster_hooks,
+            settings: self.settings(),
+        })
+    }
+
+    fn settings(&self) -> Settings {
+        let root = self.root;
+        let text = |key: &str| root.text_of(key).map(str::to_owned);
+        let is_set = |key: &str| root.boolean_of(key) == Some(true);
+        Settings {
+            service_node_ports: text("ServiceNodePortRange"),
+            sysctls: self.texts("SysctlParameters"),
+            automatic_updates: root.text_of("UpdatePolicy") != Some("external"),
+            unmanaged_ntp: is_set("NTPUnmanaged"),
+            has_no_dns: is_set("usesNoneDNS"),
+            dns_zone: text("DNSZone"),
+            uses_gossip: is_set("usesLegacyGossip"),
+            names_by_address: is_set("useIPBasedNodeNames"),
+            default_machine_type: text("DefaultMachineType"),
+            completes_lifecycle_hook: is_set("EnableLifecycleHook"),
+            warm_pool_images: self.texts("warmPoolImages"),
+            disable_security_group_ingress: root.boolean_of("disableSecurityGroupIngress"),
+            elb_security_group: text("elbSecurityGroup"),
+            nlb_security_group_mode: text("nlbSecurityGroupMode"),
+            node_ip_families: self.texts("nodeIPFamilies"),
+        }
+    }
+
+    /// What is asked for and not done, though the node serves without it.
+    fn unregistered(&self) -> Option<Fault> {
+        const KEY: &str = "discoveryServiceWithUniverse";
+        let service = self.root.get(KEY)?.text_of("url")?;
+        let summary = format!(
+            "{KEY}: the keys of service accounts are not registered with {service} by this agent"
+        );
+        let fault = self
+            .root
+            .fault(self.source, Code::ConfigUnsupported, summary);
+        Some(fault.seen("path", KEY).remedied_by(
+            "register the cluster's JWKS with the discovery service by other means, or let nodeup run on this instance group",
+        ))
+    }
+
+    fn required(&self, key: &str) -> Result<&str, Fault> {
+        self.root.text_of(key).ok_or_else(|| {
+            let summary = format!("{key} is not given");
+            let fault = self
+                .root
+                .fault(self.source, Code::ConfigMissingKey, summary);
+            fault.seen("path", key)
+        })
+    }
+
+    fn version(&self) -> Result<KubernetesVersion, Fault> {
+        const KEY: &str = "KubernetesVersion";
+        let text = self.required(KEY)?;
+        text.parse().map_err(|_| {
+            let node = self.root.get(KEY).unwrap_or(self.root);
+            let summary = format!("{text:?} is not a Kubernetes version");
+            node.fault(self.source, Code::ConfigWrongType, summary)
+                .seen("path", KEY)
+        })
+    }
+
+    fn texts(&self, key: &str) -> Vec<String> {
+        let items = self.root.items_of(key).iter();
+        items.filter_map(Yaml::text).map(str::to_owned).collect()
+    }
+
+    fn map(&self, key: &str) -> BTreeMap<String, String> {
+        let entries = self.root.get(key).map_or(&[][..], Yaml::entries).iter();
+        entries
+            .filter_map(|(key, value)| Some((key.name.clone(), value.text()?.to_owned())))
+            .collect()
+    }
+
+    fn parse_location(&self, node: &Yaml) -> Result<Location, Fault> {
+        let text = node.text().unwrap_or_default();
+        text.parse().map_err(|error: LocationError| {
+            node.fault(self.source, Code::ConfigLocationUnusable, error.to_string())
+        })
+    }
+
+    fn location(&self, parent: &Yaml, key: &str) -> Result<Option<Location>, Fault> {
+        let node = parent.get(key).filter(|node| !node.is_empty());
+        node.map(|node| self.parse_location(node)).transpose()
+    }
+
+    fn locations(&self, key: &str) -> Result<Vec<Location>, Fault> {
+        let items = self.root.items_of(key).iter();
+        items.map(|node| self.parse_location(node)).collect()
+    }
+
+    fn stores(&self) -> Result<Option<Stores>, Fault> {
+        let Some(store) = self.root.get("configStore") else {
+            return Ok(None);
+        };
+        let keypairs = self.location(store, "keypairs")?;
+        let secrets = self.location(store, "secrets")?;
+        Ok(keypairs
+            .zip(secrets)
+            .map(|(keypairs, secrets)| Stores { keypairs, secrets }))
+    }
+
+    fn static_manifests(&self) -> Vec<StaticManifest> {
+        let items = self.root.items_of("staticManifests").iter();
+        let read = |item: &Yaml| {
+            Some(StaticManifest {
+                key: item.text_of("key")?.to_owned(),
+                path: item.text_of("path")?.to_owned(),
+            })
+        };
+        items.filter_map(read).collect()
+    }
+
+    /// Hooks of the instance group, then those of the cluster; either may be null.
+    fn hooks(&self) -> [Vec<Section>; 2] {
+        let lists = self.root.items_of("Hooks");
+        [0, 1].map(|at| {
+            let list = lists.get(at);
+            list.map_or_else(Vec::new, |list| Section::each(list, "HookSpec"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_that_is_not_done_is_said() {
+        let keys = "ClusterName: c.example.com\nKubernetesVersion: 1.35.0\n";
+        let text =
+            format!("{keys}discoveryServiceWithUniverse:\n  url: https://discovery.example.com\n");
+        let (_, findings) = read_nodeup_config("n.yaml", &text, "amd64").expect("it reads");
+        let [fault] = &findings[..] else {
+            panic!("{findings:?}")
+        };
+        assert_eq!(fault.code, Code::ConfigUnsupported);
+        assert!(fault.summary.contains("discovery.example.com"), "{fault:?}");
+        let (_, findings) = read_nodeup_config("n.yaml", keys, "amd64").expect("it reads");
+        assert_eq!(findings, []);
+    }
+}

@@ -1,0 +1,99 @@
+//! Checks the stored objects of kops 1.32 and newer: `cluster-completed.spec` and `instancegroup/<name>`.
+//!
+//! A node reads few keys of them, whatever else they hold (see [`read_cluster`](super::read_cluster)); an operator wants to
+//! know of every key that kops would not read.
+
+use super::boot_config::role_of;
+use crate::config::schema::Schema;
+use crate::config::validate::validate;
+use quake_formats::yaml::{Value, Yaml};
+use quake_model::fault::{Code, Fault};
+use std::sync::OnceLock;
+
+/// The API version that is written into state stores.
+const VERSION: &str = "kops.k8s.io/v1alpha2";
+
+/// The shapes of the stored objects.
+pub(in crate::config) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("objects.txt")];
+    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
+}
+
+/// Everything wrong with a stored object; `None` for a document that is none of this API version.
+pub(super) fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
+    let shape = match (root.text_of("kind")?, root.text_of("apiVersion")?) {
+        ("Cluster", VERSION) => "Cluster",
+        ("InstanceGroup", VERSION) => "InstanceGroup",
+        _ => return None,
+    };
+    let mut found = validate(schema(), source, root, shape);
+    let spec = root
+        .get("spec")
+        .filter(|spec| matches!(spec.value, Value::Map(_)));
+    match spec {
+        None => found.push(missing(source, root, "spec")),
+        Some(spec) if shape == "InstanceGroup" => found.extend(role(source, spec).err()),
+        Some(_) => {}
+    }
+    Some(found)
+}
+
+fn missing(source: &str, node: &Yaml, path: &str) -> Fault {
+    let summary = format!("{path} is not given");
+    node.fault(source, Code::ConfigMissingKey, summary)
+        .seen("path", path)
+}
+
+fn role(source: &str, spec: &Yaml) -> Result<(), Fault> {
+    const PATH: &str = "spec.role";
+    let node = spec
+        .get("role")
+        .ok_or_else(|| missing(source, spec, PATH))?;
+    let text = node.text().unwrap_or_default();
+    match role_of(text) {
+        Some(_) => Ok(()),
+        None => {
+            let summary = format!("{text:?} is not a role of an instance group");
+            let fault = node.fault(source, Code::ConfigUnknownRole, summary);
+            Err(fault.seen("path", PATH))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_formats::yaml::parse;
+
+    fn codes(text: &str) -> Option<Vec<Code>> {
+        let root = parse("x", text).expect("it is YAML");
+        let found = survey("x", &root)?;
+        Some(found.into_iter().map(|fault| fault.code).collect())
+    }
+
+    #[test]
+    fn a_stored_object_is_checked_key_by_key() {
+        let head = "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nmetadata: {name: n}\n";
+        for (spec, wanted) in [
+            ("spec: {role: Node, machineType: m5.large}\n", vec![]),
+            (
+                "spec: {role: ControlPlane, instanceMetadata: {httpTokens: required}}\n",
+                vec![],
+            ),
+            ("spec: {role: Worker}\n", vec![Code::ConfigUnknownRole]),
+            (
+                "spec: {role: Node, machinType: m5.large}\n",
+                vec![Code::ConfigUnknownKey],
+            ),
+            (
+                "spec: {role: Node, minSize: few}\n",
+                vec![Code::ConfigWrongType],
+            ),
+            ("", vec![Code::ConfigMissingKey]),
+        ] {
+            assert_eq!(codes(&format!("{head}{spec}")), Some(wanted), "{spec}");
+        }
+        assert_eq!(codes("apiVersion: kops/v1alpha2\nkind: Cluster\n"), None);
+    }
+}

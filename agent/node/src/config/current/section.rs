@@ -1,0 +1,139 @@
+//! A part of a document whose fields are read as builders need them: it has fitted its shape, so a value is what the shape
+//! says or is not there.
+
+use super::schema;
+use crate::config::flags::flags_of;
+use quake_formats::duration;
+use quake_formats::quantity;
+use quake_formats::yaml::{Value, Yaml};
+use quake_model::spec::Flag;
+use std::collections::BTreeMap;
+
+/// A map of a document, and its shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    shape: &'static str,
+    node: Yaml,
+}
+
+impl Section {
+    /// The map at `key` of `parent`; an empty one where it is absent.
+    pub(super) fn new(parent: &Yaml, key: &str, shape: &'static str) -> Self {
+        Self::optional(parent, key, shape).unwrap_or_else(|| Self {
+            shape,
+            node: Yaml {
+                line: parent.line,
+                column: parent.column,
+                value: Value::Map(Vec::new()),
+            },
+        })
+    }
+
+    /// The map at `key` of `parent`; `None` where it is absent or null.
+    pub(super) fn optional(parent: &Yaml, key: &str, shape: &'static str) -> Option<Self> {
+        let node = parent.get(key)?.clone();
+        Some(Self { shape, node })
+    }
+
+    /// The maps of the list at `key` of `parent`.
+    pub(super) fn list(parent: &Yaml, key: &str, shape: &'static str) -> Vec<Self> {
+        let items = parent.items_of(key).iter();
+        items
+            .map(|node| Self {
+                shape,
+                node: node.clone(),
+            })
+            .collect()
+    }
+
+    /// The maps of a list.
+    pub(super) fn each(list: &Yaml, shape: &'static str) -> Vec<Self> {
+        let items = list.items().iter();
+        items
+            .map(|node| Self {
+                shape,
+                node: node.clone(),
+            })
+            .collect()
+    }
+
+    /// The flags its fields become, sorted as kops sorts them.
+    pub fn flags(&self) -> Vec<Flag> {
+        flags_of(schema(), &self.node, self.shape)
+    }
+
+    /// Whether `key` is given and not null.
+    pub fn has(&self, key: &str) -> bool {
+        self.node.get(key).is_some()
+    }
+
+    /// The text at `key`; `None` where it is absent or empty.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.node.text_of(key)
+    }
+
+    /// The boolean at `key`.
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        self.node.boolean_of(key)
+    }
+
+    /// Whether the boolean at `key` is given and true.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.boolean(key) == Some(true)
+    }
+
+    /// The whole number at `key`.
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        self.text(key)?.parse().ok()
+    }
+
+    /// The quantity at `key` as a plain decimal number, without trailing zeros.
+    pub fn decimal(&self, key: &str) -> Option<String> {
+        quantity::decimal(self.text(key)?)
+    }
+
+    /// The duration at `key`, as Go prints it: `1m0s`.
+    pub fn duration(&self, key: &str) -> Option<String> {
+        duration::normalise(self.text(key)?)
+    }
+
+    /// The texts of the list at `key`.
+    pub fn texts(&self, key: &str) -> Vec<&str> {
+        let items = self.node.items_of(key).iter();
+        items.filter_map(Yaml::text).collect()
+    }
+
+    /// The map of texts at `key`.
+    pub fn map(&self, key: &str) -> BTreeMap<&str, &str> {
+        let entries = self.node.get(key).map_or(&[][..], Yaml::entries).iter();
+        entries
+            .map(|(key, value)| (key.name.as_str(), value.text().unwrap_or_default()))
+            .collect()
+    }
+
+    /// The map of lists of texts at `key`.
+    pub fn lists(&self, key: &str) -> BTreeMap<&str, Vec<&str>> {
+        let entries = self.node.get(key).map_or(&[][..], Yaml::entries).iter();
+        entries
+            .map(|(key, list)| {
+                let items = list.items().iter().filter_map(Yaml::text);
+                (key.name.as_str(), items.collect())
+            })
+            .collect()
+    }
+
+    /// The map at `key`, as part of which the shape `shape` knows.
+    pub fn section(&self, key: &str, shape: &'static str) -> Option<Self> {
+        Self::optional(&self.node, key, shape)
+    }
+
+    /// The maps of the list at `key`.
+    pub fn sections(&self, key: &str, shape: &'static str) -> Vec<Self> {
+        Self::list(&self.node, key, shape)
+    }
+
+    /// The node itself, for what no other reader here gives.
+    pub fn node(&self) -> &Yaml {
+        &self.node
+    }
+}

@@ -1,0 +1,245 @@
+//! Sections of a spec as command-line flags, with the semantics of kops' flag builder
+//! (`pkg/flagbuilder/build_flags.go`, the same from 1.8.1 to v1.36.2).
+
+use super::schema::{Field, FlagRule, Kind, Schema};
+use quake_formats::duration;
+use quake_formats::quantity;
+use quake_formats::yaml::{Value, Yaml};
+use quake_model::spec::Flag;
+
+/// The flags of a section, in the order kops gives them: sorted as whole words, `--name=value`.
+///
+/// Null is not set. A list is joined by commas, or repeated; a map is `key=value`, sorted, joined by commas;
+/// an empty text, list or map and the value named `empty` in the schema give no flag. Sections inside the
+/// section that have no flag of their own are part of it.
+pub(super) fn flags_of(schema: &Schema, section: &Yaml, shape: &str) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    collect(schema, section, shape, &mut flags);
+    sort(&mut flags);
+    flags
+}
+
+/// Sorts flags as kops does: by the whole text, so that `--a-b=` comes before `--a=`.
+pub(super) fn sort(flags: &mut [Flag]) {
+    flags.sort_by_cached_key(Flag::to_string);
+}
+
+fn collect(schema: &Schema, section: &Yaml, shape: &str, flags: &mut Vec<Flag>) {
+    for (key, value) in section.entries() {
+        let Some(field) = schema.field(shape, &key.name) else {
+            continue;
+        };
+        match (&field.flag, &field.kind) {
+            (Some(rule), _) => one(value, field, rule, flags),
+            (None, Kind::Shape(inner)) => collect(schema, value, inner, flags),
+            (None, _) => {}
+        }
+    }
+}
+
+fn one(value: &Yaml, field: &Field, rule: &FlagRule, flags: &mut Vec<Flag>) {
+    match &value.value {
+        Value::Null => {}
+        Value::Scalar { .. } => {
+            let text = scalar(value, &field.kind);
+            let empty = text.is_empty() && !rule.keep_empty;
+            if !empty && rule.empty.as_ref() != Some(&text) {
+                flags.push(Flag::new(&rule.name, text));
+            }
+        }
+        Value::List(items) => {
+            let words: Vec<&str> = items.iter().filter_map(Yaml::text).collect();
+            if rule.repeat {
+                flags.extend(words.iter().map(|word| Flag::new(&rule.name, *word)));
+            } else if !words.is_empty() {
+                flags.push(Flag::new(&rule.name, words.join(",")));
+            }
+        }
+        Value::Map(entries) => {
+            let mut words: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| format!("{}={}", key.name, value.text().unwrap_or_default()))
+                .collect();
+            words.sort();
+            if !words.is_empty() {
+                flags.push(Flag::new(&rule.name, words.join(",")));
+            }
+        }
+    }
+}
+
+fn scalar(value: &Yaml, kind: &Kind) -> String {
+    let text = value.text().unwrap_or_default();
+    match kind {
+        Kind::Boolean => value.boolean().unwrap_or_default().to_string(),
+        Kind::Duration => duration::normalise(text).unwrap_or_default(),
+        Kind::Quantity => quantity_text(value, text).unwrap_or_else(|| text.to_owned()),
+        Kind::Float => text
+            .parse::<f64>()
+            .map_or_else(|_| text.to_owned(), |number| number.to_string()),
+        _ => text.to_owned(),
+    }
+}
+
+/// A quantity as nodeup prints it. YAML's own numbers have lost their trailing zeros by then.
+fn quantity_text(value: &Yaml, text: &str) -> Option<String> {
+    let is_number = matches!(value.value, Value::Scalar { quoted: false, .. });
+    match is_number && text.parse::<f64>().is_ok() {
+        true => quantity::decimal(text),
+        false => quantity::flag_text(text),
+    }
+}
+
+/// `base` with the values of `over` laid over it, as kops merges an instance group's kubelet over the
+/// cluster's: through JSON, so what is null or empty overrides nothing, maps are merged and lists replaced.
+pub(super) fn overlay(base: &Yaml, over: &Yaml) -> Yaml {
+    let (Value::Map(under), Value::Map(above)) = (&base.value, &over.value) else {
+        return if over.is_empty() { base } else { over }.clone();
+    };
+    let mut entries = under.clone();
+    for (key, value) in above {
+        // An empty resolvConf means something: kubelet then hands pods no resolver at all.
+        if value.value == Value::Null || (value.is_empty() && key.name != "resolvConf") {
+            continue;
+        }
+        match entries.iter_mut().find(|(name, _)| name.name == key.name) {
+            Some((_, old)) => *old = overlay_value(old, value),
+            None => entries.push((key.clone(), value.clone())),
+        }
+    }
+    Yaml {
+        line: base.line,
+        column: base.column,
+        value: Value::Map(entries),
+    }
+}
+
+fn overlay_value(old: &Yaml, new: &Yaml) -> Yaml {
+    match (&old.value, &new.value) {
+        (Value::Map(_), Value::Map(_)) => overlay(old, new),
+        _ => new.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{current, legacy};
+    use quake_formats::yaml::parse;
+
+    fn flags(shape: &str, text: &str) -> Vec<String> {
+        let section = parse("x", text).expect("a literal document");
+        let flags = flags_of(legacy::schema(), &section, shape);
+        flags.iter().map(Flag::to_string).collect()
+    }
+
+    /// Shape, section, and the flags kops makes of it.
+    const TABLE: &[(&str, &str, &[&str])] = &[
+        (
+            KUBELET,
+            "allowPrivileged: true",
+            &["--allow-privileged=true"],
+        ),
+        (
+            KUBELET,
+            "allowPrivileged: false",
+            &["--allow-privileged=false"],
+        ),
+        (KUBELET, "cgroupRoot: /", &["--cgroup-root=/"]),
+        (KUBELET, "cgroupRoot: \"\"", &[]),
+        (KUBELET, "resolvConf: \"\"", &["--resolv-conf="]),
+        (KUBELET, "logLevel: 2", &["--v=2"]),
+        (KUBELET, "logLevel: 0", &[]),
+        (PROXY, "logLevel: 0", &["--v=0"]),
+        (KUBELET, "evictionPressureTransitionPeriod: 0s", &[]),
+        (
+            KUBELET,
+            "runtimeRequestTimeout: 60s",
+            &["--runtime-request-timeout=1m0s"],
+        ),
+        (KUBELET, "maxPods: null", &[]),
+        (
+            KUBELET,
+            "featureGates: {B: \"1\", A: x}",
+            &["--feature-gates=A=x,B=1"],
+        ),
+        (KUBELET, "featureGates: {}", &[]),
+        (API, "etcdServers: [b, a]", &["--etcd-servers=b,a"]),
+        (API, "etcdServers: []", &[]),
+        (API, "image: x\ndisableBasicAuth: true", &[]),
+        (
+            DOCKER,
+            "logOpt: [b=1, a=2]",
+            &["--log-opt=a=2", "--log-opt=b=1"],
+        ),
+        (
+            DOCKER,
+            "storage: \"overlay2,aufs\"",
+            &["--storage-driver=overlay2,aufs"],
+        ),
+        (DOCKER, "version: 1.10\nskipInstall: true", &[]),
+        (
+            MANAGER,
+            "leaderElection: {leaderElect: true}",
+            &["--leader-elect=true"],
+        ),
+        (MANAGER, "kubeAPIQPS: 20.5", &["--kube-api-qps=20.5"]),
+    ];
+    const API: &str = "KubeAPIServerConfig";
+    const DOCKER: &str = "DockerConfig";
+    const KUBELET: &str = "KubeletConfigSpec";
+    const MANAGER: &str = "KubeControllerManagerConfig";
+    const PROXY: &str = "KubeProxyConfig";
+
+    #[test]
+    fn each_kind_of_value_becomes_the_flag_kops_makes_of_it() {
+        for (shape, text, wanted) in TABLE {
+            assert_eq!(flags(shape, text), *wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quantity_becomes_the_number_that_nodeup_prints() {
+        for (text, wanted) in [
+            ("3140m", "3.140"),
+            ("\"3.10\"", "3.10"),
+            ("3.10", "3.1"),
+            ("42", "42"),
+        ] {
+            let section = format!("auditWebhookBatchThrottleQps: {text}");
+            let section = parse("x", &section).expect("a literal");
+            let flags = flags_of(current::schema(), &section, "KubeAPIServerConfig");
+            let name = "audit-webhook-batch-throttle-qps";
+            assert_eq!(flags, [Flag::new(name, wanted)], "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_are_sorted_as_whole_words() {
+        let text = "authorizationMode: RBAC\nauthorizationRbacSuperUser: admin\naddress: 1.2.3.4";
+        let wanted = [
+            "--address=1.2.3.4",
+            "--authorization-mode=RBAC",
+            "--authorization-rbac-super-user=admin",
+        ];
+        assert_eq!(flags("KubeAPIServerConfig", text), wanted);
+        let text = "kubeReservedCgroup: a\nkubeReserved: {cpu: 1}";
+        let wanted = ["--kube-reserved-cgroup=a", "--kube-reserved=cpu=1"];
+        assert_eq!(flags("KubeletConfigSpec", text), wanted);
+    }
+
+    #[test]
+    fn an_overlay_replaces_merges_and_never_clears() {
+        let base = parse("x", "a: 1\nb: [1, 2]\nm: {x: 1, y: 2}\nkeep: 5").expect("a literal");
+        let over =
+            parse("x", "a: 2\nb: [3]\nm: {y: 3, z: 4}\nkeep: null\nnew: n").expect("a literal");
+        let merged = overlay(&base, &over);
+        assert_eq!(merged.text_of("a"), Some("2"));
+        assert_eq!(merged.items_of("b").len(), 1);
+        let map = merged.get("m").expect("a map");
+        let texts = ["x", "y", "z"].map(|key| map.text_of(key).unwrap_or_default());
+        assert_eq!(texts, ["1", "3", "4"]);
+        assert_eq!(merged.text_of("keep"), Some("5"));
+        assert_eq!(merged.text_of("new"), Some("n"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What the stored cluster says about etcd's members and who runs them: all that the choice of volumes needs of it,
+//! read without a node at hand.
+
+use super::documents::{Document, Form, read_cluster, read_instance_group};
+use super::environment::missing;
+use crate::config::etcd_member;
+use quake_formats::yaml::Yaml;
+use quake_model::fault::Fault;
+use quake_model::spec::EtcdMember;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The members of a cluster's etcd clusters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EtcdMembers {
+    /// The cluster's name, where the document has it.
+    pub cluster: Option<String>,
+    /// Each etcd cluster and its members.
+    pub etcd: Vec<(String, Vec<EtcdMember>)>,
+    /// The zone of each subnet, by the subnet's name.
+    subnets: BTreeMap<String, String>,
+}
+
+impl EtcdMembers {
+    /// The instance groups that run members, sorted.
+    pub fn instance_groups(&self) -> Vec<String> {
+        let members = self.etcd.iter().flat_map(|(_, members)| members);
+        let groups: BTreeSet<&String> = members
+            .filter_map(|member| member.instance_group.as_ref())
+            .collect();
+        groups.into_iter().cloned().collect()
+    }
+
+    /// The zones of an instance group, from its stored document.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_instance_group`].
+    pub fn zones_of(&self, group: &Document) -> Result<Vec<String>, Fault> {
+        let (group, _) = read_instance_group(group, Form::Stored)?;
+        let texts = |key: &str| {
+            let items = group.spec.items_of(key).iter();
+            items.filter_map(Yaml::text).collect::<Vec<_>>()
+        };
+        let mut zones: BTreeSet<String> = texts("zones").into_iter().map(str::to_owned).collect();
+        for subnet in texts("subnets") {
+            zones.extend(self.subnets.get(subnet).cloned());
+        }
+        Ok(zones.into_iter().collect())
+    }
+}
+
+/// Reads etcd's members from the stored cluster.
+///
+/// # Errors
+///
+/// As [`read_cluster`], and `config.missing-key` for an etcd cluster or a member without a name.
+pub fn read_etcd_members(cluster: &Document) -> Result<EtcdMembers, Fault> {
+    let (cluster, _) = read_cluster(cluster, Form::Stored)?;
+    let mut etcd = Vec::new();
+    for entry in cluster.spec.items_of("etcdClusters") {
+        let members = entry.items_of("etcdMembers").iter();
+        let read = members.map(|member| etcd_member(&cluster.source, member));
+        let name = named(&cluster.source, entry, "etcdClusters.name")?;
+        etcd.push((name, read.collect::<Result<_, _>>()?));
+    }
+    let subnets = cluster.spec.items_of("subnets").iter();
+    let zone = |subnet: &Yaml| {
+        let name = subnet.text_of("name")?.to_owned();
+        Some((name, subnet.text_of("zone")?.to_owned()))
+    };
+    Ok(EtcdMembers {
+        cluster: cluster.name,
+        subnets: subnets.filter_map(zone).collect(),
+        etcd,
+    })
+}
+
+fn named(source: &str, entry: &Yaml, path: &str) -> Result<String, Fault> {
+    let name = entry.text_of("name").map(str::to_owned);
+    name.ok_or_else(|| missing(source, entry, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLUSTER: &str = "
+kind: Cluster
+metadata: {name: c.example}
+spec:
+  etcdClusters:
+  - name: main
+    etcdMembers:
+    - {name: a, instanceGroup: master-a, encryptedVolume: true}
+    - {name: b, instanceGroup: master-b}
+  subnets:
+  - {name: left, zone: us-east-1a}
+  - {name: right, zone: us-east-1b}
+";
+
+    fn document(text: &str) -> Document {
+        Document {
+            source: "s3://b/c/x".to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn members_groups_and_zones_are_read_from_the_stored_objects() {
+        let members = read_etcd_members(&document(CLUSTER)).expect("it is a cluster");
+        assert_eq!(members.cluster.as_deref(), Some("c.example"));
+        assert_eq!(members.instance_groups(), ["master-a", "master-b"]);
+        assert!(members.etcd[0].1[0].encrypted);
+        let group = "kind: InstanceGroup\nspec: {role: Master, subnets: [right, gone]}\n";
+        let zones = members.zones_of(&document(group)).expect("it is a group");
+        assert_eq!(zones, ["us-east-1b"]);
+    }
+
+    #[test]
+    fn a_member_without_a_name_is_an_error_at_its_place() {
+        let text = CLUSTER.replace("name: b, ", "");
+        let fault = read_etcd_members(&document(&text)).expect_err("it has no name");
+        assert_eq!(
+            fault.evidence_named("path"),
+            Some("etcdClusters.etcdMembers.name")
+        );
+    }
+}

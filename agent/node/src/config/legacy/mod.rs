@@ -1,0 +1,37 @@
+//! kops 1.8 to 1.15: `kube_env.yaml`, and the cluster and instance group it points at.
+
+mod additions;
+mod asset;
+mod cluster;
+mod components;
+mod documents;
+mod drift;
+mod environment;
+mod fingerprint;
+mod kubelet;
+mod limits;
+mod lower;
+mod members;
+mod names;
+mod node;
+mod recognise;
+
+pub(in crate::config) use asset::read_asset as read_pinned_asset;
+pub use asset::read_asset_list;
+pub use documents::{
+    ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
+};
+pub use environment::{KubeEnv, read_kube_env, read_report_folder};
+pub use lower::{Lowered, Sources, lower};
+pub use members::{EtcdMembers, read_etcd_members};
+pub(crate) use recognise::{check, check_named};
+
+use crate::config::schema::Schema;
+use std::sync::OnceLock;
+
+/// The shapes of this generation's documents.
+pub(in crate::config) fn schema() -> &'static Schema {
+    static SCHEMA: OnceLock<Schema> = OnceLock::new();
+    const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("documents.txt")];
+    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
+}

@@ -1,0 +1,13 @@
+//! Front ends, like a compiler's: each reads one tool's documents and lowers them to a node's spec.
+
+mod check;
+pub mod current;
+mod etcd_member;
+mod flags;
+pub mod legacy;
+pub(crate) mod node_path;
+mod schema;
+mod validate;
+
+pub use check::check;
+use etcd_member::etcd_member;

@@ -1,9 +1,0 @@
-//! Static pods of Kubernetes' own components.
-
-mod api_server;
-mod controller_manager;
-mod kube_proxy;
-mod scheduler;
-mod tree;
-
-pub(crate) use tree::actions;
