@@ -5,6 +5,7 @@ pub(crate) mod diagnose;
 mod examples;
 pub(crate) mod fleet;
 pub(crate) mod generate;
+pub(crate) mod help;
 pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod nodeup;

@@ -16,7 +16,8 @@ mod simulated_parts;
 mod sinks;
 
 use args::{Arguments, Command};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use quake_model::fault::{Code, Fault};
 use std::ffi::OsString;
 
@@ -40,7 +41,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are answers, not mistakes; a closed pipe is nobody's fault.
-            let _ = error.print();
+            if error.kind() == ErrorKind::DisplayHelp {
+                let rendered = error.render().ansi().to_string();
+                let command = Arguments::command();
+                output::text(args::help::with_plain_examples(&rendered, &command));
+            } else {
+                let _ = error.print();
+            }
             return if error.use_stderr() {
                 usage
             } else {

@@ -99,8 +99,8 @@ pub(crate) struct ExplainVolumesArguments {
     /// Only this slot
     #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Option<Slot>,
-    /// Decide recorded worlds, each with the decision it should lead to; 1 when one does not
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
+    /// Decide recorded listings, each with its expected decision; exits with 1 if one differs
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = [
         "cluster", "state_store", "region", "recorded", "instance_group", "zone", "instance_id",
         "cluster_uid", "cluster_born", "slot",
     ])]

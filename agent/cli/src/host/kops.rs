@@ -1,6 +1,7 @@
 //! The ports that only nodes of kops (1.32 and newer) use, routed to the machine or to the simulated region.
 
 use super::NodeHost;
+use super::forward::forward;
 use crate::simulated_parts::Part;
 use quake_host::provision::SystemPrograms;
 use quake_model::item::{Package, User};
@@ -15,27 +16,13 @@ use quake_model::step::WriteFile;
 const LIMIT: u64 = 1 << 20;
 
 impl Bootstrap for NodeHost {
-    async fn prove_instance(
-        &self,
-        body: &[u8],
-        version: TokenVersion,
-    ) -> Result<Secret<String>, PortError> {
-        match self.simulates(Part::Cloud) {
-            Some(simulated) => simulated.prove_instance(body, version).await,
-            None => self.controller.prove_instance(body, version).await,
-        }
-    }
-
-    async fn ask_bootstrap(
-        &self,
-        server: &BootstrapServer,
-        proof: &Secret<String>,
-        body: &[u8],
-    ) -> Result<Vec<u8>, PortError> {
-        match self.simulates(Part::Cloud) {
-            Some(simulated) => simulated.ask_bootstrap(server, proof, body).await,
-            None => self.controller.ask_bootstrap(server, proof, body).await,
-        }
+    forward! { Cloud => controller;
+        async fn prove_instance(
+            body: &[u8], version: TokenVersion
+        ) -> Result<Secret<String>, PortError>;
+        async fn ask_bootstrap(
+            server: &BootstrapServer, proof: &Secret<String>, body: &[u8]
+        ) -> Result<Vec<u8>, PortError>;
     }
 }
 

@@ -16,116 +16,50 @@ use quake_model::signal::{ApiAccess, HookCompletion, NodeEvent};
 use quake_model::spec::{ArchivedImage, ImageRuntime, ImageSpec};
 
 impl Disks for NodeHost {
-    async fn list_devices(&self) -> Result<Vec<DeviceFacts>, PortError> {
-        route!(self, Disks, disks.list_devices())
-    }
-
-    async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
-        route!(self, Disks, disks.probe_device(device))
-    }
-
-    async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
-        route!(self, Disks, disks.look_inside(device))
-    }
-
-    async fn make_filesystem(
-        &self,
-        device: &DeviceFacts,
-        wanted: &NewFilesystem,
-    ) -> Result<(), PortError> {
-        route!(self, Disks, disks.make_filesystem(device, wanted))
-    }
-
-    async fn check_filesystem(&self, device: &DeviceFacts) -> Result<FilesystemCheck, PortError> {
-        route!(self, Disks, disks.check_filesystem(device))
-    }
-
-    async fn grow_filesystem(&self, device: &DeviceFacts) -> Result<(), PortError> {
-        route!(self, Disks, disks.grow_filesystem(device))
-    }
-
-    async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
-        route!(self, Disks, disks.list_mounts())
-    }
-
-    async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.mount_device(device, target))
-    }
-
-    async fn find_device(&self, path: &str) -> Result<Option<DeviceFacts>, PortError> {
-        route!(self, Disks, disks.find_device(path))
-    }
-
-    async fn format_device(
-        &self,
-        device: &DeviceFacts,
-        volume: &VolumeMount,
-    ) -> Result<(), PortError> {
-        route!(self, Disks, disks.format_device(device, volume))
-    }
-
-    async fn mount_volume(
-        &self,
-        device: &DeviceFacts,
-        volume: &VolumeMount,
-    ) -> Result<(), PortError> {
-        route!(self, Disks, disks.mount_volume(device, volume))
-    }
-
-    async fn write_marker(&self, device: &DeviceFacts, text: &str) -> Result<(), PortError> {
-        route!(self, Disks, disks.write_marker(device, text))
+    forward! { Disks => disks;
+        async fn list_devices() -> Result<Vec<DeviceFacts>, PortError>;
+        async fn probe_device(device: &DeviceFacts) -> Result<DeviceContents, PortError>;
+        async fn look_inside(device: &DeviceFacts) -> Result<InsideFacts, PortError>;
+        async fn make_filesystem(
+            device: &DeviceFacts, wanted: &NewFilesystem
+        ) -> Result<(), PortError>;
+        async fn check_filesystem(device: &DeviceFacts) -> Result<FilesystemCheck, PortError>;
+        async fn grow_filesystem(device: &DeviceFacts) -> Result<(), PortError>;
+        async fn list_mounts() -> Result<Vec<MountFacts>, PortError>;
+        async fn mount_device(device: &DeviceFacts, target: &str) -> Result<(), PortError>;
+        async fn find_device(path: &str) -> Result<Option<DeviceFacts>, PortError>;
+        async fn format_device(device: &DeviceFacts, volume: &VolumeMount) -> Result<(), PortError>;
+        async fn mount_volume(device: &DeviceFacts, volume: &VolumeMount) -> Result<(), PortError>;
+        async fn write_marker(device: &DeviceFacts, text: &str) -> Result<(), PortError>;
     }
 }
 
 impl Units for NodeHost {
-    async fn look_unit(&self, unit: &str) -> Result<UnitFacts, PortError> {
-        route!(self, Units, units.look_unit(unit))
-    }
-
-    async fn reload_units(&self) -> Result<(), PortError> {
-        route!(self, Units, units.reload_units())
-    }
-
-    async fn enable_units(&self, units: &[String]) -> Result<(), PortError> {
-        route!(self, Units, units.enable_units(units))
-    }
-
-    async fn disable_units(&self, units: &[String]) -> Result<(), PortError> {
-        route!(self, Units, units.disable_units(units))
-    }
-
-    async fn run_jobs(&self, jobs: &[UnitJob], report: ReportJob<'_>) {
-        route!(self, Units, units.run_jobs(jobs, report));
-    }
-
-    async fn read_journal(&self, unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
-        route!(self, Units, units.read_journal(unit, lines))
+    forward! { Units => units;
+        async fn look_unit(unit: &str) -> Result<UnitFacts, PortError>;
+        async fn reload_units() -> Result<(), PortError>;
+        async fn enable_units(units: &[String]) -> Result<(), PortError>;
+        async fn disable_units(units: &[String]) -> Result<(), PortError>;
+        async fn run_jobs(jobs: &[UnitJob], report: ReportJob<'_>);
+        async fn read_journal(unit: &str, lines: usize) -> Result<Vec<String>, PortError>;
     }
 }
 
 impl Probes for NodeHost {
-    async fn probe(&self, url: &str) -> ProbeFacts {
-        route!(self, Probes, probes.probe(url))
-    }
-
-    async fn ask_runtime(&self) -> Result<String, PortError> {
-        route!(self, Probes, probes.ask_runtime())
-    }
-
-    async fn look_pods(&self, names: &[String]) -> Result<PodsSeen, PortError> {
-        route!(self, Probes, probes.look_pods(names))
-    }
-
-    async fn look_node(
-        &self,
-        access: &ApiAccess,
-        name: &str,
-    ) -> Result<Option<NodeObject>, PortError> {
-        route!(self, Probes, probes.look_node(access, name))
+    forward! { Probes => probes;
+        async fn probe(url: &str) -> ProbeFacts;
+        async fn ask_runtime() -> Result<String, PortError>;
+        async fn look_pods(names: &[String]) -> Result<PodsSeen, PortError>;
+        async fn look_node(access: &ApiAccess, name: &str) -> Result<Option<NodeObject>, PortError>;
     }
 }
 
 impl Images for NodeHost {
+    forward! { Units => images;
+        async fn has_image(runtime: ImageRuntime, image: &ArchivedImage) -> Result<bool, PortError>;
+        async fn has_named(runtime: ImageRuntime, name: &str) -> Result<bool, PortError>;
+    }
+
     async fn list_seeded(&self) -> Result<Vec<ImageSpec>, PortError> {
         let listed = self.assets.list_images().await?;
         let seeded = listed.iter().filter(|image| image.seeded);
@@ -137,17 +71,6 @@ impl Images for NodeHost {
         match self.simulates(Part::Units) {
             Some(simulated) => simulated.look_archive(archive).await,
             None => self.assets.look_image(archive).await,
-        }
-    }
-
-    async fn has_image(
-        &self,
-        runtime: ImageRuntime,
-        image: &ArchivedImage,
-    ) -> Result<bool, PortError> {
-        match self.simulates(Part::Units) {
-            Some(simulated) => simulated.has_image(runtime, image).await,
-            None => self.images.has_image(runtime, image).await,
         }
     }
 
@@ -165,10 +88,6 @@ impl Images for NodeHost {
         }
     }
 
-    async fn has_named(&self, runtime: ImageRuntime, name: &str) -> Result<bool, PortError> {
-        route!(self, Units, images.has_named(runtime, name))
-    }
-
     async fn pull_image(&self, runtime: ImageRuntime, name: &str) -> Result<(), PortError> {
         match self.simulates(Part::Units) {
             Some(simulated) => simulated.pull_image(runtime, name).await,
@@ -178,20 +97,11 @@ impl Images for NodeHost {
 }
 
 impl Signals for NodeHost {
-    async fn find_group(&self, instance: &str) -> Result<Option<String>, PortError> {
-        route!(self, Cloud, autoscaling.find_group(instance))
-    }
-
-    async fn set_unhealthy(&self, instance: &str) -> Result<(), PortError> {
-        route!(self, Cloud, autoscaling.set_unhealthy(instance))
-    }
-
-    async fn complete_hook(&self, completion: &HookCompletion) -> Result<(), PortError> {
-        route!(self, Cloud, autoscaling.complete_hook(completion))
-    }
-
-    async fn has_hook(&self, group: &str, hook: &str) -> Result<bool, PortError> {
-        route!(self, Cloud, autoscaling.has_hook(group, hook))
+    forward! { Cloud => autoscaling;
+        async fn find_group(instance: &str) -> Result<Option<String>, PortError>;
+        async fn set_unhealthy(instance: &str) -> Result<(), PortError>;
+        async fn complete_hook(completion: &HookCompletion) -> Result<(), PortError>;
+        async fn has_hook(group: &str, hook: &str) -> Result<bool, PortError>;
     }
 
     async fn post_node_event(

@@ -1,6 +1,7 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
 mod cluster;
+mod forward;
 mod kops;
 mod machine;
 mod mirror;

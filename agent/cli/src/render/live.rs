@@ -1,11 +1,12 @@
 //! The boot while it happens: plain lines, and on a terminal a line for each asset that comes in.
 
+use super::event::event_json;
 use super::fault::fault_text;
 use super::transfer::{fetched_text, left_text, rate_text};
 use crate::args::OutputFormat;
 use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use quake_model::event::{Envelope, Event};
+use quake_model::event::{Envelope, Event, Scope};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
@@ -111,7 +112,7 @@ impl Sink for Live {
             screen.show(record);
         }
         let printed = match self.format {
-            OutputFormat::Json => match serde_json::to_string(envelope) {
+            OutputFormat::Json => match event_json(envelope) {
                 Ok(line) => self.print(&line),
                 Err(error) => Err(std::io::Error::other(error)),
             },
@@ -169,10 +170,10 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             format!("  ~ {step}: {fault} (try {attempt}, next in {pause:.1}s)")
         }
         Event::Warning { fault } => fault_text("warning", fault),
-        event if event.is_of_ready_node() => {
+        event if matches!(event.kind().scope, Scope::Node | Scope::Cluster) => {
             return ready_line(event).map(|line| stamped(seconds, &line));
         }
-        event if event.is_notification() => {
+        event if event.kind().scope == Scope::Notification => {
             return told_line(event).map(|line| stamped(seconds, &line));
         }
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
@@ -206,10 +207,10 @@ fn ready_line(event: &Event) -> Option<String> {
         | Event::DnsNotPublished { fault } => fault_text("warning", fault),
         Event::DnsPublished { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
         Event::DnsPublished { names, .. } => format!("names put back: {}", names.join(", ")),
-        Event::NodeLabelled { node, says } if says.is_empty() => {
+        Event::NodeLabelled { node, changes } if changes.is_empty() => {
             format!("node {node} is as wanted")
         }
-        Event::NodeLabelled { node, says } => format!("node {node}: {}", says.join(", ")),
+        Event::NodeLabelled { node, changes } => format!("node {node}: {}", changes.join(", ")),
         _ => return None,
     };
     Some(line)

@@ -5,6 +5,7 @@ pub(crate) mod addons;
 mod certificates;
 pub(crate) mod diagnose;
 mod drift;
+mod event;
 mod fault;
 pub(crate) mod fleet;
 pub(crate) mod fleet_consoles;
@@ -23,6 +24,7 @@ pub(crate) mod volumes;
 
 pub(crate) use addon_status::addons_note;
 pub(crate) use drift::drift_json;
+pub(crate) use event::event_json;
 pub(crate) use fault::{fault_json, fault_text};
 pub(crate) use live::Live;
 pub(crate) use plan::{changes, plan_json, plan_text};

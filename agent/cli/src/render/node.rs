@@ -2,6 +2,7 @@
 
 use quake_model::phase::Phase;
 use quake_model::record::Record;
+use quake_model::spec::KopsGeneration;
 use serde_json::{Value, json};
 
 /// The instance; null while it is not known.
@@ -36,17 +37,16 @@ pub(crate) fn spec_json(record: &Record) -> Value {
     })
 }
 
-/// The word of the dialect; `None` while it is not known.
-pub(crate) fn dialect_of(record: &Record) -> Option<&str> {
-    let expected = record.expected.as_ref()?;
-    (!expected.dialect.is_empty()).then_some(expected.dialect.as_str())
+/// Which kops wrote the configuration; `None` while it is not known.
+pub(crate) fn generation_of(record: &Record) -> Option<KopsGeneration> {
+    record.expected.as_ref()?.generation
 }
 
 /// How the pods stand that the node runs from files, as the boot saw them: `up`, `late` with why, or `pending`. kops legacy
 /// does not await them, and lists none.
 pub(crate) fn static_pods(record: &Record) -> Vec<Value> {
     let expected = record.expected.as_ref();
-    let is_awaited = dialect_of(record) == Some("kops");
+    let is_awaited = generation_of(record) == Some(KopsGeneration::Current);
     let pods = expected
         .filter(|_| is_awaited)
         .map(|expected| &expected.static_pods);
@@ -71,8 +71,8 @@ pub(crate) fn static_pods(record: &Record) -> Vec<Value> {
 
 /// By which kops and which configuration the node is made, in a line; nothing while that is not known.
 pub(crate) fn configured_by(record: &Record) -> String {
-    match (dialect_of(record), &record.spec) {
-        (Some("kops"), Some(spec)) => {
+    match (generation_of(record), &record.spec) {
+        (Some(KopsGeneration::Current), Some(spec)) => {
             format!("made by   kops, configuration {}\n", spec.digest)
         }
         (Some(_) | None, _) => String::new(),
@@ -86,9 +86,9 @@ mod tests {
     use quake_model::outcome::Outcome;
     use quake_model::record::{SpecRecord, StepRecord};
 
-    fn record(dialect: &str) -> Record {
+    fn record(generation: KopsGeneration) -> Record {
         let expected = Expected {
-            dialect: dialect.to_owned(),
+            generation: Some(generation),
             static_pods: vec!["kube-apiserver".to_owned(), "kube-proxy".to_owned()],
             ..Expected::default()
         };
@@ -117,20 +117,23 @@ mod tests {
 
     #[test]
     fn pods_of_files_are_up_once_they_were_seen_so() {
-        let pods = static_pods(&record("kops"));
+        let pods = static_pods(&record(KopsGeneration::Current));
         let states: Vec<&str> = pods
             .iter()
             .filter_map(|pod| pod["state"].as_str())
             .collect();
         assert_eq!(states, ["up", "pending"]);
-        assert_eq!(static_pods(&record("kube_env")), Vec::<Value>::new());
+        assert_eq!(
+            static_pods(&record(KopsGeneration::Legacy)),
+            Vec::<Value>::new()
+        );
     }
 
     #[test]
-    fn a_node_of_the_newer_dialect_says_by_which_configuration_it_is_made() {
-        let line = configured_by(&record("kops"));
+    fn a_node_of_kops_1_32_or_newer_says_by_which_configuration_it_is_made() {
+        let line = configured_by(&record(KopsGeneration::Current));
         assert_eq!(line, "made by   kops, configuration sha256:abc\n");
-        assert_eq!(configured_by(&record("kube_env")), "");
+        assert_eq!(configured_by(&record(KopsGeneration::Legacy)), "");
         assert_eq!(configured_by(&Record::default()), "");
     }
 }

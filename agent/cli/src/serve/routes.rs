@@ -4,6 +4,7 @@ use super::exposition::{Format, exposition};
 use super::health::{Health, health};
 use super::metrics::metrics;
 use super::readiness::{Condition, condition_of, readiness};
+use crate::output::without_style;
 use crate::render::{timeline_chrome, timeline_json, timeline_text};
 use crate::sinks::Published;
 use axum::Router;
@@ -176,7 +177,7 @@ async fn serve_timeline(State(published): State<Published>, RawQuery(query): Raw
     let sources = MachineSources::none("quake-agent timeline on the node asks for it");
     let timeline = timeline(&record, &published.events_since(0), &sources);
     match parameter(&parameters(query.as_deref()), "format") {
-        Some("text") => timeline_text(&record, &timeline).into_response(),
+        Some("text") => without_style(&timeline_text(&record, &timeline)).into_response(),
         Some("chrome") => axum::Json(timeline_chrome(&timeline)).into_response(),
         _ => axum::Json(timeline_json(&record, &timeline)).into_response(),
     }
@@ -198,7 +199,7 @@ async fn events(
     // An event that came after the record would be missed by a reader who asks again with the record's tag.
     let events = published.events_since(since).into_iter();
     for envelope in events.filter(|envelope| envelope.seq <= record.seq) {
-        if let Ok(line) = serde_json::to_string(&envelope) {
+        if let Ok(line) = crate::render::event_json(&envelope) {
             body.push_str(&line);
             body.push('\n');
         }

@@ -7,7 +7,6 @@
 //! (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>): one datagram for an entry.
 
 use super::sentence::{fault_of, sentence};
-use quake_model::addon::AddonState;
 use quake_model::event::{Envelope, Event};
 use quake_model::phase::Phase;
 use quake_model::ports::{Sink, SinkError};
@@ -61,11 +60,11 @@ impl Sink for Journal {
 }
 
 fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
-    let kind = kind_of(&envelope.event);
+    let kind = envelope.event.kind();
     let mut entry = Vec::new();
     let mut field = |name: &str, value: &str| push_field(&mut entry, name, value);
     field("MESSAGE", &sentence(&envelope.event));
-    field("PRIORITY", kind.priority);
+    field("PRIORITY", &(kind.priority as u8).to_string());
     field("MESSAGE_ID", kind.message_id);
     field("SYSLOG_IDENTIFIER", "quake-agent");
     field("QUAKE_EVENT", kind.name);
@@ -110,125 +109,6 @@ fn push_field(entry: &mut Vec<u8>, name: &str, value: &str) {
     }
     entry.extend(value);
     entry.push(b'\n');
-}
-
-/// What the journal is told of one kind of event.
-struct Kind {
-    name: &'static str,
-    /// Names the kind for ever, as `MESSAGE_ID` is meant: `journalctl MESSAGE_ID=…` finds every entry of it.
-    message_id: &'static str,
-    /// syslog's level: 3 error, 4 warning, 5 notice, 6 informational, 7 debug.
-    priority: &'static str,
-}
-
-#[expect(
-    clippy::too_many_lines,
-    reason = "one arm per kind of event; the match is the table"
-)]
-fn kind_of(event: &Event) -> Kind {
-    let (name, message_id, priority) = match event {
-        Event::BootStarted { .. } => ("boot-started", "3ba4d29f873f43a3bb629421a8de0e84", "5"),
-        Event::KernelKnown { .. } => ("kernel-known", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-        Event::InstanceKnown { .. } => ("instance-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
-        Event::SpecKnown { .. } => ("spec-known", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
-        Event::TokenAccepted { .. } => ("token-accepted", "f678aa1cfcde41dbabaadcc57b570b5e", "6"),
-        Event::NodeExpected { .. } => ("node-expected", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-        Event::PhaseStarted { .. } => ("phase-started", "20d1034267c74deba7e96618226d6d39", "6"),
-        Event::PhasePlanned { .. } => ("phase-planned", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-        Event::PhaseDone { .. } => ("phase-done", "34a0e41a783f443f87aa13454237f3b6", "6"),
-        Event::PhaseFailed { .. } => ("phase-failed", "d462d4ba34854ceb93c864dd3fc20e55", "3"),
-        Event::StepStarted { .. } => ("step-started", "893e4038f0ed48958124166ef5c3db61", "7"),
-        Event::StepDone { .. } => ("step-done", "16c52cd9ee554af1bbbbc0be2c1376dc", "7"),
-        Event::Waiting { .. } => ("waiting", "51c11efd39854404a8edcf1f18079e9e", "6"),
-        Event::Progress { .. } => ("progress", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-        Event::AssetFetched(_) => ("asset-fetched", "1a23efbe0f7c4ded9c7f33279aa31b6b", "6"),
-        Event::ReadAhead { .. } => ("read-ahead", "b26ca70d31604049b6231989b6049db4", "6"),
-        Event::Warning { .. } => ("warning", "f53b69fa17a54bcda85cc82d9936c984", "4"),
-        Event::CallsCounted { .. } => ("calls-counted", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-        Event::BootReady { .. } => ("boot-ready", "d7b18986e3294f71ab8f86f519da8a94", "5"),
-        Event::BootFailed { .. } => ("boot-failed", "0e6e6b6b04224d00be6290bb0770c457", "3"),
-        Event::BootStopped { .. } => ("boot-stopped", "bc237f7898be43cf87505d0b593a20b4", "4"),
-        Event::ConditionLost { .. } => ("condition-lost", "86ac7629d07c49be90c81deada55822a", "3"),
-        Event::ConditionRegained { .. } => (
-            "condition-regained",
-            "75b498f8cd8d410ea3dc649969972a74",
-            "5",
-        ),
-        Event::DriftChanged { .. } => ("drift-changed", "4edecb56cb4b46f39e346b5eb903ec72", "4"),
-        Event::CertificatesHeld { .. } => {
-            ("certificates-held", "f678aa1cfcde41dbabaadcc57b570b5e", "7")
-        }
-        Event::CertificatesRenewed { .. } => (
-            "certificates-renewed",
-            "0f4b9f0e6d5c4c1e9b7a52d1c3e8a6b4",
-            "5",
-        ),
-        Event::CertificatesNotRenewed { .. } => (
-            "certificates-not-renewed",
-            "a2d8c47b19e34f60b5c1e7f3d9084a6e",
-            "4",
-        ),
-        Event::AddonsReconciled { .. } => {
-            ("addons-reconciled", "c8e55858ade6425a9fb7ee2bb53a84b6", "6")
-        }
-        Event::AddonChanged(addon) => {
-            let priority = match addon.state {
-                AddonState::Failed => "4",
-                AddonState::Applied if !addon.warnings.is_empty() => "4",
-                AddonState::Applied => "5",
-                AddonState::WaitingForApi | AddonState::Waiting | AddonState::Applying => "6",
-            };
-            (
-                "addon-changed",
-                "803cda5973d34d94a755514516f1a3d1",
-                priority,
-            )
-        }
-        Event::AddonForgotten { .. } => {
-            ("addon-forgotten", "82496836f53e43219c5ce8eacf4da9a3", "5")
-        }
-        Event::AddonsDegraded { .. } => {
-            ("addons-degraded", "347386a4afee49d08de07fa418f411f1", "4")
-        }
-        Event::AddonsWarned { .. } => ("addons-warned", "f8070adf689d48dc89d22316d033f280", "4"),
-        Event::AddonsWarningsCleared { .. } => (
-            "addons-warnings-cleared",
-            "b6159a08911846289c63134ba23f8ee7",
-            "6",
-        ),
-        Event::DnsPublished { .. } => ("dns-published", "c504e0ccb52348cea96e53b8efc5dc03", "5"),
-        Event::DnsNotPublished { .. } => {
-            ("dns-not-published", "05f30f76156844548295f89de73c6873", "4")
-        }
-        Event::NodeLabelled { .. } => ("node-labelled", "6855dcb4fb904417a746450bfc4a0e0d", "5"),
-        Event::NodeNotLabelled { .. } => {
-            ("node-not-labelled", "0489ee81964f4a3db78b37a7052c53b8", "4")
-        }
-        Event::NotificationSent { .. } => {
-            ("notification-sent", "db061b7f8ce142a19e2ba9879660e217", "6")
-        }
-        Event::NotificationSkipped { .. } => (
-            "notification-skipped",
-            "5d1c0f0f6f2b4a5f9d0e4a3b7c61e2d8",
-            "5",
-        ),
-        Event::NotificationFailed { known: false, .. } => (
-            "notification-failed",
-            "ca13ca37104d434d9770630e13c9b51b",
-            "4",
-        ),
-        Event::NotificationFailed { known: true, .. } => (
-            "notification-failed",
-            "ca13ca37104d434d9770630e13c9b51b",
-            "6",
-        ),
-        Event::Unknown => ("unknown", "f678aa1cfcde41dbabaadcc57b570b5e", "7"),
-    };
-    Kind {
-        name,
-        message_id,
-        priority,
-    }
 }
 
 fn phase_of(event: &Event) -> Option<Phase> {
@@ -372,26 +252,5 @@ mod tests {
             (&entry["PRIORITY"], &entry["QUAKE_EVENT"]),
             (&"4".into(), &"warning".into())
         );
-    }
-
-    #[test]
-    fn every_kind_has_a_message_id_of_128_bits() {
-        let changed = 0;
-        for event in [Event::BootReady { changed }, Event::Unknown] {
-            let id = kind_of(&event).message_id;
-            assert!(
-                id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()),
-                "{id}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_name_in_the_journal_is_the_events_own() {
-        let event = Event::PhaseStarted {
-            phase: Phase::Assets,
-        };
-        let value = serde_json::to_value(&event).expect("it serialises");
-        assert_eq!(value["event"], kind_of(&event).name);
     }
 }

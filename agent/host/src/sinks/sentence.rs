@@ -147,10 +147,12 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("put back in {zone}: {}", names.join(", "))
         }
         Event::DnsNotPublished { fault } => format!("names are not kept: {fault}"),
-        Event::NodeLabelled { node, says } if says.is_empty() => {
+        Event::NodeLabelled { node, changes } if changes.is_empty() => {
             format!("node {node} says what it is")
         }
-        Event::NodeLabelled { node, says } => format!("said of node {node}: {}", says.join(", ")),
+        Event::NodeLabelled { node, changes } => {
+            format!("said of node {node}: {}", changes.join(", "))
+        }
         Event::NodeNotLabelled { fault } => format!("the node does not say what it is: {fault}"),
         Event::NotificationSent { what, to, took_ms } => {
             format!("{what} reported to {to} in {}", seconds(*took_ms))

@@ -125,7 +125,7 @@ fn read_text(tree: &Tree, path: &str, limit: u64) -> Option<Seen<String>> {
             return Some(Seen::Denied(format!("only root may read {path}")));
         }
         Err(Errno::ENOENT | Errno::ELOOP | Errno::ENXIO) => return None,
-        Err(errno) => return Some(Seen::Failed(format!("{path}: {}", errno.desc()))),
+        Err(errno) => return Some(Seen::Failed(format!("{path}: {}", errno.desc()).into())),
     };
     let mut file = std::fs::File::from(open);
     let kind = file.metadata().ok()?;
@@ -135,14 +135,14 @@ fn read_text(tree: &Tree, path: &str, limit: u64) -> Option<Seen<String>> {
     let mut bytes = Vec::new();
     // Files of the kernel say that they are empty, so it is the reading that counts.
     match file.by_ref().take(limit + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > limit => {
-            Some(Seen::Failed(format!("{path} is larger than {limit} bytes")))
-        }
+        Ok(_) if bytes.len() as u64 > limit => Some(Seen::Failed(
+            format!("{path} is larger than {limit} bytes").into(),
+        )),
         Ok(_) => Some(String::from_utf8(bytes).map_or_else(
-            |_| Seen::Failed(format!("{path} is not UTF-8 text")),
+            |_| Seen::Failed(format!("{path} is not UTF-8 text").into()),
             Seen::Yes,
         )),
         // Such as the carrier of a link that is down.
-        Err(error) => Some(Seen::Failed(format!("{path}: {error}"))),
+        Err(error) => Some(Seen::Failed(format!("{path}: {error}").into())),
     }
 }

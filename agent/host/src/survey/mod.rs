@@ -39,7 +39,7 @@ pub use runtime::look_at_runtime;
 pub use spaces::read_spaces;
 pub use volumes::{CloudLook, look_at_volumes};
 
-use quake_model::facts::Seen;
+use quake_model::facts::{LookError, Seen};
 use quake_model::ports::{Condition, PortError};
 use std::time::Duration;
 
@@ -48,9 +48,20 @@ pub async fn limited<T>(
     limit: Duration,
     look: impl Future<Output = Result<T, PortError>>,
 ) -> Seen<T> {
+    match limited_service(limit, look).await {
+        Seen::Failed(error) if error.condition == Condition::Denied => Seen::Denied(error.text),
+        seen => seen,
+    }
+}
+
+/// Asks a service under a time limit. A service denies root, too: its refusal is a failed look.
+pub async fn limited_service<T>(
+    limit: Duration,
+    look: impl Future<Output = Result<T, PortError>>,
+) -> Seen<T> {
     match tokio::time::timeout(limit, look).await {
         Ok(Ok(value)) => Seen::Yes(value),
-        Ok(Err(error)) => unseen(&error),
+        Ok(Err(error)) => Seen::Failed(LookError::from(&error)),
         Err(_) => Seen::TimedOut(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
     }
 }
@@ -65,18 +76,6 @@ pub async fn limited_blocking<T: Send + 'static>(
         looked.unwrap_or_else(|error| Err(PortError::new(Condition::Io, error.to_string())))
     })
     .await
-}
-
-fn unseen<T>(error: &PortError) -> Seen<T> {
-    let mut text = error.summary.clone();
-    for cause in &error.causes {
-        text.push_str(": ");
-        text.push_str(cause);
-    }
-    match error.condition {
-        Condition::Denied => Seen::Denied(text),
-        _ => Seen::Failed(text),
-    }
 }
 
 #[cfg(test)]

@@ -105,9 +105,8 @@ fn add_tree(bundle: &mut Bundle, root: &Path, survey: &Survey) {
         let place = format!("node{path}");
         match text {
             Seen::Yes(text) => bundle.add(&place, text.as_bytes()),
-            Seen::NotTaken(why) | Seen::Denied(why) | Seen::Failed(why) => {
-                bundle.add_failed(&place, why);
-            }
+            Seen::NotTaken(why) | Seen::Denied(why) => bundle.add_failed(&place, why),
+            Seen::Failed(why) => bundle.add_failed(&place, &why.text),
             Seen::TimedOut(millis) => {
                 bundle.add_failed(&place, &format!("not read within {millis} ms"));
             }

@@ -330,7 +330,8 @@ impl Looks {
         });
         match read.await {
             Seen::Yes(survey) => survey,
-            Seen::NotTaken(why) | Seen::Denied(why) | Seen::Failed(why) => all_unreadable(&why),
+            Seen::NotTaken(why) | Seen::Denied(why) => all_unreadable(&why),
+            Seen::Failed(why) => all_unreadable(&why.text),
             Seen::TimedOut(millis) => all_unreadable(&format!("no answer within {millis} ms")),
         }
     }

@@ -5,7 +5,8 @@ use quake_diagnose::checks::api_access;
 use quake_host::aws::{Aws, AwsSettings, Calls, Ec2, Environment, S3};
 use quake_host::imds::{Imds, MetadataEndpoint, decompress};
 use quake_host::survey::{
-    CloudLook, Tried, limited, look_at_metadata, look_at_node, look_at_permissions, look_at_volumes,
+    CloudLook, Tried, limited, limited_service, look_at_metadata, look_at_node,
+    look_at_permissions, look_at_volumes,
 };
 use quake_http::ApiServerTrust;
 use quake_model::facts::{MetadataSeen, NodeObject, PermissionSeen, Seen, VolumeFacts};
@@ -43,7 +44,7 @@ impl Services {
     }
 
     pub(super) async fn metadata(&self) -> Seen<MetadataSeen> {
-        limited(self.limit, async {
+        limited_service(self.limit, async {
             let look = look_at_metadata(&self.imds).await?;
             let mut seen = look.seen;
             if let (Some(bytes), Some(told)) = (look.user_data, &mut seen.user_data) {

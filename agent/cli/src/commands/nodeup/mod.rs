@@ -31,9 +31,7 @@ pub(crate) async fn run(arguments: NodeupArguments) -> u8 {
         ));
     }
     match (arguments.install_systemd_unit, arguments.is_dry()) {
-        (true, true) => {
-            refuse("--install-systemd-unit changes this machine, and --dryrun must not")
-        }
+        (true, true) => refuse("--install-systemd-unit changes this host, and --dryrun must not"),
         (true, false) => again(arguments.tries_again(), PAUSE, || install::run(&arguments)).await,
         (false, true) => match prepare(&arguments) {
             Ok(run) => plan_this_machine(run).await,

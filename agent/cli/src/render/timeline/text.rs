@@ -1,6 +1,7 @@
 //! The timeline for people: the chain that the end waited for in one line, then bars in a hundred columns with that
 //! chain marked.
 
+use crate::output::style;
 use quake_diagnose::timeline::{
     Clock, Layer, Link, MachineSpan, Part, PhaseSpan, Timeline, slack_ms,
 };
@@ -21,8 +22,8 @@ const PHASES_NAMED: usize = 4;
 
 /// The chain, the bars, and what the chain is made of.
 pub(crate) fn timeline_text(record: &Record, timeline: &Timeline) -> String {
-    let mut text = String::new();
-    let scale = Scale::of(timeline);
+    let mut text = format!("{}\n", style::strong(chain(record, timeline)));
+    let scale = Scale::new(timeline);
     for span in &timeline.machine.spans {
         let is_critical = on_chain(timeline, span);
         let end = span.end_ms.unwrap_or(scale.end);
@@ -81,7 +82,6 @@ pub(crate) fn timeline_text(record: &Record, timeline: &Timeline) -> String {
     if timeline.machine.clock == Clock::Wall {
         text.push_str("  joined by the wall clock, which may have been set in between\n");
     }
-    let _ = writeln!(text, "{}", chain(record, timeline));
     text
 }
 
@@ -132,7 +132,11 @@ fn row(
         "{mark} {name:<NAME$}|{}|{took:>9}  {note}",
         scale.bar(times, filling)
     );
-    let _ = writeln!(text, "{}", line.trim_end());
+    let line = line.trim_end();
+    let _ = match is_critical {
+        true => writeln!(text, "{}", style::strong(line)),
+        false => writeln!(text, "{line}"),
+    };
 }
 
 /// Whether a span of the machine is what its link of the chain is called after.
@@ -161,7 +165,7 @@ fn waits(part: &Part) -> String {
         .collect();
     match waits.is_empty() {
         true => String::new(),
-        false => format!(" (paused {})", waits.join(", ")),
+        false => style::warning(format!(" (paused {})", waits.join(", "))).to_string(),
     }
 }
 
