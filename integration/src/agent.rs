@@ -219,9 +219,11 @@ impl Running {
         if !in_time {
             stderr.push_str(&format!("\nkilled after {longest:?}\n"));
         }
+        let stdout = self.stdout.finish();
+        crate::published::check_lines(&stdout).expect("the output is as its schema says");
         Ended {
             status: status.as_ref().and_then(ExitStatus::code).unwrap_or(-1),
-            stdout: self.stdout.finish(),
+            stdout,
             stderr,
         }
     }

@@ -23,6 +23,7 @@ pub mod node;
 pub mod node_api;
 pub mod planted;
 pub mod proxy;
+pub mod published;
 pub mod random;
 pub mod real_api_server;
 pub mod schema;

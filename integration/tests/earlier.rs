@@ -2,6 +2,7 @@
 //! its bundle.
 
 use quake_integration::agent;
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -36,4 +37,32 @@ fn a_ledger_and_a_status_of_an_earlier_build_are_read() {
     let timeline = run("timeline");
     let steps = timeline["steps"].as_array().map(Vec::len);
     assert_eq!(steps, Some(STEPS), "{timeline}");
+}
+
+#[test]
+fn a_bundle_of_an_earlier_build_shows_what_that_build_found() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let packed = fs::read(Path::new(EARLIER).join("bundle.tar.zst")).expect("it is there");
+    let plain = zstd::decode_all(packed.as_slice()).expect("it is packed with zstd");
+    let mut archive = tar::Archive::new(plain.as_slice());
+    archive.unpack(scratch.path()).expect("it is an archive");
+    let report = fs::read(scratch.path().join("report.json")).expect("it has a report");
+    let report: Value = serde_json::from_slice(&report).expect("it is JSON");
+    let node = scratch.path().join("node");
+    let node = node.to_str().expect("a plain name");
+    let ended = agent::run(&["diagnose", "--root", node, "--output", "json"]);
+    let diagnosed = ended.summary();
+    assert_eq!(diagnosed["boot"], report["boot"], "{}", ended.text());
+    assert_eq!(diagnosed["node"], report["node"]);
+    let failed = |report: &Value| -> Vec<String> {
+        let checks = report["checks"].as_array().into_iter().flatten();
+        let failed = checks.filter(|check| check["status"] == "fail");
+        failed.map(|check| check["id"].to_string()).collect()
+    };
+    let (before, now) = (failed(&report), failed(&diagnosed));
+    // Of a tree that was copied by hand more is wrong than of the scratch root itself.
+    assert!(
+        !before.is_empty() && before.iter().all(|id| now.contains(id)),
+        "{now:?}"
+    );
 }

@@ -3,7 +3,10 @@
 
 use quake_integration::agent;
 use quake_integration::node::{kube_env, write_state_store};
+use quake_integration::published;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Maps whose keys are data: names of calls, tags, settings.
 const KEYED_BY_DATA: [&str; 4] = ["calls", "evidence", "sets", "tags"];
@@ -47,6 +50,43 @@ fn odd_keys(at: &str, value: &Value) -> Vec<String> {
     }
 }
 
+/// Documents that are files of the agent's own: an operator has no need to read them.
+const NOT_PRINTED: [&str; 2] = ["owned", "survey"];
+
+/// Names in `schemaVersion` that the agent's source writes.
+fn names_in_source(directory: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory)
+        .expect("the source is there")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            names.extend(names_in_source(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let text = std::fs::read_to_string(&path).expect("it is text");
+            let parts = text.split("quake-agent/").skip(1);
+            let named = parts.filter_map(|part| part.split_once("/v1"));
+            let word = |it: &&str| it.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+            names.extend(named.map(|(name, _)| name).filter(word).map(str::to_owned));
+        }
+    }
+    names
+}
+
+#[test]
+fn everything_that_the_agent_prints_has_a_published_schema() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent");
+    let mut printed = names_in_source(&source);
+    printed.retain(|name| !NOT_PRINTED.contains(&name.as_str()));
+    let files = std::fs::read_dir(published::directory()).expect("the schemas are there");
+    let names = files
+        .flatten()
+        .map(|file| file.file_name().to_string_lossy().into_owned());
+    let schemas = names.filter_map(|name| Some(name.strip_suffix(".schema.json")?.to_owned()));
+    assert_eq!(printed, schemas.collect::<BTreeSet<String>>());
+}
+
 #[test]
 fn every_command_prints_an_object_with_its_schema_and_camel_case_keys() {
     let folder = tempfile::tempdir().expect("a temporary directory");
@@ -75,6 +115,7 @@ fn every_command_prints_an_object_with_its_schema_and_camel_case_keys() {
             let document: Value = serde_json::from_str(line).expect(command);
             let schema = document["schemaVersion"].as_str().unwrap_or_default();
             assert!(schema.starts_with("quake-agent/"), "{command}: {line}");
+            published::check(&document).expect(command);
             let odd = odd_keys("", &document);
             assert!(odd.is_empty(), "{command}: {odd:?}");
         }

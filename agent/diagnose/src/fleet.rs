@@ -132,7 +132,9 @@ pub fn fleet(found: &[Found], question: Question) -> Fleet {
     let mut boots = Vec::new();
     for report in found {
         match read(report) {
-            Ok(boot) if question.since.is_none_or(|since| boot.ended >= since) => boots.push(boot),
+            Ok(boot) if question.since.is_none_or(|since| boot.ended_at >= since) => {
+                boots.push(boot);
+            }
             Ok(_) => {}
             Err(why) => unread.push(Unreadable {
                 location: report.location.clone(),
@@ -160,7 +162,7 @@ fn put_together(mut boots: Vec<BootReport>, mut unread: Vec<Unreadable>, rows: R
         rows: boots.iter().filter(has_row).cloned().collect(),
         failures: failures(&boots),
         durations: durations(&boots),
-        unread,
+        unreadable: unread,
     }
 }
 

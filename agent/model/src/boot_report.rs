@@ -49,10 +49,10 @@ pub struct BootReport {
     pub result: BootState,
     /// The exit status that the end stands for.
     pub exit_status: u8,
-    /// When it started, in milliseconds since 1970.
-    pub started: Timestamp,
-    /// When it ended, likewise.
-    pub ended: Timestamp,
+    #[serde(alias = "started")]
+    pub started_at: Timestamp,
+    #[serde(alias = "ended")]
+    pub ended_at: Timestamp,
     /// How long it took, by a clock that never steps.
     pub took_ms: u64,
     /// The phases that began, in their order.

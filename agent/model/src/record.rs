@@ -7,7 +7,7 @@ pub use crate::boot::BootState;
 use crate::certificates::CertificateDates;
 use crate::dns;
 use crate::drift::Drift;
-use crate::event::{Envelope, Event};
+use crate::event::{Envelope, Event, Scope};
 use crate::expected::Expected;
 use crate::facts::InstanceFacts;
 use crate::fault::{Code, Fault};
@@ -33,12 +33,14 @@ pub enum PhaseStatus {
 
 /// What is being waited for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PendingCondition {
     /// The step's id, or the phase's name.
     pub step: String,
     pub attempt: u32,
     pub since: Timestamp,
     /// When the next try is.
+    #[serde(alias = "next_at")]
     pub next_at: Timestamp,
     pub deadline: Timestamp,
     /// Why it is not done.
@@ -47,15 +49,18 @@ pub struct PendingCondition {
 
 /// One phase, so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PhaseRecord {
     /// Where it is.
     pub status: PhaseStatus,
     /// Milliseconds into the boot at which it started.
+    #[serde(alias = "started_ms")]
     pub started_ms: Option<u64>,
     /// Milliseconds into the boot at which it ended.
+    #[serde(alias = "ended_ms")]
     pub ended_ms: Option<u64>,
     pub steps: usize,
-    /// Steps done.
+    #[serde(alias = "steps_done")]
     pub steps_done: usize,
     pub changed: usize,
     /// Tries that failed and were tried again.
@@ -67,21 +72,24 @@ pub struct PhaseRecord {
 
 /// One finished step, for the timeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StepRecord {
     pub phase: Phase,
     pub step: String,
     pub outcome: Outcome,
     /// Milliseconds into the boot at which it ended.
+    #[serde(alias = "ended_ms")]
     pub ended_ms: u64,
-    /// How long it took.
+    #[serde(alias = "took_ms")]
     pub took_ms: u64,
 }
 
 /// What the node is to be, as far as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SpecRecord {
     pub cluster: String,
-    /// The instance group.
+    #[serde(alias = "instance_group")]
     pub instance_group: String,
     pub role: String,
     pub kubernetes: String,
@@ -93,15 +101,18 @@ pub struct SpecRecord {
 
 /// The kernel that a boot ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct KernelRecord {
     /// Its own name for this start of the machine.
     pub boot: String,
     /// Milliseconds it had run at the boot's first event.
+    #[serde(alias = "began_ms")]
     pub began_ms: u64,
 }
 
 /// Everything true of a boot so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Record {
     pub boot: Option<BootId>,
     pub version: String,
@@ -112,6 +123,7 @@ pub struct Record {
     /// When the last event happened.
     pub updated: Timestamp,
     /// Milliseconds of the last event. What is told to the outside after the boot does not count: it makes no boot longer.
+    #[serde(alias = "elapsed_ms")]
     pub elapsed_ms: u64,
     pub state: BootState,
     #[serde(default)]
@@ -152,7 +164,7 @@ impl Record {
     pub fn fold(&mut self, envelope: &Envelope) {
         self.seq = envelope.seq;
         self.updated = envelope.at;
-        if !envelope.event.is_notification() {
+        if envelope.event.kind().scope != Scope::Notification {
             self.elapsed_ms = envelope.elapsed_ms;
         }
         self.transfers.fold(envelope);

@@ -1,13 +1,13 @@
 //! Instants as the agent records them: milliseconds since the Unix epoch, printed as RFC 3339.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// A wall-clock instant, in milliseconds since 1970-01-01T00:00:00Z.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(transparent)]
+///
+/// JSON has it as RFC 3339 text. A number of milliseconds is read too: builds before 0.1 wrote that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
@@ -19,35 +19,43 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, rest) = (self.0 / 86_400_000, self.0 % 86_400_000);
-        let (year, month, day) = civil_from_days(days);
-        let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
-        let (second, milli) = (rest / 1000 % 60, rest % 1000);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
-        )
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        // Years beyond 9999 have no RFC 3339 text.
+        let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+        write!(f, "{instant:.3}")
     }
 }
 
-/// Proleptic Gregorian date of a day number, counted from 1970-01-01 as day 0.
-fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    // Years are counted from 0000-03-01, so that the leap day is the last day of its year.
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_index = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 {
-        month_index + 3
-    } else {
-        month_index - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TimestampVisitor)
+    }
+}
+
+struct TimestampVisitor;
+
+impl Visitor<'_> for TimestampVisitor {
+    type Value = Timestamp;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an RFC 3339 time, or milliseconds since 1970")
+    }
+
+    fn visit_u64<E: de::Error>(self, millis: u64) -> Result<Timestamp, E> {
+        Ok(Timestamp(millis))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+        let instant: jiff::Timestamp = text.parse().map_err(E::custom)?;
+        let millis = u64::try_from(instant.as_millisecond());
+        Ok(Timestamp(millis.unwrap_or_default()))
+    }
 }
 
 #[cfg(test)]
@@ -65,5 +73,26 @@ mod tests {
             Timestamp(1_795_231_337_250).to_string(),
             "2026-11-21T03:22:17.250Z"
         );
+    }
+
+    #[test]
+    fn an_instant_is_written_as_text_and_read_from_text_or_milliseconds() {
+        let instant = Timestamp(1_795_231_337_250);
+        let text = serde_json::to_string(&instant).expect("it serialises");
+        assert_eq!(text, r#""2026-11-21T03:22:17.250Z""#);
+        for read in [text.as_str(), "1795231337250"] {
+            assert_eq!(
+                serde_json::from_str::<Timestamp>(read).expect(read),
+                instant
+            );
+        }
+        for wrong in ["-1", "\"yesterday\"", "null"] {
+            serde_json::from_str::<Timestamp>(wrong).expect_err(wrong);
+        }
+    }
+
+    #[test]
+    fn an_instant_beyond_the_calendar_prints_its_last_second() {
+        assert_eq!(Timestamp(u64::MAX).to_string(), "9999-12-30T22:00:00.999Z");
     }
 }

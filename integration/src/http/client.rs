@@ -83,7 +83,10 @@ pub fn send(
             exchange(&mut stream, &request)?
         }
     };
-    parse(&answer)
+    let answer = parse(&answer)?;
+    let text = String::from_utf8_lossy(&answer.body);
+    crate::published::check_lines(&text).map_err(io::Error::other)?;
+    Ok(answer)
 }
 
 /// Sends a request with a body over TLS to a server whose certificate has the address.

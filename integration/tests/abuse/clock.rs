@@ -9,6 +9,7 @@ use quake_integration::mirror::{self, Manners};
 use quake_integration::skip::{SetUpError, unless_missing};
 use quake_integration::store::{ledgers, unreadable_ledgers, wrong_in_store};
 use quake_integration::waiting::wait_until;
+use quake_model::time::Timestamp;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,8 +88,12 @@ fn hours_jumped(root: &Path) -> Option<i64> {
     let text = std::fs::read_to_string(ledgers(root).first()?).ok()?;
     let event = |line: Option<&str>| serde_json::from_str::<Value>(line?).ok();
     let (first, last) = (event(text.lines().next())?, event(text.lines().last())?);
-    let passed = |key: &str| Some(last[key].as_i64()? - first[key].as_i64()?);
-    let jumped = passed("at")? - passed("elapsed_ms")?;
+    let at = |event: &Value| {
+        let at: Timestamp = serde_json::from_value(event["at"].clone()).ok()?;
+        i64::try_from(at.0).ok()
+    };
+    let by_timer = last["elapsedMs"].as_i64()? - first["elapsedMs"].as_i64()?;
+    let jumped = at(&last)? - at(&first)? - by_timer;
     Some((jumped + HOUR_MS / 2).div_euclid(HOUR_MS))
 }
 

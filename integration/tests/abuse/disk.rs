@@ -14,6 +14,8 @@ use quake_integration::waiting::wait_until;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -107,6 +109,8 @@ struct Scene {
     part: Part,
     node: Node,
     mirror: Server,
+    /// From then on the mirror answers at full speed.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Scene {
@@ -125,8 +129,13 @@ impl Scene {
         let device = machine.attach(&image, &[]);
         let options = ["-q", "-E", "nodiscard,lazy_itable_init=1", "-J", "size=1"];
         machine.run("mkfs.ext4", &[&options[..], &[&device]].concat());
-        // Slow enough that the disk fails in the middle of a download.
-        let manner = Box::new(|_| Manners::Paced(Duration::from_millis(20)));
+        // Slow enough that the disk fails in the middle of a download, on a busy machine too.
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let seen = has_failed.clone();
+        let manner = Box::new(move |_| match seen.load(Ordering::SeqCst) {
+            false => Manners::Paced(Duration::from_millis(80)),
+            true => Manners::Right,
+        });
         let mirror = mirror::start(files.clone(), manner).map_err(|error| error.to_string())?;
         let scene = Self {
             node: Node::new(files, &[mirror.base()]),
@@ -134,6 +143,7 @@ impl Scene {
             device,
             part,
             mirror,
+            has_failed,
         };
         scene.mount();
         Ok(scene)
@@ -181,6 +191,7 @@ impl Scene {
             Failure::Unmounted => drop(self.machine.run("umount", &["--lazy", &place])),
             Failure::Thin => {}
         }
+        self.has_failed.store(true, Ordering::SeqCst);
     }
 
     /// Makes the disk whole again; what it had not taken until then is lost.

@@ -129,12 +129,12 @@ fn check_timeline(boot: &Waiting) {
     let text = get(&boot.tcp, "/v1/timeline?format=text")
         .expect("the endpoint answers")
         .text();
-    let last = text.lines().last().unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
     assert!(
-        last.starts_with("Timeline (critical path)  agent "),
+        first.starts_with("Timeline (critical path)  agent "),
         "{text}"
     );
-    assert!(last.contains(" [assets "), "{text}");
+    assert!(first.contains(" [assets "), "{text}");
     assert!(
         text.lines().any(|line| line.starts_with("* assets ")),
         "{text}"

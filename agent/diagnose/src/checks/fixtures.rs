@@ -155,7 +155,7 @@ fn record(role: &str) -> Record {
 
 fn expected() -> Expected {
     Expected {
-        dialect: "kube_env".to_owned(),
+        generation: Some(quake_model::spec::KopsGeneration::Legacy),
         node_name: instance().local_hostname,
         config_base: "s3://state/c.example.com".to_owned(),
         runtime: "containerd".to_owned(),

@@ -5,6 +5,7 @@ use super::node::Node;
 use quake_formats::tags::{own_tag_keys, own_tags_seen};
 use quake_model::facts::{InstanceView, Seen, Unseen};
 use quake_model::fault::Code;
+use quake_model::ports::Condition;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -74,27 +75,19 @@ fn metadata(node: &Node<'_>) -> Result<Verdict, Unseen> {
             Finding::new(summary, code.entry().remedy).coded(code).fail()
         }
         Seen::Failed(why) => {
-            let code = code_of(why);
-            Finding::new(why, unanswered(node, code)).coded(code).fail()
+            let code = code_of(why.condition);
+            Finding::new(&why.text, unanswered(node, code)).coded(code).fail()
         }
         unseen => unseen.get().and_then(|_| Verdict::skip("it was not asked")),
     }
 }
 
-/// Which fault a failed read is. The service gives 403 while it is turned off, and 401 to whoever comes without a token.
-fn code_of(why: &str) -> Code {
-    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
-    if says(&[
-        "answered 401",
-        "answered 403",
-        "answered 404",
-        "answered 405",
-    ]) {
-        return Code::IdentityImdsDisabled;
-    }
-    match says(&["something that is not", "cannot be read", "answered 4"]) {
-        true => Code::IdentityImdsMalformed,
-        false => Code::IdentityImdsUnreachable,
+/// The fault of a failed read, as a boot has it. EC2 answers 403 while the service is turned off.
+fn code_of(condition: Condition) -> Code {
+    match condition {
+        Condition::Denied => Code::IdentityImdsDisabled,
+        Condition::Malformed => Code::IdentityImdsMalformed,
+        _ => Code::IdentityImdsUnreachable,
     }
 }
 
@@ -233,12 +226,14 @@ mod tests {
         CLUSTER, TAKEN, expected_of, metadata, reads, record_of, says, worker,
     };
     use super::*;
-    use quake_model::facts::{EntryFacts, EntryKind, InstanceState, Owner, Survey};
+    use quake_model::facts::{EntryFacts, EntryKind, InstanceState, LookError, Owner, Survey};
+    use quake_model::ports::PortError;
     use quake_model::time::Timestamp;
 
     #[test]
     fn the_metadata_service_fails_by_what_it_answers() {
-        let failed = |why: &str| Seen::Failed(why.to_owned());
+        let failed =
+            |condition, why: &str| Seen::Failed(LookError::from(&PortError::new(condition, why)));
         let url = "http://169.254.169.254/latest/api/token";
         for (seen, said) in [
             (
@@ -250,15 +245,18 @@ mod tests {
                 "fail: the metadata service did not answer in 1500 ms [identity.imds-unreachable]",
             ),
             (
-                failed(&format!("{url} answered 403")),
+                failed(Condition::Denied, &format!("{url} answered 403")),
                 "fail: http://169.254.169.254/latest/api/token answered 403 [identity.imds-disabled]",
             ),
             (
-                failed("it answered something that is not a token"),
+                failed(
+                    Condition::Malformed,
+                    "it answered something that is not a token",
+                ),
                 "fail: it answered something that is not a token [identity.imds-malformed]",
             ),
             (
-                failed("no route to host"),
+                failed(Condition::Unreachable, "no route to host"),
                 "fail: no route to host [identity.imds-unreachable]",
             ),
             (Seen::NotTaken("offline".to_owned()), "skip: offline"),

@@ -105,8 +105,8 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
     stage::done(node, Phase::Services)?;
     let wanted = expected.node_name.as_str();
-    // In the newer dialect the agent itself names the node, after its instance; in the older one kubelet may be asked to.
-    let told = kubelet_flag(node, "hostname-override").filter(|_| expected.dialect == "kops");
+    // With kops (1.32 and newer) the agent itself names the node, after its instance; in the older one kubelet may be asked to.
+    let told = kubelet_flag(node, "hostname-override").filter(|_| expected.is_of_current_kops());
     if let Some(told) = told.filter(|told| told != wanted) {
         return Finding::new(
             format!("kubelet registers the node as {told}, and its certificate and its cluster know {wanted}"),

@@ -314,7 +314,7 @@ fn record(role: &str) -> Record {
 
 fn expected() -> Expected {
     Expected {
-        dialect: "kops".to_owned(),
+        generation: Some(quake_model::spec::KopsGeneration::Current),
         node_name: NAME.to_owned(),
         runtime: "containerd".to_owned(),
         api_servers: vec!["https://api.internal.demo.example.com".to_owned()],

@@ -72,3 +72,24 @@ fn events_that_were_written_under_a_former_name_are_read() {
         assert_eq!(written["event"], name, "{line}");
     }
 }
+
+#[test]
+fn every_kind_has_a_message_id_of_128_bits() {
+    let changed = 0;
+    for event in [Event::BootReady { changed }, Event::Unknown] {
+        let id = event.kind().message_id;
+        let is_hex = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(id.len() == 32 && is_hex, "{id}");
+    }
+}
+
+#[test]
+fn an_addon_that_failed_and_a_notification_that_is_known_have_a_priority_of_their_own() {
+    let failed = |known| Event::NotificationFailed {
+        what: Notification::BootReport,
+        fault: Fault::new(Code::AssetsNoSpace, "no space"),
+        known,
+    };
+    assert_eq!(failed(false).kind().priority, Priority::Warning);
+    assert_eq!(failed(true).kind().priority, Priority::Info);
+}

@@ -6,22 +6,28 @@ use std::collections::BTreeMap;
 
 /// What the metadata service says of this instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InstanceFacts {
     /// `i-…`.
+    #[serde(alias = "instance_id")]
     pub instance_id: String,
     /// Such as `m5.large`.
+    #[serde(alias = "instance_type")]
     pub instance_type: String,
     /// The availability zone, such as `us-west-2a`.
     pub zone: String,
     /// The region, such as `us-west-2`.
     pub region: String,
-    /// The account's number.
+    #[serde(alias = "account_id")]
     pub account_id: String,
     /// `ami-…`.
+    #[serde(alias = "image_id")]
     pub image_id: String,
     /// The primary private IPv4 address; empty on an IPv6-only instance.
+    #[serde(alias = "private_ip")]
     pub private_ip: String,
     /// The private DNS name, which is the node's name unless the spec says otherwise.
+    #[serde(alias = "local_hostname")]
     pub local_hostname: String,
     /// The primary interface's hardware address.
     pub mac: String,
@@ -55,17 +61,24 @@ impl InstanceState {
 
 /// An instance as `DescribeInstances` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InstanceView {
     /// `i-…`.
+    #[serde(alias = "instance_id")]
     pub instance_id: String,
     pub state: InstanceState,
     pub launched: Timestamp,
     #[serde(default)]
     pub zone: String,
     /// Its primary private IPv4 address; empty where EC2 shows none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(
+        alias = "private_ip",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
     pub private_ip: String,
     pub tags: BTreeMap<String, String>,
     /// Device names in use, such as `/dev/xvda`.
+    #[serde(alias = "device_names")]
     pub device_names: Vec<String>,
 }

@@ -17,7 +17,7 @@ pub use storage::{
     MountFacts, NewFilesystem, Over, VolumeFacts, VolumeState,
 };
 pub use survey::{
-    ClockFacts, DeviceSeen, EntryFacts, Listener, MemberSeen, MemberStatus, Membership,
+    ClockFacts, DeviceSeen, EntryFacts, Listener, LookError, MemberSeen, MemberStatus, Membership,
     MetadataSeen, NameSeen, NodeCondition, NodeObject, PermissionSeen, Permitted, PodFound,
     PodSeen, PodsSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA,
     Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, USER_DATA_LIMIT_BYTES, Unseen,

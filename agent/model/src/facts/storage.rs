@@ -35,34 +35,42 @@ pub enum AttachmentState {
 
 /// One attachment of a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Attachment {
     /// The instance that holds it.
+    #[serde(alias = "instance_id")]
     pub instance_id: String,
     /// The device name asked for, such as `/dev/xvdba`.
+    #[serde(alias = "device_name")]
     pub device_name: String,
     pub state: AttachmentState,
     /// When it was asked for, where EC2 says so.
     #[serde(default)]
     pub since: Option<Timestamp>,
     /// Whether EC2 deletes the volume when the instance is terminated.
-    #[serde(default)]
+    #[serde(alias = "delete_on_termination", default)]
     pub delete_on_termination: bool,
 }
 
 /// A volume as `DescribeVolumes` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct VolumeFacts {
     /// `vol-…`.
+    #[serde(alias = "volume_id")]
     pub volume_id: String,
     pub zone: String,
     pub state: VolumeState,
     /// Size in GiB.
+    #[serde(alias = "size_gib")]
     pub size_gib: u32,
     pub created: Timestamp,
     pub encrypted: bool,
     /// Whether several instances may attach it at once.
+    #[serde(alias = "multi_attach")]
     pub multi_attach: bool,
     /// The snapshot it was made from, if any.
+    #[serde(alias = "snapshot_id")]
     pub snapshot_id: Option<String>,
     pub tags: BTreeMap<String, String>,
     /// Its attachments; more than one only with Multi-Attach.
@@ -85,7 +93,11 @@ impl VolumeFacts {
 
 /// What a probe of a device's bytes found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase",
+    tag = "kind"
+)]
 pub enum DeviceContents {
     /// Every byte looked at is zero and there is no signature.
     Blank,
@@ -97,7 +109,7 @@ pub enum DeviceContents {
         /// Its label, where it has one.
         label: Option<String>,
         /// How much of the device it uses in bytes, where its superblock was read (ext only).
-        #[serde(default)]
+        #[serde(alias = "size_bytes", default)]
         size_bytes: Option<u64>,
     },
     /// Something else with a signature: a partition table, RAID, LVM, a crypt header.
@@ -148,12 +160,15 @@ impl fmt::Display for DeviceContents {
 
 /// What a look inside an ext4 filesystem found, without writing to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InsideFacts {
     /// The text of the marker, `.quake-agent/volume.json`; `None` where there is none.
     pub marker: Option<String>,
     /// Certificates of the CAs of etcd's peers (`pki/<token>/peers/ca.crt`), PEM, sorted.
+    #[serde(alias = "peer_ca_bundle")]
     pub peer_ca_bundle: Vec<String>,
     /// Where etcd's data was found, relative to the filesystem's root, sorted.
+    #[serde(alias = "etcd_data")]
     pub etcd_data: Vec<String>,
     /// Names in the root that are neither of the above nor `lost+found`, sorted; the first 32.
     pub others: Vec<String>,
@@ -201,12 +216,14 @@ pub enum FilesystemCheck {
 
 /// A block device of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DeviceFacts {
     /// Its path, such as `/dev/nvme1n1`.
     pub path: String,
     /// The controller's serial; for EBS the volume id without its dash.
     pub serial: Option<String>,
     /// Its size in bytes.
+    #[serde(alias = "size_bytes")]
     pub size_bytes: u64,
     /// `major:minor`.
     pub number: String,

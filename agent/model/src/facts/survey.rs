@@ -19,7 +19,7 @@ pub use environment::{
 };
 pub use etcd::{MemberSeen, MemberStatus, Membership};
 pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
-pub use seen::{Seen, Unseen};
+pub use seen::{LookError, Seen, Unseen};
 pub use source::Source;
 
 use super::{EntryKind, InstanceView, NetworkFacts, Owner, UnitFacts, VolumeFacts};

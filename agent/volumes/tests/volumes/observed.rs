@@ -7,8 +7,8 @@ use quake_model::facts::{
     Attachment, AttachmentState, InstanceFacts, InstanceView, VolumeFacts, VolumeState,
 };
 use quake_model::spec::{
-    Dialect, EtcdCluster, EtcdMember, EtcdProvider, Kubelet, NetworkMode, Networking, NodeSpec,
-    Role, Runtime,
+    EtcdCluster, EtcdMember, EtcdProvider, KopsGeneration, Kubelet, NetworkMode, Networking,
+    NodeSpec, Role, Runtime,
 };
 use quake_volumes::{Action, Detail, IGNORE, LocalFacts, Rule, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         manifest: None,
     };
     NodeSpec {
-        dialect: Dialect::KubeEnv,
+        generation: KopsGeneration::Legacy,
         cluster: CLUSTER.to_owned(),
         instance_group: "g1".to_owned(),
         role: Role::ControlPlane,
@@ -40,7 +40,7 @@ fn spec(members: &[&str]) -> NodeSpec {
         images: Vec::new(),
         channels: Vec::new(),
         addons_pod: None,
-        addon_labels: BTreeMap::new(),
+        node_object: None,
         etcd_manifests: Vec::new(),
         runtime: Runtime::Containerd { version: None },
         kubelet: Kubelet {
@@ -70,6 +70,8 @@ fn spec(members: &[&str]) -> NodeSpec {
         bootstrap_servers: Vec::new(),
         automatic_upgrades: false,
         items: Vec::new(),
+        start_conditions: Vec::new(),
+        ready_conditions: Vec::new(),
     }
 }
 

@@ -42,6 +42,6 @@ fn only_a_control_plane_that_was_asked_is_judged() {
     let mut node = Sample::control_plane();
     node.probes().clear();
     node.assert("apiserver.alive", Status::Skip, "not asked");
-    node.survey.probes = Seen::Failed("no loopback".to_owned());
+    node.survey.probes = Seen::Failed("no loopback".to_owned().into());
     node.assert("apiserver.alive", Status::Error, "no loopback");
 }

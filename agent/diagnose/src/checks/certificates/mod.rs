@@ -70,7 +70,7 @@ fn present(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("the boot has not come so far as to write them");
     }
     let mut wanted = Vec::new();
-    if expected.dialect == "kube_env" {
+    if expected.is_of_legacy_kops() {
         wanted.push(CA);
         if node.is_control_plane() {
             wanted.push("/srv/kubernetes/server.cert");
@@ -86,7 +86,7 @@ fn present(node: &Node<'_>) -> Result<Verdict, Unseen> {
             wanted.push(&expected.kubeconfig);
         }
     }
-    if expected.dialect == "kops" {
+    if expected.is_of_current_kops() {
         // Which it has depends on its role and its network: those that the boot wrote.
         let steps = &node.record()?.steps;
         let was_written = |path: &&str| {

@@ -58,8 +58,8 @@ fn what_was_written_must_be_there() {
     stands(&mut lost, CA, EntryKind::File, 0o644, 0);
     assert!(says(id, &lost).starts_with("fail: /srv/kubernetes/ca.crt is not"));
     let mut kops = lost.clone();
-    expected_of(&mut kops).dialect = "kops".to_owned();
-    assert!(says(id, &kops).starts_with("skip: nodes of this dialect"));
+    expected_of(&mut kops).generation = Some(quake_model::spec::KopsGeneration::Current);
+    assert!(says(id, &kops).starts_with("skip: nodes of this kops generation"));
     stuck_in(&mut lost, Phase::Files);
     assert!(says(id, &lost).starts_with("skip: "));
     let mut bastion = worker();

@@ -56,7 +56,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// looks as kubenet does, and both have containerd's template.
 fn may_be_own(winner: &str, expected: &Expected) -> bool {
     let is_agents = winner.contains("quake-agent");
-    expected.dialect == "kops" && expected.network.writer == "runtime" && !is_agents
+    expected.is_of_current_kops() && expected.network.writer == "runtime" && !is_agents
 }
 
 fn foreign_winner(

@@ -120,7 +120,7 @@ fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if node.sysctl("net.netfilter.nf_conntrack_max")?.is_none() && !is_loaded(node, "nf_conntrack")?
     {
         // Newer kops loads none, as nodeup did not; it comes with the first rule that asks for it.
-        missing.push(("nf_conntrack", node.expected()?.dialect != "kops"));
+        missing.push(("nf_conntrack", !node.expected()?.is_of_current_kops()));
     }
     let Some((first, _)) = missing.first() else {
         return Verdict::ok("overlay, br_netfilter and nf_conntrack are there");

@@ -89,7 +89,7 @@ fn a_node_under_another_name_is_told() {
 #[test]
 fn where_the_api_server_cannot_be_asked_the_journals_end_tells() {
     let mut node = Sample::worker();
-    node.survey.node = Seen::Failed("connection refused".to_owned());
+    node.survey.node = Seen::Failed("connection refused".to_owned().into());
     node.assert("node.registered", Status::Error, "connection refused");
     let line =
         "Unable to register node with API server: dial tcp: lookup api.internal: no such host";

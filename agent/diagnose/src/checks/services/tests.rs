@@ -44,7 +44,7 @@ fn a_systemd_that_does_not_answer_fails_and_one_that_was_not_asked_does_not() {
         "1 units",
     );
     let mut silent = tree(&[]);
-    silent.units = Seen::Failed("connection refused".into());
+    silent.units = Seen::Failed("connection refused".to_owned().into());
     proves(
         "services.systemd",
         &silent,

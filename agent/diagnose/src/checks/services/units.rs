@@ -75,7 +75,7 @@ fn systemd(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Seen::NotTaken(why) => return Err(Unseen::NotTaken(why.clone())),
         Seen::Denied(why) => return Err(Unseen::Denied(why.clone())),
         Seen::TimedOut(millis) => format!("no answer in {:.1}s", *millis as f64 / 1000.0),
-        Seen::Failed(why) => why.clone(),
+        Seen::Failed(why) => why.text.clone(),
     };
     Finding::new(
         "systemd does not answer on the system bus",
@@ -198,7 +198,7 @@ fn enabled(node: &Node<'_>) -> Result<Verdict, Unseen> {
     // With kops (1.32 and newer) etcd-manager mounts etcd's volumes by itself, from a pod of kubelet's.
     let mounts_itself = node
         .expected()
-        .is_ok_and(|expected| expected.dialect == "kops");
+        .is_ok_and(quake_model::expected::Expected::is_of_current_kops);
     if node.is_control_plane() && !mounts_itself && kubelet.is_some_and(|kubelet| kubelet.enabled) {
         return Finding::new(
             "kubelet.service is enabled, and starts before etcd's volumes are mounted",

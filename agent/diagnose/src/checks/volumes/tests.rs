@@ -184,7 +184,7 @@ fn a_volume_that_is_missing_or_elsewhere_is_told() {
     let mut survey = early(vec![far, volume("vol-0e", "events", None)]);
     let said = says("volumes.discovered", &survey);
     assert!(said.ends_with("[storage.volume-elsewhere]"), "{said}");
-    survey.volumes = Seen::Failed("no answer".to_owned());
+    survey.volumes = Seen::Failed("no answer".to_owned().into());
     assert_eq!(says("volumes.discovered", &survey), "error: no answer");
 }
 

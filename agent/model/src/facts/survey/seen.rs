@@ -1,6 +1,8 @@
 //! What was seen of one thing, or why nothing was.
 
+use crate::ports::{Condition, PortError};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Something that was looked at, or the reason why it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +17,63 @@ pub enum Seen<T> {
     /// It could not be seen in this many milliseconds.
     TimedOut(u64),
     /// The look itself failed.
-    Failed(String),
+    Failed(LookError),
+}
+
+/// Why a look failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredLookError")]
+pub struct LookError {
+    pub condition: Condition,
+    /// The summary and its causes, outermost first.
+    pub text: String,
+}
+
+/// A failed look as a bundle has it. Builds before 0.1 wrote the text alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredLookError {
+    Text(String),
+    Whole { condition: Condition, text: String },
+}
+
+impl From<StoredLookError> for LookError {
+    fn from(stored: StoredLookError) -> Self {
+        match stored {
+            StoredLookError::Text(text) => Self::from(text),
+            StoredLookError::Whole { condition, text } => Self { condition, text },
+        }
+    }
+}
+
+/// A failure of this host's own I/O.
+impl From<String> for LookError {
+    fn from(text: String) -> Self {
+        Self {
+            condition: Condition::Io,
+            text,
+        }
+    }
+}
+
+impl From<&PortError> for LookError {
+    fn from(error: &PortError) -> Self {
+        let mut text = error.summary.clone();
+        for cause in &error.causes {
+            text.push_str(": ");
+            text.push_str(cause);
+        }
+        Self {
+            condition: error.condition,
+            text,
+        }
+    }
+}
+
+impl fmt::Display for LookError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// Why something is not known.
@@ -49,7 +107,7 @@ impl<T> Seen<T> {
             Self::NotTaken(why) => Err(Unseen::NotTaken(why.clone())),
             Self::Denied(why) => Err(Unseen::Denied(why.clone())),
             Self::TimedOut(millis) => Err(Unseen::TimedOut(*millis)),
-            Self::Failed(why) => Err(Unseen::Failed(why.clone())),
+            Self::Failed(why) => Err(Unseen::Failed(why.text.clone())),
         }
     }
 
@@ -71,12 +129,21 @@ mod tests {
 
     #[test]
     fn what_was_seen_survives_a_round_trip() {
-        for seen in [Seen::Yes(7), Seen::TimedOut(2000), Seen::Failed("x".into())] {
+        let refused = PortError::new(Condition::Denied, "refused");
+        let failed = Seen::Failed(LookError::from(&refused));
+        for seen in [Seen::Yes(7), Seen::TimedOut(2000), failed] {
             let text = serde_json::to_string(&seen).expect("it serialises");
             assert_eq!(
                 serde_json::from_str::<Seen<u32>>(&text).expect("it reads"),
                 seen
             );
         }
+    }
+
+    #[test]
+    fn a_failed_look_of_an_older_bundle_has_its_text() {
+        let seen: Seen<u32> =
+            serde_json::from_str(r#"{"seen":"failed","value":"no route"}"#).expect("it reads");
+        assert_eq!(seen, Seen::Failed(LookError::from("no route".to_owned())));
     }
 }

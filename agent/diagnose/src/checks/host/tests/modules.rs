@@ -7,6 +7,7 @@ use quake_model::expected::Expected;
 use quake_model::facts::{EntryKind, Survey};
 use quake_model::phase::Phase;
 use quake_model::record::PhaseStatus;
+use quake_model::spec::KopsGeneration;
 
 #[test]
 fn a_kernel_is_judged_by_its_age_and_its_log() {
@@ -55,9 +56,12 @@ fn a_node_of_newer_kops_gets_connection_tracking_with_its_first_rule() {
         ("/proc/sys/net/bridge/bridge-nf-call-iptables", "1\n"),
         ("/proc/sys/kernel/osrelease", "6.1.0-1-cloud-amd64\n"),
     ];
-    for (dialect, status) in [("kube_env", Status::Fail), ("kops", Status::Warn)] {
+    for (generation, status) in [
+        (KopsGeneration::Legacy, Status::Fail),
+        (KopsGeneration::Current, Status::Warn),
+    ] {
         let expected = Expected {
-            dialect: dialect.into(),
+            generation: Some(generation),
             ..Expected::default()
         };
         let node = expecting(machine("node", "1.35.0", &found), expected);
