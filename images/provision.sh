@@ -1,16 +1,16 @@
 #!/bin/sh
-# Makes the system it runs in into an image: the agent and its units, the assets of a node where wanted, and
-# nothing that one machine must not have from another. Run as root, inside the image's root: on the machine
-# that is imaged, or in a chroot. Run again, it ends the same.
+# Makes an image of the system that it runs in: installs the agent and its units, adds the assets of a node if
+# wanted, and removes what two instances must not share. Run it as root on the host that becomes the image, or
+# in a chroot of it. A second run ends with the same result.
 #
-#   provision.sh [--agent FILE] [--units FOLDER] [--allow RULE]... [-- SEED ARGUMENTS...]
+#   provision.sh [--agent FILE] [--units DIRECTORY] [--allow RULE]... [-- SEED ARGUMENTS...]
 #
 #   --agent FILE     installs this binary as /usr/local/bin/quake-agent
-#   --units FOLDER   installs the units, presets and tmpfiles of this folder, and enables the agent
+#   --units DIRECTORY  installs the units, presets and tmpfiles of this directory, and enables the agent
 #   --allow RULE     a rule of `quake-agent seed verify` that this image may break
-#   -- ARGUMENTS     fills the store: these go to `quake-agent seed build`
+#   -- ARGUMENTS     fills the store: passed to `quake-agent seed build`
 #
-# It ends with `quake-agent seed verify` wherever the agent is installed; its status is the image's verdict.
+# If the agent is installed, it runs `quake-agent seed verify` at the end and exits with that status.
 set -eu
 
 AGENT=/usr/local/bin/quake-agent
@@ -38,7 +38,7 @@ install_units() {
             *tmpfiles*.conf | */quake-agent.conf) install -D -m 0644 "$file" "/etc/tmpfiles.d/quake-agent.conf" ;;
         esac
     done
-    # Without D-Bus it makes the links itself, so this holds in a chroot too.
+    # Without D-Bus systemctl makes the links itself, so this works in a chroot too.
     for unit in quake-agent.service quake-agent.socket; do
         if [ -f "$UNITS/$unit" ]; then
             systemctl --quiet enable "$unit"
@@ -47,7 +47,7 @@ install_units() {
     say "installed the units of $1"
 }
 
-# What a machine makes for itself, and what another one must not find.
+# Removes what each instance makes for itself, and what another instance must not have.
 clean() {
     rm -f /etc/ssh/ssh_host_*
     : >/etc/machine-id

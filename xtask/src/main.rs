@@ -48,6 +48,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
     match task {
         Task::Help => {}
         Task::Layers => println!("{}", layers::check(&workspace)?),
+        Task::Diagram => layers::write_diagram(&workspace)?,
         Task::Words => println!("{}", words::check(&workspace)?),
         Task::Faults(mode) => println!("{}", faults::generate(&workspace, *mode)?),
         Task::Test(extent) => return suite::run(&workspace, *extent),

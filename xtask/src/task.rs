@@ -6,7 +6,7 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  layers              check who uses whom, each crate's bans, and file lengths
+  layers [--write]    check who uses whom, each crate's bans, and file lengths; or write the diagram of crates
   words               check that no name or phrase is back that docs/style.md replaced
   faults [--check]    write docs/reference from the catalogue of faults, or check that it is current
   test [--quick]      run every check and test; --quick leaves out cargo-deny and integration
@@ -88,6 +88,8 @@ pub(crate) enum Ending {
 pub(crate) enum Task {
     Help,
     Layers,
+    /// Writes the diagram of crates.
+    Diagram,
     Words,
     Faults(FaultsMode),
     Test(Extent),
@@ -132,6 +134,7 @@ impl Task {
             [] => Err(UsageError::NoTask),
             ["help" | "--help" | "-h", ..] => Ok(Self::Help),
             ["layers"] => Ok(Self::Layers),
+            ["layers", "--write"] => Ok(Self::Diagram),
             ["words"] => Ok(Self::Words),
             ["faults"] => Ok(Self::Faults(FaultsMode::Write)),
             ["faults", "--check"] => Ok(Self::Faults(FaultsMode::Check)),

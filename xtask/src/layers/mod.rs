@@ -4,6 +4,9 @@
 
 mod arrows;
 mod bans;
+mod diagram;
+mod docs;
+mod generations;
 mod lengths;
 mod rows;
 
@@ -18,6 +21,9 @@ use crate::workspace::Workspace;
 pub(crate) fn check(workspace: &Workspace) -> Result<String, TaskError> {
     let mut findings = arrows::check(&workspace.packages);
     findings.extend(bans::check(&workspace.root)?);
+    findings.extend(diagram::check(&workspace.root)?);
+    findings.extend(docs::check(&workspace.root)?);
+    findings.extend(generations::check(&workspace.root)?);
     findings.extend(lengths::check(&workspace.root)?);
     if findings.is_empty() {
         let crates = workspace.packages.len();
@@ -29,4 +35,13 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String, TaskError> {
         check: "layers",
         findings,
     })
+}
+
+/// Writes the diagram of crates into docs/architecture.md.
+///
+/// # Errors
+///
+/// Fails if the page cannot be read or written.
+pub(crate) fn write_diagram(workspace: &Workspace) -> Result<(), TaskError> {
+    diagram::write(&workspace.root)
 }

@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         package: "quake-model",
         ours: &[],
-        theirs: Theirs::Only(&["serde", "serde_json", "thiserror"]),
+        theirs: Theirs::Only(&["jiff", "serde", "serde_json", "thiserror"]),
         purity: Purity::Pure,
     },
     Row {
