@@ -38,10 +38,12 @@ impl fmt::Display for BootId {
 
 /// The kernel that a boot ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct KernelRecord {
     /// Its own name for this start of the machine.
     pub boot: String,
     /// Milliseconds it had run at the boot's first event.
+    #[serde(alias = "began_ms")]
     pub began_ms: u64,
 }
 

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// The dates of a certificate that a node was issued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CertificateDates {
     /// The order's name, such as `kubelet`.
     pub name: String,
     pub ends: Timestamp,
     /// From when on the resident agent issues it anew; `None` for one that only kops-controller signs, which it does for no
     /// node that is Ready.
-    #[serde(default)]
+    #[serde(alias = "renewed_from", default)]
     pub renewed_from: Option<Timestamp>,
 }
 

@@ -81,14 +81,17 @@ pub struct ZoneFacts {
 
 /// The addresses of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AddressRecord {
     /// The name, in lower case and without the dot at its end.
     pub name: String,
     /// How long a resolver may keep the answer, in seconds.
+    #[serde(alias = "ttl_seconds")]
     pub ttl_seconds: u32,
     pub addresses: BTreeSet<String>,
     /// What Route 53 decides by beside the name: an alias, or a routing policy. `None` for a plain record, the only kind that
     /// is changed.
+    #[serde(alias = "steered_by")]
     pub steered_by: Option<String>,
 }
 

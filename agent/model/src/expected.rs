@@ -1,14 +1,16 @@
 //! What a node is expected to have once it is booted, without secrets: the part of the spec that can be compared with
 //! the machine later, by someone who has neither the state store nor the user data.
 
+use crate::spec::KopsGeneration;
 use serde::{Deserialize, Serialize};
 
 /// What a node is expected to have. Fields that an older agent did not write are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Expected {
-    /// The front end that the spec came from, `kube_env` or `kops`.
-    pub dialect: String,
+    /// Which kops wrote the configuration.
+    #[serde(rename = "kopsGeneration", alias = "dialect")]
+    pub generation: Option<KopsGeneration>,
     /// The name kubelet registers the node with; empty where kubelet finds it itself.
     pub node_name: String,
     /// Where the cluster's objects are in the state store.
@@ -46,6 +48,18 @@ pub struct Expected {
     pub no_proxy: Vec<String>,
     /// Whether a proxy is asked for.
     pub proxied: bool,
+}
+
+impl Expected {
+    /// Whether kops (1.32 and newer) wrote the configuration.
+    pub fn is_of_current_kops(&self) -> bool {
+        self.generation == Some(KopsGeneration::Current)
+    }
+
+    /// Whether kops legacy (1.8 to 1.15) wrote the configuration.
+    pub fn is_of_legacy_kops(&self) -> bool {
+        self.generation == Some(KopsGeneration::Legacy)
+    }
 }
 
 /// Names of which at least one leads to this node.

@@ -108,13 +108,30 @@ pub enum Action {
         orders: Vec<CertificateOrder>,
     },
     /// What a change of a file calls for has been done since.
+    #[serde(serialize_with = "serialize_reaction")]
     React(Reaction),
     /// Names lead to this node's address.
     PublishNames(Publication),
-    /// A condition is awaited.
+    #[serde(serialize_with = "serialize_condition")]
     Await(Condition),
     /// A hook of the instance's Auto Scaling group is told that the node is done, if the instance waits at it.
     CompleteLifecycle(LifecycleHook),
+}
+
+/// As a member of its own: a reaction is a word, or has a key that depends on the reaction.
+fn serialize_reaction<S: Serializer>(
+    reaction: &Reaction,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("reaction", reaction)])
+}
+
+/// As a member of its own: a condition has a `kind`, too.
+fn serialize_condition<S: Serializer>(
+    condition: &Condition,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("condition", condition)])
 }
 
 impl Action {

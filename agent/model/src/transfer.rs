@@ -11,9 +11,10 @@ const MEMORY_MS: f64 = 3_000.0;
 
 /// Assets on their way and assets that came in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Transfers {
     /// Assets on their way, by the step's id.
-    #[serde(alias = "under_way")]
+    #[serde(alias = "in_progress", alias = "under_way")]
     pub in_progress: BTreeMap<String, Transfer>,
     /// Assets that came in, in the order of their ends.
     pub fetched: Vec<Fetched>,
@@ -36,11 +37,13 @@ pub struct Transfer {
 
 /// One asset that came in whole and was verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Fetched {
     pub step: String,
     /// Its bytes.
     pub bytes: u64,
     /// How long it took, tries and waits included.
+    #[serde(alias = "took_ms")]
     pub took_ms: u64,
     /// Where it came from, without user information and query.
     pub source: String,

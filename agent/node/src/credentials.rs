@@ -1,7 +1,7 @@
 //! Which keys, certificates and tokens a node needs. Fetching them is the engine's; where they go is the
 //! files phase's.
 
-use quake_model::spec::{Dialect, EtcdProvider, NodeSpec};
+use quake_model::spec::{EtcdProvider, NodeSpec};
 use quake_model::step::Need;
 
 /// The keypair the API server shows to an etcd that etcd-manager runs with TLS. It is in no state store: the
@@ -55,11 +55,7 @@ pub fn wanted(spec: &NodeSpec) -> Vec<WantedKeypair> {
             need,
         });
     };
-    // A node of the newer dialect gets its client certificates from the control plane, not from the store.
-    let client = match spec.dialect {
-        Dialect::KubeEnv => Need::Required,
-        Dialect::Kops => Need::Optional,
-    };
+    let client = Need::Required;
     let signs = spec.is_control_plane() && spec.kubernetes.at_least(1, 6);
     want("ca", signs, Need::Required);
     want(
@@ -108,13 +104,11 @@ pub fn wanted_secrets(spec: &NodeSpec) -> Vec<WantedSecret> {
         if control_plane.encryption_config {
             all.push(("encryptionconfig", Need::Required));
         }
-        if spec.dialect == Dialect::KubeEnv {
-            let need = |name: &str| match has_basic_auth(spec) && name == "kube" {
-                true => Need::Required,
-                false => Need::Optional,
-            };
-            all.extend(TOKENS.iter().map(|name| (*name, need(name))));
-        }
+        let need = |name: &str| match has_basic_auth(spec) && name == "kube" {
+            true => Need::Required,
+            false => Need::Optional,
+        };
+        all.extend(TOKENS.iter().map(|name| (*name, need(name))));
     }
     all.sort_by_key(|(name, _)| *name);
     all.into_iter()

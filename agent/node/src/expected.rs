@@ -1,13 +1,12 @@
 //! What a booted node is expected to have, drawn from its spec: what `diagnose` compares the machine with.
 
-use crate::files::{self, layout};
-use crate::kops;
-use crate::ready;
+use crate::builders;
+use crate::builders::legacy::{self, layout};
 use quake_model::expected::{
     Expected, ExpectedAsset, ExpectedMember, ExpectedNames, ExpectedNetwork,
 };
 use quake_model::facts::InstanceFacts;
-use quake_model::spec::{Dialect, NetworkMode, NodeSpec, Role, Runtime};
+use quake_model::spec::{NetworkMode, NodeSpec, Role, Runtime};
 use quake_model::step::Condition;
 use std::collections::BTreeSet;
 
@@ -31,12 +30,8 @@ const COMPARED_FLAGS: &[&str] = &[
 
 /// What a node of this spec is expected to have. Nothing of it is secret.
 pub fn expected(spec: &NodeSpec, instance: &InstanceFacts) -> Expected {
-    let dialect = match spec.dialect {
-        Dialect::KubeEnv => "kube_env",
-        Dialect::Kops => "kops",
-    };
     let mut expected = Expected {
-        dialect: dialect.to_owned(),
+        generation: Some(spec.generation),
         config_base: spec.config_base.to_string(),
         ..Expected::default()
     };
@@ -44,9 +39,7 @@ pub fn expected(spec: &NodeSpec, instance: &InstanceFacts) -> Expected {
         kubernetes(&mut expected, spec, instance);
     }
     expected.assets = assets(spec);
-    if spec.dialect == Dialect::Kops {
-        kops::expect(&mut expected, spec);
-    }
+    builders::expect(&mut expected, spec);
     expected.proxied = !spec.proxy.is_empty();
     expected
 }
@@ -73,7 +66,6 @@ fn kubernetes(expected: &mut Expected, spec: &NodeSpec, instance: &InstanceFacts
         .kubeconfig
         .clone_from(&spec.kubelet.kubeconfig_path);
     expected.manifest_directory = spec.kubelet.manifest_path.trim_end_matches('/').to_owned();
-    expected.static_pods = static_pods(spec);
     expected.probes = probes(spec);
     expected.etcd = members(spec);
     expected.backups = spec
@@ -137,24 +129,9 @@ fn network(spec: &NodeSpec) -> ExpectedNetwork {
     }
 }
 
-fn static_pods(spec: &NodeSpec) -> Vec<String> {
-    let mut pods = Vec::new();
-    if spec.control_plane.is_some() {
-        pods.extend([
-            "kube-apiserver",
-            "kube-controller-manager",
-            "kube-scheduler",
-        ]);
-    }
-    if spec.kube_proxy.is_some() {
-        pods.push("kube-proxy");
-    }
-    pods.into_iter().map(str::to_owned).collect()
-}
-
 /// The health checks of the ready phase.
 fn probes(spec: &NodeSpec) -> Vec<String> {
-    let conditions = ready::conditions(spec).into_iter();
+    let conditions = spec.ready_conditions.iter();
     let probes = conditions.filter_map(|condition| match condition {
         Condition::Healthy { component, url } => Some(format!("{component} {url}")),
         _ => None,
@@ -185,18 +162,13 @@ fn members(spec: &NodeSpec) -> Vec<ExpectedMember> {
 }
 
 fn assets(spec: &NodeSpec) -> Vec<ExpectedAsset> {
-    let place_of = |name: &str| match name {
-        "kubelet" => vec![layout::KUBELET.to_owned()],
-        "kubectl" if spec.control_plane.is_some() => vec![layout::KUBECTL.to_owned()],
-        _ => Vec::new(),
-    };
     spec.assets
         .iter()
         .map(|asset| ExpectedAsset {
             name: asset.name.clone(),
             digest: asset.digest.to_string(),
             hosts: hosts(&asset.urls),
-            paths: place_of(&asset.name),
+            paths: Vec::new(),
         })
         .collect()
 }

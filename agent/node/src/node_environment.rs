@@ -47,7 +47,7 @@ fn variables(spec: &NodeSpec, known: &PlanInputs) -> [(&'static str, String); 12
         ("QUAKE_NODE_NAME", expected.node_name),
         ("QUAKE_API_SERVER", server.unwrap_or_default()),
         ("QUAKE_KUBERNETES_VERSION", spec.kubernetes.to_string()),
-        ("QUAKE_DIALECT", expected.dialect),
+        ("QUAKE_KOPS_GENERATION", spec.generation.name().to_owned()),
     ]
 }
 

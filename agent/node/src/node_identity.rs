@@ -8,34 +8,14 @@ mod access;
 pub use access::{AccessRule, access_rules};
 
 use crate::expected::expected;
-use crate::files;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::facts::InstanceFacts;
-use quake_model::spec::{Dialect, NodeSpec, Role};
+use quake_model::spec::NodeSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The label by which kops knows a node's instance group.
-const GROUP_LABEL: &str = "kops.k8s.io/instancegroup";
-
-/// The labels of a control plane that kops-channels sets (`pkg/nodelabels`, v1.36.2); each without a value.
-const CONTROL_PLANE_LABELS: [&str; 3] = [
-    "node-role.kubernetes.io/control-plane",
-    "kops.k8s.io/kops-controller-pki",
-    "node.kubernetes.io/exclude-from-external-load-balancers",
-];
-
 /// The kubeconfig of a control plane by which protokube, and kops-channels after it, came to the API server.
 const ADMINISTRATOR: &str = "/var/lib/kops/kubeconfig";
-
-/// Who sets the labels of a control plane of the newer dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LabelOwner {
-    /// The pod kops-channels, as kops has it.
-    KopsChannels,
-    /// The agent, which took over from it.
-    Agent,
-}
 
 /// A taint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,27 +73,14 @@ impl NodeIdentity {
     }
 }
 
-/// What the object of this node should say; `None` where it is not the agent's to say, or the node has no object.
-pub fn node_identity(
-    spec: &NodeSpec,
-    instance: &InstanceFacts,
-    labeller: LabelOwner,
-) -> Option<NodeIdentity> {
+/// What the object of this node should say; `None` where the agent does not set it, or the node has no object.
+pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeIdentity> {
+    let wanted = spec.node_object.as_ref()?;
     let node = expected(spec, instance).node_name;
-    if spec.role == Role::Bastion || node.is_empty() {
+    if node.is_empty() {
         return None;
     }
     let is_control_plane = spec.is_control_plane();
-    let (labels, taints) = match (spec.dialect, labeller) {
-        (Dialect::KubeEnv, _) => (old_labels(spec), old_taints(spec)),
-        (Dialect::Kops, LabelOwner::Agent) if is_control_plane => {
-            // Those of every control plane come last, as kops has it.
-            let mut labels = spec.addon_labels.clone();
-            labels.extend(CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new())));
-            (labels, Vec::new())
-        }
-        (Dialect::Kops, LabelOwner::Agent | LabelOwner::KopsChannels) => return None,
-    };
     let kubelets = &spec.kubelet.kubeconfig_path;
     Some(NodeIdentity {
         node,
@@ -122,29 +89,19 @@ pub fn node_identity(
             false => kubelets.clone(),
         },
         is_kubelets: !is_control_plane,
-        labels,
-        taints,
-        provider_id: provider_id(spec, instance),
+        labels: wanted.labels.clone(),
+        taints: wanted
+            .taints
+            .iter()
+            .filter_map(|text| taint(text))
+            .collect(),
+        // `pkg/cloudprovider/providers/aws` of Kubernetes 1.8 to 1.15.
+        provider_id: match wanted.has_provider_id {
+            true => format!("aws:///{}/{}", instance.zone, instance.instance_id),
+            false => String::new(),
+        },
         rules: access_rules(spec),
     })
-}
-
-/// What kubelet registers a new node with, and the instance group.
-fn old_labels(spec: &NodeSpec) -> BTreeMap<String, String> {
-    let mut labels = files::node_labels(spec);
-    labels
-        .entry(GROUP_LABEL.to_owned())
-        .or_insert_with(|| spec.instance_group.clone());
-    labels
-}
-
-/// The taints that kubelet registers a new node with. Before 1.6 there were none of this form.
-fn old_taints(spec: &NodeSpec) -> Vec<Taint> {
-    if !spec.kubernetes.at_least(1, 6) {
-        return Vec::new();
-    }
-    let taints = files::node_taints(spec);
-    taints.iter().filter_map(|text| taint(text)).collect()
 }
 
 /// Reads `key=value:Effect` and `key:Effect`.
@@ -157,17 +114,6 @@ fn taint(text: &str) -> Option<Taint> {
         value: value.to_owned(),
         effect: effect.to_owned(),
     })
-}
-
-/// The id by which the cloud provider of kubelet calls the instance (`aws:///zone/instance`, `pkg/cloudprovider/providers/aws`,
-/// v1.8 to v1.15).
-fn provider_id(spec: &NodeSpec, instance: &InstanceFacts) -> String {
-    match (spec.dialect, spec.kubelet.flag("cloud-provider")) {
-        (Dialect::KubeEnv, Some("aws")) => {
-            format!("aws:///{}/{}", instance.zone, instance.instance_id)
-        }
-        (Dialect::KubeEnv | Dialect::Kops, _) => String::new(),
-    }
 }
 
 /// What is to be done about the node's object.

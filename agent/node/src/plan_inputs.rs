@@ -25,6 +25,15 @@ pub struct Credentials {
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
 }
 
+/// A static pod of etcd-manager, as the state store holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdManifest {
+    /// The object's base name without its suffix: the etcd cluster, such as `main`.
+    pub name: String,
+    /// The object's bytes.
+    pub contents: Vec<u8>,
+}
+
 /// Facts a planner may use. Those of later phases are empty while an earlier one is planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanInputs {
@@ -40,4 +49,6 @@ pub struct PlanInputs {
     /// etcd members this node runs.
     pub slots: Vec<MountedSlot>,
     pub credentials: Credentials,
+    /// The manifests of etcd-manager that kops legacy (1.8 to 1.15) keeps in the state store.
+    pub etcd_manifests: Vec<EtcdManifest>,
 }

@@ -3,13 +3,13 @@
 //! The units the node cannot do without, the mounts of volumes, and the CNI configuration: the one that the agent wrote, and
 //! on a node of kops (1.32 and newer) whoever's it is, for without it no pod starts and nothing else on the node says so. Whether components answer is for kubelet and the cluster to say.
 
-use crate::expected::network_word;
-use crate::files::{self, layout};
-use crate::known::Known;
-use crate::kops;
+use crate::builders::legacy;
+use crate::plan_inputs::PlanInputs;
+use crate::steps;
 use crate::unit_health::Standing;
 use quake_model::phase::Phase;
-use quake_model::spec::{Dialect, NodeSpec, Role};
+use quake_model::spec::{NodeSpec, Role};
+use quake_model::step::Condition;
 
 /// One thing that is to hold as long as the node is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,35 +59,30 @@ pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Watch> {
         .collect();
     let units = [legacy::runtime_unit(spec), "kubelet.service"];
     // A kubelet that is held back, as in a warm pool, is not looked for.
-    let is_started =
-        |unit: &&str| spec.dialect == Dialect::KubeEnv || kops::steps::runs(spec, unit);
+    let is_started = |unit: &&str| steps::runs(spec, unit);
     watches.extend(units.into_iter().filter(is_started).map(|unit| Watch {
         phase: Phase::Services,
         step: format!("services:{unit}"),
         subject: Subject::Unit(unit.to_owned()),
     }));
-    if spec.dialect == Dialect::KubeEnv && files::writes_cni_configuration(spec) {
-        watches.push(Watch {
-            phase: Phase::Ready,
-            step: "ready:cni".to_owned(),
-            subject: Subject::CniConfiguration(layout::CNI_CONFIGURATIONS.to_owned()),
-        });
-    }
-    if spec.dialect == Dialect::Kops && watches.iter().any(is_kubelet) {
-        watches.push(Watch {
-            phase: Phase::Ready,
-            step: "ready:cni".to_owned(),
-            subject: Subject::PodNetwork {
-                directory: layout::CNI_CONFIGURATIONS.to_owned(),
-                network: network_word(spec).to_owned(),
+    watches.extend(spec.ready_conditions.iter().filter_map(|condition| {
+        let subject = match condition {
+            Condition::CniConfigured { directory } if legacy::writes_cni_configuration(spec) => {
+                Subject::CniConfiguration(directory.clone())
+            }
+            Condition::PodNetwork { directory, network } => Subject::PodNetwork {
+                directory: directory.clone(),
+                network: network.clone(),
             },
-        });
-    }
+            _ => return None,
+        };
+        Some(Watch {
+            phase: Phase::Ready,
+            step: "ready:cni".to_owned(),
+            subject,
+        })
+    }));
     watches
-}
-
-fn is_kubelet(watch: &Watch) -> bool {
-    watch.subject == Subject::Unit("kubelet.service".to_owned())
 }
 
 /// What one look found.

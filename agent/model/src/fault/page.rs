@@ -76,7 +76,9 @@ impl Page {
     /// What the agent does about it in a boot, and what then becomes of the boot.
     pub fn handling(&self) -> &'static str {
         match self.code.only_warns() {
-            true => "tells of it and goes on: it ends no boot, and a node that is ready stays so",
+            true => {
+                "reports the fault and continues: the boot does not end, and a ready node stays ready"
+            }
             false => self.class.handling(),
         }
     }

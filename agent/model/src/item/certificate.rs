@@ -18,7 +18,7 @@ pub struct CertificateOrder {
 
 /// Who signs a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Issuer {
     /// This node, with the key of a CA that it has.
     Ca {
@@ -37,6 +37,7 @@ pub enum Issuer {
 
 /// Whom a certificate names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Subject {
     /// The common name: to Kubernetes, the user.
     pub common_name: String,
@@ -89,6 +90,7 @@ impl AlternateName {
 
 /// A kubeconfig with one cluster, one user and one context, all else being fixed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Kubeconfig {
     /// The certificate order whose certificate and key the user shows; the user's name, too.
     pub order: String,

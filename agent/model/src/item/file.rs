@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct File {
     /// Where. The directories above it are made, 0755, root's.
     pub path: String,
@@ -106,6 +107,13 @@ pub enum Source {
     },
     /// They are a kubeconfig around an ordered certificate.
     Kubeconfig(Kubeconfig),
+}
+
+impl Source {
+    /// These bytes.
+    pub fn bytes(contents: impl Into<Contents>) -> Self {
+        Self::Bytes(contents.into())
+    }
 }
 
 /// A part of what an ordered certificate brings, PEM.

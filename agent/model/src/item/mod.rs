@@ -10,7 +10,9 @@ mod unit;
 
 pub use certificate::{AlternateName, CertificateOrder, Issuer, Kubeconfig, Subject, Usage};
 pub use file::{Directory, File, FileOwner, IssuedPart, Link, Reaction, RetiredPod, Source};
-pub use system::{HostRecord, LifecycleHook, Module, Package, PackageSource, User, VolumeMount};
+pub use system::{
+    HostRecord, LifecycleHook, Module, Package, PackageSource, Sysctl, User, VolumeMount,
+};
 pub use unit::{Autostart, Unit, UnitFile, UnitState};
 
 use crate::phase::Phase;
@@ -38,6 +40,7 @@ pub enum Item {
     PackageSource(PackageSource),
     User(User),
     Module(Module),
+    Sysctl(Sysctl),
     /// A key and a certificate for it.
     Certificate(CertificateOrder),
     /// Names in `/etc/hosts`.
@@ -70,6 +73,7 @@ impl Item {
             Self::PackageSource(source) => format!("package-source/{}", source.name),
             Self::User(user) => format!("user/{}", user.name),
             Self::Module(module) => format!("module/{}", module.name),
+            Self::Sysctl(sysctl) => format!("sysctl/{}", sysctl.key),
             Self::Certificate(order) => format!("certificate/{}", order.name),
             Self::HostRecord(record) => format!("host/{}/{}", record.name, record.address),
             Self::Image(image) => format!("image/{}", image.name),
@@ -83,7 +87,9 @@ impl Item {
     /// The phase that brings it about.
     pub fn phase(&self) -> Phase {
         match self {
-            Self::HostRecord(_) | Self::Module(_) | Self::Ipv6Prefix => Phase::Network,
+            Self::HostRecord(_) | Self::Module(_) | Self::Sysctl(_) | Self::Ipv6Prefix => {
+                Phase::Network
+            }
             Self::Volume(_) => Phase::Storage,
             Self::Package(_) | Self::PackageSource(_) | Self::User(_) => Phase::Assets,
             Self::Certificate(_) => Phase::Credentials,

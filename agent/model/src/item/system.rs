@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// A package of the distribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Package {
     pub name: String,
     /// Paths of which each must exist for the package to count as there, however it came; where there are none, the
@@ -34,6 +35,7 @@ impl Package {
 
 /// A place that Debian packages come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PackageSource {
     /// Its name, which becomes its file's.
     pub name: String,
@@ -61,6 +63,16 @@ pub struct Module {
     pub need: Need,
 }
 
+/// A kernel setting that is set at once. The file that keeps it for the next boot is an item of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sysctl {
+    /// Its name, such as `net.ipv4.ip_forward`.
+    pub key: String,
+    pub value: String,
+    /// Whether the node can do without it.
+    pub need: Need,
+}
+
 /// A name in `/etc/hosts`, in the block that is the agent's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostRecord {
@@ -70,6 +82,7 @@ pub struct HostRecord {
 
 /// A device and where it is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct VolumeMount {
     /// The device, such as `/dev/nvme1n1`.
     pub device: String,

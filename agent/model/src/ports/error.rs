@@ -2,10 +2,12 @@
 
 use crate::fault::{Code, Evidence, Fault};
 use crate::redact::scrub;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The condition an attempt met. The engine turns it, with what was attempted, into a fault's code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// What was asked for does not exist.
     Missing,

@@ -15,4 +15,4 @@ pub use components::{
 };
 pub use images::{ArchivedImage, ImageRuntime, ImageSpec};
 pub use names::{InternalNames, NamesPlace};
-pub use node::{AddonsPod, Dialect, KubernetesVersion, NodeSpec, Role};
+pub use node::{AddonsPod, KopsGeneration, KubernetesVersion, NodeObjectSpec, NodeSpec, Role};

@@ -6,19 +6,32 @@ use super::{
 };
 use crate::item::Item;
 use crate::location::Location;
-use serde::Serialize;
+use crate::step::Condition;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which front end a spec came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Which kops wrote the configuration. Builds before 0.1 wrote `kube_env` and `kops`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Dialect {
-    /// kops 1.8 to 1.15: `kube_env.yaml`, `cluster.spec`, `instancegroup/<name>`.
-    KubeEnv,
-    /// kops 1.32 to 1.36: `BootConfig` and `nodeupconfig.yaml`.
-    Kops,
+pub enum KopsGeneration {
+    /// kops legacy (1.8 to 1.15): `kube_env.yaml`, `cluster.spec`, `instancegroup/<name>`.
+    #[serde(alias = "kube_env")]
+    Legacy,
+    /// kops (1.32 and newer): `BootConfig` and `nodeupconfig.yaml`.
+    #[serde(alias = "kops")]
+    Current,
+}
+
+impl KopsGeneration {
+    /// The word in JSON and in the node's environment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Current => "current",
+        }
+    }
 }
 
 /// What the node is in its cluster.
@@ -114,11 +127,23 @@ pub struct AddonsPod {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What this node is to be: everything asked for, in one form whatever the dialect.
+/// What the agent sets in the node's object in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeObjectSpec {
+    pub labels: BTreeMap<String, String>,
+    /// Each as `key=value:Effect` or `key:Effect`.
+    pub taints: Vec<String>,
+    /// Whether the object has the id of AWS's cloud provider.
+    pub has_provider_id: bool,
+    /// Whether the agent grants the node's components their access, because nobody else does.
+    pub grants_access: bool,
+}
+
+/// What this node is to be: everything asked for, in one form whichever kops wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeSpec {
     /// The front end it came from.
-    pub dialect: Dialect,
+    pub generation: KopsGeneration,
     /// The cluster's name, a DNS name.
     pub cluster: String,
     pub instance_group: String,
@@ -140,9 +165,9 @@ pub struct NodeSpec {
     /// The pod that applies the add-ons of the channels; `None` where the agent does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addons_pod: Option<AddonsPod>,
-    /// The labels that the agent gives the node's object because it took over from a pod that did.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub addon_labels: BTreeMap<String, String>,
+    /// What the agent sets in the node's object; `None` where kubelet or a pod of kops does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_object: Option<NodeObjectSpec>,
     /// etcd-manager's static pods in the state store; empty unless etcd-manager runs etcd.
     pub etcd_manifests: Vec<Location>,
     pub runtime: Runtime,
@@ -168,6 +193,12 @@ pub struct NodeSpec {
     /// What the node must have, item by item. Front ends leave it empty, and builders fill it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Item>,
+    /// What must hold before any unit starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub start_conditions: Vec<Condition>,
+    /// What must hold before the node is ready, in the order in which one thing needs another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ready_conditions: Vec<Condition>,
 }
 
 impl NodeSpec {

@@ -1,6 +1,7 @@
 //! What differs in what a node of this kops generation is expected to have, drawn from its items.
 
-use super::{expected_etcd, steps};
+use super::expected_etcd;
+use crate::steps;
 use quake_model::expected::Expected;
 use quake_model::item::Item;
 use quake_model::spec::{NodeSpec, Role};

@@ -6,6 +6,7 @@
 mod base;
 pub mod bootstrap;
 mod builder;
+pub(crate) mod common;
 mod context;
 mod control_plane;
 mod etcd;
@@ -13,6 +14,7 @@ mod expected;
 mod expected_etcd;
 mod keys;
 mod kubelet;
+pub(crate) mod legacy;
 mod machine;
 mod manager_flags;
 mod networking;
@@ -22,7 +24,6 @@ pub mod renewal;
 mod runtime;
 #[cfg(test)]
 pub(crate) mod sample;
-pub mod steps;
 mod take_over;
 
 pub use base::{has_block, hosts_text, is_kops_block};

@@ -2,10 +2,11 @@
 
 use super::control_plane::{addons_pod, manifest_path};
 use super::etcd::etcd_clusters;
-use super::take_over::{TAKEN_OVER, obstacle};
+use super::take_over::{TAKEN_OVER, node_object, obstacle};
 use super::{Built, Context, Inputs, Machine, Objects, build};
 use crate::config::current::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
+use crate::steps::conditions;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
@@ -55,6 +56,7 @@ impl Node {
         let items = merged(build(&context)?)?;
         let mut spec = lower(&self.boot, &self.config, items);
         spec.etcd = etcd_clusters(&context)?;
+        let mut taken_over = BTreeMap::new();
         if let Some((pod, channels)) = addons_pod(&context) {
             spec.channels = channels;
             let is_able = pod.name == TAKEN_OVER && obstacle(&spec.channels).is_none();
@@ -66,16 +68,20 @@ impl Node {
                     path: manifest,
                     name: pod.name,
                 }));
-                spec.addon_labels = pod.labels;
+                taken_over = pod.labels;
             } else {
                 spec.addons_pod = Some(pod);
             }
         }
+        // The pod that applies the add-ons labels the nodes; without it the agent does.
+        let is_agents = spec.is_control_plane() && spec.addons_pod.is_none();
+        spec.node_object = is_agents.then(|| node_object(taken_over));
         // The name that kubelet is told, which is made of the instance's facts and not of the configuration.
         spec.kubelet.flags.retain(|flag| flag.name != NAME_FLAG);
         let flag = Flag::new(NAME_FLAG, context.node_name());
         let at = spec.kubelet.flags.partition_point(|other| *other < flag);
         spec.kubelet.flags.insert(at, flag);
+        spec.ready_conditions = conditions(&spec);
         Ok(spec)
     }
 

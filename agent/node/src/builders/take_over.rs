@@ -4,9 +4,30 @@ use super::control_plane::manifest_path;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::redact::scrub;
+use quake_model::spec::NodeObjectSpec;
+use std::collections::BTreeMap;
 
 /// The pod whose work the agent can do itself. protokube does more than apply add-ons, and is left to it.
 pub(super) const TAKEN_OVER: &str = "kops-channels";
+
+/// The labels of a control plane that kops-channels sets (`pkg/nodelabels`, v1.36.2); each without a value.
+const CONTROL_PLANE_LABELS: [&str; 3] = [
+    "node-role.kubernetes.io/control-plane",
+    "kops.k8s.io/kops-controller-pki",
+    "node.kubernetes.io/exclude-from-external-load-balancers",
+];
+
+/// What the agent sets in the node's object in place of the pod: `labels` are those that the pod was told to set.
+pub(super) fn node_object(labels: BTreeMap<String, String>) -> NodeObjectSpec {
+    // Those of every control plane come last, as kops has it.
+    let own = CONTROL_PLANE_LABELS.map(|label| (label.to_owned(), String::new()));
+    NodeObjectSpec {
+        labels: labels.into_iter().chain(own).collect(),
+        taints: Vec::new(),
+        has_provider_id: false,
+        grants_access: false,
+    }
+}
 
 /// Why the agent cannot do the work of the pod of these channels; `None` where it can. A channel that it reads nowhere would be
 /// applied by nobody once the pod is gone.
@@ -69,5 +90,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_labels_of_every_control_plane_win_over_those_of_the_pod() {
+        let asked = [
+            ("role.example.com/apps", "a"),
+            ("node-role.kubernetes.io/control-plane", "b"),
+        ];
+        let asked = asked.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let labels = node_object(asked.into()).labels;
+        assert_eq!(labels.len(), 4);
+        assert_eq!(labels["role.example.com/apps"], "a");
+        assert_eq!(labels["node-role.kubernetes.io/control-plane"], "");
     }
 }

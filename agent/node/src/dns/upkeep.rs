@@ -6,8 +6,8 @@
 
 use super::records::decide;
 use super::wanted::publication;
-use crate::files::own_members;
-use crate::known::Known;
+use crate::builders::legacy::own_members;
+use crate::plan_inputs::PlanInputs;
 use quake_model::dns::{AddressRecord, Publication, ZoneReference};
 use quake_model::facts::VolumeFacts;
 use quake_model::fault::{Code, Fault};

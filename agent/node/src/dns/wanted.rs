@@ -1,7 +1,7 @@
 //! Which names a node publishes: those of the etcd members whose volumes it holds, and the API server's.
 
-use crate::files::own_member_names;
-use crate::known::Known;
+use crate::builders::legacy::own_member_names;
+use crate::plan_inputs::PlanInputs;
 use quake_model::dns::Publication;
 use quake_model::item::HostRecord;
 use quake_model::phase::Phase;

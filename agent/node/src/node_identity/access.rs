@@ -2,7 +2,7 @@
 //! kube-dns and kube-proxy, and kube-proxy's role.
 
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
-use quake_model::spec::{Dialect, NodeSpec};
+use quake_model::spec::{NodeObjectSpec, NodeSpec};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "kube-system";
@@ -42,8 +42,8 @@ impl AccessRule {
 
 /// The rules that a control plane of this spec applies: those of kops legacy (1.8 to 1.15), if Kubernetes has RBAC (1.6).
 pub fn access_rules(spec: &NodeSpec) -> Vec<AccessRule> {
-    let has_them = spec.dialect == Dialect::KubeEnv && spec.kubernetes.at_least(1, 6);
-    if !has_them || !spec.is_control_plane() {
+    let grants_access = |object: &NodeObjectSpec| object.grants_access;
+    if !spec.node_object.as_ref().is_some_and(grants_access) {
         return Vec::new();
     }
     let group = match spec.kubernetes.at_least(1, 8) {

@@ -34,6 +34,11 @@ pub fn network(spec: &NodeSpec, hosts: &[u8]) -> Vec<Step> {
                 name: module.name.clone(),
                 need: module.need,
             }),
+            Item::Sysctl(sysctl) => Some(Action::SetSysctl {
+                key: sysctl.key.clone(),
+                value: sysctl.value.clone(),
+                need: sysctl.need,
+            }),
             Item::Ipv6Prefix => Some(Action::AssignPrefix),
             _ => None,
         })

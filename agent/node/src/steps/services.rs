@@ -1,15 +1,15 @@
 //! Units: the runtime and what it needs, then images, then kubelet with the rest; and units that are not to run.
 
 use crate::images;
-use crate::known::Known;
-use quake_model::item::{Autostart, Item, Unit, UnitState};
+use crate::plan_inputs::PlanInputs;
+use quake_model::item::{Autostart, File, Item, Source, Unit, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Condition, Need, StartUnit, Step};
 use std::collections::BTreeSet;
 
 /// Units that are up before images are imported.
-pub(super) const RUNTIME: &[&str] = &["containerd.service"];
+pub(super) const RUNTIME: &[&str] = &["containerd.service", "docker.service"];
 
 /// The unit that must find everything else in its place.
 const KUBELET: &str = "kubelet.service";
@@ -23,19 +23,28 @@ const SUFFIXES: &[&str] = &[
 ];
 
 /// Plans the services phase.
-pub fn services(spec: &NodeSpec, known: &Known) -> Vec<Step> {
-    let runs_last = |unit: &&Unit| unit.name == KUBELET && unit.state == UnitState::Running;
-    let mut steps: Vec<Step> = units(spec)
-        .filter(|unit| !runs_last(unit))
-        .map(|unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit))))
+///
+/// Units are started as one batch, in the order of the items: the runtime and what it needs, then kubelet and what requires
+/// kubelet. Images to import part the batch, because the runtime must run for them. Last, the plan waits for each unit that
+/// the node cannot do without to stay active.
+pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
+    let is_kubelet = |unit: &Unit| unit.name == KUBELET && unit.state == UnitState::Running;
+    let start = |unit: &Unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit)));
+    let conditions = spec.start_conditions.iter().cloned();
+    let mut steps: Vec<Step> = conditions
+        .map(|condition| Step::new(Phase::Services, Action::Await(condition)))
         .collect();
+    let (last, first): (Vec<&Unit>, Vec<&Unit>) =
+        units(spec).partition(|unit| is_kubelet(unit) || requires_kubelet(spec, unit));
+    steps.extend(first.into_iter().map(start));
     steps.extend(strangers(spec).map(|unit| Step::new(Phase::Services, unread(&unit))));
     if units(spec).any(|unit| RUNTIME.contains(&unit.name.as_str())) {
         steps.extend(images::imports(spec, known));
     }
     steps.extend(pulls(spec));
-    let kubelet = units(spec).filter(runs_last);
-    steps.extend(kubelet.map(|unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit)))));
+    let (kubelet, rest): (Vec<&Unit>, Vec<&Unit>) =
+        last.into_iter().partition(|unit| is_kubelet(unit));
+    steps.extend(kubelet.into_iter().chain(rest).map(start));
     let awaited = units(spec).filter(|unit| unit.state == UnitState::Running);
     let awaited = awaited.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
     steps.extend(awaited.map(|unit| {
@@ -55,6 +64,31 @@ pub(super) fn units(spec: &NodeSpec) -> impl Iterator<Item = &Unit> {
         Item::Unit(unit) => Some(unit),
         _ => None,
     })
+}
+
+/// Whether the unit's file says that it requires kubelet, as a hook's may.
+fn requires_kubelet(spec: &NodeSpec, unit: &Unit) -> bool {
+    let requires = |text: &str| {
+        let mut lines = text.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with("Requires=") && line.contains(KUBELET))
+    };
+    let own = format!("{UNIT_FOLDER}/{}", unit.name);
+    let text_of = |item: &Item| match item {
+        Item::File(File {
+            path,
+            source: Source::Bytes(contents),
+            ..
+        }) if path.ends_with(&own) => Some(String::from_utf8_lossy(&contents.0).into_owned()),
+        _ => None,
+    };
+    match &unit.file {
+        Some(file) => requires(&file.text),
+        None => spec
+            .items
+            .iter()
+            .find_map(text_of)
+            .is_some_and(|text| requires(&text)),
+    }
 }
 
 /// Images that are pulled before anything asks for them.

@@ -1,8 +1,8 @@
 //! kube-controller-manager's pod.
 
 use super::static_pod::StaticPod;
-use crate::files::http_liveness;
-use crate::kops::Context;
+use crate::builders::Context;
+use crate::builders::legacy::http_liveness;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 
@@ -62,9 +62,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders::control_plane::static_pod::tests::{arguments, pod};
+    use crate::builders::sample::Sample;
     use crate::distribution::{Distribution, Project};
-    use crate::kops::control_plane::static_pod::tests::{arguments, pod};
-    use crate::kops::sample::Sample;
     use quake_model::fault::Code;
     use quake_model::spec::Role;
     use serde_json::Value;

@@ -1,9 +1,9 @@
 //! kube-scheduler's pod and its configuration.
 
 use super::static_pod::StaticPod;
-use crate::dialect::kops::Section;
-use crate::files::http_liveness;
-use crate::kops::Context;
+use crate::builders::Context;
+use crate::builders::legacy::http_liveness;
+use crate::config::current::Section;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};

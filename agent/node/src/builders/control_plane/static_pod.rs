@@ -1,9 +1,9 @@
 //! The static pod of a component of the control plane, as kops writes it since 1.32: on the host's network, with one
 //! container of the component, whose output `go-runner` writes to the host's log file, too.
 
-use crate::dialect::kops::{EgressProxy, Section};
-use crate::files::{Access, HostPath, Priority};
-use crate::kops::Context;
+use crate::builders::Context;
+use crate::builders::legacy::{Access, HostPath, Priority};
+use crate::config::current::{EgressProxy, Section};
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;

@@ -1,8 +1,8 @@
 //! The cloud provider's configuration, which kubelet, the API server and the controllers read.
 
 use super::layout;
+use quake_model::item::{File, Item};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 
 /// The file; it is there even if the spec says nothing, for static pods may mount it.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
@@ -10,9 +10,5 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
     for (name, value) in spec.cloud_config.iter().flatten() {
         text.push_str(&format!("{name} = {value}\n"));
     }
-    vec![Action::WriteFile(WriteFile::plain(
-        layout::CLOUD_CONFIG,
-        0o644,
-        text,
-    ))]
+    vec![Item::File(File::plain(layout::CLOUD_CONFIG, text))]
 }

@@ -14,10 +14,10 @@
 //! For every other network a `DaemonSet` writes the configuration, and the agent only makes room for it.
 
 use super::layout;
-use crate::known::Known;
-use quake_model::facts::Owner;
+use crate::plan_inputs::PlanInputs;
+use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{AssetSpec, NetworkMode, NodeSpec, Runtime};
-use quake_model::step::{Action, Place, WriteFile};
+use quake_model::step::Place;
 use serde_json::{Value, json};
 
 /// The agent's configuration; the runtime takes the first in the directory by name.
@@ -45,18 +45,10 @@ const LYFT: &[&str] = &[
 ];
 
 /// The network's files.
-pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
-    let mut actions = vec![
-        Action::MakeDirectory {
-            path: layout::CNI_CONFIGURATIONS.to_owned(),
-            mode: 0o755,
-            owner: Owner::default(),
-        },
-        Action::MakeDirectory {
-            path: layout::CNI_PLUGINS.to_owned(),
-            mode: 0o755,
-            owner: Owner::default(),
-        },
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let mut items = vec![
+        Item::Directory(Directory::plain(layout::CNI_CONFIGURATIONS)),
+        Item::Directory(Directory::plain(layout::CNI_PLUGINS)),
     ];
     items.extend(plugins(spec, known));
     if owns_network(spec) {
@@ -66,7 +58,7 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
             format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS)
         };
         let text = configuration(spec, known);
-        actions.push(Action::WriteFile(WriteFile::plain(&path, 0o644, text)));
+        items.push(Item::File(File::plain(&path, text)));
     }
     items
 }

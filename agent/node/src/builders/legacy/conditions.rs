@@ -1,32 +1,15 @@
 //! When a node is ready: which of its components answer, and where.
 
-use crate::dns;
-use crate::files::layout;
-use crate::known::Known;
-use crate::kops;
-use quake_model::phase::Phase;
-use quake_model::spec::{Component, ControlPlane, Dialect, EtcdProvider, NodeSpec, Probe, Role};
-use quake_model::step::{Action, Condition, Step};
+use crate::builders::legacy::layout;
+use quake_model::spec::{Component, ControlPlane, EtcdProvider, NodeSpec, Probe, Role};
+use quake_model::step::Condition;
 
 /// kubelet's health port, by its own default since 1.2.
 const KUBELET_PORT: u16 = 10248;
 
-/// Plans the ready phase: the node's names, which etcd needs; kubelet, which runs everything else; the network late, for where
-/// a `DaemonSet` configures it, it needs the API server; at last whether every name server has the names.
-pub fn plan(spec: &NodeSpec, known: &Known) -> Vec<Step> {
-    let (publish, in_sync) = dns::steps(spec, known).map_or((None, None), |[publish, in_sync]| {
-        (Some(publish), Some(in_sync))
-    });
-    let conditions = conditions(spec).into_iter();
-    let awaited = conditions.map(|condition| Step::new(Phase::Ready, Action::Await(condition)));
-    publish.into_iter().chain(awaited).chain(in_sync).collect()
-}
-
-/// What a node of this spec waits for before it is ready.
+/// What a node of kops legacy (1.8 to 1.15) waits for before it is ready: kubelet, which runs everything else; the network
+/// late, because a `DaemonSet` that configures it needs the API server.
 pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
-    if spec.dialect == Dialect::Kops {
-        return kops::steps::conditions(spec);
-    }
     if spec.role == Role::Bastion {
         return Vec::new();
     }

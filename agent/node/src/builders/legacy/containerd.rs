@@ -5,16 +5,17 @@ use super::cni;
 use super::layout;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::unit_text::UnitText;
+use quake_model::item::{File, Item};
 use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
-use quake_model::step::{Action, Place, WriteFile};
+use quake_model::step::Place;
 
 /// What the agent adds to the unit, whoever wrote it.
 const DROP_IN: &str = "containerd.service.d/10-quake-agent.conf";
 
 /// containerd's files.
-pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
-    let write = |path: &str, text: String| Action::WriteFile(WriteFile::plain(path, 0o644, text));
-    let mut actions = Vec::new();
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let write = |path: &str, text: String| Item::File(File::plain(path, text));
+    let mut items = Vec::new();
     if let Some(archive) = archive(spec) {
         items.extend(programs(archive, known));
         items.push(write(&layout::unit("containerd.service"), unit()));

@@ -4,15 +4,16 @@ use super::layout;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
+use quake_model::item::{File, Item};
 use quake_model::spec::{AssetKind, AssetSpec, DockerRuntime, NodeSpec};
-use quake_model::step::{Action, Place, WriteFile};
+use quake_model::step::Place;
 
 /// docker's files.
 pub(crate) fn items(spec: &NodeSpec, docker: &DockerRuntime, known: &PlanInputs) -> Vec<Item> {
     let mut items = programs(spec, known);
     let uses_socket = known.os.is_debian_family();
-    let write = |path: &str, text: String| Action::WriteFile(WriteFile::plain(path, 0o644, text));
-    actions.push(write(
+    let write = |path: &str, text: String| Item::File(File::plain(path, text));
+    items.push(write(
         layout::DOCKER_ENVIRONMENT,
         environment(docker, known),
     ));

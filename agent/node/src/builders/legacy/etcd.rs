@@ -2,12 +2,11 @@
 
 use super::layout;
 use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use super::tree::EtcdManifest;
-use crate::known::Known;
+use crate::plan_inputs::{EtcdManifest, PlanInputs};
 use quake_formats::flags::FlagSet;
-use quake_model::facts::Owner;
+use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
-use quake_model::step::{Action, WriteFile};
+use quake_model::step::Contents;
 use quake_volumes::MountedSlot;
 
 /// Names of the node's own members, as etcd's pods see them; see [`hosts`].
@@ -47,7 +46,7 @@ impl Shape {
 ///
 /// A pod is written only for a member whose volume is mounted. protokube reached the same by a link into the
 /// volume; the agent need not, for kubelet never starts before the volumes are mounted.
-pub(crate) fn actions(spec: &NodeSpec, known: &Known, manifests: &[EtcdManifest]) -> Vec<Action> {
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     if spec.control_plane.is_none() {
         return Vec::new();
     }
@@ -58,30 +57,24 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known, manifests: &[EtcdManifest]
         if let (EtcdProvider::Legacy, Some(slot), Some(shape)) =
             (cluster.provider, slot, Shape::parse(&cluster.name))
         {
-            actions.push(Action::MakeDirectory {
-                path: data_directory(slot, &shape),
+            items.push(Item::Directory(Directory {
                 mode: 0o700,
-                owner: Owner::default(),
-            });
-            actions.push(Action::WriteFile(WriteFile::present(
-                &layout::log(&shape.name),
-                0o400,
-            )));
+                ..Directory::plain(&data_directory(slot, &shape))
+            }));
+            items.push(Item::File(
+                File::present(&layout::log(&shape.name)).mode(0o400),
+            ));
             let text = pod(spec, cluster, slot, &shape).manifest(spec.kubernetes);
             let path = manifest_path(spec, &shape.name);
-            pods.push(Action::WriteFile(WriteFile::plain(&path, 0o644, text)));
+            pods.push(Item::File(File::plain(&path, text)));
         }
     }
     if !pods.is_empty() && !is_gossip(spec) {
-        actions.push(Action::WriteFile(WriteFile::plain(
-            HOSTS,
-            0o644,
-            hosts(spec, known),
-        )));
+        items.push(Item::File(File::plain(HOSTS, hosts(spec, known))));
     }
-    actions.extend(pods);
-    actions.extend(copies(spec, manifests));
-    actions
+    items.extend(pods);
+    items.extend(copies(spec, &known.etcd_manifests));
+    items
 }
 
 fn copies(spec: &NodeSpec, manifests: &[EtcdManifest]) -> Vec<Item> {
@@ -91,9 +84,8 @@ fn copies(spec: &NodeSpec, manifests: &[EtcdManifest]) -> Vec<Item> {
         .into_iter()
         .map(|manifest| {
             let path = manifest_path(spec, &format!("etcd-{}", manifest.name));
-            let mut file = WriteFile::plain(&path, 0o440, "");
-            file.contents.0.clone_from(&manifest.contents);
-            Action::WriteFile(file)
+            let contents = Contents(manifest.contents.clone());
+            Item::File(File::plain(&path, contents).mode(0o440))
         })
         .collect()
 }

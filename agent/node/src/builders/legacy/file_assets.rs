@@ -1,8 +1,8 @@
 //! Files the cluster spec asks for.
 
 use super::layout;
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 use std::collections::BTreeSet;
 
 /// The files, in the spec's order; of two for one path the first counts, which is the instance group's.
@@ -22,11 +22,9 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
             } else {
                 0o440
             };
-            actions.push(Action::WriteFile(WriteFile::secret(
-                &path,
-                mode,
-                asset.content.as_str(),
-            )));
+            items.push(Item::File(
+                File::secret(&path, Source::bytes(asset.content.as_str())).mode(mode),
+            ));
         }
     }
     items

@@ -3,8 +3,8 @@
 use super::kubelet::runtime_unit;
 use super::layout;
 use quake_formats::unit_text::{UnitText, command_line};
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::{Hook, HookKind, NodeSpec, Role, Runtime};
-use quake_model::step::{Action, WriteFile};
 use std::collections::BTreeMap;
 
 /// The unit files of hooks, in the spec's order; of two of one name the first counts.
@@ -14,7 +14,7 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
         .map(|hook| {
             // A hook's text may hold a password in its environment, so it is never shown.
             let text = unit(spec, hook);
-            Action::WriteFile(WriteFile::secret(&layout::unit(&hook.unit), 0o600, text))
+            Item::File(File::secret(&layout::unit(&hook.unit), Source::bytes(text)))
         })
         .collect()
 }

@@ -5,8 +5,8 @@ use crate::plan_inputs::{Credentials, Keypair};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_formats::yaml_text;
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 use serde_json::{Value, json};
 
 /// The kubeconfigs of this node, of those whose keypair is known.
@@ -26,7 +26,9 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
         .into_iter()
         .filter_map(|(user, path)| {
             let text = kubeconfig(spec, credentials, user)?;
-            Some(Action::WriteFile(WriteFile::secret(&path, 0o400, text)))
+            Some(Item::File(
+                File::secret(&path, Source::bytes(text)).mode(0o400),
+            ))
         })
         .collect()
 }

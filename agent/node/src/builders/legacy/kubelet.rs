@@ -5,27 +5,21 @@ use crate::credentials::{bootstraps, secures_kubelet};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
-use quake_model::facts::Owner;
+use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
-use quake_model::step::{Action, Place, WriteFile};
+use quake_model::step::Place;
 use std::collections::BTreeMap;
 
 /// Networking options whose plugin gives the node further addresses, so that kubelet must be told the first.
 const SECONDARY_ADDRESSES: &[&str] = &["amazonvpc", "amazon-vpc-routed-eni", "lyftvpc"];
 
 /// kubelet's files, and kubectl on a control plane.
-pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
-    let mut actions = vec![
-        Action::MakeDirectory {
-            path: spec.kubelet.manifest_path.trim_end_matches('/').to_owned(),
-            mode: 0o755,
-            owner: Owner::default(),
-        },
-        Action::MakeDirectory {
-            path: "/var/lib/kubelet".to_owned(),
-            mode: 0o755,
-            owner: Owner::default(),
-        },
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let mut items = vec![
+        Item::Directory(Directory::plain(
+            spec.kubelet.manifest_path.trim_end_matches('/'),
+        )),
+        Item::Directory(Directory::plain("/var/lib/kubelet")),
     ];
     // A machine image may already hold the binaries; then the spec pins none and the image's are used.
     items.extend(binary(spec, "kubelet", layout::KUBELET));
@@ -35,7 +29,6 @@ pub(crate) fn actions(spec: &NodeSpec, known: &Known) -> Vec<Action> {
     items.push(Item::File(environment_file(spec, known)));
     items.push(Item::File(File::plain(
         &layout::unit("kubelet.service"),
-        0o644,
         unit(spec),
     )));
     items
@@ -58,7 +51,7 @@ fn environment_file(spec: &NodeSpec, known: &PlanInputs) -> File {
     let arguments = flags(spec, known).environment_value();
     // kubelet finds the registries' passwords in $HOME/.docker/config.json.
     let text = format!("DAEMON_ARGS={arguments}\nHOME=\"/root\"\n");
-    WriteFile::plain(layout::KUBELET_ENVIRONMENT, 0o644, text)
+    File::plain(layout::KUBELET_ENVIRONMENT, text)
 }
 
 /// kubelet's flags: those of the spec, and those only the node can know.

@@ -2,8 +2,8 @@
 
 use super::layout;
 use quake_formats::unit_text::UnitText;
+use quake_model::item::{File, Item};
 use quake_model::spec::{NodeSpec, Role};
-use quake_model::step::{Action, WriteFile};
 
 /// The components that log on every node, and those of a control plane.
 const EVERYWHERE: &[&str] = &["docker", "kube-addons", "kube-proxy", "kubelet"];
@@ -27,12 +27,11 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
     if matches!(spec.role, Role::ControlPlane | Role::ApiServer) {
         names.extend(CONTROL_PLANE);
     }
-    let mut actions: Vec<Action> = names.into_iter().map(rule).collect();
-    let write =
-        |name: &str, text| Action::WriteFile(WriteFile::plain(&layout::unit(name), 0o644, text));
-    actions.push(write(SERVICE, service()));
-    actions.push(write(TIMER, timer()));
-    actions
+    let mut items: Vec<Item> = names.into_iter().map(rule).collect();
+    let write = |name: &str, text| Item::File(File::plain(&layout::unit(name), text));
+    items.push(write(SERVICE, service()));
+    items.push(write(TIMER, timer()));
+    items
 }
 
 fn rule(name: &str) -> Item {
@@ -42,7 +41,7 @@ fn rule(name: &str) -> Item {
          maxsize 100M\n  daily\n  create 0644 root root\n}}\n"
     );
     let path = format!("/etc/logrotate.d/{name}");
-    Action::WriteFile(WriteFile::plain(&path, 0o644, text))
+    Item::File(File::plain(&path, text))
 }
 
 fn service() -> String {

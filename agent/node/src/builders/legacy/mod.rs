@@ -2,6 +2,7 @@
 
 mod cloud_config;
 mod cni;
+pub(crate) mod conditions;
 mod containerd;
 mod docker;
 mod etcd;
@@ -11,19 +12,22 @@ mod kubeconfig;
 mod kubelet;
 pub(crate) mod layout;
 mod logrotate;
+pub(crate) mod network;
+pub(crate) mod node_object;
 mod pki;
 mod pod;
 mod proxy_environment;
 mod static_pods;
 mod sysctl;
 mod tree;
+pub(crate) mod units;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
 pub(crate) use etcd::{member_names, own_member_names, own_members, peer_port};
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
-pub(crate) use kubelet::{labels as node_labels, runtime_unit, taints as node_taints};
+pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
 pub(crate) use pod::{Access, HostPath, Priority, http_liveness};
-pub use tree::{EtcdManifest, plan};
+pub(crate) use tree::items;

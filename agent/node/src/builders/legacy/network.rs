@@ -1,15 +1,13 @@
 //! Kernel modules and settings a node needs before pods can talk. The same settings as a file, for the next
 //! boot of the machine, are written by [`crate::builders::legacy`].
 
-use crate::known::Known;
-use quake_model::phase::Phase;
+use quake_model::item::{self, Item, Module};
 use quake_model::spec::{NodeSpec, Runtime};
-use quake_model::step::{Action, Need, Step};
+use quake_model::step::Need;
 
 /// One kernel setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sysctl {
-    /// The key with dots.
+pub(crate) struct Sysctl {
     pub key: &'static str,
     pub value: String,
     /// Whether the node can do without it.
@@ -94,7 +92,7 @@ const FIXED: &[(&str, &str, &str)] = &[
 ];
 
 /// The node's kernel settings, in the order they are set.
-pub fn sysctls(spec: &NodeSpec) -> Vec<Sysctl> {
+pub(crate) fn sysctls(spec: &NodeSpec) -> Vec<Sysctl> {
     let optional = |key, value: &str, why| Sysctl {
         key,
         value: value.to_owned(),
@@ -141,7 +139,7 @@ pub fn sysctls(spec: &NodeSpec) -> Vec<Sysctl> {
 ///
 /// All are optional: any may be built in, or be replaced by its nftables counterpart, and a node that lacks
 /// one that matters says so in its `ready` phase.
-pub fn modules(spec: &NodeSpec) -> Vec<&'static str> {
+pub(crate) fn modules(spec: &NodeSpec) -> Vec<&'static str> {
     let mut names = vec![
         "br_netfilter",
         "overlay",
@@ -168,21 +166,22 @@ pub fn modules(spec: &NodeSpec) -> Vec<&'static str> {
     names
 }
 
-/// Plans the network phase: modules first, for some settings exist only once their module is loaded.
-pub fn plan(spec: &NodeSpec, _known: &Known) -> Vec<Step> {
-    let modules = modules(spec).into_iter().map(|name| Action::LoadModule {
-        name: name.to_owned(),
-        need: Need::Optional,
+/// The modules and settings, modules first: some settings exist only once their module is loaded.
+pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
+    let modules = modules(spec).into_iter().map(|name| {
+        Item::Module(Module {
+            name: name.to_owned(),
+            need: Need::Optional,
+        })
     });
-    let settings = sysctls(spec).into_iter().map(|sysctl| Action::SetSysctl {
-        key: sysctl.key.to_owned(),
-        value: sysctl.value,
-        need: sysctl.need,
+    let settings = sysctls(spec).into_iter().map(|sysctl| {
+        Item::Sysctl(item::Sysctl {
+            key: sysctl.key.to_owned(),
+            value: sysctl.value,
+            need: sysctl.need,
+        })
     });
-    modules
-        .chain(settings)
-        .map(|action| Step::new(Phase::Network, action))
-        .collect()
+    modules.chain(settings).collect()
 }
 
 /// Whether kubelet's cloud provider is AWS; where the spec does not say, every kops generation's cloud is.

@@ -4,9 +4,10 @@
 
 use super::layout;
 use crate::credentials::{ETCD_CLIENT, ETCD_CLIENTS_CA, TOKENS, has_basic_auth};
-use crate::known::Credentials;
-use quake_model::spec::{Dialect, EtcdProvider, NodeSpec};
-use quake_model::step::{Action, WriteFile};
+use crate::plan_inputs::Credentials;
+use quake_model::item::{File, Item, Source};
+use quake_model::spec::{EtcdProvider, NodeSpec};
+use quake_model::step::Contents;
 
 /// Keypairs of a control plane: name in the state store, file of the certificate, file of the key.
 const CONTROL_PLANE: &[(&str, &str, &str)] = &[
@@ -46,9 +47,7 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
             &layout::srv("apiserver-aggregator-ca.cert"),
         );
         files.secret("encryptionconfig", &layout::srv("encryptionconfig.yaml"));
-        if spec.dialect == Dialect::KubeEnv {
-            files.tokens(spec);
-        }
+        files.tokens(spec);
         files.etcd_manager(spec);
     }
     files.items
@@ -62,8 +61,8 @@ struct Files<'a> {
 impl Files<'_> {
     fn certificate(&mut self, name: &str, path: &str) {
         if let Some(keypair) = self.credentials.keypairs.get(name) {
-            let file = WriteFile::plain(path, 0o644, keypair.certificate.as_str());
-            self.actions.push(Action::WriteFile(file));
+            let file = File::plain(path, keypair.certificate.as_str());
+            self.items.push(Item::File(file));
         }
     }
 
@@ -81,9 +80,8 @@ impl Files<'_> {
     }
 
     fn write_secret(&mut self, path: &str, bytes: Vec<u8>) {
-        let mut file = WriteFile::secret(path, 0o600, "");
-        file.contents.0 = bytes;
-        self.actions.push(Action::WriteFile(file));
+        let file = File::secret(path, Source::bytes(Contents(bytes)));
+        self.items.push(Item::File(file));
     }
 
     /// Registries' passwords, where kubelet looks for them: below its `$HOME`.

@@ -2,8 +2,8 @@
 
 use super::layout;
 use quake_formats::flags::double_quoted;
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 
 /// The file of proxy variables, where the spec has any.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
@@ -16,8 +16,8 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
         .map(|(name, value)| format!("{name}={}\n", double_quoted(value)))
         .collect();
     // A proxy's URL may hold a password, so only systemd, which is root, reads it.
-    let file = WriteFile::secret(layout::PROXY_ENVIRONMENT, 0o600, text);
-    vec![Action::WriteFile(file)]
+    let file = File::secret(layout::PROXY_ENVIRONMENT, Source::bytes(text));
+    vec![Item::File(file)]
 }
 
 /// The proxy variables of a static pod, sorted by name.

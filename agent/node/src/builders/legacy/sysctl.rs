@@ -1,8 +1,8 @@
 //! Kernel settings and modules as files, so that the machine's next boot starts with them.
 
-use crate::network;
+use super::network;
+use quake_model::item::{File, Item};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 
 /// The files of settings and modules.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
@@ -21,15 +21,7 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
         modules.push('\n');
     }
     vec![
-        Action::WriteFile(WriteFile::plain(
-            "/etc/modules-load.d/quake-agent.conf",
-            0o644,
-            modules,
-        )),
-        Action::WriteFile(WriteFile::plain(
-            "/etc/sysctl.d/99-k8s-general.conf",
-            0o644,
-            settings,
-        )),
+        Item::File(File::plain("/etc/modules-load.d/quake-agent.conf", modules)),
+        Item::File(File::plain("/etc/sysctl.d/99-k8s-general.conf", settings)),
     ]
 }

@@ -31,7 +31,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
     };
     NodeSpec {
         bootstrap_servers,
-        dialect: Dialect::Kops,
+        generation: KopsGeneration::Current,
         cluster: boot.cluster.clone(),
         instance_group: boot.instance_group.clone(),
         role: boot.role,
@@ -41,7 +41,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         images: config.images.clone(),
         channels: Vec::new(),
         addons_pod: None,
-        addon_labels: BTreeMap::new(),
+        node_object: None,
         etcd_manifests: config.etcd_manifests.clone(),
         runtime: Runtime::Containerd {
             version: config.containerd.text("version").map(str::to_owned),
@@ -59,6 +59,8 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         hooks: Vec::new(),
         automatic_upgrades: config.settings.automatic_updates,
         items,
+        start_conditions: Vec::new(),
+        ready_conditions: Vec::new(),
     }
 }
 

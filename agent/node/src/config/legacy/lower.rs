@@ -182,7 +182,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
     let control_plane = lower_control_plane(node, &cluster)?;
     let external_updates = node.cluster.spec.text_of("updatePolicy") == Some("external");
     Ok(NodeSpec {
-        dialect: Dialect::KubeEnv,
+        generation: KopsGeneration::Legacy,
         instance_group: environment.instance_group.clone(),
         role: node.role,
         kubernetes: node.version,
@@ -193,7 +193,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         images: Vec::new(),
         channels: environment.channels.clone(),
         addons_pod: None,
-        addon_labels: std::collections::BTreeMap::new(),
+        node_object: None,
         etcd_manifests: environment.etcd_manifests.clone(),
         runtime: lower_runtime(node),
         kubelet,
@@ -208,6 +208,8 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         hooks: additions.hooks,
         automatic_upgrades: environment.has_tag("_automatic_upgrades") && !external_updates,
         items: Vec::new(),
+        start_conditions: Vec::new(),
+        ready_conditions: Vec::new(),
         cluster,
     })
 }

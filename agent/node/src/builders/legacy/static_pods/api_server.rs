@@ -1,14 +1,14 @@
 //! kube-apiserver.
 
 use super::tree::{control_plane_paths, log_path};
+use crate::builders::legacy::conditions::api_server_probe;
+use crate::builders::legacy::layout::{self, srv};
+use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::builders::legacy::proxy_environment;
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
-use crate::files::layout::{self, srv};
-use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use crate::files::proxy_environment;
-use crate::known::Credentials;
-use crate::ready::api_server_probe;
+use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
-use quake_model::spec::{ControlPlane, Dialect, NodeSpec};
+use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-apiserver";
 
@@ -46,11 +46,9 @@ fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credential
     flags.set("client-ca-file", srv("ca.crt"));
     flags.set("tls-cert-file", srv("server.cert"));
     flags.set("tls-private-key-file", srv("server.key"));
-    if spec.dialect == Dialect::KubeEnv {
-        flags.set("token-auth-file", srv("known_tokens.csv"));
-        if has_basic_auth(spec) && credentials.secrets.contains_key("kube") {
-            flags.set("basic-auth-file", srv("basic_auth.csv"));
-        }
+    flags.set("token-auth-file", srv("known_tokens.csv"));
+    if has_basic_auth(spec) && credentials.secrets.contains_key("kube") {
+        flags.set("basic-auth-file", srv("basic_auth.csv"));
     }
     if secures_kubelet(spec) {
         flags.set("kubelet-client-certificate", srv("kubelet-api.pem"));

@@ -1,10 +1,10 @@
 //! kube-controller-manager.
 
 use super::tree::{control_plane_paths, log_path};
-use crate::files::layout::{self, srv};
-use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use crate::files::proxy_environment;
-use crate::ready::controller_manager_probe;
+use crate::builders::legacy::conditions::controller_manager_probe;
+use crate::builders::legacy::layout::{self, srv};
+use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::builders::legacy::proxy_environment;
 use quake_formats::flags::FlagSet;
 use quake_model::spec::{ControlPlane, NodeSpec};
 

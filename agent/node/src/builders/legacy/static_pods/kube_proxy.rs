@@ -1,9 +1,9 @@
 //! kube-proxy, on every node that does not turn it off.
 
 use super::tree::log_path;
-use crate::files::kubeconfig::server;
-use crate::files::layout;
-use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod};
+use crate::builders::legacy::kubeconfig::server;
+use crate::builders::legacy::layout;
+use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod};
 use quake_formats::flags::FlagSet;
 use quake_model::spec::{Component, NodeSpec};
 

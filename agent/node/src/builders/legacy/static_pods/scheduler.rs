@@ -1,10 +1,10 @@
 //! kube-scheduler.
 
 use super::tree::log_path;
-use crate::files::layout;
-use crate::files::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use crate::files::proxy_environment;
-use crate::ready::scheduler_probe;
+use crate::builders::legacy::conditions::scheduler_probe;
+use crate::builders::legacy::layout;
+use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::builders::legacy::proxy_environment;
 use quake_formats::flags::FlagSet;
 use quake_model::spec::{ControlPlane, NodeSpec};
 

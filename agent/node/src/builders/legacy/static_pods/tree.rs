@@ -1,11 +1,11 @@
 //! The components of this node, each as its log file and its manifest.
 
 use super::{api_server, controller_manager, kube_proxy, scheduler};
-use crate::files::layout;
-use crate::files::pod::{Access, HostPath, StaticPod};
-use crate::known::Known;
+use crate::builders::legacy::layout;
+use crate::builders::legacy::pod::{Access, HostPath, StaticPod};
+use crate::plan_inputs::PlanInputs;
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
-use quake_model::step::{Action, WriteFile};
 
 /// Where distributions keep certificates of public CAs. A path that is not there is made empty.
 const PUBLIC_CA_BUNDLE: &[&str] = &[
@@ -33,7 +33,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     }
     let logs = pods
         .iter()
-        .map(|pod| Action::WriteFile(WriteFile::present(&layout::log(&pod.name), 0o400)));
+        .map(|pod| Item::File(File::present(&layout::log(&pod.name)).mode(0o400)));
     let manifests = pods.iter().map(|pod| manifest(spec, pod));
     logs.chain(manifests).collect()
 }
@@ -44,9 +44,9 @@ fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Item {
     let text = pod.manifest(spec.kubernetes);
     // Proxy variables in a pod's environment may hold a password.
     let file = if spec.proxy.is_empty() {
-        WriteFile::plain(&path, 0o644, text)
+        File::plain(&path, text)
     } else {
-        WriteFile::secret(&path, 0o600, text)
+        File::secret(&path, Source::bytes(text))
     };
     Item::File(file)
 }

@@ -1,0 +1,44 @@
+//! The whole tree of files a node is configured by, in the order they are written.
+
+use super::{
+    cloud_config, cni, containerd, docker, etcd, file_assets, hooks, kubeconfig, kubelet,
+    logrotate, pki, proxy_environment, static_pods, sysctl,
+};
+use crate::plan_inputs::PlanInputs;
+use quake_model::item::Item;
+use quake_model::spec::{NodeSpec, Role, Runtime};
+use std::collections::BTreeSet;
+
+/// The files of a node of kops legacy (1.8 to 1.15).
+///
+/// Files that need an unknown credential are omitted: the credentials phase ends only when all required ones are known.
+/// Static pods come last, because a running kubelet starts them at once.
+/// A bastion runs no part of the cluster and gets only its own files.
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let mut items = sysctl::items(spec);
+    if spec.role != Role::Bastion {
+        items.extend(proxy_environment::items(spec));
+        items.extend(cloud_config::items(spec));
+        items.extend(pki::items(spec, &known.credentials));
+        items.extend(cni::items(spec, known));
+        items.extend(match &spec.runtime {
+            Runtime::Docker(runtime) => docker::items(spec, runtime, known),
+            Runtime::Containerd { .. } => containerd::items(spec, known),
+        });
+        items.extend(kubeconfig::items(spec, &known.credentials));
+        items.extend(kubelet::items(spec, known));
+    }
+    items.extend(logrotate::items(spec));
+    items.extend(hooks::items(spec));
+    let mut pods = Vec::new();
+    if spec.role != Role::Bastion {
+        pods.extend(etcd::items(spec, known));
+        pods.extend(static_pods::items(spec, known));
+    }
+    let taken: BTreeSet<String> = items.iter().chain(&pods).map(Item::subject).collect();
+    // The operator's files come before the pods that may mount them. A file of the node wins over one at the same path.
+    let own = file_assets::items(spec).into_iter();
+    items.extend(own.filter(|item| !taken.contains(&item.subject())));
+    items.extend(pods);
+    items
+}

@@ -1,0 +1,111 @@
+//! Which units run on a node of kops legacy (1.8 to 1.15), and what each reads at its start.
+
+use super::layout;
+use crate::plan_inputs::PlanInputs;
+use quake_formats::tags;
+use quake_model::item::{Autostart, Item, Unit, UnitState};
+use quake_model::spec::{Hook, NodeSpec, Role, Runtime};
+use quake_model::step::{Condition, Need};
+
+/// The units, each after those that it waits for: which unit waits for which is in the unit files, but systemd may
+/// start a unit before it is asked for the next. Their files are items of their own.
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let hooks = super::distinct_hooks(spec);
+    let mut units = vec![log_rotation()];
+    if spec.role == Role::Bastion {
+        units.extend(hooks.into_iter().map(hook_unit));
+    } else {
+        let (first, rest): (Vec<&Hook>, Vec<&Hook>) = hooks
+            .into_iter()
+            .partition(|hook| runs_before_runtime(spec, hook));
+        units.extend(first.into_iter().map(hook_unit));
+        units.extend(runtime(spec, known));
+        units.extend(rest.into_iter().map(hook_unit));
+        units.push(kubelet(spec));
+    }
+    units.into_iter().map(Item::Unit).collect()
+}
+
+fn log_rotation() -> Unit {
+    let timer = super::LOG_ROTATION_TIMER;
+    Unit::packaged(timer)
+        .reading([layout::unit(timer)])
+        .optional()
+}
+
+fn runtime(spec: &NodeSpec, known: &PlanInputs) -> Vec<Unit> {
+    let proxy = (!spec.proxy.is_empty()).then(|| layout::PROXY_ENVIRONMENT.to_owned());
+    let mut units = Vec::new();
+    match &spec.runtime {
+        Runtime::Docker(_) => {
+            if known.os.is_debian_family() {
+                // A new docker.socket takes effect with the service, which lets go of the old one.
+                units.push(Unit::packaged("docker.socket"));
+            }
+            let inputs = [
+                layout::unit("docker.service"),
+                layout::DOCKER_ENVIRONMENT.to_owned(),
+            ];
+            let service = Unit::packaged("docker.service");
+            units.push(service.reading(inputs).reading(proxy));
+        }
+        Runtime::Containerd { .. } => {
+            let service = Unit::packaged("containerd.service");
+            let service = service.reading(super::containerd_unit_files(spec));
+            let configuration = [layout::CONTAINERD_CONFIG];
+            units.push(service.reading(configuration).reading(proxy));
+        }
+    }
+    units
+}
+
+/// On AWS kubelet finds its cluster by the instance's tags. It must not start before EC2 shows them.
+pub(crate) fn start_conditions(spec: &NodeSpec) -> Vec<Condition> {
+    let is_needed =
+        spec.role != Role::Bastion && spec.kubelet.flag("cloud-provider") == Some("aws");
+    let any_of = is_needed.then(|| tags::own_tag_keys(&spec.cluster));
+    any_of
+        .map(|any_of| Condition::OwnTags { any_of })
+        .into_iter()
+        .collect()
+}
+
+fn kubelet(spec: &NodeSpec) -> Unit {
+    let mut inputs = vec![
+        layout::unit("kubelet.service"),
+        layout::KUBELET_ENVIRONMENT.to_owned(),
+        layout::KUBELET.to_owned(),
+        spec.kubelet.kubeconfig_path.clone(),
+    ];
+    if spec.cloud_config.is_some() {
+        inputs.push(layout::CLOUD_CONFIG.to_owned());
+    }
+    if !spec.proxy.is_empty() {
+        inputs.push(layout::PROXY_ENVIRONMENT.to_owned());
+    }
+    Unit {
+        name: "kubelet.service".to_owned(),
+        file: None,
+        state: UnitState::Running,
+        // At the next boot it must wait for the volumes again, and the agent starts it.
+        autostart: Autostart::Disabled,
+        inputs,
+        need: Need::Required,
+    }
+}
+
+/// The unit of a hook. It may fail without the node being any worse, so the boot goes on.
+fn hook_unit(hook: &Hook) -> Unit {
+    Unit::packaged(&hook.unit)
+        .reading([layout::unit(&hook.unit)])
+        .optional()
+}
+
+fn runs_before_runtime(spec: &NodeSpec, hook: &Hook) -> bool {
+    let runtime = super::runtime_unit(spec);
+    hook.before.iter().any(|unit| unit == runtime) && !needs_kubelet(hook)
+}
+
+fn needs_kubelet(hook: &Hook) -> bool {
+    hook.requires.iter().any(|unit| unit == "kubelet.service")
+}
