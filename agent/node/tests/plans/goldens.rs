@@ -1,9 +1,9 @@
 //! The whole plan of a node as one text file for each case. `QUAKE_BLESS=1 cargo test` writes them anew.
 
 use crate::nodes::{self, Node};
+use quake_model::item::UnitState;
 use quake_model::step::{Action, Condition, Keep, Need, Step, Visibility, WriteFile};
-use quake_node::files::EtcdManifest;
-use quake_node::{assets, files, network, ready, services};
+use quake_node::plan_inputs::EtcdManifest;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -19,12 +19,7 @@ fn plan(node: &Node) -> Vec<Step> {
             contents: b"kind: Pod\n".to_vec(),
         })
         .collect();
-    let mut steps = network::plan(&node.spec, &node.known);
-    steps.extend(assets::plan(&node.spec, &node.known));
-    steps.extend(files::plan(&node.spec, &node.known, &manifests));
-    steps.extend(services::plan(&node.spec, &node.known));
-    steps.extend(ready::plan(&node.spec, &node.known));
-    steps
+    node.plan(&manifests)
 }
 
 fn render(steps: &[Step]) -> String {
@@ -50,6 +45,9 @@ fn render_step(text: &mut String, step: &Step) {
         Action::WriteFile(file) => write_line(file),
         Action::LoadModule { need, .. } => format!("load ({})", need_word(*need)),
         Action::SetSysctl { value, need, .. } => format!("set {value} ({})", need_word(*need)),
+        Action::StartUnit(unit) if unit.state == UnitState::Unmanaged => {
+            "let systemd read its file".to_owned()
+        }
         Action::StartUnit(unit) => format!(
             "start{} ({}) reading {}",
             if unit.enable { " and enable" } else { "" },

@@ -4,9 +4,8 @@ use crate::nodes::{self, Node};
 use quake_model::digest::Digest;
 use quake_model::spec::{EtcdProvider, NetworkMode, Runtime};
 use quake_model::step::{Action, Condition, Step, WriteFile};
-use quake_node::files::EtcdManifest;
 use quake_node::lint::lint;
-use quake_node::{assets, files, network, ready, services};
+use quake_node::plan_inputs::EtcdManifest;
 
 fn manifests() -> Vec<EtcdManifest> {
     ["main", "events"]
@@ -24,14 +23,7 @@ fn plan(node: &Node) -> Vec<Step> {
         .iter()
         .any(|cluster| cluster.provider == EtcdProvider::Manager);
     let manifests = if managed { manifests() } else { Vec::new() };
-    [
-        network::plan(&node.spec, &node.known),
-        assets::plan(&node.spec, &node.known),
-        files::plan(&node.spec, &node.known, &manifests),
-        services::plan(&node.spec, &node.known),
-        ready::plan(&node.spec, &node.known),
-    ]
-    .concat()
+    node.plan(&manifests)
 }
 
 fn file(node: &Node, path: &str) -> Option<WriteFile> {
@@ -297,7 +289,7 @@ fn a_hook_before_docker_is_started_before_docker() {
 #[test]
 fn all_units_are_started_as_one_batch_in_between_what_is_awaited() {
     for (name, node) in nodes::all() {
-        let steps = services::plan(&node.spec, &node.known);
+        let steps = node.services();
         let starts = |step: &Step| matches!(step.action, Action::StartUnit(_));
         let batches: Vec<&[Step]> = steps.chunk_by(|a, b| starts(a) == starts(b)).collect();
         let batches = batches.iter().filter(|batch| starts(&batch[0]));
@@ -374,7 +366,7 @@ fn bytes_named_twice_are_fetched_once_and_two_of_one_name_are_both_fetched() {
     let mut other = node.spec.assets[1].clone();
     other.name = "kubelet".to_owned();
     node.spec.assets = vec![node.spec.assets[0].clone(), mirrored, other];
-    let steps = assets::plan(&node.spec, &node.known);
+    let steps = quake_node::assets::plan(&node.spec, &node.known);
     let ids: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
     let second = format!("assets:kubelet@{}", node.spec.assets[2].digest);
     assert_eq!(ids, ["assets:kubelet", second.as_str()]);

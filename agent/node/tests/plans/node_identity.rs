@@ -2,14 +2,12 @@
 
 use crate::nodes::{Node, control_plane_kubenet, control_plane_manager, worker_cni};
 use quake_model::cluster_object::ClusterObject;
-use quake_model::spec::{Dialect, Flag, Role};
-use quake_node::node_identity::{
-    Decision, LabelOwner, NodeIdentity, NodePatch, decide, node_identity,
-};
+use quake_model::spec::{Flag, Role};
+use quake_node::node_identity::{Decision, NodeIdentity, NodePatch, decide, node_identity};
 use serde_json::{Value, json};
 
 fn wanted(node: &Node) -> NodeIdentity {
-    let wanted = node_identity(&node.spec, &node.known.instance, LabelOwner::KopsChannels);
+    let wanted = node_identity(&node.with_items(), &node.known.instance);
     wanted.expect("it has an object")
 }
 
@@ -138,34 +136,13 @@ fn the_object_of_another_instance_is_not_touched() {
 }
 
 #[test]
-fn in_the_newer_dialect_the_agent_marks_only_what_it_took_over() {
-    let mut node = control_plane_kubenet();
-    node.spec.dialect = Dialect::Kops;
-    let of = |node: &Node, labeller| node_identity(&node.spec, &node.known.instance, labeller);
-    assert_eq!(of(&node, LabelOwner::KopsChannels), None);
-    let taken = of(&node, LabelOwner::Agent).expect("it is the agent's");
-    assert_eq!(taken.labels.len(), 3);
-    assert!(
-        taken
-            .labels
-            .contains_key("node-role.kubernetes.io/control-plane")
-    );
-    let asked = [
-        ("role.example.com/apps", "a"),
-        ("node-role.kubernetes.io/control-plane", "b"),
-    ];
-    let asked = asked.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let mut labelled = node.clone();
-    labelled.spec.addon_labels = asked.into();
-    let labelled = of(&labelled, LabelOwner::Agent).expect("it is the agent's");
-    assert_eq!(labelled.labels.len(), 4);
-    assert_eq!(labelled.labels["role.example.com/apps"], "a");
-    assert_eq!(labelled.labels["node-role.kubernetes.io/control-plane"], "");
-    assert!(taken.taints.is_empty() && taken.provider_id.is_empty() && taken.rules.is_empty());
-    node.spec.role = Role::Worker;
-    assert_eq!(of(&node, LabelOwner::Agent), None);
-    node.spec.role = Role::Bastion;
-    assert_eq!(of(&node, LabelOwner::Agent), None);
+fn a_node_whose_object_the_agent_does_not_set_has_no_identity() {
+    let node = control_plane_kubenet();
+    assert_eq!(node_identity(&node.spec, &node.known.instance), None);
+    let mut bastion = node;
+    bastion.spec.role = Role::Bastion;
+    let spec = bastion.with_items();
+    assert_eq!(node_identity(&spec, &bastion.known.instance), None);
 }
 
 #[test]

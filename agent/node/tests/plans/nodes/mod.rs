@@ -7,15 +7,54 @@ use quake_model::spec::{
     AssetKind, DockerRuntime, EtcdProvider, FileAsset, Flag, Hook, HookKind, NetworkMode, NodeSpec,
     Role, Runtime,
 };
-use quake_node::credentials;
-use quake_node::known::Known;
+use quake_model::step::Step;
+use quake_node::plan_inputs::{EtcdManifest, PlanInputs};
+use quake_node::steps::{self, Owners};
+use quake_node::{assets, credentials};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A node: what was asked of it and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) spec: NodeSpec,
-    pub(crate) known: Known,
+    pub(crate) known: PlanInputs,
+}
+
+impl Node {
+    /// Every step of the node that is planned without effects, in the order of the phases.
+    pub(crate) fn plan(&self, etcd_manifests: &[EtcdManifest]) -> Vec<Step> {
+        let known = PlanInputs {
+            etcd_manifests: etcd_manifests.to_vec(),
+            ..self.known.clone()
+        };
+        let spec = self.spec_for(&known);
+        let files = steps::files(&spec, &BTreeMap::new(), &Owners::default(), false);
+        [
+            steps::network(&spec, b""),
+            assets::plan(&spec, &known),
+            steps::assets(&spec),
+            files.expect("root is known everywhere"),
+            steps::services(&spec, &known),
+            steps::ready(&spec, &known),
+        ]
+        .concat()
+    }
+
+    /// The steps of the services phase.
+    pub(crate) fn services(&self) -> Vec<Step> {
+        steps::services(&self.with_items(), &self.known)
+    }
+
+    /// The spec with everything that the node must have.
+    pub(crate) fn with_items(&self) -> NodeSpec {
+        self.spec_for(&self.known)
+    }
+
+    fn spec_for(&self, known: &PlanInputs) -> NodeSpec {
+        let node = quake_node::node::Node::Legacy(Arc::new(self.spec.clone()));
+        node.spec(known).expect("its builders cannot fail")
+    }
 }
 
 /// A worker of 1.12 whose network a `DaemonSet` configures, with a hook and a file of the operator's.

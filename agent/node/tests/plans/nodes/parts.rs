@@ -5,8 +5,8 @@ use quake_model::facts::{InstanceFacts, LinkFacts, NetworkFacts, OsFacts, RouteF
 use quake_model::location::Location;
 use quake_model::redact::Secret;
 use quake_model::spec::{
-    AssetKind, AssetSpec, Component, ControlPlane, Dialect, DockerRuntime, EtcdCluster, EtcdMember,
-    EtcdProvider, Flag, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
+    AssetKind, AssetSpec, Component, ControlPlane, DockerRuntime, EtcdCluster, EtcdMember,
+    EtcdProvider, Flag, KopsGeneration, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
 };
 use quake_node::credentials;
 use quake_node::plan_inputs::{Credentials, Keypair, PlanInputs};
@@ -102,6 +102,7 @@ pub(crate) fn known(spec: &NodeSpec) -> PlanInputs {
         images: Vec::new(),
         slots: Vec::new(),
         credentials: Credentials::default(),
+        etcd_manifests: Vec::new(),
     };
     for asset in spec.assets.iter().filter(|asset| asset.is_cni_plugins()) {
         let members = PLUGINS.iter().map(|name| (*name).to_owned()).collect();
@@ -158,7 +159,7 @@ fn all_credentials(spec: &NodeSpec) -> Credentials {
 
 pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
     NodeSpec {
-        dialect: Dialect::KubeEnv,
+        generation: KopsGeneration::Legacy,
         cluster: cluster.to_owned(),
         instance_group: "nodes".to_owned(),
         role: Role::Worker,
@@ -170,7 +171,7 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         images: Vec::new(),
         channels: Vec::new(),
         addons_pod: None,
-        addon_labels: BTreeMap::new(),
+        node_object: None,
         etcd_manifests: Vec::new(),
         runtime: Runtime::Docker(DockerRuntime {
             version: Some("18.6.3".to_owned()),
@@ -206,6 +207,8 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         bootstrap_servers: Vec::new(),
         automatic_upgrades: true,
         items: Vec::new(),
+        start_conditions: Vec::new(),
+        ready_conditions: Vec::new(),
     }
 }
 

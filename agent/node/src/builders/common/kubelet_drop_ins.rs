@@ -1,0 +1,110 @@
+//! The directory for operators' own kubelet settings, `--config-dir` (KEP-3983, `cmd/kubelet/app/options`): kubelet merges the
+//! `*.conf` files in it over its configuration, in the order of their names.
+//!
+//! A drop-in of the unit adds the flag, so that the files that kops defines stay as kops has them.
+
+use quake_formats::unit_text::UnitText;
+use quake_model::item::{Directory, File, Item, Source, Unit};
+use quake_model::spec::NodeSpec;
+
+/// The directory.
+const DIRECTORY: &str = "/etc/kubernetes/kubelet.conf.d";
+
+/// The unit that runs kubelet.
+const UNIT: &str = "kubelet.service";
+
+/// The drop-in of the unit, beside the unit's file.
+const DROP_IN: &str = "kubelet.service.d/20-config-dir.conf";
+
+/// Adds the directory and the flag, if kubelet knows the flag without a feature gate (1.30) and the node does not set it.
+pub(super) fn add(spec: &mut NodeSpec) {
+    if !spec.kubernetes.at_least(1, 30) || spec.kubelet.flag("config-dir").is_some() {
+        return;
+    }
+    let Some((path, start)) = spec.items.iter().find_map(kubelet_start) else {
+        return;
+    };
+    for item in &mut spec.items {
+        if let Item::Unit(unit) = item
+            && unit.name == UNIT
+        {
+            unit.inputs.push(path.clone());
+        }
+    }
+    spec.items
+        .push(Item::Directory(Directory::plain(DIRECTORY)));
+    spec.items
+        .push(Item::File(File::plain(&path, drop_in(&start))));
+}
+
+/// The path of the drop-in, and the command of kubelet's unit; `None` for an item that is not the unit's file.
+fn kubelet_start(item: &Item) -> Option<(String, String)> {
+    let (path, text) = match item {
+        Item::Unit(Unit {
+            name,
+            file: Some(file),
+            ..
+        }) if name == UNIT => (file.path.as_str(), file.text.clone()),
+        Item::File(File {
+            path,
+            source: Source::Bytes(contents),
+            ..
+        }) if path.ends_with("/systemd/system/kubelet.service") => (
+            path.as_str(),
+            String::from_utf8_lossy(&contents.0).into_owned(),
+        ),
+        _ => return None,
+    };
+    let directory = path.strip_suffix(UNIT)?;
+    let start = text
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))?;
+    Some((format!("{directory}{DROP_IN}"), start.to_owned()))
+}
+
+fn drop_in(start: &str) -> String {
+    UnitText::new()
+        .section("Service")
+        .comment("The first line clears the command of the unit.")
+        .set("ExecStart", "")
+        .set("ExecStart", &format!("{start} --config-dir={DIRECTORY}"))
+        .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::item::UnitFile;
+
+    fn unit() -> Item {
+        let text = "[Service]\nExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\"\n";
+        Item::Unit(Unit::running(
+            UNIT,
+            "/lib/systemd/system/kubelet.service",
+            text.to_owned(),
+        ))
+    }
+
+    #[test]
+    fn the_drop_in_is_beside_the_unit_and_keeps_its_command() {
+        let (path, start) = kubelet_start(&unit()).expect("it is the unit");
+        assert_eq!(path, format!("/lib/systemd/system/{DROP_IN}"));
+        assert!(drop_in(&start).ends_with(
+            "ExecStart=\nExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\" --config-dir=/etc/kubernetes/kubelet.conf.d\n"
+        ));
+    }
+
+    #[test]
+    fn a_file_of_its_own_is_found_too_and_other_items_are_not() {
+        let text = "[Service]\nExecStart=/usr/bin/kubelet\n";
+        let file = File::plain("/etc/systemd/system/kubelet.service", text);
+        let (path, _) = kubelet_start(&Item::File(file)).expect("it is the unit's file");
+        assert_eq!(path, format!("/etc/systemd/system/{DROP_IN}"));
+        let other = UnitFile {
+            path: "/lib/systemd/system/x.service".to_owned(),
+            text: text.to_owned(),
+        };
+        let other = Unit::running("x.service", &other.path, other.text);
+        assert_eq!(kubelet_start(&Item::Unit(other)), None);
+    }
+}
