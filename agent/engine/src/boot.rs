@@ -3,8 +3,8 @@
 use crate::addons::reconcile_addons;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
+use crate::managed_files::ManagedSnapshot;
 use crate::node_identity::identify;
-use crate::owned::ManagedSnapshot;
 use crate::renewal::Renewal;
 use crate::request::Request;
 use futures_util::StreamExt;
@@ -18,7 +18,7 @@ use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use quake_node::addon_mode::{AddonMode, addon_mode};
 use quake_node::dns::Upkeep;
-use quake_node::node_identity::{LabelOwner, NodeIdentity, node_identity};
+use quake_node::node_identity::{NodeIdentity, node_identity};
 use quake_node::watch::{self, Watch};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -219,12 +219,7 @@ impl<H: Host> Context<'_, H> {
     fn identity(&self) -> Option<NodeIdentity> {
         let (spec, instance) = self.know(|knowledge| (knowledge.spec(), knowledge.instance()));
         let spec = spec.ok()?;
-        // Whoever applies the add-ons of a newer cluster labels the nodes that they need.
-        let labeller = match spec.addons_pod {
-            Some(_) => LabelOwner::KopsChannels,
-            None => LabelOwner::Agent,
-        };
-        node_identity(&spec, &instance.ok()?, labeller)
+        node_identity(&spec, &instance.ok()?)
     }
 
     /// What to look at from now on.

@@ -9,9 +9,10 @@ use quake_model::item::Reaction;
 use quake_model::location::Location;
 use quake_model::ports::TokenVersion;
 use quake_model::spec::{ImageSpec, NodeSpec};
-use quake_node::known::{Credentials, Known};
-use quake_node::kops;
-use quake_node::kops::steps::Issued;
+use quake_node::builders;
+use quake_node::node::Node;
+use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
+use quake_node::steps::Issued;
 use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,8 +32,10 @@ pub(crate) struct BootFacts {
     pub(crate) slots: Vec<MountedSlot>,
     pub(crate) storage: StorageState,
     pub(crate) credentials: Credentials,
-    /// What a node of the newer dialect follows from.
-    pub(crate) kops: Option<Arc<kops::Node>>,
+    /// What the spec follows from.
+    pub(crate) node: Option<Node>,
+    /// etcd-manager's manifests of kops legacy (1.8 to 1.15).
+    pub(crate) etcd_manifests: Vec<EtcdManifest>,
     /// All certificates of each keyset that was read with the configuration, PEM, by the keyset's name.
     pub(crate) ca_bundle: BTreeMap<String, Vec<String>>,
     /// The key store, where the configuration names it; else it is below the cluster's base.
@@ -59,9 +62,14 @@ impl BootFacts {
         self.spec.clone().ok_or_else(|| missing("the spec"))
     }
 
-    /// The documents of a node of the newer dialect.
-    pub(crate) fn kops(&self) -> Result<Arc<kops::Node>, Fault> {
-        self.kops
+    /// The documents of a node of kops (1.32 and newer).
+    pub(crate) fn kops(&self) -> Result<Arc<builders::Node>, Fault> {
+        self.node()?.current()
+    }
+
+    /// What the spec follows from, which every phase after `config` has.
+    pub(crate) fn node(&self) -> Result<Node, Fault> {
+        self.node
             .clone()
             .ok_or_else(|| missing("the configuration"))
     }
@@ -85,6 +93,7 @@ impl BootFacts {
             images: self.images.clone(),
             slots: self.slots.clone(),
             credentials: self.credentials.clone(),
+            etcd_manifests: self.etcd_manifests.clone(),
         })
     }
 }

@@ -4,7 +4,7 @@ use quake_model::addon::AddonsRecord;
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Sink;
-use quake_model::record::{BootState, Record};
+use quake_model::record::Record;
 use quake_model::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -45,24 +45,7 @@ impl Emitter {
     pub fn emit(&self, event: Event) {
         let at = (self.read_clock)();
         let mut state = self.lock();
-        let takes = match state.record.state {
-            BootState::Ready => {
-                // What the host lacks may be lacking at any time.
-                let is_of_host = matches!(&event, Event::Warning { fault } if fault.code == Code::BootResourcesExhausted);
-                let is_of_node = event.is_of_ready_node() || event.is_of_addons();
-                is_of_node || is_of_host || event.is_notification()
-            }
-            BootState::Failed | BootState::Stopped => event.is_notification(),
-            _ => {
-                // A node's object is seen to while the node boots, too.
-                let is_of_object = matches!(
-                    event,
-                    Event::NodeLabelled { .. } | Event::NodeNotLabelled { .. }
-                );
-                is_of_object || (!event.is_of_ready_node() && !event.is_notification())
-            }
-        };
-        if !takes {
+        if !event.may_follow(state.record.state) {
             return;
         }
         let failures = state.offer(at, event);

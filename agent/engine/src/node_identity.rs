@@ -101,7 +101,10 @@ impl<'a> NodeKeeper<'a> {
             Ok(says) => {
                 self.told = None;
                 let node = self.wanted.node.clone();
-                context.emitter.emit(Event::NodeLabelled { node, says });
+                context.emitter.emit(Event::NodeLabelled {
+                    node,
+                    changes: says,
+                });
             }
             Err(fault) if self.is_early(context, &fault) || self.told == Some(fault.code) => {}
             Err(fault) => {

@@ -10,7 +10,7 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
-use quake_node::kops::steps;
+use quake_node::steps;
 use quake_node::up_to_date::{FileDecision, decide_file};
 
 /// Where the note is.

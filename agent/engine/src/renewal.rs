@@ -20,9 +20,10 @@ use quake_model::ports::Host;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
 use quake_model::time::Timestamp;
-use quake_node::kops::steps::{Owners, orders};
-use quake_node::kops::{Node, renewal, steps};
+use quake_node::builders::{Node, renewal};
 use quake_node::pki::{ends_at, renew_at};
+use quake_node::steps;
+use quake_node::steps::{Owners, orders};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ impl<H: Host> Context<'_, H> {
             let spec = knowledge.spec.clone()?;
             orders(&spec).next()?;
             Some(Renewal {
-                node: knowledge.kops.clone()?,
+                node: knowledge.kops().ok()?,
                 spec,
                 instance: knowledge.instance.clone()?,
             })
@@ -89,7 +90,9 @@ impl<'a> Renewer<'a> {
         let quiet = Emitter::new(Box::new(move || now), Vec::new());
         let context = Context::new(node.host, &quiet, node.request, node.stop.clone());
         context.learn(|knowledge| {
-            knowledge.kops = Some(Arc::clone(&self.renewal.node));
+            knowledge.node = Some(quake_node::node::Node::Current(Arc::clone(
+                &self.renewal.node,
+            )));
             knowledge.spec = Some(Arc::clone(&self.renewal.spec));
             knowledge.instance = Some(self.renewal.instance.clone());
         });

@@ -12,17 +12,14 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::step::{Action, Step};
-use quake_node::kops::steps::{self, Owners};
+use quake_node::steps::{self, Owners};
 use std::collections::BTreeSet;
 
 impl<H: Host> Context<'_, H> {
     /// Applies the steps of the downloads, and the head start beside them where the node allows it.
     pub(crate) async fn apply_assets(&self, steps: &[Step]) -> Result<usize, Fault> {
-        let is_newer = self.know(|knowledge| knowledge.kops.is_some());
         let spec = self.know(BootFacts::spec)?;
-        let Some(digests) =
-            steps::runtime_assets(&spec).filter(|_| is_newer && !self.is_planning())
-        else {
+        let Some(digests) = steps::runtime_assets(&spec).filter(|_| !self.is_planning()) else {
             return self.apply(Phase::Assets, steps).await;
         };
         let is_first = |step: &&Step| match &step.action {
@@ -55,16 +52,15 @@ impl<H: Host> Context<'_, H> {
     }
 
     async fn plan_runtime(&self, digests: &BTreeSet<Digest>) -> Result<Vec<Step>, Fault> {
-        let node = self.know(BootFacts::kops)?;
-        let instance = self.know(BootFacts::instance)?;
-        let mut members = self.know(|knowledge| knowledge.members.clone());
+        let node = self.know(BootFacts::node)?;
+        let mut known = self.know(BootFacts::known)?;
         for digest in digests {
             // A program that is no archive has none.
             if let Ok(listed) = self.host.list_members(digest).await {
-                members.insert(digest.clone(), listed);
+                known.members.insert(digest.clone(), listed);
             }
         }
-        let spec = node.spec(&instance, &members)?;
+        let spec = node.spec(&known)?;
         let owners = Owners::read(
             &spec,
             &self.text("/etc/passwd").await?,

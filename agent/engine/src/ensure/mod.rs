@@ -1,6 +1,5 @@
 //! Look, decide, act, look again: one function per action, by the grid's words.
 
-pub(crate) mod arrivals;
 pub(crate) mod assets;
 pub(crate) mod batch;
 pub(crate) mod certificates;
@@ -19,3 +18,4 @@ pub(crate) mod retired;
 pub(crate) mod services;
 pub(crate) mod standing;
 pub(crate) mod system;
+pub(crate) mod wait_for;

@@ -13,6 +13,7 @@ use quake_model::ports::{Condition, Host, Object};
 use quake_node::config::current::is_boot_config;
 use quake_node::config::legacy::{self, Document, Sources};
 use quake_node::expected::expected;
+use quake_node::node::Node;
 use quake_node::user_data;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,9 +45,14 @@ impl<H: Host> Context<'_, H> {
             source: lowered.source,
             digest: lowered.digest,
         });
-        let expected = Box::new(expected(&lowered.spec, &instance));
+        let node = Node::Legacy(Arc::new(lowered.spec));
+        let spec = node.spec(&self.know(BootFacts::known)?)?;
+        let expected = Box::new(expected(&spec, &instance));
         self.emitter.emit(Event::NodeExpected { expected });
-        self.learn(|knowledge| knowledge.spec = Some(Arc::new(lowered.spec)));
+        self.learn(|knowledge| {
+            knowledge.spec = Some(Arc::new(spec));
+            knowledge.node = Some(node);
+        });
         Ok(())
     }
 

@@ -13,20 +13,19 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::redact::Secret;
 use quake_model::step::Need;
-use quake_node::credentials::{self, WantedKeypair, WantedSecret};
-use quake_node::files::EtcdManifest;
+use quake_node::credentials::{WantedKeypair, WantedSecret};
 use quake_node::keyset;
-use quake_node::known::{Credentials, Keypair};
+use quake_node::plan_inputs::{Credentials, EtcdManifest, Keypair};
 
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
 const READ_LANES: usize = 4;
 
 impl<H: Host> Context<'_, H> {
     pub(crate) async fn observe_credentials(&self) -> Result<(), Fault> {
-        let spec = self.know(BootFacts::spec)?;
+        let node = self.know(BootFacts::node)?;
         let base = &self.config_base()?;
         let mut found = Credentials::default();
-        let mut keypairs = stream::iter(credentials::wanted(&spec))
+        let mut keypairs = stream::iter(node.keypairs())
             .map(|wanted| async move { (self.read_keypair(base, &wanted).await, wanted.name) })
             .buffered(READ_LANES);
         while let Some((keypair, name)) = keypairs.next().await {
@@ -34,7 +33,7 @@ impl<H: Host> Context<'_, H> {
                 found.keypairs.insert(name, keypair);
             }
         }
-        let mut secrets = stream::iter(credentials::wanted_secrets(&spec))
+        let mut secrets = stream::iter(node.secrets())
             .map(|wanted| async move { (self.read_secret(base, &wanted).await, wanted.name) })
             .buffered(READ_LANES);
         while let Some((secret, name)) = secrets.next().await {
@@ -191,11 +190,11 @@ impl<H: Host> Context<'_, H> {
         }
     }
 
-    /// etcd-manager's static pods, byte for byte as the state store has them.
-    pub(crate) async fn read_etcd_manifests(&self) -> Result<Vec<EtcdManifest>, Fault> {
-        let spec = self.know(BootFacts::spec)?;
+    /// Reads etcd-manager's static pods, byte for byte as the state store has them.
+    pub(crate) async fn observe_etcd_manifests(&self) -> Result<(), Fault> {
+        let node = self.know(BootFacts::node)?;
         let mut manifests = Vec::new();
-        for location in &spec.etcd_manifests {
+        for location in node.etcd_manifests() {
             let read = self
                 .read_object(Phase::Files, Operation::ReadConfiguration, location)
                 .await?;
@@ -210,7 +209,8 @@ impl<H: Host> Context<'_, H> {
                 None => self.miss_manifest(location)?,
             }
         }
-        Ok(manifests)
+        self.learn(|knowledge| knowledge.etcd_manifests = manifests);
+        Ok(())
     }
 
     fn miss_manifest(&self, location: &Location) -> Result<(), Fault> {

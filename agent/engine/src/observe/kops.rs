@@ -14,7 +14,8 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::spec::Role;
 use quake_model::step::Need;
-use quake_node::dialect::kops::{
+use quake_node::builders::{Node, Objects, WantedObject, processor, wanted_objects};
+use quake_node::config::current::{
     BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin, config_hash, read_boot_config,
     read_nodeup_config, verify_config_hash,
 };
@@ -22,7 +23,6 @@ use quake_node::config::legacy::Document;
 use quake_node::distribution::Distribution;
 use quake_node::expected::expected;
 use quake_node::keyset::{KeyBundle, fallback_name, read_ca_bundle, read_secret};
-use quake_node::kops::{Node, Objects, WantedObject, processor, wanted_objects};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl<H: Host> Context<'_, H> {
         self.learn(|knowledge| {
             knowledge.key_store = key_store;
             knowledge.spec = Some(Arc::new(spec));
-            knowledge.kops = Some(Arc::new(node));
+            knowledge.node = Some(quake_node::node::Node::Current(Arc::new(node)));
         });
         self.withhold_manifests(Phase::Config).await
     }

@@ -4,10 +4,10 @@ mod config;
 mod credentials;
 mod images;
 mod kops;
-mod kops_phases;
 mod machine;
 mod members;
 
+use crate::boot_facts::BootFacts;
 use crate::context::Context;
 use crate::ensure;
 use crate::fault_mapping::{Operation, to_fault};
@@ -15,9 +15,13 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::Host;
+use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
-use quake_node::{assets, dns, files, network, node_environment, ready, services};
+use quake_node::plan_inputs::PlanInputs;
+use quake_node::steps::{self, Owners};
+use quake_node::{assets, dns, node_environment};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the metadata service may be silent. A guess: it answers within milliseconds once the link is up.
@@ -39,50 +43,87 @@ impl<H: Host> Context<'_, H> {
     ///
     /// Returns the fault of the observation or of the decision, after the tries its class allows.
     pub(crate) async fn plan_phase(&self, phase: Phase) -> Result<Vec<Step>, Fault> {
-        if self.know(|knowledge| knowledge.kops.is_some()) {
-            return self.plan_kops_phase(phase).await;
-        }
-        match phase {
-            Phase::Identity => self.observe_identity().await.map(|()| Vec::new()),
-            Phase::Config => {
-                self.observe_config().await?;
-                self.plan_from_known(node_environment::plan)
+        let planned = match phase {
+            Phase::Identity => {
+                self.observe_identity().await?;
+                Vec::new()
             }
+            Phase::Config => self.plan_config().await?,
             Phase::Network => {
                 self.observe_network().await?;
-                self.plan_from_known(network::plan)
+                let hosts = self.text(HOSTS).await?;
+                steps::network(&*self.know(BootFacts::spec)?, hosts.as_bytes())
             }
-            Phase::Storage => self.plan_storage().await,
-            Phase::Assets => {
-                self.observe_images().await;
-                let steps = self.plan_from_known(assets::plan)?;
-                ensure::assets::record(self, &steps).await?;
-                Ok(steps)
+            Phase::Storage => self.plan_volumes().await?,
+            Phase::Assets => self.plan_assets().await?,
+            Phase::Credentials => {
+                self.observe_credentials().await?;
+                steps::credentials(&*self.know(BootFacts::spec)?)
             }
-            Phase::Credentials => self.observe_credentials().await.map(|()| Vec::new()),
-            Phase::Files => {
-                self.observe_files().await?;
-                let manifests = self.read_etcd_manifests().await?;
-                let mut steps =
-                    self.plan_from_known(|spec, known| files::plan(spec, known, &manifests))?;
-                steps.extend(self.plan_host_names().await?);
-                self.remove_leftovers(&steps).await?;
-                self.recall_owned(&steps).await;
-                Ok(steps)
+            Phase::Files => self.plan_files().await?,
+            Phase::Services => {
+                let (spec, known) = self.plan_inputs()?;
+                steps::services(&spec, &known)
             }
-            Phase::Services => self.plan_from_known(services::plan),
-            Phase::Ready => self.plan_from_known(ready::plan),
-        }
+            Phase::Ready => {
+                let (spec, known) = self.plan_inputs()?;
+                steps::ready(&spec, &known)
+            }
+        };
+        debug_assert_eq!(quake_node::lint::lint(&planned), Vec::<String>::new());
+        Ok(planned)
     }
 
-    fn plan_from_known(
-        &self,
-        plan: impl FnOnce(&quake_model::spec::NodeSpec, &quake_node::known::Known) -> Vec<Step>,
-    ) -> Result<Vec<Step>, Fault> {
+    fn plan_inputs(&self) -> Result<(Arc<NodeSpec>, PlanInputs), Fault> {
         let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
-        let steps = plan(&*spec?, &known?);
-        debug_assert_eq!(quake_node::lint::lint(&steps), Vec::<String>::new());
-        Ok(steps)
+        Ok((spec?, known?))
+    }
+
+    async fn plan_config(&self) -> Result<Vec<Step>, Fault> {
+        self.observe_config().await?;
+        let (spec, known) = self.plan_inputs()?;
+        Ok(node_environment::plan(&spec, &known))
+    }
+
+    async fn plan_volumes(&self) -> Result<Vec<Step>, Fault> {
+        let spec = self.know(BootFacts::spec)?;
+        let mut planned = steps::volumes(&spec, Phase::Storage);
+        planned.extend(self.plan_storage().await?);
+        planned.extend(steps::etcd_manifests(&spec)?);
+        Ok(planned)
+    }
+
+    async fn plan_assets(&self) -> Result<Vec<Step>, Fault> {
+        self.observe_images().await;
+        let (spec, known) = self.plan_inputs()?;
+        let mut planned = assets::plan(&spec, &known);
+        ensure::assets::record(self, &planned).await?;
+        planned.extend(steps::assets(&spec));
+        Ok(planned)
+    }
+
+    /// Plans the files. The archives and the credentials are there now, and so builders yield what needs them.
+    async fn plan_files(&self) -> Result<Vec<Step>, Fault> {
+        self.observe_files().await?;
+        self.observe_etcd_manifests().await?;
+        let node = self.know(BootFacts::node)?;
+        let spec = Arc::new(node.spec(&self.know(BootFacts::known)?)?);
+        self.learn(|knowledge| knowledge.spec = Some(Arc::clone(&spec)));
+        let owners = Owners::read(
+            &spec,
+            &self.text("/etc/passwd").await?,
+            &self.text("/etc/group").await?,
+        );
+        let issued = self.know(|knowledge| knowledge.issued.clone());
+        let mut planned = steps::volumes(&spec, Phase::Files);
+        planned.extend(steps::files(&spec, &issued, &owners, self.is_planning())?);
+        planned.extend(self.plan_host_names().await?);
+        self.remove_leftovers(&planned).await?;
+        let mut written = planned.clone();
+        written.extend(steps::etcd_manifests(&spec)?);
+        self.recall_owned(&written).await;
+        self.recall_owed(&spec, &mut planned).await?;
+        Ok(planned)
     }
 
     async fn observe_identity(&self) -> Result<(), Fault> {

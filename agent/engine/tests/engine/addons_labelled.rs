@@ -102,7 +102,7 @@ async fn booted(
     tokio::join!(looking, ending);
     let events = kept.lock().expect("no other holder panics").clone();
     let told = events.into_iter().filter_map(|event| match event {
-        Event::NodeLabelled { says, .. } => Some(Ok(says)),
+        Event::NodeLabelled { changes, .. } => Some(Ok(changes)),
         Event::NodeNotLabelled { fault } => Some(Err(fault.code)),
         _ => None,
     });

@@ -88,7 +88,7 @@ async fn told(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record
     tokio::join!(looking, changing);
     let events = kept.lock().expect("no other holder panics").clone();
     let told = events.into_iter().filter_map(|event| match event {
-        Event::NodeLabelled { says, .. } => Some(Ok(says)),
+        Event::NodeLabelled { changes, .. } => Some(Ok(changes)),
         Event::NodeNotLabelled { fault } => Some(Err(fault)),
         _ => None,
     });

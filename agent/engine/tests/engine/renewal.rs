@@ -3,7 +3,7 @@
 use crate::common::live;
 use crate::kops::{conformance, node};
 use quake_engine::Request;
-use quake_model::event::Event;
+use quake_model::event::{Event, Scope};
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
 use quake_model::record::Record;
@@ -33,7 +33,9 @@ async fn lived(
         .map(|pass| pass as &(dyn Fn(&SimHost) + Sync));
     let changes: Vec<_> = std::iter::once(look).chain(passing).collect();
     let (record, events) = live(host, request, &changes).await;
-    let told = events.into_iter().filter(Event::is_of_ready_node);
+    let told = events
+        .into_iter()
+        .filter(|event| event.kind().scope == Scope::Node);
     // What is held is in the record, and has its own test.
     let told = told.filter(|event| !matches!(event, Event::CertificatesHeld { .. }));
     let before = before.into_inner().expect("no other holder panics");
