@@ -6,6 +6,9 @@
 mod held;
 mod telling;
 
+#[cfg(test)]
+mod tests;
+
 use super::channels::Store;
 use super::cluster_client::ClusterClient;
 use super::leader::{Candidate, Leadership};
@@ -52,16 +55,26 @@ struct Trouble {
     next: Option<Instant>,
 }
 
-/// What is known by what was told.
+/// What is known from what an earlier reconciler of this process reported. A try that it did not finish may have failed: the next
+/// one follows after the shortest pause.
 fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Trouble> {
-    let failed = told.iter().filter(|(_, status)| status.failures > 0);
+    let is_cut_off = |status: &AddonStatus| status.state == AddonState::Applying;
+    let troubled = told
+        .iter()
+        .filter(|(_, status)| status.failures > 0 || is_cut_off(status));
     // No longer than it would ever be, whatever the clock did since.
     let left = |at: Timestamp| Duration::from_millis(at.millis_since(now)).min(AGAIN.cap);
-    let trouble = |status: &AddonStatus| Trouble {
-        failures: status.failures,
-        next: status.next_at.map(|at| Instant::now() + left(at)),
+    let trouble = |status: &AddonStatus| {
+        let pause = match is_cut_off(status) {
+            true => Some(AGAIN.floor),
+            false => status.next_at.map(left),
+        };
+        Trouble {
+            failures: status.failures,
+            next: pause.map(|pause| Instant::now() + pause),
+        }
     };
-    failed
+    troubled
         .map(|(name, status)| (name.clone(), trouble(status)))
         .collect()
 }
