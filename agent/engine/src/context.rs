@@ -1,9 +1,9 @@
 //! What every step of a boot is handed: the host, the events, the request and the stop signal.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
+use crate::boot::managed_files::Ownership;
 use crate::budget::Budget;
 use crate::emit::Emitter;
-use crate::managed_files::Ownership;
 use crate::request::{Mode, Request};
 use quake_model::backoff::Jitter;
 use quake_model::fault::{Code, Fault};

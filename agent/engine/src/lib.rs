@@ -2,45 +2,28 @@
 //! it drives a [`quake_model::ports::Host`] through the decisions of `quake_node`.
 
 mod access;
-pub mod addons;
-mod apply;
 mod boot;
-mod boot_facts;
 mod budget;
 mod context;
-mod drift;
 mod emit;
 mod ensure;
 mod fault_mapping;
 mod fleet;
 mod fleet_consoles;
-mod limit;
-mod managed_files;
-mod names;
-mod node_identity;
 mod note;
-mod observe;
-mod pending_reactions;
-mod renewal;
-mod report;
 mod request;
+mod resident;
 mod retry;
-mod runtime_first;
 mod signal;
-mod storage;
-mod watch;
 
-pub use boot::{Verdict, boot};
+pub use boot::{ManagedSnapshot, Verdict, boot, report_boot};
 pub use budget::{Budget, NODE_BUDGET};
 pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;
 pub use fault_mapping::{asset_fault, file_fault};
 pub use fleet::read_reports;
 pub use fleet_consoles::read_consoles;
-pub use managed_files::ManagedSnapshot;
-pub use renewal::Renewal;
-pub use report::report_boot;
 pub use request::{Configuration, CredentialSource, Deadlines, Mode, Request};
+pub use resident::{Renewal, addons, keep_looking};
 pub use retry::when_unlocked;
 pub use signal::{Signalled, signal_boot};
-pub use watch::keep_looking;

@@ -1,9 +1,9 @@
 //! Holds assets in the store and their files in place.
 
+use crate::boot::managed_files::placed_differs;
 use crate::context::{Context, PlannedStep};
 use crate::ensure::fetch_watch::Watch;
 use crate::fault_mapping::{Operation, to_fault};
-use crate::managed_files::placed_differs;
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::facts::Placed;

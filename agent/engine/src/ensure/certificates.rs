@@ -1,6 +1,6 @@
 //! Holds certificates: each is kept while it fits its order, and issued where it does not.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller::{self, NewKeys};
 use crate::ensure::files::look;

@@ -3,7 +3,7 @@
 //! All changes of one look are one batch, which Route 53 does whole or not at all: a boot that is killed leaves the records as
 //! they were, or as they should be.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::dns::{

@@ -1,6 +1,6 @@
 //! Tells the Auto Scaling group of a warm pool that the node is configured: the group holds the instance at a hook until then.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};

@@ -1,6 +1,6 @@
 //! Holds an IPv6 prefix on the primary interface, from which the node's pods get their addresses.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};

@@ -61,7 +61,7 @@ async fn look<H: Host>(
 
 async fn own_tags<H: Host>(context: &Context<'_, H>, any_of: &[String]) -> Result<(), Fault> {
     let id = context
-        .know(crate::boot_facts::BootFacts::instance)?
+        .know(crate::boot::facts::BootFacts::instance)?
         .instance_id;
     let described = context
         .host

@@ -110,7 +110,7 @@ pub(crate) async fn pod_network<H: Host>(
 
 /// The node's object, where the API server tells it.
 async fn own_node<H: Host>(context: &Context<'_, H>) -> Option<quake_model::facts::NodeObject> {
-    let spec = context.know(crate::boot_facts::BootFacts::spec).ok()?;
+    let spec = context.know(crate::boot::facts::BootFacts::spec).ok()?;
     let name = spec.kubelet.flag("hostname-override")?;
     let access = access_by(context.host, &spec.kubelet.kubeconfig_path).await?;
     context.host.look_node(&access, name).await.ok()?

@@ -1,9 +1,9 @@
 //! Applies the steps of one phase: each is held, brought about, or its fault ends the phase.
 
+use crate::boot::storage;
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure;
 use crate::retry::millis;
-use crate::storage;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_model::event::Event;

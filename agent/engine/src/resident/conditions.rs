@@ -5,18 +5,18 @@
 //! issued anew, for they end by themselves; the cluster's add-ons are applied, and the names that the node published are kept,
 //! each on a beat of its own.
 
-use crate::addons::reconcile_addons;
 use crate::boot::Verdict;
 use crate::context::{Context, Stop};
-use crate::drift::DriftWatch;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{ready, services, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
-use crate::names::keep_names;
-use crate::node_identity::NodeKeeper;
-use crate::renewal::Renewer;
 use crate::request::Request;
+use crate::resident::addons::reconcile_addons;
+use crate::resident::certificates::Renewer;
+use crate::resident::drift::DriftWatch;
+use crate::resident::names::keep_names;
+use crate::resident::node_object::NodeKeeper;
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};

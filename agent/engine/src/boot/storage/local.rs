@@ -1,6 +1,6 @@
 //! What this machine itself knows of a volume: its device, by serial, and what is inside.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;

@@ -40,7 +40,7 @@ impl<H: Host> Context<'_, H> {
 
     /// A rehearsal without the cluster's CA has a life of its own; a node has none.
     fn made_up_incarnation(&self) -> Result<ClusterGeneration, Fault> {
-        let spec = self.know(crate::boot_facts::BootFacts::spec)?;
+        let spec = self.know(crate::boot::facts::BootFacts::spec)?;
         match self.request.credentials {
             CredentialSource::StandIn => {
                 let uid = format!("stand-in-for-{}", spec.cluster);

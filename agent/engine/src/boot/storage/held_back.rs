@@ -4,7 +4,7 @@
 //! that the boot completes by itself.
 
 use super::state::{Held, sorted};
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::{Context, lock};
 use crate::ensure::files::look;
 use crate::fault_mapping::{Operation, to_fault};

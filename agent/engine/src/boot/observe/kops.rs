@@ -1,7 +1,7 @@
 //! Finds out what a node of kops (1.32 and newer) is to be: the boot configuration, the nodeup configuration that it names by
 //! its hash, and every object of the state store that the node needs, read in one wave.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller;
 use crate::fault_mapping::Operation;

@@ -2,7 +2,7 @@
 
 use super::local::Looked;
 use super::refusal::refusal;
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::backoff::TRANSIENT_RETRY;

@@ -7,7 +7,7 @@ mod kops;
 mod machine;
 mod members;
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::ensure;
 use crate::fault_mapping::{Operation, to_fault};

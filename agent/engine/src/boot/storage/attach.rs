@@ -3,7 +3,7 @@
 use super::attempt::settle_intent;
 use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::tags::own_tags_seen;

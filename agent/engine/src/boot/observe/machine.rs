@@ -1,6 +1,6 @@
 //! Observes of the machine what builders of kops (1.32 and newer) must know.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::EniCapacity;

@@ -1,6 +1,6 @@
 //! What the boot has learnt so far, filled by one phase and read by the next.
 
-use crate::storage::StorageState;
+use crate::boot::storage::StorageState;
 use quake_model::boot_report::ReportFolder;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};

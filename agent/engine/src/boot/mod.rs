@@ -1,12 +1,24 @@
 //! Runs the phases: each when its predecessors are done, independent ones together.
 
-use crate::addons::reconcile_addons;
+mod apply;
+pub(crate) mod facts;
+mod limit;
+pub(crate) mod managed_files;
+mod observe;
+mod pending_reactions;
+mod report;
+mod runtime_first;
+pub(crate) mod storage;
+
+pub use managed_files::ManagedSnapshot;
+pub use report::report_boot;
+
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
-use crate::managed_files::ManagedSnapshot;
-use crate::node_identity::identify;
-use crate::renewal::Renewal;
 use crate::request::Request;
+use crate::resident::Renewal;
+use crate::resident::addons::reconcile_addons;
+use crate::resident::node_object::identify;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;

@@ -2,7 +2,7 @@
 
 use super::local::is_of;
 use super::state::sorted;
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::try_join3;

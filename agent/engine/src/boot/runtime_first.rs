@@ -4,7 +4,7 @@
 //! It is a head start and nothing more: the phases of files and services plan all of it again. Whatever goes wrong here is
 //! left to them, who name it.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use futures_util::future::try_join;
 use quake_model::digest::Digest;

@@ -1,6 +1,6 @@
 //! Reads the keypairs and secrets the node needs from the state store.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::Operation;
 use crate::request::CredentialSource;

@@ -3,9 +3,9 @@
 //! A look must cost next to nothing, for a node is looked at for years: every path is stamped in one call, and only what
 //! has another stamp than at the look before is read.
 
+use crate::boot::managed_files::{ManagedSnapshot, placed_differs};
 use crate::context::Context;
 use crate::ensure::{files, services};
-use crate::managed_files::{ManagedSnapshot, placed_differs};
 use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;

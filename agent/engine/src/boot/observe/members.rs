@@ -1,6 +1,6 @@
 //! Reads the members of archives.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;

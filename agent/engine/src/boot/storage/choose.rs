@@ -3,7 +3,7 @@
 use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;

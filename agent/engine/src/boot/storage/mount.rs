@@ -169,7 +169,7 @@ async fn mark<H: Host>(
     let writer = Writer {
         agent: context.request.version.clone(),
         instance_id: context
-            .know(crate::boot_facts::BootFacts::instance)?
+            .know(crate::boot::facts::BootFacts::instance)?
             .instance_id,
         now: context.host.now().to_string(),
     };

@@ -1,6 +1,6 @@
 //! Keeps the journal: on disk before the act that it records.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;

@@ -1,7 +1,7 @@
 //! Why a device is left as it is, in the operator's terms.
 
 use super::filesystem::SafetyGate;
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use quake_model::event::Event;
 use quake_model::facts::{DeviceFacts, FilesystemCheck};

@@ -1,6 +1,6 @@
 //! Finds out what the node is to be: user data, then the state store, lowered to one spec.
 
-use crate::boot_facts::BootFacts;
+use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::yaml::parse;
