@@ -139,12 +139,20 @@ impl<H: Meter> Context<'_, H> {
             fault: fault.clone(),
         });
     }
+}
 
+impl<H> Context<'_, H> {
     pub(crate) async fn pause(&self, pause: Duration) -> Result<(), Fault> {
         tokio::select! {
             () = sleep(pause) => Ok(()),
             fault = self.stopped() => Err(fault),
         }
+    }
+
+    /// Returns once it should have stopped for this long.
+    pub(crate) async fn stopped_since(&self, grace: Duration) {
+        self.stopped().await;
+        sleep(grace).await;
     }
 }
 

@@ -18,7 +18,8 @@ use crate::emit::Emitter;
 use crate::request::Request;
 use crate::resident::Renewal;
 use crate::resident::addons::reconcile_addons;
-use crate::resident::node_object::identify;
+use crate::resident::node_object::NodeObject;
+use crate::resident::schedule::run;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
@@ -165,7 +166,7 @@ impl<H: Host> Context<'_, H> {
     /// operator whose pod goes to nodes with the label of a control plane alone.
     async fn say_identity(&self, addon_mode: &AddonMode) {
         if let (AddonMode::Reconcile(_), Some(wanted)) = (addon_mode, self.identity()) {
-            identify(self, &wanted).await;
+            run(self, NodeObject::new(self, &wanted)).await;
         }
     }
 

@@ -5,10 +5,13 @@
 //! what reads those only once. Killed on any line, the next look or the next boot goes on, for a key and its certificate are
 //! one file. Certificates of kops-controller are not renewed: it refuses a node that is Ready.
 
+use super::{LOOKS_APART, Reconciler, between};
+use crate::boot::ManagedSnapshot;
 use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::{certificates, files, services};
 use crate::fault_mapping::{Operation, to_fault};
+use crate::retry::millis;
 use quake_model::certificates::CertificateDates;
 use quake_model::event::Event;
 use quake_model::facts::InstanceFacts;
@@ -21,16 +24,18 @@ use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
 use quake_model::time::Timestamp;
 use quake_node::builders::{Node, renewal};
+use quake_node::managed_files::ManagedFile;
 use quake_node::pki::{ends_at, renew_at};
 use quake_node::steps;
 use quake_node::steps::{Owners, orders};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 
-/// How long after one look at the certificates the next follows, whether it failed or not. A guess: what comes of age has
-/// months left, and an hour is soon enough for an operator who made room on a full disk.
-const LOOKS_APART: Duration = Duration::from_secs(60 * 60);
+/// How long after one look at the certificates the next follows at least, and at most twice as long, whether it failed or not. A
+/// guess: what comes of age has months left, and an hour is soon enough for an operator who made room on a full disk.
+const RENEWALS_APART: Duration = Duration::from_secs(60 * 60);
 
 /// What a boot leaves for certificates to be renewed by. It holds the keys of the CAs, as the node's disk does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,65 +61,84 @@ impl<H: Host> Context<'_, H> {
 }
 
 /// Looks after the certificates of a node that is ready.
-pub(crate) struct Renewer<'a> {
+pub(crate) struct Certificates<'a, H> {
+    node: &'a Context<'a, H>,
     renewal: &'a Renewal,
+    /// What the agent wrote; what is written here is noted in it.
+    managed: &'a Mutex<ManagedSnapshot>,
     next: Timestamp,
     /// Issued anew, and not yet in every file that holds them.
     unfinished: BTreeSet<String>,
-    /// What was told of them last.
-    told: Vec<CertificateDates>,
+    /// What was reported of them last.
+    reported: Vec<CertificateDates>,
 }
 
-impl<'a> Renewer<'a> {
-    /// One whose first look is the next.
-    pub(crate) fn new(renewal: &'a Renewal) -> Self {
-        Self {
-            renewal,
-            next: Timestamp(0),
-            unfinished: BTreeSet::new(),
-            told: Vec::new(),
-        }
+impl<H: Host> Reconciler for Certificates<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        between(LOOKS_APART, draw)
     }
 
-    /// Looks if it is time to, renews what came of age, and tells; the files that were written.
-    pub(crate) async fn look<H: Host>(&mut self, node: &Context<'_, H>) -> Vec<WriteFile> {
+    /// Renews what came of age, and reports it.
+    async fn reconcile(&mut self) {
+        let node = self.node;
         let now = node.host.now();
+        // The time of day decides, and not the pauses: no timer runs on an instance that hibernates.
         if now < self.next {
-            return Vec::new();
+            return;
         }
-        // Nodes that booted together do not look together.
-        let pause = LOOKS_APART + LOOKS_APART.mul_f64(node.draw());
-        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        self.next = Timestamp(now.0.saturating_add(pause));
-        // What a boot's steps tell is of a boot; here only the end is told.
+        let pause = between((RENEWALS_APART, 2 * RENEWALS_APART), node.draw());
+        self.next = Timestamp(now.0.saturating_add(millis(pause)));
+        // What a boot's steps report is of a boot; here only the end is reported.
         let quiet = Emitter::new(Box::new(move || now), Vec::new());
         let context = Context::new(node.host, &quiet, node.request, node.stop.clone());
         context.learn(|knowledge| {
-            knowledge.node = Some(quake_node::node::Node::Current(Arc::clone(
-                &self.renewal.node,
-            )));
+            let node = Arc::clone(&self.renewal.node);
+            knowledge.node = Some(quake_node::node::Node::Current(node));
             knowledge.spec = Some(Arc::clone(&self.renewal.spec));
             knowledge.instance = Some(self.renewal.instance.clone());
         });
+        let managed = self.managed;
+        let mut managed = managed.lock().await;
         let mut written = Vec::new();
         let ended = self.renew(&context, now, &mut written).await;
+        for file in written {
+            let left = ManagedFile::left(&file);
+            managed.owned.files.insert(file.path, left);
+        }
+        drop(managed);
         match ended {
             Ok(Some(event)) => node.emitter.emit(event),
             Ok(None) => {}
             Err(fault) if fault.code == Code::BootInterrupted => {}
             Err(fault) => node.emitter.emit(Event::CertificatesNotRenewed { fault }),
         }
-        // What could not be read now is told with the next look.
+        // What could not be read now is reported after the next look.
         if let Ok(certificates) = self.dates(&context).await
-            && certificates != self.told
+            && certificates != self.reported
         {
-            self.told.clone_from(&certificates);
+            self.reported.clone_from(&certificates);
             node.emitter.emit(Event::CertificatesHeld { certificates });
         }
-        written
+    }
+}
+
+impl<'a, H: Host> Certificates<'a, H> {
+    pub(crate) fn new(
+        node: &'a Context<'a, H>,
+        renewal: &'a Renewal,
+        managed: &'a Mutex<ManagedSnapshot>,
+    ) -> Self {
+        Self {
+            node,
+            renewal,
+            managed,
+            next: Timestamp(0),
+            unfinished: BTreeSet::new(),
+            reported: Vec::new(),
+        }
     }
 
-    async fn renew<H: Host>(
+    async fn renew(
         &mut self,
         context: &Context<'_, H>,
         now: Timestamp,
@@ -148,10 +172,7 @@ impl<'a> Renewer<'a> {
     }
 
     /// Until when each is valid, and from when on it is renewed.
-    async fn dates<H: Host>(
-        &self,
-        context: &Context<'_, H>,
-    ) -> Result<Vec<CertificateDates>, Fault> {
+    async fn dates(&self, context: &Context<'_, H>) -> Result<Vec<CertificateDates>, Fault> {
         let mut dates = Vec::new();
         for order in orders(&self.renewal.spec) {
             let held = certificates::held(context, &order.name).await?;
@@ -171,7 +192,7 @@ impl<'a> Renewer<'a> {
         Ok(dates)
     }
 
-    async fn issue<H: Host>(
+    async fn issue(
         &mut self,
         context: &Context<'_, H>,
         order: &CertificateOrder,
@@ -187,7 +208,7 @@ impl<'a> Renewer<'a> {
     }
 
     /// Writes the files around what was issued, and restarts what reads them only once.
-    async fn put_to_use<H: Host>(
+    async fn put_to_use(
         &self,
         context: &Context<'_, H>,
         written: &mut Vec<WriteFile>,

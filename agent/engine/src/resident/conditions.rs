@@ -1,22 +1,14 @@
 //! Looks again, now and then, at what made the node ready, and tells what is lost and what is regained.
 //!
 //! It only looks. What is gone was taken by someone, or was broken by something that a second write would hide; the next
-//! boot fixes what the agent holds, and each fault names the command. No look asks a cloud service. Certificates alone are
-//! issued anew, for they end by themselves; the cluster's add-ons are applied, and the names that the node published are kept,
-//! each on a beat of its own.
+//! boot fixes what the agent holds, and each fault names the command. No look asks a cloud service.
 
-use crate::boot::Verdict;
-use crate::context::{Context, Stop};
+use super::{LOOKS_APART, Reconciler, between};
+use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::standing::{self, Watched};
 use crate::ensure::{ready, services, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
-use crate::request::Request;
-use crate::resident::addons::reconcile_addons;
-use crate::resident::certificates::Renewer;
-use crate::resident::drift::DriftWatch;
-use crate::resident::names::keep_names;
-use crate::resident::node_object::NodeKeeper;
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -24,10 +16,6 @@ use quake_model::ports::Host;
 use quake_node::watch::{Look, Subject, Watch, is_lost, look_of};
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// The shortest and the longest pause between two rounds of looks. A guess: a round costs some ten local calls, and an
-/// operator who lost something learns of it within a minute.
-const ROUNDS_APART: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(40));
 
 /// What to do about what the next boot brings about again.
 const BOOT_AGAIN: &str = "systemctl restart quake-agent.service";
@@ -43,52 +31,33 @@ struct WatchState {
     lost: Option<(Code, Instant)>,
 }
 
-/// Looks at what a boot brought about until told to stop, and emits what is lost and regained, and what drifts.
-pub async fn keep_looking<H: Host>(
-    host: &H,
-    emitter: &Emitter,
-    request: &Request,
-    verdict: &Verdict,
-    stop: Stop,
-) {
-    let context = Context::new(host, emitter, request, stop);
-    let addon_mode = async {
-        if let Some(addon_mode) = &verdict.addon_mode {
-            reconcile_addons(&context, addon_mode).await;
-        }
-    };
-    let naming = async {
-        if let Some(upkeep) = &verdict.names {
-            keep_names(&context, upkeep).await;
-        }
-    };
-    // Each ends when the agent is told to stop; the lease is given back before the process goes.
-    tokio::join!(look_around(&context, verdict), addon_mode, naming);
+/// Looks again at what made the node ready.
+pub(crate) struct Conditions<'a, H> {
+    context: &'a Context<'a, H>,
+    watches: &'a [Watch],
+    /// Of each watch, in their order.
+    known: Vec<WatchState>,
 }
 
-async fn look_around<H: Host>(context: &Context<'_, H>, verdict: &Verdict) {
-    let watches = &verdict.watches;
-    let mut drift = DriftWatch::new(&verdict.left);
-    let mut renewer = verdict.renewal.as_ref().map(Renewer::new);
-    let keeper = verdict.identity.as_ref();
-    let mut keeper = keeper.map(|wanted| NodeKeeper::new(wanted, context.emitter));
-    let mut known: Vec<WatchState> = watches.iter().map(|_| WatchState::default()).collect();
-    loop {
-        for (watch, known) in watches.iter().zip(&mut known) {
-            let (look, fault) = look_at(context, &watch.subject, known).await;
-            tell(context, watch, known, look, fault).await;
+impl<'a, H> Conditions<'a, H> {
+    pub(crate) fn new(context: &'a Context<'a, H>, watches: &'a [Watch]) -> Self {
+        Self {
+            context,
+            watches,
+            known: watches.iter().map(|_| WatchState::default()).collect(),
         }
-        if let Some(renewer) = &mut renewer {
-            drift.written(&renewer.look(context).await);
-        }
-        drift.look(context).await;
-        if let Some(keeper) = &mut keeper {
-            keeper.look(context).await;
-        }
-        let (shortest, longest) = ROUNDS_APART;
-        let pause = shortest + (longest - shortest).mul_f64(context.draw());
-        if context.pause(pause).await.is_err() {
-            return;
+    }
+}
+
+impl<H: Host> Reconciler for Conditions<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        between(LOOKS_APART, draw)
+    }
+
+    async fn reconcile(&mut self) {
+        for (watch, known) in self.watches.iter().zip(&mut self.known) {
+            let (look, fault) = look_at(self.context, &watch.subject, known).await;
+            tell(self.context, watch, known, look, fault).await;
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A look must cost next to nothing, for a node is looked at for years: every path is stamped in one call, and only what
 //! has another stamp than at the look before is read.
 
+use super::{LOOKS_APART, Reconciler, between};
 use crate::boot::managed_files::{ManagedSnapshot, placed_differs};
 use crate::context::Context;
 use crate::ensure::{files, services};
@@ -10,17 +11,20 @@ use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
 use quake_model::ports::{Host, PortError};
-use quake_model::step::WriteFile;
-use quake_node::managed_files::{ManagedFile, Owners};
+use quake_node::managed_files::Owners;
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// Where systemd keeps the links by which units are enabled; each of its directories that ends so has some.
 const UNIT_LINKS: &str = "/etc/systemd/system";
 const LINKING: [&str; 2] = [".wants", ".requires"];
 
 /// What was seen at the looks so far.
-pub(crate) struct DriftWatch {
-    left: ManagedSnapshot,
+pub(crate) struct Drift<'a, H> {
+    context: &'a Context<'a, H>,
+    /// What is the agent's; it is locked while another loop writes of it.
+    managed: &'a Mutex<ManagedSnapshot>,
     /// Every file and program, each with its stamp when it was last compared.
     paths: Vec<String>,
     stamps: Vec<Option<FileStamp>>,
@@ -30,13 +34,41 @@ pub(crate) struct DriftWatch {
     is_first: bool,
 }
 
-impl DriftWatch {
+impl<H: Host> Reconciler for Drift<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        between(LOOKS_APART, draw)
+    }
+
+    /// Looks once, and tells if there is anything else to tell than before. What cannot be looked at stays as it was known.
+    async fn reconcile(&mut self) {
+        let managed = self.managed;
+        let managed = managed.lock().await;
+        let before = self.drifted.clone();
+        if let Ok(stamps) = self.context.host.stamp_files(&self.paths).await {
+            self.compare(&managed, &stamps).await;
+        }
+        if let Ok(links) = links(self.context).await {
+            self.ask_units(&managed, links).await;
+        }
+        self.is_first = false;
+        if self.drifted != before {
+            self.context.emitter.emit(self.event());
+        }
+    }
+}
+
+impl<'a, H: Host> Drift<'a, H> {
     /// Watches what a boot left.
-    pub(crate) fn new(left: &ManagedSnapshot) -> Self {
+    pub(crate) fn new(
+        context: &'a Context<'a, H>,
+        managed: &'a Mutex<ManagedSnapshot>,
+        left: &ManagedSnapshot,
+    ) -> Self {
         let files = left.owned.files.keys();
         let paths: Vec<String> = files.chain(left.owned.programs.keys()).cloned().collect();
         Self {
-            left: left.clone(),
+            context,
+            managed,
             stamps: vec![None; paths.len()],
             paths,
             links: Vec::new(),
@@ -45,37 +77,14 @@ impl DriftWatch {
         }
     }
 
-    /// Takes what the agent itself wrote since for what it left.
-    pub(crate) fn written(&mut self, files: &[WriteFile]) {
-        for file in files {
-            let owned = ManagedFile::left(file);
-            self.left.owned.files.insert(file.path.clone(), owned);
-        }
-    }
-
-    /// Looks once, and tells if there is anything else to tell than before. What cannot be looked at stays as it was known.
-    pub(crate) async fn look<H: Host>(&mut self, context: &Context<'_, H>) {
-        let before = self.drifted.clone();
-        if let Ok(stamps) = context.host.stamp_files(&self.paths).await {
-            self.compare(context, &stamps).await;
-        }
-        if let Ok(links) = links(context).await {
-            self.ask_units(context, links).await;
-        }
-        self.is_first = false;
-        if self.drifted != before {
-            context.emitter.emit(self.told());
-        }
-    }
-
     /// Reads what has another stamp.
-    async fn compare<H: Host>(&mut self, context: &Context<'_, H>, stamps: &[Option<FileStamp>]) {
+    async fn compare(&mut self, managed: &ManagedSnapshot, stamps: &[Option<FileStamp>]) {
         for (index, stamp) in stamps.iter().enumerate() {
             if *stamp == self.stamps[index] && !self.is_first {
                 continue;
             }
             let path = self.paths[index].clone();
-            let Ok(what) = self.differs(context, &path).await else {
+            let Ok(what) = self.differs(managed, &path).await else {
                 continue;
             };
             self.stamps[index] = *stamp;
@@ -83,38 +92,30 @@ impl DriftWatch {
         }
     }
 
-    async fn differs<H: Host>(
-        &self,
-        context: &Context<'_, H>,
-        path: &str,
-    ) -> Result<Option<String>, ()> {
-        if let Some(file) = self.left.owned.files.get(path) {
-            let found = files::look(context, path).await.map_err(drop)?;
-            let owners = Owners::of(context.host.sets_owners());
+    async fn differs(&self, managed: &ManagedSnapshot, path: &str) -> Result<Option<String>, ()> {
+        if let Some(file) = managed.owned.files.get(path) {
+            let found = files::look(self.context, path).await.map_err(drop)?;
+            let owners = Owners::of(self.context.host.sets_owners());
             return Ok(file.differs(found.as_ref(), owners));
         }
         // The boot has just compared the programs, and reading them again would take the disk's time.
-        let place = self.left.places.iter().find(|place| place.path == path);
+        let place = managed.places.iter().find(|place| place.path == path);
         let Some(place) = place.filter(|_| !self.is_first) else {
             return Ok(None);
         };
-        let found = context.host.look_placed(place).await.map_err(drop)?;
+        let found = self.context.host.look_placed(place).await.map_err(drop)?;
         Ok(placed_differs(found).map(str::to_owned))
     }
 
     /// Asks about the units if a link came or went; a bus is not to be troubled twice a minute for what is so seldom.
-    async fn ask_units<H: Host>(
-        &mut self,
-        context: &Context<'_, H>,
-        links: Vec<Option<FileStamp>>,
-    ) {
+    async fn ask_units(&mut self, managed: &ManagedSnapshot, links: Vec<Option<FileStamp>>) {
         if links == self.links || self.is_first {
             self.links = links;
             return;
         }
-        let units: Vec<String> = self.left.owned.units.iter().cloned().collect();
+        let units: Vec<String> = managed.owned.units.iter().cloned().collect();
         for unit in &units {
-            let Ok(found) = services::look(context, unit).await else {
+            let Ok(found) = services::look(self.context, unit).await else {
                 return;
             };
             let what = match (found.found, found.installable && !found.enabled) {
@@ -134,7 +135,7 @@ impl DriftWatch {
         };
     }
 
-    fn told(&self) -> Event {
+    fn event(&self) -> Event {
         let named = self.drifted.iter().take(MOST_NAMED);
         Event::DriftChanged {
             drifted: named

@@ -3,6 +3,7 @@
 //! It is on a beat of its own, for a name service that does not answer must not hold up the looks at what is on the node. Names
 //! in the node's own `/etc/hosts` are told of like other files when somebody changes them, and not fixed.
 
+use super::{Reconciler, between};
 use crate::context::Context;
 use crate::ensure::dns::{Upheld, upheld};
 use crate::request::Request;
@@ -29,17 +30,36 @@ impl<H: Host> Context<'_, H> {
     }
 }
 
-/// Keeps them until the agent is told to stop. The boot has just published them: the first look comes after a pause.
-pub(crate) async fn keep_names<H: Host>(context: &Context<'_, H>, upkeep: &Upkeep) {
-    let mut told = Told::new(context, upkeep);
-    loop {
-        // Nodes that booted together do not look together.
-        let pause = LOOKS_APART + LOOKS_APART.mul_f64(context.draw());
-        if context.pause(pause).await.is_err() {
+/// Keeps them. The boot has just published them: the first round does nothing.
+pub(crate) struct Names<'a, H> {
+    context: &'a Context<'a, H>,
+    upkeep: &'a Upkeep,
+    told: Told,
+    is_first: bool,
+}
+
+impl<'a, H> Names<'a, H> {
+    pub(crate) fn new(context: &'a Context<'a, H>, upkeep: &'a Upkeep) -> Self {
+        Self {
+            context,
+            upkeep,
+            told: Told::new(context, upkeep),
+            is_first: true,
+        }
+    }
+}
+
+impl<H: Host> Reconciler for Names<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        between((LOOKS_APART, 2 * LOOKS_APART), draw)
+    }
+
+    async fn reconcile(&mut self) {
+        if std::mem::take(&mut self.is_first) {
             return;
         }
-        let ended = look(context, upkeep).await;
-        told.tell(context, ended);
+        let ended = look(self.context, self.upkeep).await;
+        self.told.tell(self.context, ended);
     }
 }
 

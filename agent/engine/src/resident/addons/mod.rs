@@ -15,6 +15,7 @@ pub use addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 pub use cluster_client::ClusterClient;
 pub use inspector::AddonInspector;
 
+use super::schedule::run;
 use crate::context::Context;
 use quake_model::ports::Host;
 use quake_node::addon_mode::AddonMode;
@@ -24,7 +25,7 @@ use watcher::Watcher;
 /// Does what there is to be done about add-ons, until the agent is told to stop.
 pub(crate) async fn reconcile_addons<H: Host>(context: &Context<'_, H>, addon_mode: &AddonMode) {
     match addon_mode {
-        AddonMode::Reconcile(keeping) => AddonReconciler::new(context, keeping).keep().await,
-        AddonMode::Observe(watching) => Watcher::new(context, watching).watch().await,
+        AddonMode::Reconcile(keeping) => run(context, AddonReconciler::new(context, keeping)).await,
+        AddonMode::Observe(watching) => run(context, Watcher::new(context, watching)).await,
     }
 }

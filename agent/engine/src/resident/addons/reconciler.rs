@@ -9,6 +9,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+use super::super::{Reconciler, between};
 use super::channels::Store;
 use super::cluster_client::ClusterClient;
 use super::leader::{Candidate, Leadership};
@@ -23,6 +24,7 @@ use quake_model::ports::Host;
 use quake_model::time::Timestamp;
 use quake_node::addon_mode::ReconcileMode;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -44,9 +46,6 @@ const RENEWED_WITHIN: Duration = Duration::from_secs(40);
 
 /// The lease, as it is told of.
 const LEASE: &str = "kube-system/quake-agent";
-
-/// How long giving the lease back may take.
-const STEPPING_DOWN: Duration = Duration::from_secs(3);
 
 /// What is known of one add-on between rounds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,6 +82,10 @@ fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<St
 pub(crate) struct AddonReconciler<'a, H> {
     context: &'a Context<'a, H>,
     keeping: &'a ReconcileMode,
+    /// The conversation of the last round, while the API server answers.
+    session: Option<Arc<ClusterClient<'a, H>>>,
+    /// Rounds since the API server answered.
+    silent: u32,
     store: Store,
     candidate: Candidate,
     /// When the channel is looked at again.
@@ -140,6 +143,40 @@ impl Order {
     }
 }
 
+impl<H: Host> Reconciler for AddonReconciler<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        let pause = match self.silent {
+            0 => between(ROUNDS_APART, draw),
+            silent => ARRIVAL.pause(silent - 1, draw),
+        };
+        self.until_next(pause)
+    }
+
+    async fn reconcile(&mut self) {
+        let path = &self.keeping.kubeconfig;
+        match ClusterClient::by_kubeconfig(self.context.host, path).await {
+            Ok(session) => {
+                self.silent = 0;
+                let session = Arc::new(session);
+                self.session = Some(Arc::clone(&session));
+                self.round(&session).await;
+            }
+            Err(fault) => {
+                self.silent += 1;
+                self.session = None;
+                self.wait_for_api(&fault).await;
+            }
+        }
+    }
+
+    /// Gives the lease back.
+    async fn stop(&mut self) {
+        if let Some(session) = &self.session {
+            self.candidate.step_down(session).await;
+        }
+    }
+}
+
 impl<'a, H: Host> AddonReconciler<'a, H> {
     /// One that knows what was told of the add-ons so far.
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
@@ -153,6 +190,8 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
         Self {
             context,
             keeping,
+            session: None,
+            silent: 0,
             store: Store::new(&keeping.channels),
             candidate: Candidate::new(&keeping.me),
             look_next: None,
@@ -160,34 +199,6 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
             unread: None,
             troubles,
             told: AddonStatusReporter::new(context.emitter),
-        }
-    }
-
-    /// Looks after them until the agent is told to stop.
-    pub(crate) async fn keep(mut self) {
-        let mut silent = 0;
-        loop {
-            let path = &self.keeping.kubeconfig;
-            let session = ClusterClient::by_kubeconfig(self.context.host, path).await;
-            let pause = if let Ok(session) = &session {
-                silent = 0;
-                self.round(session).await;
-                let (shortest, longest) = ROUNDS_APART;
-                shortest + (longest - shortest).mul_f64(self.context.draw())
-            } else {
-                silent += 1;
-                ARRIVAL.pause(silent - 1, self.context.draw())
-            };
-            if let Err(fault) = &session {
-                self.wait_for_api(fault).await;
-            }
-            if self.context.pause(self.until_next(pause)).await.is_err() {
-                if let Ok(session) = &session {
-                    let ended = self.candidate.step_down(session);
-                    let _ = tokio::time::timeout(STEPPING_DOWN, ended).await;
-                }
-                return;
-            }
         }
     }
 
@@ -372,8 +383,7 @@ impl<'a, H: Host> AddonReconciler<'a, H> {
     }
 
     async fn look_at_channels(&mut self) {
-        let (shortest, longest) = LOOKS_APART;
-        let pause = shortest + (longest - shortest).mul_f64(self.context.draw());
+        let pause = between(LOOKS_APART, self.context.draw());
         self.look_next = Some(Instant::now() + pause);
         let looked = self.store.look(self.context.host).await;
         self.unread = looked.err().or_else(|| self.strange());

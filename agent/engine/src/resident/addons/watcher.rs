@@ -3,6 +3,7 @@
 //! No lease is held and no state store is read again and again: the pod does both. Its channel is read once, for the names of
 //! what is not applied yet.
 
+use super::super::{Reconciler, between};
 use super::channels::Store;
 use super::cluster_client::ClusterClient;
 use super::status_reporter::AddonStatusReporter;
@@ -26,7 +27,31 @@ pub(crate) struct Watcher<'a, H> {
     watching: &'a ObserveMode,
     store: Store,
     was_read: bool,
+    /// Looks since all was applied.
+    tries: u32,
     told: AddonStatusReporter<'a>,
+}
+
+impl<H: Host> Reconciler for Watcher<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        let (shortest, longest) = LOOKS_APART;
+        match self.tries {
+            0 => between(LOOKS_APART, draw),
+            // What comes up comes up soon, and what does not is looked at as seldom as all else.
+            1..=40 => ARRIVAL.pause(self.tries - 1, draw),
+            _ => longest.mul_f64(draw).max(shortest),
+        }
+    }
+
+    async fn reconcile(&mut self) {
+        self.read_channels().await;
+        let fault = self.look().await;
+        let mut statuses = self.told.statuses().values();
+        let is_settled =
+            fault.is_none() && statuses.all(|status| status.state == AddonState::Applied);
+        self.tries = if is_settled { 0 } else { self.tries + 1 };
+        self.stand(fault);
+    }
 }
 
 impl<'a, H: Host> Watcher<'a, H> {
@@ -37,35 +62,8 @@ impl<'a, H: Host> Watcher<'a, H> {
             watching,
             store: Store::new(&watching.channels),
             was_read: false,
+            tries: 0,
             told: AddonStatusReporter::new(context.emitter),
-        }
-    }
-
-    /// Watches until the agent is told to stop.
-    pub(crate) async fn watch(mut self) {
-        let mut tries = 0;
-        loop {
-            self.read_channels().await;
-            let fault = self.look().await;
-            let is_settled = fault.is_none()
-                && self
-                    .told
-                    .statuses()
-                    .values()
-                    .all(|status| status.state == AddonState::Applied);
-            tries = if is_settled { 0 } else { tries + 1 };
-            self.stand(fault);
-            let (shortest, longest) = LOOKS_APART;
-            let draw = self.context.draw();
-            let pause = match tries {
-                0 => shortest + (longest - shortest).mul_f64(draw),
-                // What comes up comes up soon, and what does not is looked at as seldom as all else.
-                1..=40 => ARRIVAL.pause(tries - 1, draw),
-                _ => longest.mul_f64(draw).max(shortest),
-            };
-            if self.context.pause(pause).await.is_err() {
-                return;
-            }
         }
     }
 

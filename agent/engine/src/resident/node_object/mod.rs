@@ -9,11 +9,10 @@ mod node_client;
 #[cfg(test)]
 mod tests;
 
+use super::{Reconciler, between};
 use crate::access::access_by;
 use crate::context::Context;
-use crate::emit::Emitter;
 use crate::ensure::files::look;
-use crate::retry::millis;
 use node_client::NodeClient;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -21,12 +20,11 @@ use quake_model::phase::Phase;
 use quake_model::ports::Host;
 use quake_model::signal::ApiAccess;
 use quake_model::step::WriteFile;
-use quake_model::time::Timestamp;
 use quake_node::node_identity::NodeIdentity;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long after one look the next follows while something is missing; the watch looks no oftener than every twenty seconds.
+/// How long after one look the next follows while something is missing, and at most twice as long.
 const TRIES_APART: Duration = Duration::from_secs(15);
 
 /// How long after one look the next follows once all is said, or refused. A guess: an object that was deleted and registered
@@ -36,92 +34,79 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 /// Where it is noted which object was brought to what.
 const NOTE: &str = "/var/lib/quake-agent/node-identity";
 
-/// Looks after the object of this node while it boots; ends when the boot is told to stop, whatever is under way.
-pub(crate) async fn identify<H: Host>(context: &Context<'_, H>, wanted: &NodeIdentity) {
-    let looking = async {
-        let mut keeper = NodeKeeper::new(wanted, context.emitter);
-        loop {
-            keeper.look(context).await;
-            if context.pause(TRIES_APART).await.is_err() {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        _ = context.stopped() => {}
-        () = looking => {}
-    }
-}
-
 /// Looks after the object of this node.
-pub(crate) struct NodeKeeper<'a> {
+pub(crate) struct NodeObject<'a, H> {
+    context: &'a Context<'a, H>,
     wanted: &'a NodeIdentity,
     began: Instant,
-    next: Timestamp,
-    /// What was told last, while it is so.
-    told: Option<Code>,
+    /// Whether all is said, or refused for good.
+    is_settled: bool,
+    /// What was reported last, while it is so.
+    reported: Option<Code>,
     /// How to come to the API server, read once for the looks that follow each other.
     access: Option<ApiAccess>,
 }
 
-impl<'a> NodeKeeper<'a> {
-    /// One whose first look is the next; it goes on from what was told while the node booted.
-    pub(crate) fn new(wanted: &'a NodeIdentity, emitter: &Emitter) -> Self {
-        let warnings = emitter.record().warnings;
-        let mut standing = warnings.iter().map(|fault| fault.code);
+impl<H: Host> Reconciler for NodeObject<'_, H> {
+    fn interval(&self, draw: f64) -> Duration {
+        let shortest = match self.is_settled {
+            true => LOOKS_APART,
+            false => TRIES_APART,
+        };
+        between((shortest, 2 * shortest), draw)
+    }
+
+    /// Says what is missing, and reports it.
+    async fn reconcile(&mut self) {
+        let emitter = self.context.emitter;
+        let ended = self.bring().await;
+        // The boot itself may wait for what is refused, and an API server that comes up refuses what it soon allows.
+        let is_over = emitter.has_ended() && ended.as_ref().is_err_and(is_refused);
+        self.is_settled = ended.is_ok() || is_over;
+        if self.is_settled {
+            // By the next look its certificate may be another.
+            self.access = None;
+        }
+        match ended {
+            Ok(changes) if changes.is_empty() && self.reported.is_none() => {}
+            Ok(changes) => {
+                self.reported = None;
+                let node = self.wanted.node.clone();
+                emitter.emit(Event::NodeLabelled { node, changes });
+            }
+            Err(fault) if self.is_early(&fault) || self.reported == Some(fault.code) => {}
+            Err(fault) => {
+                self.reported = Some(fault.code);
+                emitter.emit(Event::NodeNotLabelled { fault });
+            }
+        }
+    }
+}
+
+impl<'a, H: Host> NodeObject<'a, H> {
+    /// Goes on from what was reported while the node booted.
+    pub(crate) fn new(context: &'a Context<'a, H>, wanted: &'a NodeIdentity) -> Self {
+        let warnings = context.emitter.record().warnings;
+        let mut codes = warnings.iter().map(|fault| fault.code);
         Self {
+            context,
             wanted,
             began: Instant::now(),
-            next: Timestamp(0),
-            told: standing.rfind(|code| is_of_object(*code)),
+            is_settled: false,
+            reported: codes.rfind(|code| is_of_object(*code)),
             access: None,
         }
     }
 
-    /// Looks if it is time to, says what is missing, and tells.
-    pub(crate) async fn look<H: Host>(&mut self, context: &Context<'_, H>) {
-        let now = context.host.now();
-        if now < self.next {
-            return;
-        }
-        let ended = self.bring(context).await;
-        // The boot itself may wait for what is refused, and an API server that comes up refuses what it soon allows.
-        let is_over = context.emitter.has_ended() && ended.as_ref().is_err_and(is_refused);
-        let is_settled = ended.is_ok() || is_over;
-        if is_settled {
-            // By the next look its certificate may be another.
-            self.access = None;
-        }
-        let pause = if is_settled { LOOKS_APART } else { TRIES_APART };
-        // Nodes that booted together do not look together.
-        let pause = pause + pause.mul_f64(context.draw());
-        self.next = Timestamp(now.0.saturating_add(millis(pause)));
-        match ended {
-            Ok(says) if says.is_empty() && self.told.is_none() => {}
-            Ok(says) => {
-                self.told = None;
-                let node = self.wanted.node.clone();
-                context.emitter.emit(Event::NodeLabelled {
-                    node,
-                    changes: says,
-                });
-            }
-            Err(fault) if self.is_early(context, &fault) || self.told == Some(fault.code) => {}
-            Err(fault) => {
-                self.told = Some(fault.code);
-                context.emitter.emit(Event::NodeNotLabelled { fault });
-            }
-        }
-    }
-
     /// Whether it is too early to say that the node is not registered; a boot says itself what it waits for.
-    fn is_early<H>(&self, context: &Context<'_, H>, fault: &Fault) -> bool {
+    fn is_early(&self, fault: &Fault) -> bool {
         let is_young = self.began.elapsed() < Phase::Ready.row().deadline;
-        fault.code == Code::ReadyNodeUnregistered && (is_young || !context.emitter.has_ended())
+        fault.code == Code::ReadyNodeUnregistered && (is_young || !self.context.emitter.has_ended())
     }
 
     /// Brings the object to what it should say; what was said.
-    async fn bring<H: Host>(&mut self, context: &Context<'_, H>) -> Result<Vec<String>, Fault> {
+    async fn bring(&mut self) -> Result<Vec<String>, Fault> {
+        let context = self.context;
         let kubeconfig = &self.wanted.kubeconfig;
         if self.access.is_none() {
             self.access = access_by(context.host, kubeconfig).await;
