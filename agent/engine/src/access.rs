@@ -1,7 +1,7 @@
 //! How kubelet comes to its API server: by its kubeconfig, and by the files that this names.
 
 use quake_diagnose::checks::api_access;
-use quake_model::ports::Host;
+use quake_model::ports::Files;
 use quake_model::signal::ApiAccess;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const FILE_BYTES: u64 = 1 << 20;
 
 /// What the kubeconfig at `path` gives; `None` without one of which that can be read.
-pub(crate) async fn access_by<H: Host>(host: &H, path: &str) -> Option<ApiAccess> {
+pub(crate) async fn access_by<H: Files>(host: &H, path: &str) -> Option<ApiAccess> {
     let text = String::from_utf8(file(host, path).await?).ok()?;
     // SignalConfig once for the names of the files, and then with them.
     let named = named_files(&text);
@@ -32,7 +32,7 @@ fn named_files(text: &str) -> Vec<String> {
     named.into_inner()
 }
 
-async fn file<H: Host>(host: &H, path: &str) -> Option<Vec<u8>> {
+async fn file<H: Files>(host: &H, path: &str) -> Option<Vec<u8>> {
     let looked = host.look_file(path, FILE_BYTES).await.ok()??;
     looked.contents
 }

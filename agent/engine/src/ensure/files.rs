@@ -5,7 +5,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Files, Host};
 use quake_model::step::{Step, Visibility, WriteFile};
 use quake_node::managed_files::{ManagedFile, Owners, sha256};
 use quake_node::up_to_date::{FileDecision, decide_file};
@@ -109,7 +109,7 @@ pub(crate) async fn directory<H: Host>(
     Ok(Outcome::Changed)
 }
 
-pub(crate) async fn look<H: Host>(
+pub(crate) async fn look<H: Files>(
     context: &Context<'_, H>,
     path: &str,
 ) -> Result<Option<FileFacts>, Fault> {
@@ -117,14 +117,14 @@ pub(crate) async fn look<H: Host>(
 }
 
 /// Looks at a file without reading it: programs have tens of megabytes.
-pub(crate) async fn glance<H: Host>(
+pub(crate) async fn glance<H: Files>(
     context: &Context<'_, H>,
     path: &str,
 ) -> Result<Option<FileFacts>, Fault> {
     look_at(context, path, 0).await
 }
 
-async fn look_at<H: Host>(
+async fn look_at<H: Files>(
     context: &Context<'_, H>,
     path: &str,
     limit: u64,

@@ -9,7 +9,7 @@ use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::UnitState;
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, JobKind, PortError, UnitJob};
+use quake_model::ports::{Host, JobKind, PortError, UnitJob, Units};
 use quake_model::step::{StartUnit, Step};
 use quake_node::up_to_date::{UnitDecision, UnitDone, decide_unit};
 use std::sync::Mutex;
@@ -204,7 +204,7 @@ async fn start_fault<H: Host>(context: &Context<'_, H>, error: PortError, unit: 
     with_journal(context, fault, unit).await
 }
 
-pub(crate) async fn look<H: Host>(
+pub(crate) async fn look<H: Units>(
     context: &Context<'_, H>,
     unit: &str,
 ) -> Result<UnitFacts, Fault> {
@@ -224,7 +224,7 @@ pub(crate) fn not_active(found: &UnitFacts, code: Code) -> Fault {
 }
 
 /// Adds the unit's last journal lines to a fault that has none yet.
-pub(crate) async fn with_journal<H: Host>(
+pub(crate) async fn with_journal<H: Units>(
     context: &Context<'_, H>,
     fault: Fault,
     unit: &str,

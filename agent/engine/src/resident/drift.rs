@@ -10,7 +10,7 @@ use crate::ensure::{files, services};
 use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
-use quake_model::ports::{Host, PortError};
+use quake_model::ports::{Assets, Files, PortError, Units};
 use quake_node::managed_files::Owners;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +19,11 @@ use tokio::sync::Mutex;
 /// Where systemd keeps the links by which units are enabled; each of its directories that ends so has some.
 const UNIT_LINKS: &str = "/etc/systemd/system";
 const LINKING: [&str; 2] = [".wants", ".requires"];
+
+/// What the loop needs of the host.
+pub(crate) trait DriftPorts: Files + Units + Assets {}
+
+impl<T: Files + Units + Assets> DriftPorts for T {}
 
 /// What was seen at the looks so far.
 pub(crate) struct Drift<'a, H> {
@@ -34,7 +39,7 @@ pub(crate) struct Drift<'a, H> {
     is_first: bool,
 }
 
-impl<H: Host> Reconciler for Drift<'_, H> {
+impl<H: DriftPorts> Reconciler for Drift<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         between(LOOKS_APART, draw)
     }
@@ -57,7 +62,7 @@ impl<H: Host> Reconciler for Drift<'_, H> {
     }
 }
 
-impl<'a, H: Host> Drift<'a, H> {
+impl<'a, H: DriftPorts> Drift<'a, H> {
     /// Watches what a boot left.
     pub(crate) fn new(
         context: &'a Context<'a, H>,
@@ -150,7 +155,7 @@ impl<'a, H: Host> Drift<'a, H> {
 }
 
 /// Stamps the directories in which a link appears or vanishes when a unit is enabled, disabled or masked.
-async fn links<H: Host>(context: &Context<'_, H>) -> Result<Vec<Option<FileStamp>>, PortError> {
+async fn links<H: Files>(context: &Context<'_, H>) -> Result<Vec<Option<FileStamp>>, PortError> {
     let names = context.host.list_directory(UNIT_LINKS).await?;
     let links = |name: &String| LINKING.iter().any(|ending| name.ends_with(ending));
     let below = names.into_iter().filter(links);

@@ -55,6 +55,23 @@ pub(crate) fn timeline_text(record: &Record, timeline: &Timeline) -> String {
             &note,
         );
     }
+    slowest_steps(&mut text, timeline);
+    for absent in &timeline.machine.absent {
+        let _ = writeln!(
+            text,
+            "  without {}: {}",
+            absent.source.name(),
+            absent.reason
+        );
+    }
+    if timeline.machine.clock == Clock::Wall {
+        text.push_str("  joined by the wall clock, which may have been set in between\n");
+    }
+    text
+}
+
+/// What each phase of the chain took longest for.
+fn slowest_steps(text: &mut String, timeline: &Timeline) {
     for link in &timeline.critical {
         for part in link
             .parts
@@ -71,18 +88,6 @@ pub(crate) fn timeline_text(record: &Record, timeline: &Timeline) -> String {
             );
         }
     }
-    for absent in &timeline.machine.absent {
-        let _ = writeln!(
-            text,
-            "  without {}: {}",
-            absent.source.name(),
-            absent.reason
-        );
-    }
-    if timeline.machine.clock == Clock::Wall {
-        text.push_str("  joined by the wall clock, which may have been set in between\n");
-    }
-    text
 }
 
 /// What the bars stand for.

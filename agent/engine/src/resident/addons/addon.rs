@@ -2,6 +2,7 @@
 
 use super::cluster_client::ClusterClient;
 use super::places::{namespace_place, nodes};
+use crate::resident::addons::AddonPorts;
 use crate::retry::arrives;
 use futures_util::future::join_all;
 use quake_addons::{
@@ -12,7 +13,7 @@ use quake_addons::{
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Host, ObjectQuery, Watched};
+use quake_model::ports::{ObjectQuery, Watched};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ pub enum Planned {
     Unknown(Fault),
 }
 
-impl<H: Host> ClusterClient<'_, H> {
+impl<H: AddonPorts> ClusterClient<'_, H> {
     /// Applies an add-on: its manifest, unless `manifest` is `None`, for one that is noted as applied and lacks only its
     /// CA; then that. One does not hold up the other, as to kops.
     pub async fn apply_addon(

@@ -7,6 +7,7 @@
 use super::addon::{AddonApplied, ObjectFailed, ObjectPlanned, Planned};
 use super::cluster_client::{ClusterClient, MANAGER, RETRY_LIMIT};
 use crate::fault_mapping::{Operation, to_fault};
+use crate::resident::addons::AddonPorts;
 use crate::retry::arrives;
 use quake_addons::{
     Addon, ca_place, ca_secret, fault_of_change, issuer, issuer_kind, issuer_place, issuer_shown,
@@ -14,11 +15,11 @@ use quake_addons::{
 };
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Change, Condition, Host};
+use quake_model::ports::{Change, Condition};
 use quake_node::pki::unsigned_ca;
 use serde_json::Value;
 
-impl<H: Host> ClusterClient<'_, H> {
+impl<H: AddonPorts> ClusterClient<'_, H> {
     /// Whether an add-on asks for a CA that is not there, or not all of it.
     ///
     /// # Errors

@@ -1,11 +1,12 @@
 //! Reads channels and manifests from the state store, and only what changed.
 
+use crate::resident::addons::AddonPorts;
 use quake_addons::{
     Addon, Channel, Manifest, fault_of_read, hash_matches, mismatch, parse_channel, parse_manifest,
 };
 use quake_model::fault::Fault;
 use quake_model::location::Location;
-use quake_model::ports::{Host, Objects, TaggedObject};
+use quake_model::ports::{Objects, TaggedObject};
 use std::collections::BTreeMap;
 
 /// How often a manifest that is not the one its channel names is waited for, before it is applied as it is: whoever wrote it by
@@ -64,7 +65,7 @@ impl Store {
     /// # Errors
     ///
     /// The fault of the first that cannot be read; what was read of it before stays.
-    pub(crate) async fn look<H: Host>(&mut self, host: &H) -> Result<(), Fault> {
+    pub(crate) async fn look<H: AddonPorts>(&mut self, host: &H) -> Result<(), Fault> {
         let turn = self.turn;
         self.turn = turn + 1;
         if turn == 0 {

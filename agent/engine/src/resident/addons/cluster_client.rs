@@ -5,6 +5,7 @@ mod apply_object;
 use super::places::namespaces;
 use crate::access::access_by;
 use crate::context::lock;
+use crate::resident::addons::AddonPorts;
 use crate::retry::{arrives, retry_transient};
 use futures_util::future::try_join_all;
 use quake_addons::{
@@ -13,7 +14,7 @@ use quake_addons::{
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Change, Condition, Host, ObjectQuery, PortError, ServedGroup};
+use quake_model::ports::{Change, Condition, ObjectQuery, PortError, ServedGroup};
 use quake_model::signal::ApiAccess;
 use quake_model::spec::KubernetesVersion;
 use serde_json::Value;
@@ -69,7 +70,7 @@ impl Applied {
     }
 }
 
-impl<'a, H: Host> ClusterClient<'a, H> {
+impl<'a, H: AddonPorts> ClusterClient<'a, H> {
     /// Begins a conversation with the server of `access`.
     ///
     /// # Errors

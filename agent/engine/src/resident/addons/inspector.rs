@@ -4,12 +4,13 @@ use super::addon::{AddonApplied, ObjectPlanned};
 use super::channels::read_manifest;
 use super::cluster_client::ClusterClient;
 use crate::access::access_by;
+use crate::resident::addons::AddonPorts;
 use quake_addons::lease::{Holding, LeaseKind};
 use quake_addons::{Addon, Channel, SelectedAddons, fault_of_read, is_due, parse_channel, select};
 use quake_model::addon::{AddonState, AddonStatus, AddonVersion};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
-use quake_model::ports::{Host, Objects};
+use quake_model::ports::Objects;
 use quake_model::spec::KubernetesVersion;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ pub struct AddonInspector<'a, H> {
     lacking: BTreeSet<String>,
 }
 
-impl<'a, H: Host> AddonInspector<'a, H> {
+impl<'a, H: AddonPorts> AddonInspector<'a, H> {
     /// Looks at the cluster that the kubeconfig at `kubeconfig` leads to. A channel that cannot be read is a warning of the
     /// menu while another can.
     ///

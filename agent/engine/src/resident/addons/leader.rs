@@ -1,12 +1,13 @@
 //! Holds the lease by which one agent of a cluster acts for it.
 
 use super::cluster_client::ClusterClient;
+use crate::resident::addons::AddonPorts;
 use quake_addons::fault_of_change;
 use quake_addons::lease::{self, Decision, LastSeen, LeaseKind};
 use quake_model::addon::AddonStatus;
 use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::Fault;
-use quake_model::ports::{Change, Condition, Host};
+use quake_model::ports::{Change, Condition};
 
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,7 @@ impl Candidate {
     /// # Errors
     ///
     /// The fault of the look or of the write. A write that somebody else was faster with is none.
-    pub(crate) async fn stand<H: Host>(
+    pub(crate) async fn stand<H: AddonPorts>(
         &mut self,
         session: &ClusterClient<'_, H>,
         addons: &[AddonStatus],
@@ -83,7 +84,7 @@ impl Candidate {
     }
 
     /// Gives the lease back, so that another node takes it at once. Whether that succeeds matters to nobody: it ends by itself.
-    pub(crate) async fn step_down<H: Host>(&self, session: &ClusterClient<'_, H>) {
+    pub(crate) async fn step_down<H: AddonPorts>(&self, session: &ClusterClient<'_, H>) {
         let kind = LeaseKind::new(session.version());
         let place = kind.place();
         let found = session.host().get_object(session.access(), &place).await;

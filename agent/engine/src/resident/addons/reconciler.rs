@@ -15,12 +15,12 @@ use super::cluster_client::ClusterClient;
 use super::leader::{Candidate, Leadership};
 use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
+use crate::resident::addons::AddonPorts;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_addons::{Addon, Manifest, ca_place, is_due, select};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOST_WARNINGS};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
 use quake_model::time::Timestamp;
 use quake_node::addon_mode::ReconcileMode;
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ struct Order {
 
 impl Order {
     /// Applies it; how it is then, with the fault of the first object that failed.
-    async fn execute<H: Host>(self, session: &ClusterClient<'_, H>) -> AddonStatus {
+    async fn execute<H: AddonPorts>(self, session: &ClusterClient<'_, H>) -> AddonStatus {
         let Self {
             addon,
             existing,
@@ -143,7 +143,7 @@ impl Order {
     }
 }
 
-impl<H: Host> Reconciler for AddonReconciler<'_, H> {
+impl<H: AddonPorts> Reconciler for AddonReconciler<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         let pause = match self.silent {
             0 => between(ROUNDS_APART, draw),
@@ -177,7 +177,7 @@ impl<H: Host> Reconciler for AddonReconciler<'_, H> {
     }
 }
 
-impl<'a, H: Host> AddonReconciler<'a, H> {
+impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
     /// One that knows what was told of the add-ons so far.
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
         let told = context.emitter.addons();

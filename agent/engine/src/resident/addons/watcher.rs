@@ -8,12 +8,12 @@ use super::channels::Store;
 use super::cluster_client::ClusterClient;
 use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
+use crate::resident::addons::AddonPorts;
 use quake_addons::{select, watched};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::backoff::ARRIVAL;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
 use quake_model::redact::scrub;
 use quake_node::addon_mode::ObserveMode;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) struct Watcher<'a, H> {
     told: AddonStatusReporter<'a>,
 }
 
-impl<H: Host> Reconciler for Watcher<'_, H> {
+impl<H: AddonPorts> Reconciler for Watcher<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         let (shortest, longest) = LOOKS_APART;
         match self.tries {
@@ -54,7 +54,7 @@ impl<H: Host> Reconciler for Watcher<'_, H> {
     }
 }
 
-impl<'a, H: Host> Watcher<'a, H> {
+impl<'a, H: AddonPorts> Watcher<'a, H> {
     /// One that knows what was told so far.
     pub(crate) fn new(context: &'a Context<'a, H>, watching: &'a ObserveMode) -> Self {
         Self {

@@ -17,7 +17,7 @@ use node_client::NodeClient;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{ClusterApi, Files};
 use quake_model::signal::ApiAccess;
 use quake_model::step::WriteFile;
 use quake_node::node_identity::NodeIdentity;
@@ -34,6 +34,11 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 /// Where it is noted which object was brought to what.
 const NOTE: &str = "/var/lib/quake-agent/node-identity";
 
+/// What the loop needs of the host.
+pub(crate) trait NodePorts: Files + ClusterApi {}
+
+impl<T: Files + ClusterApi> NodePorts for T {}
+
 /// Looks after the object of this node.
 pub(crate) struct NodeObject<'a, H> {
     context: &'a Context<'a, H>,
@@ -47,7 +52,7 @@ pub(crate) struct NodeObject<'a, H> {
     access: Option<ApiAccess>,
 }
 
-impl<H: Host> Reconciler for NodeObject<'_, H> {
+impl<H: NodePorts> Reconciler for NodeObject<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         let shortest = match self.is_settled {
             true => LOOKS_APART,
@@ -83,7 +88,7 @@ impl<H: Host> Reconciler for NodeObject<'_, H> {
     }
 }
 
-impl<'a, H: Host> NodeObject<'a, H> {
+impl<'a, H: NodePorts> NodeObject<'a, H> {
     /// Goes on from what was reported while the node booted.
     pub(crate) fn new(context: &'a Context<'a, H>, wanted: &'a NodeIdentity) -> Self {
         let warnings = context.emitter.record().warnings;
@@ -157,7 +162,7 @@ fn is_refused(fault: &Fault) -> bool {
     )
 }
 
-async fn noted<H: Host>(context: &Context<'_, H>) -> Option<String> {
+async fn noted<H: Files>(context: &Context<'_, H>) -> Option<String> {
     let found = look(context, NOTE).await.ok()??;
     String::from_utf8(found.contents?).ok()
 }

@@ -1,11 +1,12 @@
 //! How one object is brought about: by server-side apply, or on a server that cannot by a merge made here.
 
 use super::{ClusterClient, MANAGER};
+use crate::resident::addons::AddonPorts;
 use quake_addons::{adopted, last_applied, merge_three_ways, with_last_applied};
 use quake_model::cluster_object::{ClusterObject, ObjectPlace};
-use quake_model::ports::{Change, Condition, Host, PortError};
+use quake_model::ports::{Change, Condition, PortError};
 
-impl<H: Host> ClusterClient<'_, H> {
+impl<H: AddonPorts> ClusterClient<'_, H> {
     pub(super) async fn apply_object(
         &self,
         place: &ObjectPlace,

@@ -3,13 +3,13 @@
 use super::super::cluster_client::ClusterClient;
 use super::super::leader::Leadership;
 use super::{AddonReconciler, LEASE, RENEWED_WITHIN, ROUNDS_APART};
+use crate::resident::addons::AddonPorts;
 use quake_addons::lease_lost;
 use quake_model::addon::{AddonKeeper, AddonStatus};
 use quake_model::fault::Fault;
-use quake_model::ports::Host;
 use tokio::time::Instant;
 
-impl<H: Host> AddonReconciler<'_, H> {
+impl<H: AddonPorts> AddonReconciler<'_, H> {
     /// Takes, renews or looks at the lease, and notes since when it is held.
     pub(super) async fn ask_for_lease(
         &mut self,

@@ -1,14 +1,14 @@
 //! What whoever looks after add-ons tells, and only what is news.
 
 use super::{AGAIN, AddonReconciler};
+use crate::resident::addons::AddonPorts;
 use quake_addons::{Addon, SelectedAddons};
 use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
 use quake_model::fault::Fault;
-use quake_model::ports::Host;
 use quake_model::time::Timestamp;
 use tokio::time::Instant;
 
-impl<H: Host> AddonReconciler<'_, H> {
+impl<H: AddonPorts> AddonReconciler<'_, H> {
     /// Tells how a try ended.
     pub(super) fn told_of(&mut self, mut status: AddonStatus) {
         match status.fault.take() {
