@@ -85,10 +85,27 @@ impl<H: Meter> Context<'_, H> {
     /// # Errors
     ///
     /// Returns the last fault, with how often and how long it was tried.
-    pub(crate) async fn retry<T, F, R>(&self, wait: &Wait, mut attempt: F) -> Result<T, Fault>
+    pub(crate) async fn retry<T, F, R>(&self, wait: &Wait, attempt: F) -> Result<T, Fault>
     where
         F: FnMut() -> R,
         R: Future<Output = Result<T, Fault>>,
+    {
+        self.retry_early(wait, attempt, std::future::pending).await
+    }
+
+    /// As [`Context::retry`]; a pause ends early when `is_worth_it` returns. Backoff is for others' servers: what happens on this
+    /// machine can be looked at often.
+    pub(crate) async fn retry_early<T, F, R, G, E>(
+        &self,
+        wait: &Wait,
+        mut attempt: F,
+        mut is_worth_it: G,
+    ) -> Result<T, Fault>
+    where
+        F: FnMut() -> R,
+        R: Future<Output = Result<T, Fault>>,
+        G: FnMut() -> E,
+        E: Future<Output = ()>,
     {
         let began = Instant::now();
         let mut first_denied = None;
@@ -124,7 +141,10 @@ impl<H: Meter> Context<'_, H> {
             }
             self.report_wait(wait, tries.all, pause, &fault);
             last = Some(fault);
-            self.pause(pause).await?;
+            tokio::select! {
+                ended = self.pause(pause) => ended?,
+                () = is_worth_it() => {}
+            }
         }
     }
 

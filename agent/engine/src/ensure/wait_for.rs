@@ -43,6 +43,12 @@ pub(crate) async fn pod<H: Host>(context: &Context<'_, H>, pod: &str) -> Result<
     Err(with_kubelets_word(fault, pod, &journal(context).await))
 }
 
+/// Whether a pod that kubelet runs from a file runs, and no word of why not.
+pub(crate) async fn pod_runs<H: Host>(context: &Context<'_, H>, pod: &str) -> bool {
+    let seen = pods(context, &[pod]).await;
+    seen.is_ok_and(|seen| static_pod(pod, &seen).is_ok())
+}
+
 /// Asks the API server for the node, with kubelet's own certificate.
 pub(crate) async fn node<H: Host>(
     context: &Context<'_, H>,

@@ -11,12 +11,16 @@ const SHOWN: usize = 300;
 /// Whether a component lives by what it answered.
 ///
 /// An API server of kops answers no stranger (`--anonymous-auth=false`): that it asks who is there means that it is up,
-/// for it reads certificates before anything else. Only `/livez` over TLS is asked so.
+/// for it reads certificates before anything else. It is asked so over TLS: `/livez`, or `/healthz` before 1.16.
 pub fn answers(url: &str, answer: &ProbeFacts) -> bool {
-    let refused = |status: &u16| matches!(status, 401 | 403);
-    let is_asked_so = url.starts_with("https://") && url.ends_with("/livez");
+    let is_refusal = |status: &u16| match url.starts_with("https://") {
+        true if url.ends_with("/livez") => matches!(status, 401 | 403),
+        // Everybody whose certificate or name is taken may read it.
+        true if url.ends_with("/healthz") => *status == 401,
+        _ => false,
+    };
     match answer {
-        ProbeFacts::Answered { status, .. } if is_asked_so && refused(status) => true,
+        ProbeFacts::Answered { status, .. } if is_refusal(status) => true,
         ProbeFacts::Answered { .. } | ProbeFacts::Silent { .. } => answer.is_healthy(),
     }
 }
@@ -200,7 +204,9 @@ mod tests {
             ("https://127.0.0.1:443/livez", 500, false),
             ("https://127.0.0.1:443/livez", 200, true),
             ("http://127.0.0.1:3990/livez", 403, false),
+            ("https://127.0.0.1:443/healthz", 401, true),
             ("https://127.0.0.1:443/healthz", 403, false),
+            ("http://127.0.0.1:8080/healthz", 401, false),
         ] {
             assert_eq!(answers(url, &answered(status)), lives, "{url} {status}");
         }

@@ -127,7 +127,8 @@ impl Ec2 {
         };
         let told = error.as_service_error().map(ProvideErrorMetadata::meta);
         match told.and_then(|meta| meta.code()) {
-            Some("DryRunOperation") => Ok(Permitted::Yes),
+            // A volume that is attached already is refused only to who may attach one.
+            Some("DryRunOperation" | "VolumeInUse") => Ok(Permitted::Yes),
             Some("UnauthorizedOperation") => {
                 let message = told.and_then(|meta| meta.message()).unwrap_or_default();
                 let message = split_encoded(message).0.to_owned();
@@ -159,6 +160,7 @@ mod tests {
     #[tokio::test]
     async fn only_ec2s_two_words_for_it_say_whether_it_is_allowed() {
         assert_eq!(answered(412, "DryRunOperation").await, Permitted::Yes);
+        assert_eq!(answered(400, "VolumeInUse").await, Permitted::Yes);
         let denied = answered(403, "UnauthorizedOperation").await;
         assert_eq!(
             denied,
