@@ -16,7 +16,7 @@ mod resident;
 mod retry;
 mod signal;
 
-pub use boot::{ManagedSnapshot, Verdict, boot, report_boot};
+pub use boot::{ManagedSnapshot, ReportPlace, Verdict, boot, report_boot};
 pub use budget::{Budget, NODE_BUDGET};
 pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;

@@ -1,7 +1,7 @@
 //! What the boot has learnt so far, filled by one phase and read by the next.
 
+use crate::boot::ReportPlace;
 use crate::boot::storage::StorageState;
-use quake_model::boot_report::ReportFolder;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
@@ -22,7 +22,7 @@ pub(crate) struct BootFacts {
     pub(crate) instance: Option<InstanceFacts>,
     pub(crate) os: Option<OsFacts>,
     /// Where reports of the node's group belong.
-    pub(crate) reports: Option<ReportFolder>,
+    pub(crate) reports: ReportPlace,
     pub(crate) spec: Option<Arc<NodeSpec>>,
     pub(crate) network: NetworkFacts,
     pub(crate) filesystems: Vec<String>,

@@ -11,7 +11,7 @@ mod runtime_first;
 pub(crate) mod storage;
 
 pub use managed_files::ManagedSnapshot;
-pub use report::report_boot;
+pub use report::{ReportPlace, report_boot};
 
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
@@ -24,7 +24,6 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use quake_model::backoff::ARRIVAL;
-use quake_model::boot_report::ReportFolder;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
@@ -64,8 +63,8 @@ pub struct Verdict {
     pub identity: Option<NodeIdentity>,
     /// The names that the node published in a zone, which it looks after from now on.
     pub names: Option<Upkeep>,
-    /// Where the boot's report belongs; `None` when it ended before that was known.
-    pub reports: Option<ReportFolder>,
+    /// Where the boot's report belongs.
+    pub reports: ReportPlace,
 }
 
 /// Boots the node: every phase in its order, until the node is ready or a fault ends it.

@@ -12,7 +12,7 @@ use crate::note::Note;
 use crate::request::Request;
 use crate::retry::millis;
 use quake_diagnose::boot_report::{report, to_json};
-use quake_model::boot_report::CONTENT_TYPE;
+use quake_model::boot_report::{CONTENT_TYPE, ReportFolder};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::notification::Notification;
@@ -20,6 +20,17 @@ use quake_model::phase::Phase;
 use quake_model::ports::{Host, Object};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
+
+/// Where a boot's report belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ReportPlace {
+    /// The boot ended before it knew.
+    #[default]
+    Unknown,
+    /// kops-controller gives the node its configuration, and the node uses no state store.
+    Nowhere,
+    Folder(ReportFolder),
+}
 
 /// How long the state store may take, all tries together. A guess: it is one small request, and a machine that failed
 /// should not be held up longer before systemd starts the agent again.
@@ -37,6 +48,9 @@ pub async fn report_boot<H: Host>(
     verdict: &Verdict,
     agent_digest: Option<&str>,
 ) {
+    if verdict.reports == ReportPlace::Nowhere {
+        return;
+    }
     // Who is told to stop still says how it ended: whoever asked waits longer than this takes.
     let (_handle, stop) = stop_signal();
     let request = Request {
@@ -67,9 +81,10 @@ fn object(
     agent_digest: Option<&str>,
 ) -> Result<Object, Fault> {
     let unplaced = |summary: &str| Fault::new(Code::BootReportUnplaced, summary);
-    let folder = verdict.reports.as_ref().ok_or_else(|| {
-        unplaced("there is no boot report: the boot ended before it knew the state store")
-    })?;
+    let ReportPlace::Folder(folder) = &verdict.reports else {
+        let summary = "there is no boot report: the boot ended before it knew the state store";
+        return Err(unplaced(summary));
+    };
     let record = emitter.record();
     let report = report(&record, &folder.instance_group, agent_digest)
         .ok_or_else(|| unplaced("there is no boot report: the instance is not known"))?;
@@ -119,7 +134,6 @@ impl<H: Host> Context<'_, H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::boot_report::ReportFolder;
     use quake_model::location::Location;
 
     #[test]
@@ -135,12 +149,12 @@ mod tests {
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::ManagedSnapshot::default(),
-            reports: None,
+            reports: ReportPlace::Unknown,
         };
         let code = |verdict: &Verdict| object(&emitter, verdict, None).map_err(|fault| fault.code);
         assert_eq!(code(&verdict), Err(Code::BootReportUnplaced));
         let config_base: Location = "s3://store/c".parse().expect("a literal");
-        verdict.reports = Some(ReportFolder {
+        verdict.reports = ReportPlace::Folder(ReportFolder {
             config_base,
             instance_group: "nodes".to_owned(),
         });

@@ -68,7 +68,7 @@ fn verdict(me: &str) -> Verdict {
         planned: Vec::new(),
         watches: Vec::new(),
         left: ManagedSnapshot::default(),
-        reports: None,
+        reports: quake_engine::ReportPlace::Unknown,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The report of a boot, left in the state store after the verdict.
 
 use crate::common::{Keep, host, request, strike};
+use crate::kops::{conformance, node};
 use quake_engine::{Configuration, Emitter, Request, Verdict, boot, report_boot, stop_signal};
 use quake_model::boot_report::BootReport;
 use quake_model::event::Event;
@@ -111,6 +112,18 @@ async fn a_boot_that_never_learnt_the_store_says_that_there_is_no_report() {
     assert!(verdict.fault.is_some(), "it has no user data");
     assert_eq!(not_told(&after), [(Code::BootReportUnplaced, false)]);
     assert_eq!(record.state, BootState::Failed);
+    assert_eq!(host.calls().get("s3:PutObject"), None);
+}
+
+/// It is configured by kops-controller: nothing is wrong, and nothing is reported.
+#[tokio::test(start_paused = true)]
+async fn a_worker_without_a_state_store_has_no_report_and_no_warning() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "nodes");
+    let (verdict, record, after) = report(&host, &request).await;
+    assert_eq!((verdict.fault, record.state), (None, BootState::Ready));
+    assert!(after.is_empty(), "{after:?}");
+    assert_eq!(record.warnings, Vec::new());
     assert_eq!(host.calls().get("s3:PutObject"), None);
 }
 

@@ -1,5 +1,6 @@
 //! Finds out what the node is to be: user data, then the state store, lowered to one spec.
 
+use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
@@ -93,7 +94,9 @@ impl<H: Host> Context<'_, H> {
                 .unwrap_or(folder.config_base),
             ..folder
         });
-        self.learn(|knowledge| knowledge.reports = reports);
+        if let Some(folder) = reports {
+            self.learn(|knowledge| knowledge.reports = ReportPlace::Folder(folder));
+        }
         let (read, _) = legacy::read_kube_env(&kube_env.source, &kube_env.text)?;
         let base = configuration
             .config_base

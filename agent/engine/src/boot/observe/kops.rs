@@ -1,6 +1,7 @@
 //! Finds out what a node of kops (1.32 and newer) is to be: the boot configuration, the nodeup configuration that it names by
 //! its hash, and every object of the state store that the node needs, read in one wave.
 
+use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::ensure::controller;
@@ -243,12 +244,12 @@ fn text_of(location: &Location, bytes: Vec<u8>) -> Result<String, Fault> {
     })
 }
 
-fn report_folder(boot: &BootConfig) -> Option<ReportFolder> {
+fn report_folder(boot: &BootConfig) -> ReportPlace {
     match &boot.origin {
-        Origin::Store(base) => Some(ReportFolder {
+        Origin::Store(base) => ReportPlace::Folder(ReportFolder {
             config_base: base.clone(),
             instance_group: boot.instance_group.clone(),
         }),
-        Origin::Server(_) | Origin::Nowhere => None,
+        Origin::Server(_) | Origin::Nowhere => ReportPlace::Nowhere,
     }
 }
