@@ -98,18 +98,47 @@ fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
     }
 }
 
+/// How many of a container's last lines are shown.
+const LINES: usize = 5;
+
 fn down(component: &str, container: &PodSeen) -> Finding {
+    let is_oom = container.reason == "OOMKilled";
     let how = match container.exit_code {
+        _ if is_oom => "was killed for want of memory (OOMKilled)".to_owned(),
         Some(137) => {
             "was killed (137): by a failing liveness probe, or for want of memory".to_owned()
         }
         Some(code) => format!("ended with {code}"),
         None => format!("is {}", container.state),
     };
-    Finding::new(
-        format!("{component} {how}, started again {} times", container.restarts),
-        format!("crictl ps -a --name {component}; crictl logs <id> (docker logs <id>); less /var/log/{component}.log; then fix the flag, file or peer that its last line names"),
-    )
-    .seen("image", &container.image)
-    .seen("state", &container.state)
+    let (namespace, pod) = (&container.namespace, &container.name);
+    let logs = format!(
+        "/var/log/pods/{namespace}_{pod}_*/{}/*.log",
+        container.container
+    );
+    let remedy = match is_oom {
+        true => format!(
+            "raise the memory limit of {component}, or take a larger instance; dmesg | grep -i oom shows what was killed"
+        ),
+        false => format!(
+            "tail -n 50 {logs} (or /var/log/{component}.log); then fix the flag, file or peer that its last line names"
+        ),
+    };
+    let mut finding = Finding::new(
+        format!(
+            "{component} {how}, started again {} times",
+            container.restarts
+        ),
+        remedy,
+    );
+    let last = container.log.len().saturating_sub(LINES);
+    for line in &container.log[last..] {
+        finding = finding.seen("log", line);
+    }
+    if !container.reason.is_empty() {
+        finding = finding.seen("reason", &container.reason);
+    }
+    finding
+        .seen("image", &container.image)
+        .seen("state", &container.state)
 }
