@@ -19,6 +19,7 @@ const COMMANDS: &[&str] = &[
     "plan {state}",
     "explain assets.no-space",
     "explain no-such-code",
+    "explain cgroup: fork rejected by pids controller",
     "diagnose --offline",
     "diagnose --list",
     "store list",

@@ -3,4 +3,5 @@
 pub mod boot_report;
 pub mod checks;
 pub mod fleet;
+pub mod log_lines;
 pub mod timeline;

@@ -36,6 +36,7 @@ Examples:
   quake-agent explain storage.volume-held
   quake-agent explain storage # every code in an area
   quake-agent explain 'error: storage.volume-held: vol-0a1b of main/a is attached to i-0f9e8d'
+  quake-agent explain 'kubelet[812]: cni plugin not initialized' # a line of another program
   quake-agent explain --all --output json";
 
 pub(crate) const STATUS: &str = "\

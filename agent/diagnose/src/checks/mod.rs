@@ -57,3 +57,11 @@ pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};
 pub use table::{all, find};
 pub use wanted::WANTED;
+
+use quake_formats::journal::KnownLine;
+
+/// The lines that single checks know, by the check.
+pub(crate) fn known_lines() -> impl Iterator<Item = (&'static str, &'static KnownLine)> {
+    let tables = kubelet::KNOWN_LINES.iter().chain(runtime::KNOWN_LINES);
+    tables.flat_map(|(check, lines)| lines.iter().map(|line| (*check, line)))
+}

@@ -1,6 +1,7 @@
 //! Every catalogue whose names can be explained. One more catalogue is one more row here.
 
 use quake_diagnose::checks::{Check, all, find};
+use quake_diagnose::log_lines;
 use quake_model::fault::{Code, Page};
 use serde_json::{Value, json};
 
@@ -79,6 +80,37 @@ fn explain_fault(name: &str) -> Option<Explanation> {
         gist: page.why.to_owned(),
         lines: fault_lines(&page),
         json: fault_json(&page),
+    })
+}
+
+/// What is told of a line that a program of the node logged.
+pub(super) fn explain_line(line: &str) -> Option<Explanation> {
+    let known = log_lines::find(line)?;
+    let mut lines = vec![
+        ("means", known.means.to_owned()),
+        ("fix", known.fix.to_owned()),
+        (
+            "look",
+            format!("quake-agent diagnose --only {}", known.check),
+        ),
+    ];
+    if !known.from.is_empty() {
+        lines.push(("printed by", known.from.to_owned()));
+    }
+    Some(Explanation {
+        name: known.parts.join(" … "),
+        headline: "a line of a log".to_owned(),
+        gist: known.means.to_owned(),
+        lines,
+        json: json!({
+            "schemaVersion": "quake-agent/explain/v1",
+            "kind": "log-line",
+            "parts": known.parts,
+            "meaning": known.means,
+            "remedy": known.fix,
+            "check": known.check,
+            "printedBy": known.from,
+        }),
     })
 }
 
@@ -191,6 +223,15 @@ mod tests {
             assert_eq!(names_in(line), ["storage.volume-held"], "{line}");
         }
         assert!(names_in("all is well in storage").is_empty());
+    }
+
+    #[test]
+    fn a_line_of_another_program_is_explained() {
+        let line = "kernel: nf_conntrack: nf_conntrack: table full, dropping packet";
+        let explained = explain_line(line).expect("it is in the table");
+        assert_eq!(explained.json["kind"], "log-line");
+        assert_eq!(explained.json["check"], "net.conntrack");
+        assert!(explain_line("all is well").is_none());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `explain`: what the catalogues say of a name, offline. The name may be in the middle of a line out of a log.
+//! `explain`: what the catalogues say of a name, offline. The name may be in the middle of a line out of a log, and
+//! the line may be of a program that the agent knows.
 
 mod catalogues;
 mod nearest;
@@ -8,7 +9,7 @@ use crate::args::{ExplainArguments, OutputFormat};
 use crate::exit;
 use crate::output;
 use crate::output::style;
-use catalogues::{Explanation, explain, names_in};
+use catalogues::{Explanation, explain, explain_line, names_in};
 use nearest::nearest;
 use serde_json::json;
 use statuses::{explain_status, status_in};
@@ -40,7 +41,10 @@ pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
     if names().iter().any(|name| name.starts_with(&area)) {
         return list(&area, arguments.output);
     }
-    unknown(asked, arguments.output)
+    match explain_line(asked) {
+        Some(explanation) => print(std::iter::once(explanation), arguments),
+        None => unknown(asked, arguments.output),
+    }
 }
 
 fn print(explained: impl Iterator<Item = Explanation>, arguments: &ExplainArguments) -> u8 {

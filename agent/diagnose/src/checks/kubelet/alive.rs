@@ -6,7 +6,9 @@ use crate::checks::from_journal::from_journal;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
+use crate::log_lines;
 use quake_formats::journal::latest;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{ProbeFacts, ProbeSeen, UnitFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -41,10 +43,12 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
                 Some(reason) => from_journal(&reason, &how),
-                None => Finding::new(
-                    how,
-                    "journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
-                ),
+                None => of_any_program(&how, journal).unwrap_or_else(|| {
+                    Finding::new(
+                        how,
+                        "journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
+                    )
+                }),
             };
             with_evidence(finding, unit, journal)
                 .coded(Code::ServicesUnitFailed)
@@ -56,6 +60,13 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         UnitHealth::Up(how) => answering(node, unit, &how),
     }
+}
+
+/// The finding where kubelet's journal has a line that another program is known for.
+fn of_any_program(how: &str, journal: &[String]) -> Option<Finding> {
+    let (line, known) = log_lines::latest(journal)?;
+    let finding = Finding::new(format!("{how}: {}", known.means), known.fix);
+    Some(finding.seen("journal", shorten(line, 400)))
 }
 
 /// A kubelet that is up: what it says of its health.

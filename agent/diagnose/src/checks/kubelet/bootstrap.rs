@@ -9,7 +9,7 @@ use quake_formats::journal::{KnownLine, latest};
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
-const REASONS: &[KnownLine] = &[
+pub(super) const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["certificate signing request", "denied"],
         means: "the cluster denied its request",

@@ -18,6 +18,14 @@ pub(super) use flags::flags;
 pub use kubeconfig::api_access;
 
 use super::check::{Check, Severity, Source};
+use quake_formats::journal::KnownLine;
+
+/// Lines of kubelet's that are known, by the check that knows them.
+pub(super) const KNOWN_LINES: &[(&str, &[KnownLine])] = &[
+    ("kubelet.alive", reasons::FATAL),
+    ("kubelet.alive", reasons::AWAY),
+    ("kubelet.bootstrap", bootstrap::REASONS),
+];
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

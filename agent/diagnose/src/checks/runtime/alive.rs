@@ -11,7 +11,7 @@ use quake_model::fault::Code;
 use quake_model::phase::Phase;
 
 /// Lines with which containerd and docker end, or cannot begin.
-const REASONS: &[KnownLine] = &[
+pub(super) const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["failed to load TOML"],
         means: "its configuration is no TOML",

@@ -10,6 +10,10 @@ mod tests;
 
 use super::check::{Check, Severity, Source};
 use super::node::Node;
+use quake_formats::journal::KnownLine;
+
+/// Lines of the runtime's that are known, by the check that knows them.
+pub(super) const KNOWN_LINES: &[(&str, &[KnownLine])] = &[("runtime.alive", alive::REASONS)];
 use super::stage;
 
 pub(super) const CHECKS: &[Check] = &[
