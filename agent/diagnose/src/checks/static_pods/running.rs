@@ -4,6 +4,7 @@ use crate::checks::check::{Finding, Verdict};
 use crate::checks::etcd::is_held_back;
 use crate::checks::node::Node;
 use crate::checks::stage;
+use crate::log_lines;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -124,13 +125,19 @@ fn down(component: &str, container: &PodSeen) -> Finding {
             "tail -n 50 {logs} (or /var/log/{component}.log); then fix the flag, file or peer that its last line names"
         ),
     };
-    let mut finding = Finding::new(
-        format!(
-            "{component} {how}, started again {} times",
-            container.restarts
-        ),
-        remedy,
+    let mut summary = format!(
+        "{component} {how}, started again {} times",
+        container.restarts
     );
+    let known = log_lines::latest(&container.log).filter(|_| !is_oom);
+    let remedy = match known {
+        Some((_, known)) => {
+            summary = format!("{summary}: {}", known.means);
+            format!("{}; its log: {logs}", known.fix)
+        }
+        None => remedy,
+    };
+    let mut finding = Finding::new(summary, remedy);
     let last = container.log.len().saturating_sub(LINES);
     for line in &container.log[last..] {
         finding = finding.seen("log", line);

@@ -100,7 +100,26 @@ fn a_pod_that_does_not_run_is_told_with_how_it_ended() {
         Status::Fail,
         "kube-apiserver ended with 1, started again 3 times",
     );
-    node.pod("kube-apiserver", "exited").exit_code = Some(137);
+    let pod = node.pod("kube-apiserver", "exited");
+    (pod.exit_code, pod.restarts) = (Some(1), 3);
+    pod.log = vec![
+        "Error while dialing: dial tcp 127.0.0.1:2379: connect: connection refused".to_owned(),
+        "exiting".to_owned(),
+    ];
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "started again 3 times: the API server does not reach etcd",
+    );
+    let pod = node.pod("kube-apiserver", "exited");
+    pod.reason = "OOMKilled".to_owned();
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "for want of memory (OOMKilled)",
+    );
+    let pod = node.pod("kube-apiserver", "exited");
+    pod.exit_code = Some(137);
     node.assert("staticpods.running", Status::Fail, "liveness");
     node.pods().retain(|pod| pod.container != "kube-apiserver");
     node.assert(
