@@ -119,6 +119,16 @@ pub(super) fn remark_unsupported(node: &Node<'_>, kubelet: &Yaml) -> Vec<Fault> 
             remarks.push(node.unsupported(place, "etcdClusters.backups", summary));
         }
     }
+    if node.version.at_least(1, 16) {
+        let version = node.version;
+        let summary = format!(
+            "Kubernetes {version} is newer than kops 1.15 knows: flags that it removed are not taken out"
+        );
+        let fault = Fault::new(Code::ConfigUnsupported, summary).seen("path", "kubernetesVersion");
+        remarks.push(fault.remedied_by(
+            "check that this cluster's components take their flags; kops 1.32 and newer make clusters of this version",
+        ));
+    }
     if node.environment.preloaded_images > 0 {
         let count = node.environment.preloaded_images;
         let summary = format!("{count} images of kube_env.yaml are pulled when needed, not loaded");
