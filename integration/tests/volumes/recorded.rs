@@ -103,7 +103,7 @@ fn an_explanation_names_the_rule_the_losers_the_remedy_and_near_misses() {
         "-> E_DUPLICATE_VOLUMES",
         "quake-agent volumes pin <volume id> --slot main/a --yes",
         "near misses: vol-0cc (NOT_CONTROL_PLANE)",
-        "stale volumes cannot be told",
+        "stale volumes are not found",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
