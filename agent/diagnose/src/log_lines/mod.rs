@@ -77,7 +77,7 @@ pub fn find(line: &str) -> Option<&'static LogLine> {
 }
 
 /// The latest line that is known, and what is known of it.
-pub fn latest<'a>(lines: &'a [String]) -> Option<(&'a str, &'static LogLine)> {
+pub fn latest(lines: &[String]) -> Option<(&str, &'static LogLine)> {
     let mut known = lines.iter().rev();
     known.find_map(|line| Some((line.as_str(), find(line)?)))
 }
