@@ -81,4 +81,64 @@ pub(super) fn tokens() -> Vec<Planted> {
             format!("kubeadm join 10.0.0.1:6443 --token {bootstrap}"),
         ),
     ]
+    .into_iter()
+    .chain(of_vendors())
+    .chain(passwords())
+    .collect()
+}
+
+/// Tokens that begin as their vendor's do.
+fn of_vendors() -> impl Iterator<Item = Planted> {
+    let prefixes = [
+        ("Slack", "xoxs-"),
+        ("Google", "AIzaSy"),
+        ("Stripe", "sk_live_"),
+        ("PyPI", "pypi-"),
+        ("Vault", "hvb."),
+        ("GitLab's runners", "glrt-"),
+        ("DigitalOcean", "dop_v1_"),
+    ];
+    prefixes.into_iter().map(|(vendor, prefix)| {
+        let secret = format!("{prefix}{}", letters(vendor, LETTERS, 64));
+        let text = format!("the server saw {secret} and left");
+        Planted::new(format!("a token of {vendor}"), &secret, text)
+    })
+}
+
+/// Passwords where no name tells of them.
+fn passwords() -> impl Iterator<Item = Planted> {
+    let password = letters("typed", LETTERS, 20);
+    let hash = letters("hashed", LETTERS, 40);
+    let texts = [
+        (
+            "of curl",
+            &password,
+            format!("ran curl -u admin:{password} https://h/x"),
+        ),
+        (
+            "of mysql",
+            &password,
+            format!("ran mysql -h db -u root -p{password} app"),
+        ),
+        (
+            "of an address",
+            &password,
+            format!("to app:{password}@db.example:5432 in vain"),
+        ),
+        (
+            "of a driver",
+            &password,
+            format!("dsn app:{password}@tcp(db:3306)/x is bad"),
+        ),
+        (
+            "hashed",
+            &hash,
+            format!("root:$6$abcdefgh${hash}:19000:0:99999:7:::"),
+        ),
+        ("in a variable", &password, format!("DB_PASS={password}")),
+        ("in a field", &password, format!("dbPwd: {password}")),
+    ];
+    texts
+        .map(|(name, secret, text)| Planted::new(format!("a password {name}"), secret, text))
+        .into_iter()
 }

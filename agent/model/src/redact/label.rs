@@ -14,6 +14,8 @@ pub(super) struct Label {
     pub(super) exact: &'static [&'static str],
     /// All names that end so.
     pub(super) ends: &'static [&'static str],
+    /// All names whose last word is one of these, as in `DB_PASS` or `dbPass`, and not in `bypass`.
+    pub(super) last_words: &'static [&'static str],
     pub(super) form: Form,
 }
 
@@ -96,7 +98,21 @@ impl Label {
                 .ends
                 .iter()
                 .any(|end| ends_with(words, end.as_bytes()).is_some())
+            || self
+                .last_words
+                .iter()
+                .any(|word| is_last_word(words, word.as_bytes()))
     }
+}
+
+fn is_last_word(words: &[u8], word: &[u8]) -> bool {
+    let Some(start) = ends_with(words, word) else {
+        return false;
+    };
+    let before = start.checked_sub(1).map(|at| words[at]);
+    let begins_so =
+        words[start].is_ascii_uppercase() && before.is_some_and(|b| b.is_ascii_lowercase());
+    before.is_none_or(|b| !b.is_ascii_alphanumeric()) || begins_so
 }
 
 fn tells(name: &[u8]) -> bool {

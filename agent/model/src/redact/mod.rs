@@ -5,6 +5,7 @@
 //! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
 
 mod block;
+mod credential;
 mod harmless;
 mod label;
 mod line;

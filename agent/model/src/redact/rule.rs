@@ -1,7 +1,7 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
 use super::label::{Form, Label};
-use super::{manifest, pem, shape, url};
+use super::{credential, manifest, pem, shape, url};
 use std::ops::Range;
 
 /// One kind of secret that is masked wherever text is shown.
@@ -36,7 +36,12 @@ const fn label(
     ends: &'static [&'static str],
     form: Form,
 ) -> Finder {
-    Finder::Label(Label { exact, ends, form })
+    Finder::Label(Label {
+        exact,
+        ends,
+        last_words: &[],
+        form,
+    })
 }
 
 /// Names that tell of a secret by how they end, as in `DB_PASSWORD` or `githubToken`.
@@ -86,7 +91,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "vendor-token",
-        purpose: "tokens that GitHub, GitLab, Slack, Docker, npm and Vault give a prefix of their own",
+        purpose: "tokens to which vendors give a prefix of their own, such as GitHub, GitLab, Slack, Stripe, Google, npm, PyPI and Vault",
         finds: &[Shape(shape::find_vendor_tokens)],
     },
     Rule {
@@ -141,6 +146,19 @@ pub const RULES: &[Rule] = &[
         finds: &[Shape(url::find_user_information)],
     },
     Rule {
+        name: "password-hash",
+        purpose: "hashes of passwords, as in /etc/shadow and htpasswd files",
+        finds: &[Shape(credential::find_hashes)],
+    },
+    Rule {
+        name: "command-password",
+        purpose: "passwords of command lines, and of addresses without a scheme",
+        finds: &[
+            Shape(credential::find_arguments),
+            Shape(credential::find_in_addresses),
+        ],
+    },
+    Rule {
         name: "authorization",
         purpose: "headers that authorise a request, of any scheme, and cookies",
         finds: &[label(
@@ -182,7 +200,15 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "secret-setting",
         purpose: "settings, flags and variables whose name tells of a secret",
-        finds: &[label(&[], TELLING_ENDS, Form::Doubtful)],
+        finds: &[
+            label(&[], TELLING_ENDS, Form::Doubtful),
+            Finder::Label(Label {
+                exact: &[],
+                ends: &[],
+                last_words: &["pass", "pwd", "passcode"],
+                form: Form::Doubtful,
+            }),
+        ],
     },
     Rule {
         name: "secret-variable",

@@ -26,7 +26,41 @@ const VENDOR_PREFIXES: &[(&str, usize)] = &[
     ("hvs.", 20),
     ("xoxa-", 10),
     ("xoxb-", 10),
+    ("xoxe-", 10),
     ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xapp-", 10),
+    ("hvb.", 20),
+    ("hvr.", 20),
+    ("glrt-", 20),
+    ("gldt-", 20),
+    ("glptt-", 20),
+    ("glcbt-", 20),
+    ("glsoat-", 20),
+    ("AIzaSy", 30),
+    ("ya29.", 20),
+    ("GOCSPX-", 20),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("rk_test_", 16),
+    ("whsec_", 20),
+    ("SG.", 60),
+    ("pypi-", 50),
+    ("dop_v1_", 40),
+    ("shpat_", 30),
+    ("sk-ant-", 20),
+    ("sk-proj-", 20),
+    ("NRAK-", 20),
+    ("ATATT3", 40),
+    ("tskey-", 20),
+    ("rubygems_", 40),
+    ("lin_api_", 30),
+    ("glc_eyJ", 20),
+    ("glsa_", 30),
+    ("pul-", 40),
+    ("dp.pt.", 30),
 ];
 
 pub(super) fn find_key_ids(text: &str) -> Vec<Range<usize>> {
@@ -132,7 +166,10 @@ pub(super) fn find_vendor_tokens(text: &str) -> Vec<Range<usize>> {
         let mut at = 0;
         while let Some(start) = text[at..].find(prefix).map(|found| at + found) {
             let value = start + prefix.len();
-            at = value + run(&text.as_bytes()[value..], is_base64_of_urls);
+            // Two parts with a dot between them.
+            let is_dotted = |b: u8| b == b'.' && *prefix == "SG.";
+            let is_token = |b| is_base64_of_urls(b) || is_dotted(b);
+            at = value + run(&text.as_bytes()[value..], is_token);
             if at - value >= *least {
                 found.push(start..at);
             }
