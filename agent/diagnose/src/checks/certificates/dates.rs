@@ -13,6 +13,9 @@ const SOON_MS: u64 = 30 * DAY_MS;
 /// Nobody asks for kubelet's own serving certificate by name: the API server does not verify it unless it is told to.
 const UNVERIFIED: &[&str] = &["/var/lib/kubelet/pki/kubelet.crt"];
 
+/// How many more certificates are named that stand as the first one does.
+const NAMED: usize = 3;
+
 /// How a certificate stands; the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CertificateValidity {
@@ -95,8 +98,13 @@ fn told(
         ),
     };
     let mut finding = Finding::new(summary, fix).seen("local time", node.taken());
-    for other in alike.iter().filter(|it| it.place() != place) {
-        finding = finding.seen("also", other.place());
+    let others: Vec<String> = alike.iter().map(|it| it.place()).collect();
+    let others: Vec<&String> = others.iter().filter(|other| **other != place).collect();
+    for other in others.iter().take(NAMED) {
+        finding = finding.seen("also", other);
+    }
+    if others.len() > NAMED {
+        finding = finding.seen("also", format!("{} more", others.len() - NAMED));
     }
     match worst {
         CertificateValidity::NotYet | CertificateValidity::Ended => finding.fail(),

@@ -1,9 +1,11 @@
 //! Tests of the checks of keys and certificates.
 
+use super::super::check::Verdict;
 use super::super::fixtures::{
     control_plane, expected_of, reads, record_of, says, stands, stuck_in, worker,
 };
-use super::CA;
+use super::super::node::Node;
+use super::{CA, dates};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_model::facts::{EntryKind, Survey};
@@ -104,6 +106,27 @@ fn a_certificate_is_judged_by_the_clock_of_the_node() {
         format!("fail: {part} is not valid before 2027-01-01T00:00:00.000Z")
     );
     assert!(says(id, &worker()).starts_with("skip: no certificate"));
+}
+
+#[test]
+fn of_many_certificates_alike_a_few_are_named_and_the_rest_counted() {
+    let mut survey = with(AUTHORITY, CLIENT);
+    for index in 0..12 {
+        let path = format!("/srv/kubernetes/kube-apiserver/{index}.crt");
+        reads(&mut survey, &path, certificate!("ended"));
+    }
+    let node = Node::new(&survey);
+    let Ok(Verdict::Fail(finding)) = dates::judge(&node) else {
+        panic!("twelve are expired");
+    };
+    let also: Vec<&str> = finding
+        .evidence
+        .iter()
+        .filter(|one| one.name == "also")
+        .map(|one| one.value.as_str())
+        .collect();
+    assert_eq!(also.len(), 4, "{also:?}");
+    assert_eq!(also[3], "8 more");
 }
 
 #[test]
