@@ -14,41 +14,49 @@ const EVENTS_KEPT: usize = 4096;
 /// The record and the last events, for any number of readers.
 #[derive(Clone)]
 pub(crate) struct Published {
-    record: watch::Receiver<Arc<Record>>,
-    events: Arc<Mutex<VecDeque<Envelope>>>,
+    shared: Arc<Shared>,
+    /// The number of the last event.
+    newest: watch::Receiver<u64>,
 }
 
 /// The writing end of [`Published`].
 pub(crate) struct Publish {
-    record: watch::Sender<Arc<Record>>,
-    events: Arc<Mutex<VecDeque<Envelope>>>,
+    shared: Arc<Shared>,
+    newest: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Each event is folded in. It is copied only while a reader holds it: a copy at each event would cost the square of a
+    /// boot's steps.
+    record: Mutex<Arc<Record>>,
+    events: Mutex<VecDeque<Envelope>>,
 }
 
 /// Makes a published record.
 pub(crate) fn published() -> (Publish, Published) {
-    let (sender, receiver) = watch::channel(Arc::new(Record::default()));
-    let events = Arc::new(Mutex::new(VecDeque::new()));
-    (
-        Publish {
-            record: sender,
-            events: Arc::clone(&events),
-        },
-        Published {
-            record: receiver,
-            events,
-        },
-    )
+    let (sender, receiver) = watch::channel(0);
+    let shared = Arc::new(Shared::default());
+    let publish = Publish {
+        shared: Arc::clone(&shared),
+        newest: sender,
+    };
+    let published = Published {
+        shared,
+        newest: receiver,
+    };
+    (publish, published)
 }
 
 impl Published {
     /// The record now.
     pub(crate) fn record(&self) -> Arc<Record> {
-        Arc::clone(&self.record.borrow())
+        Arc::clone(&lock(&self.shared.record))
     }
 
     /// Events after number `since`, oldest first.
     pub(crate) fn events_since(&self, since: u64) -> Vec<Envelope> {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = lock(&self.shared.events);
         events
             .iter()
             .filter(|envelope| envelope.seq > since)
@@ -58,32 +66,34 @@ impl Published {
 
     /// Waits for a record newer than number `since`.
     pub(crate) async fn newer_than(&self, since: u64) -> Arc<Record> {
-        let mut record = self.record.clone();
-        let newer = record
-            .wait_for(|record| record.seq > since)
-            .await
-            .ok()
-            .map(|found| Arc::clone(&found));
-        match newer {
-            Some(newer) => newer,
+        let mut newest = self.newest.clone();
+        let found = newest.wait_for(|seq| *seq > since).await.is_ok();
+        if !found {
             // The boot has ended and nothing newer will come.
-            None => std::future::pending().await,
+            std::future::pending::<()>().await;
         }
+        self.record()
     }
 }
 
 impl Sink for Publish {
-    fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
+    fn accept(&mut self, envelope: &Envelope, _: &Record) -> Result<(), SinkError> {
         {
-            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut events = lock(&self.shared.events);
             if events.len() == EVENTS_KEPT {
                 make_room(&mut events);
             }
             events.push_back(envelope.clone());
         }
-        self.record.send_replace(Arc::new(record.clone()));
+        Arc::make_mut(&mut lock(&self.shared.record)).fold(envelope);
+        self.newest.send_replace(envelope.seq);
         Ok(())
     }
+}
+
+/// Locks; a poisoned lock still guards the best there is.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Forgets one event: progress first, which tells nothing once there is newer. A boot that fetches for minutes would
@@ -189,6 +199,22 @@ mod tests {
             elapsed_ms: 0,
             event,
         }
+    }
+
+    #[test]
+    fn the_record_is_that_of_all_events_and_a_readers_copy_stays() {
+        let (mut publish, published) = published();
+        let mut record = Record::default();
+        let mut held = Vec::new();
+        for (seq, phase) in [(1, Phase::Identity), (2, Phase::Config)] {
+            let envelope = envelope(seq, Event::PhaseStarted { phase });
+            record.fold(&envelope);
+            let taken = publish.accept(&envelope, &record);
+            taken.expect("memory takes it");
+            assert_eq!(*published.record(), record);
+            held.push(published.record());
+        }
+        assert_eq!((held[0].seq, held[1].seq), (1, 2));
     }
 
     #[test]
