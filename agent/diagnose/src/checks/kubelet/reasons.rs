@@ -232,7 +232,7 @@ pub(in crate::checks) const AWAY: &[KnownLine] = &[
     KnownLine {
         parts: &["is forbidden", "nodes"],
         means: "it may not register this node",
-        fix: "its certificate must be system:node:<the node's name> of system:nodes; compare with --hostname-override",
+        fix: "its certificate must be system:node:<the node's name> of system:nodes; compare with --hostname-override; where --authorization-mode lacks Node, the group needs the role: kubectl create clusterrolebinding system-nodes --clusterrole=system:node --group=system:nodes",
     },
     KnownLine {
         parts: &["connect: connection refused"],
