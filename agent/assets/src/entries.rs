@@ -6,7 +6,7 @@ use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
 use super::names::Named;
 use super::staging::{remove, remove_whole};
-use super::stamp::{Inode, Stamp, kernel_boot};
+use super::stamp::{Inode, Stamp, boot_and_mount};
 use quake_model::digest::Digest;
 use quake_model::ports::PortError;
 use quake_model::spec::AssetKind;
@@ -61,9 +61,10 @@ pub(crate) struct Entries {
 
 impl Entries {
     pub(crate) fn new(layout: Layout, is_stub: bool) -> Self {
+        let boot = boot_and_mount(layout.folder());
         Self {
             layout,
-            boot: kernel_boot(),
+            boot,
             is_stub,
             unsettled: Mutex::default(),
         }

@@ -6,8 +6,10 @@
 //! either way: the bytes are read then, and stamped anew.
 //!
 //! Nothing is synced while a node boots. Until [`Stamp::durable`] says that everything reached the disk, a stamp is
-//! believed only by the kernel that wrote it, whose page cache still has the bytes.
+//! believed only by the kernel that wrote it, and on the mount on which it did: only that page cache still has the bytes.
+//! What a failing disk had not taken is gone once its filesystem is mounted anew.
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +46,7 @@ impl Inode {
 /// The stamp of one asset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
-    /// The kernel's boot during which it was written.
+    /// The kernel's boot during which it was written, and the mount.
     boot: String,
     /// Whether the bytes were on the disk by then, and not only on their way.
     pub(crate) durable: bool,
@@ -90,11 +92,22 @@ impl Stamp {
     }
 }
 
-/// What names the kernel's present boot; empty where it does not say.
-pub(crate) fn kernel_boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+/// What names the kernel's present boot and the mount of `folder`; empty where the kernel does not say.
+pub(crate) fn boot_and_mount(folder: &Path) -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mount = folder.ancestors().find_map(mount_id);
+    let mount = mount.map_or_else(String::new, |id| format!(" {id}"));
+    format!("{}{mount}", boot.trim())
+}
+
+/// `STATX_MNT_ID_UNIQUE` (statx(2), since Linux 6.8): unlike `STATX_MNT_ID` no later mount has the same.
+const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+
+/// The mount of a path; `None` where there is none, or on an older kernel.
+fn mount_id(path: &Path) -> Option<u64> {
+    let found = statx(CWD, path, AtFlags::empty(), UNIQUE_MOUNT).ok()?;
+    let has_it = found.stx_mask & UNIQUE_MOUNT.bits() != 0;
+    has_it.then_some(found.stx_mnt_id)
 }
 
 #[cfg(test)]
@@ -133,5 +146,17 @@ mod tests {
         assert!(fresh.holds(&paths, "first") && !fresh.holds(&paths, "second"));
         let durable = Stamp::of(&paths, "first", true).expect("a file");
         assert!(durable.holds(&paths, "second"));
+    }
+
+    #[test]
+    fn two_mounts_are_two_places() {
+        let (own, other) = (
+            boot_and_mount(Path::new("/")),
+            boot_and_mount(Path::new("/proc")),
+        );
+        assert!(!own.is_empty());
+        assert_eq!(own, boot_and_mount(Path::new("/no/such/folder/yet")));
+        let knows_mounts = mount_id(Path::new("/")).is_some();
+        assert_eq!(own != other, knows_mounts, "{own} and {other}");
     }
 }
