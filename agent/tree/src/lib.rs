@@ -10,12 +10,19 @@ mod locate;
 pub use blocking::{BlockingLink, find_blocking_link};
 pub use locate::{Last, locate};
 
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open as open_plain, openat2};
 use nix::sys::stat::Mode;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+/// How often a path with `..` is resolved while others rename or mount.
+const ATTEMPTS: usize = 1000;
+
 /// Opens what an absolute path leads to below `root`.
+///
+/// The kernel gives up on a `..` (`EAGAIN`) where anything on the machine was renamed or mounted meanwhile, so
+/// that the answer of `openat2(2)` is to resolve the path again.
 ///
 /// # Errors
 ///
@@ -28,10 +35,20 @@ pub fn open(root: &Path, path: &str, flags: OFlag) -> nix::Result<OwnedFd> {
     let inside = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let root = open_plain(root, inside, Mode::empty())?;
     let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    openat2(root, path, OpenHow::new().flags(flags).resolve(resolve))
+    let how = OpenHow::new().flags(flags).resolve(resolve);
+    for _ in 1..ATTEMPTS {
+        match openat2(&root, path, how) {
+            Err(Errno::EAGAIN) => std::hint::spin_loop(),
+            opened => return opened,
+        }
+    }
+    openat2(&root, path, how)
 }
 
 /// Whether a root is the machine's own.
 fn is_machine(root: &Path) -> bool {
     root == Path::new("/")
 }
+
+#[cfg(test)]
+mod tests;
