@@ -1,16 +1,17 @@
-//! What a step did.
+//! The outcome of a step.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of one step.
+/// The outcome of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It held already; nothing was written.
-    Held,
+    /// The state was as wanted already; nothing was written. Ledgers of earlier releases say `held`.
+    #[serde(alias = "held")]
+    Unchanged,
     Changed,
-    /// It was not applicable here, and why is in the step's event.
+    /// The step does not apply here; its event gives the reason.
     Skipped,
-    /// It would be brought about; only `plan` gives this.
+    /// The step would change the host; only `plan` gives this.
     WouldChange,
 }

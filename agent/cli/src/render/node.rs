@@ -103,7 +103,7 @@ mod tests {
         let done = StepRecord {
             phase: Phase::Ready,
             step: "ready:pod/kube-apiserver".into(),
-            outcome: Outcome::Held,
+            outcome: Outcome::Unchanged,
             ended_ms: 1,
             took_ms: 1,
         };

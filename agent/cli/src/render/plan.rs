@@ -16,7 +16,7 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
     let mut text = String::new();
     for step in planned {
         let mark = match step.outcome {
-            Outcome::Held => continue,
+            Outcome::Unchanged => continue,
             Outcome::WouldChange | Outcome::Changed => style::good('+'),
             Outcome::Skipped => style::faint('?'),
         };
@@ -30,7 +30,7 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
     }
     let held = planned
         .iter()
-        .filter(|step| step.outcome == Outcome::Held)
+        .filter(|step| step.outcome == Outcome::Unchanged)
         .count();
     let (changes, drifted) = (changes(planned), drifted(planned));
     let _ = write!(text, "Plan: {changes} to change, {held} unchanged");

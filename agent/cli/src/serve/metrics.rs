@@ -194,7 +194,7 @@ fn assets(record: &Record) -> [Family; 4] {
         "How long the assets that came in took, each on its own",
     );
     let is_held = |step: &&quake_model::record::StepRecord| {
-        step.phase == Phase::Assets && step.outcome == Outcome::Held
+        step.phase == Phase::Assets && step.outcome == Outcome::Unchanged
     };
     let took_ms = transfers.fetched.iter().map(|one| one.took_ms).sum();
     [

@@ -63,7 +63,7 @@ impl<H: Host> Context<'_, H> {
     /// Notes what a step left, if it left anything that is the agent's.
     pub(crate) fn note_owned(&self, step: &Step, outcome: Outcome) {
         match outcome {
-            Outcome::Held | Outcome::Changed => {}
+            Outcome::Unchanged | Outcome::Changed => {}
             Outcome::Skipped | Outcome::WouldChange => return,
         }
         let mut ownership = lock(&self.ownership);

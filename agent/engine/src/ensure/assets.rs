@@ -62,7 +62,7 @@ pub(crate) async fn fetched<H: Host>(
 ) -> Result<Outcome, Fault> {
     let store = |error| to_fault(Operation::UseStore, error);
     if context.host.has_asset(asset).await.map_err(store)? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -124,7 +124,7 @@ pub(crate) async fn placed<H: Host>(
             return Ok(Outcome::WouldChange);
         };
         let Some(differs) = placed_differs(found) else {
-            return Ok(Outcome::Held);
+            return Ok(Outcome::Unchanged);
         };
         let drift = context.drift_of_program(place, found);
         let planned = PlannedStep::differing(step, Some(differs.to_owned()), drift);
@@ -141,7 +141,7 @@ pub(crate) async fn placed<H: Host>(
     let look = async || context.host.look_placed(place).await.map_err(missing);
     let found = look().await?;
     if found == Placed::Same {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if let Some(what) = context.drift_of_program(place, found) {
         context.warn_of_overwriting(&place.path, &what);

@@ -30,7 +30,7 @@ pub(crate) async fn issued<H: Host>(
     let signer = signer(context, order)?;
     let ca = Ca::read(&order.name, &signer.certificate)?;
     if fits(context, order, Some(&ca)).await?.is_none() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -66,7 +66,7 @@ pub(crate) async fn requested<H: Host>(
         }
     }
     if unheld.is_empty() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -108,7 +108,7 @@ async fn asked<H: Host>(
         Ok(()) => Ok(Outcome::Changed),
         Err(fault) if can_wait => {
             context.emitter.emit(Event::Warning { fault });
-            Ok(Outcome::Held)
+            Ok(Outcome::Unchanged)
         }
         Err(fault) => Err(fault),
     }

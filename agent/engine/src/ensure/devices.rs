@@ -35,7 +35,7 @@ pub(crate) async fn mounted<H: Host>(
         device => device?,
     };
     if is_mounted(context, volume, &device).await? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     let decision = look(context, volume, &device).await?;
     if context.is_planning() {

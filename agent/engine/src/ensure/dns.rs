@@ -50,7 +50,7 @@ pub(crate) async fn published<H: Host>(
         context.emitter.emit(Event::Warning { fault });
     }
     if decision.changes.is_empty() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -68,7 +68,7 @@ pub(crate) async fn in_sync<H: Host>(
     zone: &str,
 ) -> Result<Outcome, Fault> {
     let Some(change) = context.know(|knowledge| knowledge.names_change.clone()) else {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     };
     let wait = context.wait(step.phase, &step.id, SYNC_DEADLINE);
     let look = || async {
@@ -88,7 +88,7 @@ pub(crate) async fn in_sync<H: Host>(
         }
     };
     match context.retry(&wait, look).await {
-        Ok(()) => Ok(Outcome::Held),
+        Ok(()) => Ok(Outcome::Unchanged),
         Err(fault) if fault.code == Code::BootInterrupted || fault.class() == Class::Bug => {
             Err(fault)
         }

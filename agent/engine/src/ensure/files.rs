@@ -28,7 +28,7 @@ pub(crate) async fn written<H: Host>(
         return Err(occupied(&file.path, kind));
     }
     if decision == FileDecision::Hold {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     let drift = context.drift_of(file, found.as_ref());
     if context.is_planning() {
@@ -91,10 +91,10 @@ pub(crate) async fn directory<H: Host>(
                 && found.mode == mode
                 && (any_owner || found.owner == owner) =>
         {
-            return Ok(Outcome::Held);
+            return Ok(Outcome::Unchanged);
         }
         // A link to a directory is an operator's choice of where the data lives.
-        Some(found) if found.kind == EntryKind::Link => return Ok(Outcome::Held),
+        Some(found) if found.kind == EntryKind::Link => return Ok(Outcome::Unchanged),
         Some(found) if found.kind != EntryKind::Directory => {
             return Err(occupied(path, found.kind));
         }

@@ -54,7 +54,7 @@ pub(crate) async fn imported<H: Host>(
     let wait = context.wait(step.phase, &step.id, RUNTIME_DEADLINE);
     if context.is_planning() {
         return Ok(match has_all(context, runtime, &held).await {
-            Ok(true) => Outcome::Held,
+            Ok(true) => Outcome::Unchanged,
             // The runtime may not run yet.
             Ok(false) | Err(_) => Outcome::WouldChange,
         });
@@ -64,7 +64,7 @@ pub(crate) async fn imported<H: Host>(
         context.retry(wait, look).await
     };
     if look(&wait).await? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     // Nothing but proven bytes goes into the runtime.
     if !context
@@ -119,14 +119,14 @@ pub(crate) async fn pulled<H: Host>(
     if context.is_planning() {
         let found = context.host.has_named(runtime, name).await;
         return Ok(match found {
-            Ok(true) => Outcome::Held,
+            Ok(true) => Outcome::Unchanged,
             // The runtime may not run yet.
             Ok(false) | Err(_) => Outcome::WouldChange,
         });
     }
     let wait = context.wait(step.phase, &step.id, RUNTIME_DEADLINE);
     if look(&wait).await? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     context.announce(step);
     let wait = context.wait(step.phase, &step.id, PULL_DEADLINE);

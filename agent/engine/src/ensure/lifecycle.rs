@@ -31,7 +31,7 @@ pub(crate) async fn completed<H: Host>(
         found.map_err(|error| about(to_fault(Operation::CompleteHook, error)))
     };
     if !context.retry(&wait, look).await? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     let name: HookName = hook.name.parse().map_err(|error| {
         let summary = format!("the hook of {} has no usable name", hook.group);
@@ -51,7 +51,7 @@ pub(crate) async fn completed<H: Host>(
         }
     };
     if !context.retry(&wait, tell).await? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     // Only now is it known that this was no step that holds.
     context.announce(step);

@@ -14,7 +14,7 @@ pub(crate) async fn module<H: Host>(
 ) -> Result<Outcome, Fault> {
     let fault = |error| to_fault(Operation::LoadModule, error).seen("module", name);
     if context.host.has_module(name).await.map_err(fault)? {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -37,7 +37,7 @@ pub(crate) async fn sysctl<H: Host>(
         return Err(Fault::new(Code::NetworkSysctlRefused, summary));
     };
     if found == value {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);

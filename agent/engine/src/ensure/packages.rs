@@ -25,7 +25,7 @@ pub(crate) async fn installed<H: Host>(
     let untrusted = untrusted(context, sources).await?;
     let missing = context.retry(&wait, || missing(context, packages)).await?;
     if missing.is_empty() && untrusted.is_empty() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);

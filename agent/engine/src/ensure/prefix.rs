@@ -28,7 +28,7 @@ pub(crate) async fn assigned<H: Host>(
     let (prefix, id) = (of_interface("ipv6-prefix"), of_interface("interface-id"));
     let has_prefix = || shown(context, &prefix);
     if context.retry(&wait, has_prefix).await?.is_some() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);

@@ -31,7 +31,7 @@ pub(crate) async fn met<H: Host>(
     let attempt = || look(context, condition, &watched);
     let glances = || glance_until(context, condition);
     context.retry_early(&wait, attempt, glances).await?;
-    Ok(Outcome::Held)
+    Ok(Outcome::Unchanged)
 }
 
 /// How often something of this machine is glanced at while a pause lasts, shortest and longest. A guess: a glance costs one local

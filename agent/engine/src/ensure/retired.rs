@@ -20,7 +20,7 @@ pub(crate) async fn retired<H: Host>(
     step: &Step,
     pod: &RetiredPod,
 ) -> Result<Outcome, Fault> {
-    let mut outcome = Outcome::Held;
+    let mut outcome = Outcome::Unchanged;
     for _ in 0..LOOKS {
         let found = look(context, &pod.path).await?;
         let seen = match decide_retire(pod, found.as_ref()) {

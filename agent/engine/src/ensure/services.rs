@@ -47,7 +47,7 @@ impl Begun {
 
     /// Notes that something is done about the unit, and announces it the first time.
     pub(crate) fn acts<H: Host>(&mut self, context: &Context<'_, H>, step: &Step) {
-        if self.outcome == Outcome::Held {
+        if self.outcome == Outcome::Unchanged {
             context.announce(step);
         }
         self.outcome = Outcome::Changed;
@@ -66,7 +66,7 @@ pub(crate) async fn begun<H: Host>(
         found,
         newest_us: newest_input(context, wanted).await?,
         done: UnitDone::default(),
-        outcome: Outcome::Held,
+        outcome: Outcome::Unchanged,
         wait,
     })
 }

@@ -37,7 +37,7 @@ pub(crate) async fn user<H: Host>(
     let _alone = context.users.lock().await;
     match look().await? {
         // A name that is there with another number keeps it: files are given by name.
-        Some(_) => return Ok(Outcome::Held),
+        Some(_) => return Ok(Outcome::Unchanged),
         None if context.is_planning() => return Ok(Outcome::WouldChange),
         None => {}
     }
@@ -65,7 +65,7 @@ pub(crate) async fn link<H: Host>(
     let fault = |error| to_fault(Operation::UseFile, error).seen("path", &link.path);
     let look = async || context.host.read_link(&link.path).await.map_err(fault);
     if look().await?.as_ref() == Some(&link.target) {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);
@@ -89,7 +89,7 @@ pub(crate) async fn reacted<H: Host>(
     reaction: &Reaction,
 ) -> Result<Outcome, Fault> {
     if !context.know(|knowledge| knowledge.owed.contains(reaction)) {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {
         return Ok(Outcome::WouldChange);

@@ -79,9 +79,9 @@ async fn the_pod_that_was_laid_down_is_removed_and_laid_down_again_without_the_f
     for (takes_over, wanted) in [
         (false, Outcome::Changed),
         (true, Outcome::Changed),
-        (true, Outcome::Held),
+        (true, Outcome::Unchanged),
         (false, Outcome::Changed),
-        (false, Outcome::Held),
+        (false, Outcome::Unchanged),
     ] {
         let request = match takes_over {
             true => taking_over(&request),
@@ -110,7 +110,7 @@ async fn a_node_that_never_had_the_pod_gets_none() {
     let (verdict, events) = told(&host, &taking_over(&request)).await;
     assert_eq!(verdict.fault, None);
     assert!(is_kept(&verdict) && !is_laid_down(&host));
-    assert_eq!(outcome(&events), Some(Outcome::Held));
+    assert_eq!(outcome(&events), Some(Outcome::Unchanged));
     assert_eq!(host.port_calls_of("remove_file"), 0);
 }
 

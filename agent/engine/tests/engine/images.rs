@@ -77,7 +77,7 @@ async fn a_second_boot_imports_nothing_and_looks_at_no_archive() {
     host.next_boot(Script::default());
     let (verdict, record) = run(&host, &request("workers")).await;
     assert_eq!((verdict.fault, record.writes()), (None, 0));
-    assert_eq!(imports(&record), [Outcome::Held, Outcome::Held]);
+    assert_eq!(imports(&record), [Outcome::Unchanged, Outcome::Unchanged]);
     assert_eq!(host.port_calls_of("import_images"), 0);
 }
 

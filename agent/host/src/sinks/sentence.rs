@@ -228,7 +228,7 @@ pub(super) fn seconds(millis: u64) -> String {
 
 fn word_of(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Held => "held",
+        Outcome::Unchanged => "unchanged",
         Outcome::Changed => "changed",
         Outcome::Skipped => "skipped",
         Outcome::WouldChange => "would change",

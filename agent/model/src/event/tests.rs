@@ -74,6 +74,14 @@ fn events_that_were_written_under_a_former_name_are_read() {
 }
 
 #[test]
+fn an_outcome_that_was_written_under_its_former_name_is_read() {
+    let line = r#"{"seq":9,"at":1,"elapsedMs":2,"event":"step-done","phase":"files","step":"files:/a","outcome":"held","took_ms":1}"#;
+    let read: Envelope = serde_json::from_str(line).expect("it reads");
+    let written = serde_json::to_value(&read).expect("it serialises");
+    assert_eq!(written["outcome"], "unchanged");
+}
+
+#[test]
 fn every_kind_has_a_message_id_of_128_bits() {
     let changed = 0;
     for event in [Event::BootReady { changed }, Event::Unknown] {

@@ -44,7 +44,7 @@ pub(crate) async fn attached<H: Host>(
     let tried = context.retry(&wait, || take(context, step, volume)).await?;
     let outcome = match tried {
         Tried::WouldAsk => return Ok(Outcome::WouldChange),
-        Tried::Ours => Outcome::Held,
+        Tried::Ours => Outcome::Unchanged,
         Tried::Coming | Tried::SignalConfig => Outcome::Changed,
     };
     let attachment = context.retry(&wait, || verify(context, volume)).await?;

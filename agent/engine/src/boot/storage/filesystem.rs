@@ -53,7 +53,7 @@ pub(crate) async fn formatted<H: Host>(
     };
     let gate = look(context, volume, &device).await?;
     let over = match gate.decision {
-        GateDecision::Mount(_) => return Ok(Outcome::Held),
+        GateDecision::Mount(_) => return Ok(Outcome::Unchanged),
         GateDecision::Refuse(rule) => return Err(refusal(context, &gate, rule, &device)),
         GateDecision::Format(_, over) => over,
     };

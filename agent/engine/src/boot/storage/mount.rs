@@ -42,7 +42,7 @@ pub(crate) async fn mounted<H: Host>(
         }
     }
     if context.is_planning() {
-        return Ok(Outcome::Held);
+        return Ok(Outcome::Unchanged);
     }
     let mut changed = false;
     if !is_mounted {
@@ -64,7 +64,7 @@ pub(crate) async fn mounted<H: Host>(
     Ok(if changed {
         Outcome::Changed
     } else {
-        Outcome::Held
+        Outcome::Unchanged
     })
 }
 
