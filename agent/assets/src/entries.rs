@@ -103,17 +103,17 @@ impl Entries {
             return Ok(EntryState::Absent);
         };
         let before = Stamp::of(&paths, &self.boot, false);
-        let standing = match key.1 {
+        let state = match key.1 {
             AssetKind::Plain => self.prove_file(&key.0)?,
             AssetKind::Archive => self.prove_members(&key.0)?,
         };
         match before {
             // Stamped as it was before it was read: a change while it was read is not blessed.
-            Some(stamp) if standing.is_good() => self.stamp(key, &stamp),
-            None if standing.is_good() => return Ok(EntryState::Absent),
+            Some(stamp) if state.is_good() => self.stamp(key, &stamp),
+            None if state.is_good() => return Ok(EntryState::Absent),
             _ => {}
         }
-        Ok(standing)
+        Ok(state)
     }
 
     fn prove_file(&self, digest: &Digest) -> Result<EntryState, PortError> {

@@ -288,14 +288,14 @@ impl Assets for AssetStore {
         let key = (asset.digest.clone(), asset.kind);
         let verify = self.verify;
         on_blocking_thread(move || {
-            let standing = match verify {
+            let state = match verify {
                 true => entries.prove(&key)?,
                 false => entries.look(&key)?,
             };
-            if let EntryState::Broken(path) = &standing {
+            if let EntryState::Broken(path) = &state {
                 tracing::warn!(path, "a file of the store is not what it was");
             }
-            Ok(standing.is_good())
+            Ok(state.is_good())
         })
         .await
     }

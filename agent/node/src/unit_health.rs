@@ -1,4 +1,4 @@
-//! Judges how a unit that is to stay up stands: it is up, on its way up, or does not stay up.
+//! The health of a unit that has to stay up: up, starting, or failing.
 
 use quake_model::facts::{ActiveState, UnitFacts};
 use std::time::Duration;
@@ -10,9 +10,9 @@ pub const STEADY: Duration = Duration::from_secs(2);
 /// first moments of a boot fixes itself when systemd starts it again.
 const FAILED_STARTS: u32 = 2;
 
-/// How a unit that is to stay up stands.
+/// The health of a unit that has to stay up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum UnitHealth {
     /// It is up, and has been for a while.
     Up,
     /// It is on its way up, as far as can be seen.
@@ -25,18 +25,18 @@ pub enum Standing {
 ///
 /// `up` is how long it has been active. `starts_seen` is how many starts of its main process one wait has seen;
 /// systemd counts restarts itself, but only since version 235.
-pub fn unit_health(found: &UnitFacts, starts_seen: u32, up: Duration) -> Standing {
+pub fn unit_health(found: &UnitFacts, starts_seen: u32, up: Duration) -> UnitHealth {
     match found.active {
-        ActiveState::Inactive | ActiveState::Failed => Standing::Failing,
-        ActiveState::Active if up >= STEADY => Standing::Up,
+        ActiveState::Inactive | ActiveState::Failed => UnitHealth::Failing,
+        ActiveState::Active if up >= STEADY => UnitHealth::Up,
         ActiveState::Active
         | ActiveState::Activating
         | ActiveState::Deactivating
         | ActiveState::Reloading => {
             if failed_starts(found, starts_seen) >= FAILED_STARTS {
-                Standing::Failing
+                UnitHealth::Failing
             } else {
-                Standing::Coming
+                UnitHealth::Coming
             }
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_unit_that_ends_again_and_again_does_not_stay_up_and_one_failed_start_is_no_verdict() {
         use ActiveState::{Activating, Active, Deactivating, Failed, Inactive, Reloading};
-        use Standing::{Coming, Failing, Up};
+        use UnitHealth::{Coming, Failing, Up};
         let (moment, long) = (Duration::ZERO, STEADY);
         let table = [
             // The first start, and what follows when it fails once.
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn where_systemd_counts_no_restarts_the_starts_that_were_seen_count() {
         let down = unit(ActiveState::Activating, "auto-restart", "exit-code", 0);
-        assert_eq!(unit_health(&down, 1, Duration::ZERO), Standing::Coming);
-        assert_eq!(unit_health(&down, 2, Duration::ZERO), Standing::Failing);
+        assert_eq!(unit_health(&down, 1, Duration::ZERO), UnitHealth::Coming);
+        assert_eq!(unit_health(&down, 2, Duration::ZERO), UnitHealth::Failing);
     }
 }

@@ -6,7 +6,7 @@
 use crate::builders::legacy;
 use crate::plan_inputs::PlanInputs;
 use crate::steps;
-use crate::unit_health::Standing;
+use crate::unit_health::UnitHealth;
 use quake_model::phase::Phase;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::Condition;
@@ -94,12 +94,12 @@ pub enum Look {
     Gone,
 }
 
-/// What a look at a unit found that stands so.
-pub fn look_of(standing: Standing) -> Look {
-    match standing {
-        Standing::Up => Look::Holds,
-        Standing::Coming => Look::Unclear,
-        Standing::Failing => Look::Gone,
+/// What a look at a unit of this health found.
+pub fn look_of(health: UnitHealth) -> Look {
+    match health {
+        UnitHealth::Up => Look::Holds,
+        UnitHealth::Coming => Look::Unclear,
+        UnitHealth::Failing => Look::Gone,
     }
 }
 
@@ -121,16 +121,16 @@ mod tests {
     #[test]
     fn a_unit_that_is_restarted_once_is_not_lost_and_one_that_stays_down_is() {
         let table = [
-            (Standing::Up, false, false),
-            (Standing::Up, true, false),
-            (Standing::Coming, false, false),
-            (Standing::Coming, true, true),
-            (Standing::Failing, false, true),
-            (Standing::Failing, true, true),
+            (UnitHealth::Up, false, false),
+            (UnitHealth::Up, true, false),
+            (UnitHealth::Coming, false, false),
+            (UnitHealth::Coming, true, true),
+            (UnitHealth::Failing, false, true),
+            (UnitHealth::Failing, true, true),
         ];
-        for (standing, was_unclear, lost) in table {
-            let found = is_lost(look_of(standing), was_unclear);
-            assert_eq!(found, lost, "{standing:?} {was_unclear}");
+        for (health, was_unclear, lost) in table {
+            let found = is_lost(look_of(health), was_unclear);
+            assert_eq!(found, lost, "{health:?} {was_unclear}");
         }
     }
 }

@@ -43,7 +43,7 @@ pub struct Verdict<'a> {
     /// The slot its tags name, where they name one.
     pub slot: Option<Slot>,
     /// What it is to the slot.
-    pub standing: VolumeClass,
+    pub class: VolumeClass,
     /// The rule that says so.
     pub rule: Rule,
     /// Whether EC2 listed it twice, differently.
@@ -76,13 +76,13 @@ fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Ver
     let verdicts: Vec<Verdict<'a>> = listings.iter().map(|it| judge(world, it)).collect();
     let claims = verdicts
         .iter()
-        .filter(|it| it.standing != VolumeClass::Ignored);
+        .filter(|it| it.class != VolumeClass::Ignored);
     let claims: Vec<Option<Slot>> = claims.map(|verdict| verdict.slot.clone()).collect();
     let weight = |verdict: &Verdict<'_>| {
         let is_here = verdict.volume.is_held_by(&world.me.instance_id);
         let is_held = !verdict.volume.attachments.is_empty();
-        let standing = verdict.standing;
-        (standing != VolumeClass::Ignored, is_here, standing, is_held)
+        let class = verdict.class;
+        (class != VolumeClass::Ignored, is_here, class, is_held)
     };
     let chosen = verdicts.into_iter().rev().max_by_key(weight)?;
     Some(Verdict {
@@ -154,18 +154,18 @@ impl<'a> Body<'a> {
 }
 
 fn judge<'a>(world: &World, volume: &'a VolumeFacts) -> Verdict<'a> {
-    let (slot, standing, rule) = stand(world, volume);
+    let (slot, class, rule) = classify_volume(world, volume);
     Verdict {
         volume,
         slot,
-        standing,
+        class,
         rule,
         inconsistent: false,
         claims: Vec::new(),
     }
 }
 
-fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, VolumeClass, Rule) {
+fn classify_volume(world: &World, volume: &VolumeFacts) -> (Option<Slot>, VolumeClass, Rule) {
     use VolumeClass::{Conflict, Excluded, Ignored};
     if !tags::is_of_cluster(&volume.tags, &world.cluster) {
         return (None, Ignored, Rule::NotOurs);
@@ -182,11 +182,11 @@ fn stand(world: &World, volume: &VolumeFacts) -> (Option<Slot>, VolumeClass, Rul
         Err(BadTags::Several) => return (None, Conflict, Rule::MultiRole),
         Err(BadTags::Malformed) => return (None, Conflict, Rule::TagMalformed),
     };
-    let (standing, rule) = stand_for(world, volume, &slot, ignored);
-    (Some(slot), standing, rule)
+    let (class, rule) = class_for(world, volume, &slot, ignored);
+    (Some(slot), class, rule)
 }
 
-fn stand_for(
+fn class_for(
     world: &World,
     volume: &VolumeFacts,
     slot: &Slot,

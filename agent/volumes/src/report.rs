@@ -103,7 +103,7 @@ pub fn describe(verdict: &Verdict<'_>) -> String {
     let mut text = format!(
         "{} for {slot}: {} by {} ({}, {}, {} GiB, created {}",
         volume.volume_id,
-        verdict.standing.name(),
+        verdict.class.name(),
         verdict.rule,
         volume_state(volume.state),
         volume.zone,
@@ -132,7 +132,7 @@ fn decisive_tags(volume: &VolumeFacts) -> impl Iterator<Item = (String, &str)> {
 
 /// Whether a volume is part of the story of a slot: it claims it, or nobody knows what it claims.
 fn concerns(verdict: &Verdict<'_>, slot: Option<&Slot>) -> bool {
-    if verdict.standing == VolumeClass::Ignored {
+    if verdict.class == VolumeClass::Ignored {
         // A near miss: etcd's by its tag, and nothing else says so.
         let etcd = slot.map(|slot| member_tag(&slot.etcd));
         return etcd.is_some_and(|tag| verdict.volume.tags.contains_key(&tag));

@@ -128,7 +128,7 @@ impl Choice<'_> {
     fn present(&self, names: &BTreeSet<&str>) -> BTreeSet<&str> {
         let me = &self.world.me.instance_id;
         let here = self.verdicts.iter().filter(|verdict| {
-            verdict.standing >= VolumeClass::Conflict && verdict.volume.is_held_by(me)
+            verdict.class >= VolumeClass::Conflict && verdict.volume.is_held_by(me)
         });
         here.filter_map(|verdict| verdict.slot.as_ref())
             .map(|slot| slot.member.as_str())
@@ -243,7 +243,7 @@ impl Choice<'_> {
 
     fn holds(&self, instance_id: &str) -> bool {
         let of_etcd = |verdict: &&Verdict<'_>| {
-            verdict.slot.is_some() && verdict.standing >= VolumeClass::Conflict
+            verdict.slot.is_some() && verdict.class >= VolumeClass::Conflict
         };
         let mut volumes = self.verdicts.iter().filter(of_etcd);
         volumes.any(|verdict| verdict.volume.is_held_by(instance_id))

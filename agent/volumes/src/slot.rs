@@ -25,7 +25,7 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     }
     let candidates: Vec<&VolumeFacts> = here
         .iter()
-        .filter(|verdict| verdict.standing == VolumeClass::Candidate)
+        .filter(|verdict| verdict.class == VolumeClass::Candidate)
         .map(|verdict| verdict.volume)
         .collect();
     let value = slot.to_string();
@@ -40,7 +40,7 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     let is_here_alone =
         matches!(candidates.as_slice(), [only] if is_attached_here_alone(world, only));
     let conflicts = verdicts.iter().filter(|verdict| {
-        verdict.standing == VolumeClass::Conflict
+        verdict.class == VolumeClass::Conflict
             && may_mean(&verdict.slot)
             && !(is_here_alone && is_of_others(world, verdict, slot))
     });
@@ -81,7 +81,7 @@ fn is_attached_here_alone(world: &World, volume: &VolumeFacts) -> bool {
 fn keep(here: &[&Verdict<'_>], volume_id: &str) -> SlotDecision {
     let others: Vec<String> = here
         .iter()
-        .filter(|verdict| verdict.standing != VolumeClass::Excluded)
+        .filter(|verdict| verdict.class != VolumeClass::Excluded)
         .map(|verdict| verdict.volume.volume_id.clone())
         .filter(|id| id != volume_id)
         .collect();

@@ -201,7 +201,7 @@ fn sentence(rule: Rule) -> String {
 pub fn near_misses<'a>(decision: &'a Decision<'a>) -> impl Iterator<Item = &'a Verdict<'a>> {
     let verdicts = decision.verdicts.iter();
     verdicts.filter(|verdict| {
-        verdict.standing == VolumeClass::Ignored && etcd_tags(&verdict.volume.tags).next().is_some()
+        verdict.class == VolumeClass::Ignored && etcd_tags(&verdict.volume.tags).next().is_some()
     })
 }
 

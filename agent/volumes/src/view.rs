@@ -272,7 +272,7 @@ pub fn judge_of<'a>(worlds: &'a [World], volume: &VolumeFacts) -> Option<&'a Wor
     let fits = |world: &&World| {
         let decision = select_volumes(world);
         let verdict = decision.verdicts.iter().find(|verdict| {
-            verdict.volume.volume_id == volume.volume_id && verdict.standing != VolumeClass::Ignored
+            verdict.volume.volume_id == volume.volume_id && verdict.class != VolumeClass::Ignored
         });
         let slot = verdict.and_then(|verdict| verdict.slot.clone());
         let member = slot.and_then(|slot| world.members.iter().find(|it| it.slot == slot));

@@ -29,8 +29,8 @@ pub(crate) struct AgentService {
     systemd: Option<Systemd>,
 }
 
-/// How it stands, and how its process last ended, such as `exit status 64`.
-pub(crate) type Standing = (Service, Option<String>);
+/// The state of the service, and how its process last ended, such as `exit status 64`.
+pub(crate) type ServiceLook = (Service, Option<String>);
 
 impl AgentService {
     /// The service of the agent whose files are below `root`.
@@ -41,7 +41,7 @@ impl AgentService {
     }
 
     /// Looks once. Below a root of its own nothing starts an agent again.
-    pub(crate) async fn look(&self) -> Standing {
+    pub(crate) async fn look(&self) -> ServiceLook {
         let Some(systemd) = &self.systemd else {
             return (Service::Down, None);
         };

@@ -73,7 +73,7 @@ async fn verify(arguments: &StoreVerifyArguments) -> Result<u8, u8> {
         named.is_empty() || named.iter().any(|named| is_named(key, named))
     };
     let checked = check_store(&store, is_wanted).await?;
-    let broken = checked.iter().filter(|it| !it.standing.is_good());
+    let broken = checked.iter().filter(|it| !it.state.is_good());
     let broken: Vec<Key> = broken.map(|it| it.key.clone()).collect();
     if arguments.remove {
         for key in &broken {

@@ -84,9 +84,9 @@ async fn end_of(
 ) -> Option<(u8, String)> {
     match record {
         Some(record) if record.fault.is_some() => {
-            let (standing, _) = service.look().await;
+            let (service, _) = service.look().await;
             let fault = record.fault.as_ref()?;
-            failed_for_good(record, standing)
+            failed_for_good(record, service)
                 .then(|| (record.exit_status(), fault_text("error", fault)))
         }
         Some(_) => None,

@@ -43,14 +43,14 @@ impl Live {
 struct Screen {
     lines: MultiProgress,
     assets: BTreeMap<String, ProgressBar>,
-    standing: ProgressBar,
+    status_line: ProgressBar,
 }
 
 impl Screen {
     fn new(lines: MultiProgress) -> Self {
-        let standing = ProgressBar::no_length().with_style(style("{msg}"));
+        let status_line = ProgressBar::no_length().with_style(style("{msg}"));
         Self {
-            standing: lines.add(standing),
+            status_line: lines.add(status_line),
             assets: BTreeMap::new(),
             lines,
         }
@@ -72,13 +72,14 @@ impl Screen {
             let bar = self.assets.entry(step.clone()).or_insert_with(|| {
                 let name = asset_of(step).to_owned();
                 let bar = ProgressBar::no_length().with_prefix(name);
-                lines.insert_before(&self.standing, bar)
+                lines.insert_before(&self.status_line, bar)
             });
             advance(bar, transfer);
         }
-        self.standing.set_message(crate::sinks::status_line(record));
+        self.status_line
+            .set_message(crate::sinks::status_line(record));
         if record.is_terminal() {
-            self.standing.finish_and_clear();
+            self.status_line.finish_and_clear();
         }
     }
 }

@@ -93,8 +93,8 @@ pub(crate) fn built_json(brought: &Outcomes, checked: &Checked) -> Value {
 }
 
 /// The word for how an asset stands.
-pub(crate) fn standing_name(standing: &EntryState) -> &'static str {
-    match standing {
+pub(crate) fn state_name(state: &EntryState) -> &'static str {
+    match state {
         EntryState::Trusted | EntryState::Proven => "good",
         EntryState::Broken(_) => "broken",
         EntryState::Absent => "incomplete",
@@ -105,7 +105,7 @@ pub(crate) fn standing_name(standing: &EntryState) -> &'static str {
 pub(crate) fn checked_asset_json(asset: &CheckedAsset) -> Value {
     let (digest, kind) = &asset.key;
     let manifest = asset.manifest.as_ref();
-    let broken = match &asset.standing {
+    let broken = match &asset.state {
         EntryState::Broken(path) => Some(path),
         EntryState::Trusted | EntryState::Proven | EntryState::Absent => None,
     };
@@ -114,7 +114,7 @@ pub(crate) fn checked_asset_json(asset: &CheckedAsset) -> Value {
         "digest": digest.to_string(),
         "kind": kind_name(*kind),
         "size": manifest.map(|it| it.size),
-        "state": standing_name(&asset.standing),
+        "state": state_name(&asset.state),
         "brokenFile": broken,
     })
 }
@@ -131,13 +131,13 @@ fn finding_json(finding: &Finding) -> Value {
 /// What a check found, line by line.
 pub(crate) fn checked_text(checked: &Checked) -> String {
     let mut text = String::new();
-    for asset in checked.assets.iter().filter(|it| !it.standing.is_good()) {
+    for asset in checked.assets.iter().filter(|it| !it.state.is_good()) {
         let (digest, _) = &asset.key;
         let name = asset.manifest.as_ref().map(|it| name_of(&it.url));
         let name = name.unwrap_or_else(|| "an asset".to_owned());
-        let word = standing_name(&asset.standing);
+        let word = state_name(&asset.state);
         let _ = writeln!(text, "finding: store-{word}: {name} ({})", short(digest));
-        if let EntryState::Broken(path) = &asset.standing {
+        if let EntryState::Broken(path) = &asset.state {
             let _ = writeln!(text, "  path: {path}");
         }
         let (hex, root) = (digest.hex(), checked.root.display());
@@ -150,7 +150,7 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
         let _ = writeln!(text, "  path: {}", finding.path.display());
         let _ = writeln!(text, "  fix: {}", finding.mend);
     }
-    let good = checked.assets.iter().filter(|it| it.standing.is_good());
+    let good = checked.assets.iter().filter(|it| it.state.is_good());
     let sizes = good.clone().filter_map(|it| it.manifest.as_ref());
     let bytes = bytes_text(sizes.map(|manifest| manifest.size).sum());
     let (good, all) = (good.count(), checked.assets.len());

@@ -1,6 +1,6 @@
 //! The store of assets, as an operator and as a program reads it.
 
-use super::seed::{checked_asset_json, kind_name, name_of, short, standing_name};
+use super::seed::{checked_asset_json, kind_name, name_of, short, state_name};
 use super::table::{bytes_text, table};
 use crate::commands::CheckedAsset;
 use quake_assets::{Collection, Entry, EntryState, Weighed};
@@ -53,9 +53,9 @@ pub(crate) fn listed_json(listed: &[Listed]) -> Value {
 pub(crate) fn proven_text(checked: &[CheckedAsset], is_removed: bool) -> String {
     let row = |it: &CheckedAsset| {
         let manifest = it.manifest.as_ref();
-        let is_gone = is_removed && !it.standing.is_good();
-        let word = standing_name(&it.standing);
-        let file = match &it.standing {
+        let is_gone = is_removed && !it.state.is_good();
+        let word = state_name(&it.state);
+        let file = match &it.state {
             EntryState::Broken(path) => path.clone(),
             EntryState::Trusted | EntryState::Proven | EntryState::Absent => String::new(),
         };
@@ -73,7 +73,7 @@ pub(crate) fn proven_text(checked: &[CheckedAsset], is_removed: bool) -> String 
 
 /// What every byte came to.
 pub(crate) fn proven_json(checked: &[CheckedAsset], is_removed: bool) -> Value {
-    let broken = checked.iter().filter(|it| !it.standing.is_good()).count();
+    let broken = checked.iter().filter(|it| !it.state.is_good()).count();
     json!({
         "schemaVersion": "quake-agent/store-verify/v1",
         "assets": checked.iter().map(checked_asset_json).collect::<Vec<_>>(),

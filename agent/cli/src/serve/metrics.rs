@@ -16,7 +16,7 @@ const ASSETS_SHOWN: usize = 16;
 /// The families of a record; those without a sample are not shown.
 pub(crate) fn metrics(record: &Record) -> Vec<Family> {
     let mut all = Vec::new();
-    all.extend(standing(record));
+    all.extend(boot_state(record));
     all.extend(times(record));
     all.extend(phases(record));
     all.extend(faults(record));
@@ -51,7 +51,7 @@ fn drift(record: &Record) -> [Family; 2] {
     ]
 }
 
-fn standing(record: &Record) -> [Family; 3] {
+fn boot_state(record: &Record) -> [Family; 3] {
     let build = Family::new("quake_agent_build_info", Kind::Info, "The agent's version");
     let ready = Family::new(
         "quake_agent_ready",

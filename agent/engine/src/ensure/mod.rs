@@ -16,6 +16,6 @@ pub(crate) mod prefix;
 pub(crate) mod ready;
 pub(crate) mod retired;
 pub(crate) mod services;
-pub(crate) mod standing;
 pub(crate) mod system;
+pub(crate) mod unit_watch;
 pub(crate) mod wait_for;

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ensure::dns;
-use crate::ensure::standing::{self, Watched};
+use crate::ensure::unit_watch::{self, Watched};
 use crate::ensure::wait_for;
 use crate::fault_mapping::{Operation, to_fault};
 use crate::resident::between;
@@ -87,7 +87,7 @@ async fn look<H: Host>(
         Condition::OwnTags { any_of } => own_tags(context, any_of).await,
         Condition::Healthy { component, url } => healthy(context, component, url).await,
         Condition::CniConfigured { directory } => cni_configured(context, directory).await,
-        Condition::UnitActive { unit } => standing::up(context, unit, watched).await,
+        Condition::UnitActive { unit } => unit_watch::up(context, unit, watched).await,
         Condition::RuntimeAnswers { runtime } => wait_for::runtime(context, runtime).await,
         Condition::PodRuns { pod } => wait_for::pod(context, pod).await,
         Condition::NodeRegistered { node, kubeconfig } => {

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure::files;
-use crate::ensure::standing::{self, Watched};
+use crate::ensure::unit_watch::{self, Watched};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::facts::UnitFacts;
@@ -117,7 +117,7 @@ pub(crate) async fn held<H: Host>(
             UnitDecision::Unknown => return Err(unknown(unit)),
             UnitDecision::Died => {
                 let ended = begun.found.main_ended.as_deref();
-                let fault = standing::does_not_stay_up(&begun.found, ended);
+                let fault = unit_watch::does_not_stay_up(&begun.found, ended);
                 return Err(with_journal(context, fault, unit).await);
             }
             UnitDecision::Hold | UnitDecision::Wait => {}
@@ -129,7 +129,7 @@ pub(crate) async fn held<H: Host>(
         }
         if decision == UnitDecision::Wait {
             let watched = Watched::default();
-            let settled = || standing::settled(context, unit, &watched);
+            let settled = || unit_watch::settled(context, unit, &watched);
             context.retry(&begun.wait, settled).await?;
         } else {
             begun.acts(context, step);

@@ -6,7 +6,7 @@
 use super::{LOOKS_APART, Reconciler, between};
 use crate::context::Context;
 use crate::emit::Emitter;
-use crate::ensure::standing::{self, Watched};
+use crate::ensure::health::{self, Watched};
 use crate::ensure::{ready, services, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::millis;
@@ -117,8 +117,8 @@ async fn look_at<H: Host>(
     let looked = match subject {
         Subject::Unit(unit) => match services::look(context, unit).await {
             Ok(found) => {
-                let (standing, fault) = standing::judged(context, &found, &known.unit);
-                return (look_of(standing), fault);
+                let (health, fault) = unit_watch::assess(context, &found, &known.unit);
+                return (look_of(health), fault);
             }
             Err(fault) => Err(fault),
         },

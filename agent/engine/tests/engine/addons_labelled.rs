@@ -162,6 +162,6 @@ async fn what_is_refused_during_the_boot_is_tried_again_soon_and_is_a_warning_un
         "{told:?}"
     );
     let is_of_object = |code: Code| code.entry().code.starts_with("ready.node-");
-    let standing = record.warnings.iter();
-    assert_eq!(standing.filter(|fault| is_of_object(fault.code)).count(), 0);
+    let warnings = record.warnings.iter();
+    assert_eq!(warnings.filter(|fault| is_of_object(fault.code)).count(), 0);
 }

@@ -107,11 +107,11 @@ async fn passes(time: Duration) {
 /// The codes of what was told, and of the warnings that stand.
 fn codes(told: &Told, record: &Record) -> (Vec<Code>, Vec<Code>) {
     let told = told.iter().filter_map(|told| told.as_ref().err());
-    let standing = record.warnings.iter().map(|fault| fault.code);
+    let warnings = record.warnings.iter().map(|fault| fault.code);
     let of_node = |code: &Code| code.entry().code.starts_with("ready.node-");
     (
         told.map(|fault| fault.code).collect(),
-        standing.filter(of_node).collect(),
+        warnings.filter(of_node).collect(),
     )
 }
 

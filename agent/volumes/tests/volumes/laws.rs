@@ -30,7 +30,7 @@ fn verdicts(world: &World) -> Vec<String> {
     let decision = select_volumes(world);
     let shown = decision.verdicts.iter().map(|verdict| {
         let slot = verdict.slot.as_ref().map(Slot::to_string);
-        let (standing, rule) = (verdict.standing.name(), verdict.rule);
+        let (class, rule) = (verdict.class.name(), verdict.rule);
         let id = &verdict.volume.volume_id;
         format!("{id} {slot:?} {standing} {rule} {}", verdict.inconsistent)
     });
@@ -180,7 +180,7 @@ fn ignored(world: &World) -> BTreeSet<String> {
     let mut alone = world.clone();
     let mut of = |volume: &VolumeFacts| {
         alone.volumes = vec![volume.clone()];
-        select_volumes(&alone).verdicts[0].standing == VolumeClass::Ignored
+        select_volumes(&alone).verdicts[0].class == VolumeClass::Ignored
     };
     let (ignored, others): (Vec<_>, Vec<_>) = world.volumes.iter().partition(|volume| of(volume));
     let id = |volume: &VolumeFacts| volume.volume_id.clone();

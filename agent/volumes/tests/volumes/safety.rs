@@ -317,7 +317,7 @@ proptest! {
     ) {
         let decision = select_volumes(&world);
         let names = own_names(&world);
-        let fit = decision.verdicts.iter().filter(|it| it.standing >= VolumeClass::Conflict);
+        let fit = decision.verdicts.iter().filter(|it| it.class >= VolumeClass::Conflict);
         let held = fit.filter_map(|verdict| {
             let here = listings(&world, &verdict.volume.volume_id).into_iter().any(is_here);
             let slot = verdict.slot.as_ref()?;

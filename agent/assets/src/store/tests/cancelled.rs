@@ -41,14 +41,14 @@ fn a_fetch_dropped_at_any_moment_leaves_nothing_torn_and_the_next_one_ends_well(
             let ended = runtime.block_on(give_up_after(&store, &asset, moment));
             ended_early += usize::from(!ended);
             for key in runtime.block_on(store.keys()).expect("ours") {
-                let standing = runtime.block_on(store.prove(&key)).expect("ours");
-                assert_eq!(standing, EntryState::Proven, "given up after {moment}");
+                let state = runtime.block_on(store.prove(&key)).expect("ours");
+                assert_eq!(state, EntryState::Proven, "given up after {moment}");
             }
             runtime
                 .block_on(fetch(&store, &asset))
                 .expect("the mirror is well");
-            let standing = runtime.block_on(store.prove(&key(&asset)));
-            assert_eq!(standing, Ok(EntryState::Proven), "given up after {moment}");
+            let state = runtime.block_on(store.prove(&key(&asset)));
+            assert_eq!(state, Ok(EntryState::Proven), "given up after {moment}");
             drop(store);
             // Ending the runtime waits for the writers' threads.
             drop((server, runtime));

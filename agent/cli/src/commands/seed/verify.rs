@@ -32,13 +32,13 @@ pub(crate) struct CheckedAsset {
     pub(crate) key: Key,
     /// What it is, where that can be read.
     pub(crate) manifest: Option<Manifest>,
-    pub(crate) standing: EntryState,
+    pub(crate) state: EntryState,
 }
 
 impl Checked {
     /// Whether an asset of the store is not what it was.
     pub(crate) fn has_broken(&self) -> bool {
-        self.assets.iter().any(|it| !it.standing.is_good())
+        self.assets.iter().any(|it| !it.state.is_good())
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) async fn check_store(
     for key in store.keys().await.map_err(store_failed)? {
         if is_wanted(&key) {
             assets.push(CheckedAsset {
-                standing: store.prove(&key).await.map_err(store_failed)?,
+                state: store.prove(&key).await.map_err(store_failed)?,
                 manifest: manifests.remove(&key),
                 key,
             });

@@ -28,7 +28,7 @@ pub(super) fn volume_json(verdict: &Verdict<'_>) -> Value {
         "createdAt": volume.created.to_string(),
         "encrypted": volume.encrypted,
         "holder": holder(volume),
-        "class": verdict.standing.name(),
+        "class": verdict.class.name(),
         "rule": verdict.rule.name(),
         "tags": volume.tags,
     })
@@ -79,7 +79,7 @@ fn row(verdict: &Verdict<'_>, world: &World) -> [String; 10] {
         volume.size_gib.to_string(),
         volume.created.to_string(),
         holder.unwrap_or_else(dash),
-        verdict.standing.name().to_owned(),
+        verdict.class.name().to_owned(),
         verdict.rule.name().to_owned(),
         tags(volume),
     ]
@@ -115,7 +115,7 @@ fn each(facts: &Facts, worlds: &[World], all: bool, mut show: impl FnMut(&Verdic
         let decision = at.and_then(|at| decisions.get(at));
         let mut verdicts = decision.into_iter().flat_map(|decision| &decision.verdicts);
         let verdict = verdicts.find(|it| it.volume.volume_id == volume.volume_id);
-        if let Some(verdict) = verdict.filter(|it| all || it.standing != VolumeClass::Ignored) {
+        if let Some(verdict) = verdict.filter(|it| all || it.class != VolumeClass::Ignored) {
             show(verdict, world);
         }
     }

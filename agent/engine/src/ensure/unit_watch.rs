@@ -5,7 +5,7 @@ use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::Host;
-use quake_node::unit_health::{STEADY, Standing, unit_health};
+use quake_node::unit_health::{STEADY, UnitHealth, unit_health};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -55,7 +55,7 @@ impl Seen {
     }
 
     /// Judges the unit as it is now.
-    fn judge(&mut self, found: &UnitFacts, now_ms: u64) -> (Standing, Duration) {
+    fn judge(&mut self, found: &UnitFacts, now_ms: u64) -> (UnitHealth, Duration) {
         self.note(found);
         let up = self.up.map_or(Duration::ZERO, |(since_us, first)| {
             Duration::from_millis(now_ms.saturating_sub(since_us / 1000)).max(first.elapsed())
@@ -66,12 +66,12 @@ impl Seen {
             restarts: found.restarts - self.restarts_before,
             ..found.clone()
         };
-        let standing = unit_health(&recent, self.starts, up);
-        if standing == Standing::Up {
+        let health = unit_health(&recent, self.starts, up);
+        if health == UnitHealth::Up {
             self.restarts_before = found.restarts;
             self.starts = 1;
         }
-        (standing, up)
+        (health, up)
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) async fn up<H: Host>(
         context.pause(left).await?;
         found = services::look(context, unit).await?;
     }
-    told(context, &found, watched).await
+    check(context, &found, watched).await
 }
 
 /// How long a unit that is up has to stay so until it counts as up.
@@ -96,8 +96,8 @@ fn until_steady<H: Host>(
     found: &UnitFacts,
     watched: &Watched,
 ) -> Option<Duration> {
-    let (standing, up) = lock(&watched.0).judge(found, context.host.now().0);
-    let is_up = standing == Standing::Coming && found.active == ActiveState::Active;
+    let (health, up) = lock(&watched.0).judge(found, context.host.now().0);
+    let is_up = health == UnitHealth::Coming && found.active == ActiveState::Active;
     is_up.then(|| STEADY.saturating_sub(up) + LATER)
 }
 
@@ -110,37 +110,37 @@ pub(crate) async fn settled<H: Host>(
     let found = services::look(context, unit).await?;
     match found.active {
         ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
-            told(context, &found, watched).await
+            check(context, &found, watched).await
         }
         ActiveState::Active | ActiveState::Inactive | ActiveState::Failed => Ok(()),
     }
 }
 
-/// Judges a unit, and says what is wrong with one that does not stay up with its last journal lines.
-async fn told<H: Host>(
+/// Fails unless the unit is up. The fault of one that does not stay up has its last journal lines.
+async fn check<H: Host>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
 ) -> Result<(), Fault> {
-    match judged(context, found, watched) {
-        (Standing::Up, _) => Ok(()),
-        (Standing::Coming, fault) => Err(fault),
-        (Standing::Failing, fault) => {
+    match assess(context, found, watched) {
+        (UnitHealth::Up, _) => Ok(()),
+        (UnitHealth::Coming, fault) => Err(fault),
+        (UnitHealth::Failing, fault) => {
             Err(services::with_journal(context, fault, &found.name).await)
         }
     }
 }
 
-/// How the unit stands, and the fault that it is unless it is up.
-pub(crate) fn judged<H: Host>(
+/// The unit's health, and the fault that a unit has unless it is up.
+pub(crate) fn assess<H: Host>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
-) -> (Standing, Fault) {
+) -> (UnitHealth, Fault) {
     let mut seen = lock(&watched.0);
-    let (standing, up) = seen.judge(found, context.host.now().0);
-    let fault = match standing {
-        Standing::Up | Standing::Coming => {
+    let (health, up) = seen.judge(found, context.host.now().0);
+    let fault = match health {
+        UnitHealth::Up | UnitHealth::Coming => {
             let fault = services::not_active(found, Code::ServicesUnitStarting);
             match found.active {
                 ActiveState::Active => fault.seen("up for ms", up.as_millis()),
@@ -151,9 +151,9 @@ pub(crate) fn judged<H: Host>(
                 | ActiveState::Failed => fault,
             }
         }
-        Standing::Failing => does_not_stay_up(found, seen.main_ended.as_deref()),
+        UnitHealth::Failing => does_not_stay_up(found, seen.main_ended.as_deref()),
     };
-    (standing, fault)
+    (health, fault)
 }
 
 /// The fault of a unit that is down, or ends whenever it is started.
