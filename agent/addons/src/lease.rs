@@ -6,7 +6,7 @@
 
 mod annotation;
 
-pub use annotation::{MOST_TOLD, tell, told};
+pub use annotation::{MAX_BYTES, read_statuses, write_statuses};
 
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::spec::KubernetesVersion;
@@ -350,16 +350,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_holder_tells_is_read_by_the_others() {
+    fn statuses_of_the_holder_are_read_by_the_others() {
         for kind in KINDS {
             let mut lease = taken(kind, "i-1").into_value();
             let addons = vec![AddonStatus {
                 name: "coredns.addons.k8s.io".to_owned(),
                 ..AddonStatus::default()
             }];
-            tell(&mut lease, &addons);
+            write_statuses(&mut lease, &addons);
             let lease = object(&lease);
-            assert_eq!(told(&lease), addons);
+            assert_eq!(read_statuses(&lease), addons);
             assert_eq!(kind.read(&lease).holder, "i-1");
         }
     }

@@ -93,23 +93,24 @@ pub enum NameError {
 ///
 /// What comes after the patch number is not looked at, as kops does not: `1.9.0-beta.1` is 1.9.0.
 pub fn select(channels: &[Channel], server: KubernetesVersion) -> SelectedAddons {
-    let mut menu = SelectedAddons::default();
+    let mut selected = SelectedAddons::default();
     let mut chosen: BTreeMap<&str, &Addon> = BTreeMap::new();
     for channel in channels {
-        menu.warnings.extend(channel.warnings.iter().cloned());
+        selected.warnings.extend(channel.warnings.iter().cloned());
         for addon in &channel.addons {
             match fits(addon, server) {
                 Ok(true) => {}
                 Ok(false) => {
                     let range = addon.kubernetes.as_deref().unwrap_or_default();
                     let why = format!("{} is for Kubernetes {range}, not {server}", addon.version);
-                    menu.skipped.push((addon.name.clone(), why));
+                    selected.skipped.push((addon.name.clone(), why));
                     continue;
                 }
                 Err(fault) => {
-                    menu.skipped
+                    selected
+                        .skipped
                         .push((addon.name.clone(), fault.summary.clone()));
-                    menu.warnings.push(fault);
+                    selected.warnings.push(fault);
                     continue;
                 }
             }
@@ -126,12 +127,12 @@ pub fn select(channels: &[Channel], server: KubernetesVersion) -> SelectedAddons
                     "{} gives way to {} of {}",
                     other.version, kept.version, kept.channel
                 );
-                menu.skipped.push((other.name.clone(), why));
+                selected.skipped.push((other.name.clone(), why));
             }
         }
     }
-    menu.addons = chosen.into_values().cloned().collect();
-    menu
+    selected.addons = chosen.into_values().cloned().collect();
+    selected
 }
 
 fn fits(addon: &Addon, server: KubernetesVersion) -> Result<bool, Fault> {
@@ -179,8 +180,9 @@ mod tests {
         }
     }
 
-    fn ids(menu: &SelectedAddons) -> Vec<(&str, &str)> {
-        menu.addons
+    fn ids(selected: &SelectedAddons) -> Vec<(&str, &str)> {
+        selected
+            .addons
             .iter()
             .map(|addon| (addon.name.as_str(), addon.version.id.as_str()))
             .collect()
@@ -208,27 +210,31 @@ mod tests {
             ("v1.12.0-beta.1", "k8s-1.12"),
             ("1.15.3", "k8s-1.12"),
         ] {
-            let menu = select(&[kops_1_15()], server(version));
-            assert_eq!(ids(&menu), [("core", ""), ("kube-dns", id)], "{version}");
-            assert_eq!(menu.skipped.len(), 2, "{version}");
+            let selected = select(&[kops_1_15()], server(version));
+            assert_eq!(
+                ids(&selected),
+                [("core", ""), ("kube-dns", id)],
+                "{version}"
+            );
+            assert_eq!(selected.skipped.len(), 2, "{version}");
         }
     }
 
     #[test]
     fn what_is_passed_over_says_why() {
-        let menu = select(&[kops_1_15()], server("1.11.0"));
+        let selected = select(&[kops_1_15()], server("1.11.0"));
         let why = "1.14.13-kops.1 pre-k8s-1.6 is for Kubernetes <1.6.0, not 1.11.0";
-        assert_eq!(menu.skipped[0], ("kube-dns".to_owned(), why.to_owned()));
+        assert_eq!(selected.skipped[0], ("kube-dns".to_owned(), why.to_owned()));
     }
 
     #[test]
     fn a_later_entry_wins_unless_it_is_older() {
         let wins = |first: Addon, second: Addon| {
-            let menu = select(
+            let selected = select(
                 &[channel(vec![first]), channel(vec![second])],
                 server("1.9.0"),
             );
-            menu.addons[0].version.clone()
+            selected.addons[0].version.clone()
         };
         let new = |id| entry("a", id, "", "");
         assert_eq!(wins(new("one"), new("two")).id, "two");
@@ -241,20 +247,20 @@ mod tests {
     #[test]
     fn a_range_that_is_none_holds_up_no_other_add_on() {
         let addons = vec![entry("a", "", "", "~1.9"), entry("b", "", "", "")];
-        let menu = select(&[channel(addons)], server("1.9.0"));
-        assert_eq!(ids(&menu), [("b", "")]);
-        assert_eq!(menu.warnings[0].code, Code::AddonsChannelInvalid);
-        assert_eq!(menu.warnings[0].evidence_named("addon"), Some("a"));
+        let selected = select(&[channel(addons)], server("1.9.0"));
+        assert_eq!(ids(&selected), [("b", "")]);
+        assert_eq!(selected.warnings[0].code, Code::AddonsChannelInvalid);
+        assert_eq!(selected.warnings[0].evidence_named("addon"), Some("a"));
     }
 
     #[test]
     fn an_add_on_is_found_by_its_name_or_by_how_it_begins() {
         let names = ["coredns.addons.k8s.io", "dns.a", "dns.b", "coredns"];
         let addons = names.map(|name| entry(name, "", "", "")).to_vec();
-        let menu = select(&[channel(addons)], server("1.9.0"));
+        let selected = select(&[channel(addons)], server("1.9.0"));
         let named = |names: &[&str]| -> Result<Vec<String>, String> {
             let names: Vec<String> = names.iter().map(|name| str::to_owned(name)).collect();
-            let found = menu.named(&names).map_err(|error| error.to_string())?;
+            let found = selected.named(&names).map_err(|error| error.to_string())?;
             Ok(found.iter().map(|addon| addon.name.clone()).collect())
         };
         assert_eq!(named(&["coredns"]), Ok(vec!["coredns".to_owned()]));

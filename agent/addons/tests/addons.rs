@@ -39,7 +39,7 @@ fn channels() -> Vec<PathBuf> {
     found
 }
 
-fn menu(channel: &Path, server: &str) -> SelectedAddons {
+fn selected(channel: &Path, server: &str) -> SelectedAddons {
     let location = Location::file(&channel.to_string_lossy());
     let bytes = fs::read(channel).expect("a file that was listed");
     let channel = parse_channel(&location, &bytes).expect("a channel");
@@ -58,7 +58,7 @@ fn manifest_of(addon: &Addon) -> Manifest {
 
 fn each_manifest(mut see: impl FnMut(&Addon, &Manifest)) {
     for channel in channels() {
-        for addon in &menu(&channel, "1.35.0").addons {
+        for addon in &selected(&channel, "1.35.0").addons {
             see(addon, &manifest_of(addon));
         }
     }
@@ -67,17 +67,17 @@ fn each_manifest(mut see: impl FnMut(&Addon, &Manifest)) {
 #[test]
 fn every_add_on_of_the_corpus_is_chosen_and_nothing_is_strange() {
     for channel in channels() {
-        let menu = menu(&channel, "v1.35.0-rc.1");
-        assert_eq!(menu.warnings, [], "{}", channel.display());
-        assert_eq!(menu.skipped, []);
-        assert!(menu.addons.len() >= 9, "{}", channel.display());
+        let selected = selected(&channel, "v1.35.0-rc.1");
+        assert_eq!(selected.warnings, [], "{}", channel.display());
+        assert_eq!(selected.skipped, []);
+        assert!(selected.addons.len() >= 9, "{}", channel.display());
     }
 }
 
 #[test]
 fn every_manifest_has_the_hash_that_its_channel_names() {
     for channel in channels() {
-        for addon in &menu(&channel, "1.35.0").addons {
+        for addon in &selected(&channel, "1.35.0").addons {
             let bytes = bytes_of(addon);
             // The corpus moved the stores from kops' own test store to S3, in kops-controller's configuration too; the
             // hash is that of what kops wrote.

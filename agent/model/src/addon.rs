@@ -109,7 +109,7 @@ pub const MOST_WARNINGS: usize = 20;
 /// Who applies the cluster's add-ons, seen from this node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "who")]
-pub enum AddonKeeper {
+pub enum ReconcilerRef {
     /// This agent, which holds the lease.
     Me,
     /// The agent of another node, which holds the lease; this one stands by.
@@ -172,7 +172,7 @@ impl fmt::Display for AddonStatus {
     }
 }
 
-impl fmt::Display for AddonKeeper {
+impl fmt::Display for ReconcilerRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Me => f.write_str("this agent applies the cluster's add-ons"),
@@ -193,8 +193,8 @@ pub struct AddonsRecord {
     #[serde(default)]
     pub channels: Vec<String>,
     /// Who applies them; `None` on a node that has nothing to do with them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keeper: Option<AddonKeeper>,
+    #[serde(default, alias = "keeper", skip_serializing_if = "Option::is_none")]
+    pub reconciler: Option<ReconcilerRef>,
     /// Each of them, by name.
     #[serde(default)]
     pub addons: BTreeMap<String, AddonStatus>,
@@ -221,8 +221,11 @@ impl AddonsRecord {
     /// Folds one event.
     pub(crate) fn fold(&mut self, event: &Event) {
         match event {
-            Event::AddonsReconciled { keeper, channels } => {
-                self.keeper = Some(keeper.clone());
+            Event::AddonsReconciled {
+                reconciler,
+                channels,
+            } => {
+                self.reconciler = Some(reconciler.clone());
                 self.channels.clone_from(channels);
                 self.fault = None;
             }
@@ -302,7 +305,7 @@ mod tests {
         assert!(record.is_empty());
         for event in [
             Event::AddonsReconciled {
-                keeper: AddonKeeper::Me,
+                reconciler: ReconcilerRef::Me,
                 channels: vec!["s3://b/c".to_owned()],
             },
             Event::AddonChanged(status("a", AddonState::Applying)),

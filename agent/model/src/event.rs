@@ -1,6 +1,6 @@
 //! The one event stream: the only truth about a boot.
 
-use crate::addon::{AddonKeeper, AddonState, AddonStatus};
+use crate::addon::{AddonState, AddonStatus, ReconcilerRef};
 use crate::boot::{BootId, BootState};
 use crate::certificates::CertificateDates;
 use crate::drift::Drifted;
@@ -268,7 +268,8 @@ events! {
     /// Who applies the cluster's add-ons, as this node sees it, and from which channels.
     #[serde(alias = "addons-kept")]
     AddonsReconciled = ["addons-reconciled", "c8e55858ade6425a9fb7ee2bb53a84b6", Info, Cluster] {
-        keeper: AddonKeeper,
+        #[serde(alias = "keeper")]
+        reconciler: ReconcilerRef,
         channels: Vec<String>,
     },
     /// The state of an add-on changed.

@@ -174,7 +174,7 @@ fn an_api_server_that_goes_is_told_and_so_is_its_return(
     served.api.bring_back().expect("its ports are free");
     let is_over = |status: &Value| {
         let addons = &status["addons"];
-        addons["fault"].is_null() && addons["keeper"]["who"] == "me"
+        addons["fault"].is_null() && addons["reconciler"]["who"] == "me"
     };
     node.until("it came back", LONGEST_LOOK, running, is_over);
 }
@@ -228,8 +228,8 @@ fn what_is_newer_is_applied_alone(served: &Served, node: &Resident, running: &Ru
 fn it_begins_anew_and_writes_nothing(served: &Served, node: &Resident) {
     served.writes();
     let is_well = |status: &Value| {
-        let keeper = &status["addons"]["keeper"]["who"];
-        status["ready"] == true && all_are(status, "applied") && keeper == "me"
+        let reconciler = &status["addons"]["reconciler"]["who"];
+        status["ready"] == true && all_are(status, "applied") && reconciler == "me"
     };
     let running = node.boot();
     node.until("it begins anew", LIMIT, &running, is_well);
@@ -255,8 +255,8 @@ fn of_two_agents_one_acts_and_the_other_asks_the_store_nothing_until_it_takes_ov
     let second = served.launch("control-plane-b");
     let stands_by = second.boot();
     let is_told = |status: &Value| {
-        let keeper = &status["addons"]["keeper"];
-        all_are(status, "applied") && keeper["holder"] == first.instance.id.as_str()
+        let reconciler = &status["addons"]["reconciler"];
+        all_are(status, "applied") && reconciler["holder"] == first.instance.id.as_str()
     };
     second.until("it stands by", LIMIT, &stands_by, is_told);
     let mut seen = Vec::new();

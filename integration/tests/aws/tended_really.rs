@@ -133,7 +133,7 @@ fn goes_and_comes_back(server: &RealApiServer, node: &Resident, running: &Runnin
     assert_eq!(status["ready"], true, "{status}");
     server.bring_back().expect("it comes back");
     let is_over = |status: &Value| {
-        status["addons"]["fault"].is_null() && status["addons"]["keeper"]["who"] == "me"
+        status["addons"]["fault"].is_null() && status["addons"]["reconciler"]["who"] == "me"
     };
     node.until("it came back", LONGEST_LOOK, running, is_over);
 }

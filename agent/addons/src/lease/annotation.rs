@@ -1,7 +1,7 @@
-//! What the holder of the lease tells the others of the add-ons, in an annotation of the lease: as much as fits.
+//! The statuses of the add-ons that the holder of the lease writes into an annotation, as far as they fit.
 //!
 //! An API server refuses an object whose annotations have more than 256 KiB in all (Kubernetes, `validation/objectmeta.go`,
-//! `TotalAnnotationSizeLimitB`, read 2026-11). A lease that is refused is held by nobody, and so the words give way to it.
+//! `TotalAnnotationSizeLimitB`, read 2026-11). The API server would refuse the whole lease, so texts are shortened until it fits.
 
 use super::annotate;
 use quake_model::addon::AddonStatus;
@@ -9,29 +9,29 @@ use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::Fault;
 use serde_json::Value;
 
-/// Where the holder tells the others how the add-ons are.
-const TOLD: &str = "quake-agent.io/addons";
+/// The annotation with the statuses.
+const ANNOTATION: &str = "quake-agent.io/addons";
 
-/// How much is told at most, in bytes: a quarter of what an object's annotations may have, for others have theirs there, too.
-pub const MOST_TOLD: usize = 64 * 1024;
+/// The largest annotation, in bytes: a quarter of the limit, because other annotations share it.
+pub const MAX_BYTES: usize = 64 * 1024;
 
-/// How many warnings of one add-on are told. The holder itself tells more of them.
+/// How many warnings of one add-on are written. The holder itself reports more of them.
 const WARNINGS: usize = 3;
 
-/// How much of one text is told where all of it is too much, in characters.
+/// How much of one text is written where all of it is too long, in characters.
 const WORDS: usize = 200;
 
-/// How the add-ons are, as the holder told it; nothing where it told nothing, or more than is understood.
-pub fn told(lease: &ClusterObject) -> Vec<AddonStatus> {
+/// Reads the statuses; empty where there are none or where they cannot be read.
+pub fn read_statuses(lease: &ClusterObject) -> Vec<AddonStatus> {
     let annotations = lease.annotations();
-    let told = annotations.get(TOLD).map(String::as_str);
-    let read = told.and_then(|text| serde_json::from_str(text).ok());
+    let statuses = annotations.get(ANNOTATION).map(String::as_str);
+    let read = statuses.and_then(|text| serde_json::from_str(text).ok());
     read.unwrap_or_default()
 }
 
-/// Adds to a lease how the add-ons are: at most [`MOST_TOLD`] bytes, whatever there is to tell.
-pub fn tell(lease: &mut Value, addons: &[AddonStatus]) {
-    annotate(lease, TOLD, &fitting(addons));
+/// Writes the statuses into a lease: at most [`MAX_BYTES`] bytes.
+pub fn write_statuses(lease: &mut Value, addons: &[AddonStatus]) {
+    annotate(lease, ANNOTATION, &fitting(addons));
 }
 
 /// What is left out of one add-on, the least missed first.
@@ -45,30 +45,30 @@ const SHORTER: [Shorten; 5] = [
     name_and_state,
 ];
 
-/// The add-ons as JSON that fits. An add-on without its name and state tells nothing, so where there are too many even for
-/// these (some hundreds of the longest names), the last ones are not told of.
+/// The add-ons as JSON that fits. Where even the names and states are too many (some hundreds of
+/// the longest names), the last ones are left out.
 fn fitting(addons: &[AddonStatus]) -> String {
-    let mut told = addons.to_vec();
+    let mut statuses = addons.to_vec();
     for shorten in SHORTER {
-        told = told.into_iter().map(shorten).collect();
-        let text = json(&told);
-        if text.len() <= MOST_TOLD {
+        statuses = statuses.into_iter().map(shorten).collect();
+        let text = json(&statuses);
+        if text.len() <= MAX_BYTES {
             return text;
         }
     }
-    let mut left = MOST_TOLD - "[]".len();
+    let mut left = MAX_BYTES - "[]".len();
     let fits = |one: &&AddonStatus| {
         let rest = left.checked_sub(json(one).len() + ",".len());
         left = rest.unwrap_or_default();
         rest.is_some()
     };
-    let first: Vec<&AddonStatus> = told.iter().take_while(fits).collect();
+    let first: Vec<&AddonStatus> = statuses.iter().take_while(fits).collect();
     json(&first)
 }
 
-/// What cannot be written as JSON is not told: there is nothing in a status that cannot.
-fn json(told: &(impl serde::Serialize + ?Sized)) -> String {
-    serde_json::to_string(told).unwrap_or_else(|_| "[]".to_owned())
+/// Every status can be written as JSON, so the empty list is never used.
+fn json(statuses: &(impl serde::Serialize + ?Sized)) -> String {
+    serde_json::to_string(statuses).unwrap_or_else(|_| "[]".to_owned())
 }
 
 fn few_warnings(mut status: AddonStatus) -> AddonStatus {
@@ -133,12 +133,12 @@ mod tests {
             "kind": place.served.kind.kind,
             "metadata": {"name": place.name, "namespace": place.namespace},
         });
-        tell(&mut lease, addons);
+        write_statuses(&mut lease, addons);
         ClusterObject::new(lease).expect("an object")
     }
 
     fn size(lease: &ClusterObject) -> usize {
-        lease.annotations()[TOLD].len()
+        lease.annotations()[ANNOTATION].len()
     }
 
     fn names(addons: &[AddonStatus]) -> Vec<(&str, AddonState)> {
@@ -156,44 +156,44 @@ mod tests {
     }
 
     #[test]
-    fn what_is_little_is_told_but_for_what_warnings_rest_on() {
+    fn few_statuses_are_written_whole_except_the_evidence_of_warnings() {
         let addons = vec![AddonStatus {
             name: "coredns.addons.k8s.io".to_owned(),
             fault: Some(fault(10)),
             warnings: vec![fault(10); MOST_WARNINGS],
             ..AddonStatus::default()
         }];
-        let told = told(&lease(&addons));
-        assert_eq!(told[0].fault, addons[0].fault);
-        assert_eq!(told[0].warnings.len(), WARNINGS);
-        let warning = &told[0].warnings[0];
+        let statuses = read_statuses(&lease(&addons));
+        assert_eq!(statuses[0].fault, addons[0].fault);
+        assert_eq!(statuses[0].warnings.len(), WARNINGS);
+        let warning = &statuses[0].warnings[0];
         assert_eq!(warning.summary, addons[0].warnings[0].summary);
         assert!(warning.evidence.is_empty() && !warning.causes.is_empty());
     }
 
     #[test]
     fn warnings_give_way_first_then_evidence_then_words() {
-        let told_with = |of_fault: usize, of_warning: usize| {
+        let read_with = |of_fault: usize, of_warning: usize| {
             let addons = vec![AddonStatus {
                 name: "a".to_owned(),
                 fault: Some(fault(of_fault)),
                 warnings: vec![fault(of_warning)],
                 ..AddonStatus::default()
             }];
-            told(&lease(&addons)).remove(0)
+            read_statuses(&lease(&addons)).remove(0)
         };
-        let only_warning_is_long = told_with(10, MOST_TOLD);
+        let only_warning_is_long = read_with(10, MAX_BYTES);
         assert!(only_warning_is_long.warnings.is_empty());
         assert_eq!(only_warning_is_long.fault, Some(fault(10)));
-        let long = told_with(MOST_TOLD / 4, 10).fault.expect("a fault");
+        let long = read_with(MAX_BYTES / 4, 10).fault.expect("a fault");
         assert!(long.evidence.is_empty() && !long.causes.is_empty());
-        let longest = told_with(MOST_TOLD, 10).fault.expect("a fault");
+        let longest = read_with(MAX_BYTES, 10).fault.expect("a fault");
         assert_eq!(longest.code, Code::AddonsObjectRefused);
         assert_eq!((longest.summary.len(), longest.causes.len()), (WORDS, 0));
     }
 
     #[test]
-    fn a_hundred_add_ons_of_the_longest_names_are_told_of_and_never_more_than_fit() {
+    fn a_hundred_add_ons_of_the_longest_names_are_written_and_never_more_than_fit() {
         let many = |count: usize| -> Vec<AddonStatus> {
             let one = |at: usize| AddonStatus {
                 name: format!("{at:0>253}"),
@@ -205,13 +205,17 @@ mod tests {
             (0..count).map(one).collect()
         };
         let hundred = many(100);
-        assert_eq!(names(&told(&lease(&hundred))), names(&hundred));
+        assert_eq!(names(&read_statuses(&lease(&hundred))), names(&hundred));
         let thousand = many(1000);
         let lease = lease(&thousand);
-        assert!(size(&lease) <= MOST_TOLD);
-        let told = told(&lease);
-        assert!(told.len() > 100);
-        assert_eq!(names(&told), names(&thousand[..told.len()]), "the first");
+        assert!(size(&lease) <= MAX_BYTES);
+        let statuses = read_statuses(&lease);
+        assert!(statuses.len() > 100);
+        assert_eq!(
+            names(&statuses),
+            names(&thousand[..statuses.len()]),
+            "the first"
+        );
     }
 
     fn a_status() -> impl Strategy<Value = AddonStatus> {
@@ -251,9 +255,9 @@ mod tests {
             addons in prop::collection::vec(a_status(), 0..12)
         ) {
             let lease = lease(&addons);
-            prop_assert!(size(&lease) <= MOST_TOLD, "{}", size(&lease));
-            let told = told(&lease);
-            prop_assert_eq!(names(&told), names(&addons));
+            prop_assert!(size(&lease) <= MAX_BYTES, "{}", size(&lease));
+            let statuses = read_statuses(&lease);
+            prop_assert_eq!(names(&statuses), names(&addons));
         }
     }
 }

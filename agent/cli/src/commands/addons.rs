@@ -11,8 +11,8 @@ use crate::exit;
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::output;
 use crate::render::addons::{
-    AppliedAddon, Kept, Listed, PlannedAddon, applied_json, applied_text, changes, first_failure,
-    first_unknown, kept_text, listed_json, listed_text, planned_json, planned_text,
+    AppliedAddon, LeaseState, Listed, PlannedAddon, applied_json, applied_text, changes,
+    first_failure, first_unknown, lease_text, listed_json, listed_text, planned_json, planned_text,
 };
 use crate::render::fault_text;
 use crate::simulated_parts::Part;
@@ -41,7 +41,7 @@ struct Place {
     host: NodeHost,
     kubeconfig: String,
     channels: Vec<Location>,
-    told: AddonsRecord,
+    reported: AddonsRecord,
 }
 
 /// Where the command line says the cluster is.
@@ -51,14 +51,14 @@ struct Place {
 /// Prints what is missing and returns the exit status.
 async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     let record = read_record_of_this_system(Path::new("/"));
-    let told = record.map(|record| record.addons).unwrap_or_default();
+    let reported = record.map(|record| record.addons).unwrap_or_default();
     let stored = match &arguments.state_store {
         Some(store) => Some(stored(store, arguments.cluster.as_deref()).await?),
         None => None,
     };
     let is_own = arguments.channels.is_empty() && stored.is_none();
     let own = || {
-        let channels = told.channels.iter();
+        let channels = reported.channels.iter();
         channels.filter_map(|channel| channel.parse().ok())
     };
     let channels = match &stored {
@@ -90,8 +90,8 @@ async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
         host,
         kubeconfig: kubeconfig.to_string_lossy().into_owned(),
         channels,
-        told: if is_own {
-            told
+        reported: if is_own {
+            reported
         } else {
             AddonsRecord::default()
         },
@@ -112,33 +112,33 @@ async fn stored(store: &str, cluster: Option<&str>) -> Result<StoredCluster, u8>
 impl Place {
     async fn open(&self) -> Result<AddonInspector<'_, NodeHost>, u8> {
         // Boxed, as what it holds is nested too deeply for the compiler to lay out within the whole command.
-        let inquiry = Box::pin(AddonInspector::open(
+        let inspector = Box::pin(AddonInspector::open(
             &self.host,
             &self.kubeconfig,
             &self.channels,
         ))
         .await;
-        inquiry.map_err(|fault| fail(&fault))
+        inspector.map_err(|fault| fail(&fault))
     }
 }
 
 async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
     let place = place(arguments).await?;
-    let inquiry = place.open().await?;
-    let mut addons = inquiry.statuses();
+    let inspector = place.open().await?;
+    let mut addons = inspector.statuses();
     for status in &mut addons {
-        if let Some(told) = place.told.addons.get(&status.name) {
-            take_over(status, told);
+        if let Some(reported) = place.reported.addons.get(&status.name) {
+            take_over(status, reported);
         }
     }
-    let menu = inquiry.menu();
+    let selected = inspector.selected();
     let listed = Listed {
         channels: place.channels.iter().map(ToString::to_string).collect(),
-        server: inquiry.server().to_string(),
-        keeper: place.told.keeper.clone(),
+        server: inspector.server().to_string(),
+        reconciler: place.reported.reconciler.clone(),
         addons,
-        skipped: menu.skipped.clone(),
-        warnings: menu.warnings.clone(),
+        skipped: selected.skipped.clone(),
+        warnings: selected.warnings.clone(),
     };
     match arguments.output {
         OutputFormat::Text => output::text(listed_text(&listed)),
@@ -148,35 +148,35 @@ async fn list(arguments: &ClusterArguments) -> Result<u8, u8> {
 }
 
 /// What the agent knows of an add-on: that it is at it, or why it failed, and what was odd about the manifest that it applied.
-fn take_over(status: &mut AddonStatus, told: &AddonStatus) {
-    let is_of_now = told.wanted == status.wanted;
+fn take_over(status: &mut AddonStatus, reported: &AddonStatus) {
+    let is_of_now = reported.wanted == status.wanted;
     if is_of_now {
-        status.warnings.clone_from(&told.warnings);
+        status.warnings.clone_from(&reported.warnings);
     }
-    if status.state == AddonState::Waiting && is_of_now && told.state != AddonState::Applied {
+    if status.state == AddonState::Waiting && is_of_now && reported.state != AddonState::Applied {
         *status = AddonStatus {
             applied: status.applied.clone(),
-            ..told.clone()
+            ..reported.clone()
         };
     }
 }
 
 async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
     let place = place(&arguments.cluster).await?;
-    let inquiry = place.open().await?;
+    let inspector = place.open().await?;
     let mut planned = Vec::new();
-    for addon in named(&inquiry, &arguments.names)? {
-        if arguments.names.is_empty() && !inquiry.is_due(addon) {
+    for addon in named(&inspector, &arguments.names)? {
+        if arguments.names.is_empty() && !inspector.is_due(addon) {
             continue;
         }
         planned.push(PlannedAddon {
             name: addon.name.clone(),
             wanted: addon.version.clone(),
-            applied: inquiry.applied(addon).cloned(),
-            objects: Box::pin(inquiry.plan(addon)).await,
+            applied: inspector.applied(addon).cloned(),
+            objects: Box::pin(inspector.plan(addon)).await,
         });
     }
-    let warnings = &inquiry.menu().warnings;
+    let warnings = &inspector.selected().warnings;
     match arguments.cluster.output {
         OutputFormat::Text => {
             warn(warnings);
@@ -193,35 +193,35 @@ async fn plan(arguments: &AddonsPlanArguments) -> Result<u8, u8> {
 
 async fn apply(arguments: &AddonsApplyArguments) -> Result<u8, u8> {
     let place = place(&arguments.cluster).await?;
-    let inquiry = place.open().await?;
-    // Whoever else applies them is told of and not waited for: both apply the same, by the same manager.
-    let kept = Kept {
-        lease: inquiry.lease().await,
-        told: place.told.keeper.clone(),
+    let inspector = place.open().await?;
+    // Another reconciler is shown and not waited for: both apply the same with the same field manager.
+    let lease = LeaseState {
+        lease: inspector.lease().await,
+        reconciler: place.reported.reconciler.clone(),
     };
     let mut applied = Vec::new();
-    for addon in named(&inquiry, &arguments.names)? {
+    for addon in named(&inspector, &arguments.names)? {
         applied.push(AppliedAddon {
             name: addon.name.clone(),
             wanted: addon.version.clone(),
-            applied: Box::pin(inquiry.apply(addon)).await,
+            applied: Box::pin(inspector.apply(addon)).await,
         });
     }
     match arguments.cluster.output {
         OutputFormat::Text => {
-            warn(&inquiry.menu().warnings);
-            output::text(applied_text(&applied) + &kept_text(&kept));
+            warn(&inspector.selected().warnings);
+            output::text(applied_text(&applied) + &lease_text(&lease));
         }
-        OutputFormat::Json => output::line(applied_json(&applied, &kept)),
+        OutputFormat::Json => output::line(applied_json(&applied, &lease)),
     }
     Ok(first_failure(&applied).map_or(exit::DONE, |fault| fault.class().exit_status()))
 }
 
 fn named<'i>(
-    inquiry: &'i AddonInspector<'_, NodeHost>,
+    inspector: &'i AddonInspector<'_, NodeHost>,
     names: &[String],
 ) -> Result<Vec<&'i Addon>, u8> {
-    let named = inquiry.menu().named(names);
+    let named = inspector.selected().named(names);
     named.map_err(|error| usage(&error.to_string()))
 }
 
@@ -250,12 +250,12 @@ mod tests {
 
     #[test]
     fn what_the_agent_tells_counts_while_it_is_about_the_same() {
-        let seen = |state, told: &AddonStatus| {
+        let seen = |state, reported: &AddonStatus| {
             let mut status = AddonStatus {
                 failures: 0,
                 ..status(state, "a")
             };
-            take_over(&mut status, told);
+            take_over(&mut status, reported);
             status.state
         };
         let failed = status(AddonState::Failed, "a");

@@ -13,7 +13,7 @@ pub(crate) fn addons_json(record: &Record) -> Value {
         return Value::Null;
     }
     json!({
-        "keeper": addons.keeper,
+        "reconciler": addons.reconciler,
         "channels": addons.channels,
         "allApplied": addons.is_applied(),
         "addons": addons.addons.values().collect::<Vec<_>>(),
@@ -27,9 +27,13 @@ pub(crate) fn addons_text(record: &Record) -> String {
     if record.addons.is_empty() {
         return String::new();
     }
-    let keeper = record.addons.keeper.as_ref();
-    let keeper = keeper.map(ToString::to_string).unwrap_or_default();
-    let mut text = format!("{:<9} {}; {keeper}\n", "add-ons", counted(&record.addons));
+    let reconciler = record.addons.reconciler.as_ref();
+    let reconciler = reconciler.map(ToString::to_string).unwrap_or_default();
+    let mut text = format!(
+        "{:<9} {}; {reconciler}\n",
+        "add-ons",
+        counted(&record.addons)
+    );
     for line in amiss(&record.addons).chain(odd(&record.addons)) {
         let _ = writeln!(text, "          {line}");
     }
@@ -81,7 +85,7 @@ fn amiss(addons: &AddonsRecord) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::addon::{AddonKeeper, AddonStatus};
+    use quake_model::addon::{AddonStatus, ReconcilerRef};
     use quake_model::fault::{Code, Fault};
 
     fn record() -> Record {
@@ -96,7 +100,7 @@ mod tests {
             Code::AddonsObjectRefused,
             "Deployment/b: denied",
         ));
-        record.addons.keeper = Some(AddonKeeper::Me);
+        record.addons.reconciler = Some(ReconcilerRef::Me);
         for addon in [addon("a", AddonState::Applied), broken] {
             record.addons.addons.insert(addon.name.clone(), addon);
         }
@@ -129,7 +133,7 @@ mod tests {
         let json = addons_json(&record());
         assert_eq!(json["allApplied"], false);
         assert_eq!(json["addons"][1]["state"], "failed");
-        assert_eq!(json["keeper"]["who"], "me");
+        assert_eq!(json["reconciler"]["who"], "me");
     }
 
     #[test]

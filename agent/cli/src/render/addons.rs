@@ -1,15 +1,15 @@
 //! The cluster's add-ons, for people and for programs.
 
-mod kept;
+mod holder;
 
-pub(crate) use kept::{Kept, kept_json, kept_text};
+pub(crate) use holder::{LeaseState, lease_json, lease_text};
 
 use super::fault::{fault_json, fault_text};
 use super::table::table;
 use crate::output::style;
 use quake_addons::FieldChange;
 use quake_engine::addons::{AddonApplied, ObjectPlanned, Planned};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion};
+use quake_model::addon::{AddonState, AddonStatus, AddonVersion, ReconcilerRef};
 use quake_model::fault::Fault;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub(crate) struct Listed {
     pub(crate) channels: Vec<String>,
     pub(crate) server: String,
     /// Who applies them, where this node's agent tells.
-    pub(crate) keeper: Option<AddonKeeper>,
+    pub(crate) reconciler: Option<ReconcilerRef>,
     pub(crate) addons: Vec<AddonStatus>,
     /// The entries of the channels that are not for this cluster, and why.
     pub(crate) skipped: Vec<(String, String)>,
@@ -90,8 +90,8 @@ pub(crate) fn listed_text(listed: &Listed) -> String {
         }
     }
     text.push('\n');
-    if let Some(keeper) = &listed.keeper {
-        let _ = writeln!(text, "applied by: {}", keeper_text(keeper));
+    if let Some(reconciler) = &listed.reconciler {
+        let _ = writeln!(text, "applied by: {}", reconciler_text(reconciler));
     }
     text + &faults_text(listed)
 }
@@ -124,7 +124,7 @@ pub(crate) fn listed_json(listed: &Listed) -> Value {
         "schemaVersion": "quake-agent/addons/v1",
         "channels": listed.channels,
         "server": listed.server,
-        "keeper": listed.keeper,
+        "reconciler": listed.reconciler,
         "allApplied": listed.addons.iter().all(is_applied),
         "addons": listed.addons,
         "skipped": skipped.collect::<Vec<_>>(),
@@ -132,12 +132,12 @@ pub(crate) fn listed_json(listed: &Listed) -> Value {
     })
 }
 
-fn keeper_text(keeper: &AddonKeeper) -> String {
-    match keeper {
-        AddonKeeper::Me => "this node".to_owned(),
-        AddonKeeper::Other { holder } => holder.clone(),
-        AddonKeeper::Pod { pod } => format!("the pod {pod}"),
-        AddonKeeper::Unknown => "not known yet".to_owned(),
+fn reconciler_text(reconciler: &ReconcilerRef) -> String {
+    match reconciler {
+        ReconcilerRef::Me => "this node".to_owned(),
+        ReconcilerRef::Other { holder } => holder.clone(),
+        ReconcilerRef::Pod { pod } => format!("the pod {pod}"),
+        ReconcilerRef::Unknown => "not known yet".to_owned(),
     }
 }
 
@@ -347,7 +347,7 @@ pub(crate) fn applied_text(applied: &[AppliedAddon]) -> String {
 }
 
 /// What was applied, as one object.
-pub(crate) fn applied_json(applied: &[AppliedAddon], kept: &Kept) -> Value {
+pub(crate) fn applied_json(applied: &[AppliedAddon], lease: &LeaseState) -> Value {
     let addon = |addon: &AppliedAddon| {
         let done = addon.applied.as_ref().ok();
         let failed = done.into_iter().flat_map(|done| &done.failed);
@@ -366,7 +366,7 @@ pub(crate) fn applied_json(applied: &[AppliedAddon], kept: &Kept) -> Value {
     json!({
         "schemaVersion": "quake-agent/addons-apply/v1",
         "allApplied": first_failure(applied).is_none(),
-        "managed": kept_json(kept),
+        "managed": lease_json(lease),
         "addons": applied.iter().map(addon).collect::<Vec<_>>(),
     })
 }

@@ -198,7 +198,7 @@ fn ready_line(event: &Event) -> Option<String> {
             count => format!("drift: {count} of the agent's files and units changed"),
         },
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
-        Event::AddonsReconciled { keeper, .. } => keeper.to_string(),
+        Event::AddonsReconciled { reconciler, .. } => reconciler.to_string(),
         Event::AddonChanged(addon) => format!("  * add-on {addon}"),
         Event::AddonsDegraded { fault } | Event::AddonsWarned { fault } => {
             fault_text("warning", fault)

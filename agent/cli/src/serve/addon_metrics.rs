@@ -99,12 +99,12 @@ fn shown(addons: &AddonsRecord) -> Vec<&AddonStatus> {
 mod tests {
     use super::super::exposition::{Format, exposition};
     use super::*;
-    use quake_model::addon::AddonKeeper;
+    use quake_model::addon::ReconcilerRef;
     use quake_model::fault::{Code, Fault};
 
     fn record(addons: &[(&str, AddonState)]) -> AddonsRecord {
         let mut record = AddonsRecord {
-            keeper: Some(AddonKeeper::Me),
+            reconciler: Some(ReconcilerRef::Me),
             ..AddonsRecord::default()
         };
         for (name, state) in addons {

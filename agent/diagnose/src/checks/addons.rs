@@ -50,15 +50,15 @@ fn applied(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let finding = Finding::new(fault.summary.clone(), fault.remedy_text().to_owned());
         return finding.coded(fault.code).warn();
     }
-    let keeper = addons.keeper.as_ref();
-    let keeper = keeper.map(ToString::to_string).unwrap_or_default();
-    Verdict::ok(format!("{done} of {count} applied; {keeper}"))
+    let reconciler = addons.reconciler.as_ref();
+    let reconciler = reconciler.map(ToString::to_string).unwrap_or_default();
+    Verdict::ok(format!("{done} of {count} applied; {reconciler}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{record_of, says, worker};
-    use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+    use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
     use quake_model::fault::{Code, Fault};
 
     const ID: &str = "addons.applied";
@@ -81,7 +81,7 @@ mod tests {
     fn what_failed_is_named_with_its_object_and_the_rest_is_counted() {
         let mut survey = worker();
         let addons = &mut record_of(&mut survey).addons;
-        addons.keeper = Some(AddonKeeper::Me);
+        addons.reconciler = Some(ReconcilerRef::Me);
         addons.addons.extend([
             addon("a", AddonState::Applied),
             addon("b", AddonState::Applying),

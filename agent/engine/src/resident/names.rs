@@ -1,7 +1,7 @@
-//! Keeps the names of a node that runs: now and then one question whether they lead to it, and those put back that do not.
+//! Reconciles the DNS names of a running node: a query now and then, and a change where a name does not lead to it.
 //!
-//! It is on a beat of its own, for a name service that does not answer must not hold up the looks at what is on the node. Names
-//! in the node's own `/etc/hosts` are told of like other files when somebody changes them, and not fixed.
+//! It has an interval of its own, because a name service that does not answer must not delay the other reconcilers. Drift of
+//! the node's own `/etc/hosts` is reported like that of other files, and not fixed.
 
 use super::{Reconciler, between};
 use crate::context::Context;
@@ -21,7 +21,7 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 const ADDRESS: &str = "local-ipv4";
 
 impl<H: Host> Context<'_, H> {
-    /// What there is to be looked after of the node's names; `None` where it published none in a zone.
+    /// The names to reconcile; `None` where the node published none in a zone.
     pub(crate) fn upkeep(&self) -> Option<Upkeep> {
         self.know(|knowledge| {
             let (spec, known) = (knowledge.spec().ok()?, knowledge.known().ok()?);
@@ -30,11 +30,11 @@ impl<H: Host> Context<'_, H> {
     }
 }
 
-/// Keeps them. The boot has just published them: the first round does nothing.
+/// Reconciles them. The boot has just published them: the first round does nothing.
 pub(crate) struct Names<'a, H> {
     context: &'a Context<'a, H>,
     upkeep: &'a Upkeep,
-    told: Told,
+    reporter: DnsReporter,
     is_first: bool,
 }
 
@@ -43,7 +43,7 @@ impl<'a, H> Names<'a, H> {
         Self {
             context,
             upkeep,
-            told: Told::new(context, upkeep),
+            reporter: DnsReporter::new(context, upkeep),
             is_first: true,
         }
     }
@@ -59,7 +59,7 @@ impl<H: Host> Reconciler for Names<'_, H> {
             return;
         }
         let ended = look(self.context, self.upkeep).await;
-        self.told.tell(self.context, ended);
+        self.reporter.report(self.context, ended);
     }
 }
 
@@ -71,22 +71,22 @@ async fn look<H: Host>(node: &Context<'_, H>, upkeep: &Upkeep) -> Result<Upheld,
     let context = Context::new(node.host, node.emitter, &request, node.stop.clone());
     let read = context.host.read_metadata(ADDRESS).await;
     let address = read.ok().flatten().filter(|address| !address.is_empty());
-    // Where the metadata does not tell, what the boot found is the best there is.
+    // Where the metadata has no address, the one of the boot is used.
     let address = address.unwrap_or_else(|| upkeep.publication.address.clone());
     upheld(&context, upkeep, &address).await
 }
 
-/// What was told of the names.
-struct Told {
+/// Reports the node's names: only what changed since the last report.
+struct DnsReporter {
     zone: String,
-    /// What is wrong with them, as far as it was told.
+    /// The fault that was reported last.
     code: Option<Code>,
     /// Whether the look before failed by what may pass by itself.
     was_unclear: bool,
 }
 
-impl Told {
-    /// One that knows what the boot told.
+impl DnsReporter {
+    /// Starts from what the boot reported.
     fn new<H>(context: &Context<'_, H>, upkeep: &Upkeep) -> Self {
         let warnings = context.emitter.record().warnings.into_iter();
         let mut codes = warnings.map(|fault| fault.code);
@@ -97,7 +97,7 @@ impl Told {
         }
     }
 
-    fn tell<H>(&mut self, context: &Context<'_, H>, ended: Result<Upheld, Fault>) {
+    fn report<H>(&mut self, context: &Context<'_, H>, ended: Result<Upheld, Fault>) {
         let (names, fault) = match ended {
             Ok(upheld) => (upheld.names, upheld.left),
             Err(fault) => (Vec::new(), Some(fault)),
@@ -108,14 +108,14 @@ impl Told {
                 Class::NotYet | Class::Transient | Class::Conflict
             )
         };
-        let is_over = fault.is_none() && self.code.is_some();
-        if is_over || !names.is_empty() {
+        let is_fixed = fault.is_none() && self.code.is_some();
+        if is_fixed || !names.is_empty() {
             self.code = None;
             let zone = self.zone.clone();
             context.emitter.emit(Event::DnsPublished { zone, names });
         }
         let is_unclear = fault.as_ref().is_some_and(passes);
-        // What passes by itself is told when it did not.
+        // A failure that may pass by itself is reported at the second look.
         let is_early = is_unclear && !self.was_unclear;
         self.was_unclear = is_unclear;
         match fault {

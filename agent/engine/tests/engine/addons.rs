@@ -9,7 +9,7 @@ use crate::common::{EPOCH, Keep, request};
 use crate::kops::{conformance, files_below};
 use quake_apisim::{Act, ApiServer, InjectedFault, Verb};
 use quake_engine::{Emitter, ManagedSnapshot, StopHandle, Verdict, keep_looking, stop_signal};
-use quake_model::addon::{AddonKeeper, AddonState, AddonsRecord};
+use quake_model::addon::{AddonState, AddonsRecord, ReconcilerRef};
 use quake_model::event::Event;
 use quake_model::ports::{Clock, Meter, Sink};
 use quake_model::time::Timestamp;
@@ -204,7 +204,7 @@ async fn all_add_ons_are_applied_once_and_told_of() {
         let Some(host) = host(case) else { return };
         let agent = Agent::new(&host, "i-1");
         let told = agent.looks_on(&host, MINUTE * 2).await;
-        assert_eq!(told.keeper, Some(AddonKeeper::Me), "{case}");
+        assert_eq!(told.reconciler, Some(ReconcilerRef::Me), "{case}");
         assert!(told.is_applied(), "{case}: {told:?}");
         assert_eq!(told.addons.len(), count, "{case}");
         let states = agent.states("coredns.addons.k8s.io");
@@ -239,9 +239,9 @@ async fn the_state_store_is_asked_once_a_minute_at_most_and_by_one_agent() {
         passes(Duration::from_secs(1)).await;
         second.looks_on(&host, MINUTE * 59).await
     });
-    assert_eq!(told.0.keeper, Some(AddonKeeper::Me));
+    assert_eq!(told.0.reconciler, Some(ReconcilerRef::Me));
     let holder = "i-1".to_owned();
-    assert_eq!(told.1.keeper, Some(AddonKeeper::Other { holder }));
+    assert_eq!(told.1.reconciler, Some(ReconcilerRef::Other { holder }));
     assert!(
         told.1.is_applied(),
         "whoever stands by knows, too: {:?}",
@@ -260,7 +260,7 @@ async fn an_api_server_that_is_down_for_three_minutes_is_waited_for() {
     host.cluster(|server| server.trouble(InjectedFault::new(Act::Refuse).until(until)));
     let agent = Agent::new(&host, "i-1");
     let told = agent.looks_on(&host, MINUTE * 2).await;
-    assert_eq!(told.keeper, Some(AddonKeeper::Unknown));
+    assert_eq!(told.reconciler, Some(ReconcilerRef::Unknown));
     let fault = told.fault.expect("it is told why");
     assert_eq!(fault.code.entry().code, "addons.api-unreachable");
     assert_eq!(told.addons.len(), 9, "each is named while it waits");
@@ -369,15 +369,15 @@ async fn an_agent_that_goes_gives_the_lease_back_and_one_that_dies_loses_it() {
     let second = Agent::new(&host, "i-2")
         .looks_on(&host, Duration::from_secs(2))
         .await;
-    assert_eq!(second.keeper, Some(AddonKeeper::Me), "at once");
+    assert_eq!(second.reconciler, Some(ReconcilerRef::Me), "at once");
     let dying = Agent::new(&host, "i-3");
     let _ = tokio::time::timeout(MINUTE, dying.looks_on(&host, MINUTE * 60)).await;
     let third = Agent::new(&host, "i-4");
     let waits = third.looks_on(&host, MINUTE / 2).await;
     let holder = "i-3".to_owned();
-    assert_eq!(waits.keeper, Some(AddonKeeper::Other { holder }));
+    assert_eq!(waits.reconciler, Some(ReconcilerRef::Other { holder }));
     let takes = third.looks_on(&host, MINUTE * 2).await;
-    assert_eq!(takes.keeper, Some(AddonKeeper::Me));
+    assert_eq!(takes.reconciler, Some(ReconcilerRef::Me));
 }
 
 #[tokio::test(start_paused = true)]

@@ -163,13 +163,13 @@ async fn a_plan_says_what_would_be_made_and_makes_nothing() {
     let host = host();
     let shown = async |host: &SimHost| {
         let channel = CHANNEL.parse().expect("a literal");
-        let inquiry = AddonInspector::open(host, KUBECONFIG, &[channel]).await;
-        let inquiry = inquiry.expect("the server answers");
-        let named = inquiry
-            .menu()
+        let inspector = AddonInspector::open(host, KUBECONFIG, &[channel]).await;
+        let inspector = inspector.expect("the server answers");
+        let named = inspector
+            .selected()
             .named(&[ADDON.to_owned()])
             .expect("it is wanted");
-        let planned = inquiry.plan(named[0]).await.expect("it is known");
+        let planned = inspector.plan(named[0]).await.expect("it is known");
         let of = |kind: &str| -> Vec<Planned> {
             let is_of = |planned: &&ObjectPlanned| planned.object.starts_with(kind);
             planned
@@ -178,7 +178,7 @@ async fn a_plan_says_what_would_be_made_and_makes_nothing() {
                 .map(|planned| planned.what.clone())
                 .collect()
         };
-        (inquiry.is_due(named[0]), of("Secret/"), of("Issuer/"))
+        (inspector.is_due(named[0]), of("Secret/"), of("Issuer/"))
     };
     let (is_due, secrets, issuers) = shown(&host).await;
     assert!(is_due);
@@ -231,14 +231,14 @@ async fn the_key_is_in_nothing_that_is_told() {
     assert!(told.is_applied(), "{told:?}");
     let made = secret(&host).expect("it is made");
     let channel = CHANNEL.parse().expect("a literal");
-    let inquiry = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
-    let inquiry = inquiry.expect("the server answers");
+    let inspector = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
+    let inspector = inspector.expect("the server answers");
     let mut shown = agent.told_in_all_forms();
-    for addon in &inquiry.menu().addons {
+    for addon in &inspector.selected().addons {
         shown.push_str(&format!(
             "{:?}{:?}",
-            inquiry.plan(addon).await,
-            inquiry.apply(addon).await
+            inspector.plan(addon).await,
+            inspector.apply(addon).await
         ));
     }
     shown.push_str(&serde_json::to_string(&told).expect("a record serialises"));

@@ -6,7 +6,7 @@ use crate::addons_pruned::{channel, pruning};
 use crate::common::request;
 use quake_apisim::{Act, InjectedFault};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
 use quake_model::ports::Clock;
 use quake_testkit::SimHost;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ async fn a_store_that_is_slow_costs_nobody_the_lease() {
     });
     assert!(told.0.is_applied(), "{:?}", told.0);
     let holder = "i-1".to_owned();
-    assert_eq!(told.1.keeper, Some(AddonKeeper::Other { holder }));
+    assert_eq!(told.1.reconciler, Some(ReconcilerRef::Other { holder }));
     let renewed = host.cluster(|server| {
         let entries = server.journal().entries().iter();
         let renewed = entries.filter(|entry| entry.kind == "Lease" && entry.wrote);
@@ -119,5 +119,5 @@ async fn who_is_stopped_while_it_reads_gives_the_lease_back() {
     assert_eq!(writes(&host), Vec::<String>::new(), "nothing was begun");
     let next = Agent::new(&host, "i-2");
     let told = next.looks_on(&host, Duration::from_secs(2)).await;
-    assert_eq!(told.keeper, Some(AddonKeeper::Me), "at once");
+    assert_eq!(told.reconciler, Some(ReconcilerRef::Me), "at once");
 }

@@ -2,7 +2,7 @@
 
 use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
 use quake_engine::addons::AddonInspector;
-use quake_model::addon::{AddonKeeper, AddonState};
+use quake_model::addon::{AddonState, ReconcilerRef};
 use quake_model::fault::Code;
 use quake_model::ports::Meter;
 use quake_model::spec::AddonsPod;
@@ -32,7 +32,7 @@ async fn a_pod_that_is_not_well_is_told_with_what_waits_for_it() {
     agent.verdict.addon_mode = Some(watching(Some(url)));
     let told = agent.looks_on(&host, MINUTE * 30).await;
     let pod = "kops-channels".to_owned();
-    assert_eq!(told.keeper, Some(AddonKeeper::Pod { pod }));
+    assert_eq!(told.reconciler, Some(ReconcilerRef::Pod { pod }));
     let fault = told.fault.expect("it does not answer");
     assert_eq!(fault.code, Code::AddonsPodFailing);
     assert_eq!(told.addons.len(), 9);
@@ -66,8 +66,8 @@ async fn who_applies_by_hand_is_told_which_agent_holds_the_lease() {
     };
     let lease = async || {
         let channel = CHANNEL.parse().expect("a literal");
-        let inquiry = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
-        let lease = inquiry.expect("the server answers").lease().await;
+        let inspector = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
+        let lease = inspector.expect("the server answers").lease().await;
         lease.expect("it can be read").map(|held| held.holder)
     };
     assert_eq!(lease().await, None);

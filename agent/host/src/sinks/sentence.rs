@@ -130,7 +130,7 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("renewed {}: valid until {until}", names.join(", "))
         }
         Event::CertificatesNotRenewed { fault } => format!("not renewed: {fault}"),
-        Event::AddonsReconciled { keeper, .. } => keeper.to_string(),
+        Event::AddonsReconciled { reconciler, .. } => reconciler.to_string(),
         Event::AddonChanged(addon) => format!("add-on {addon}"),
         Event::AddonForgotten { names } => {
             format!("no channel names {} any more", names.join(", "))

@@ -116,14 +116,14 @@ struct Spec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
-    conditions: Vec<Told>,
+    conditions: Vec<ConditionObject>,
     node_info: Info,
     allocatable: Allocatable,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Told {
+struct ConditionObject {
     #[serde(rename = "type")]
     kind: String,
     status: String,
@@ -149,11 +149,11 @@ impl Node {
             .status
             .conditions
             .into_iter()
-            .map(|told| NodeCondition {
-                kind: told.kind,
-                status: told.status,
-                reason: told.reason,
-                message: told.message,
+            .map(|condition| NodeCondition {
+                kind: condition.kind,
+                status: condition.status,
+                reason: condition.reason,
+                message: condition.message,
             });
         NodeObject {
             name: self.metadata.name,

@@ -34,7 +34,7 @@ fn listed() -> Listed {
     Listed {
         channels: vec!["s3://b/c/addons/bootstrap-channel.yaml".to_owned()],
         server: "1.35.0".to_owned(),
-        keeper: Some(AddonKeeper::Other {
+        reconciler: Some(ReconcilerRef::Other {
             holder: "i-0a1b".to_owned(),
         }),
         addons: vec![
@@ -140,7 +140,10 @@ fn the_list_for_programs_has_its_schema_and_everything_of_the_text() {
     let value = listed_json(&listed());
     assert_eq!(value["schemaVersion"], "quake-agent/addons/v1");
     assert_eq!(value["allApplied"], false);
-    assert_eq!(value["keeper"], json!({"who": "other", "holder": "i-0a1b"}));
+    assert_eq!(
+        value["reconciler"],
+        json!({"who": "other", "holder": "i-0a1b"})
+    );
     assert_eq!(value["addons"][1]["state"], "failed");
     assert_eq!(value["addons"][1]["fault"]["code"], "addons.object-refused");
     assert_eq!(value["skipped"][0]["name"], "old");
@@ -214,9 +217,9 @@ fn what_was_applied_is_told_with_all_that_failed() {
             "dns  b  failed",
         ],
     );
-    let nobody = Kept {
+    let nobody = LeaseState {
         lease: Ok(None),
-        told: None,
+        reconciler: None,
     };
     let value = applied_json(&applied(), &nobody);
     assert_eq!(value["schemaVersion"], "quake-agent/addons-apply/v1");

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct AddonInspector<'a, H> {
     host: &'a H,
     session: ClusterClient<'a, H>,
-    menu: SelectedAddons,
+    selected: SelectedAddons,
     versions: BTreeMap<(String, String), AddonVersion>,
     /// The add-ons that lack a CA they ask for.
     lacking: BTreeSet<String>,
@@ -51,22 +51,22 @@ impl<'a, H: AddonPorts> AddonInspector<'a, H> {
         {
             return Err(fault.clone());
         }
-        let mut menu = select(&read, session.version());
-        menu.warnings.splice(0..0, unread);
+        let mut selected = select(&read, session.version());
+        selected.warnings.splice(0..0, unread);
         let versions = session.versions().await?;
         let mut lacking = BTreeSet::new();
-        for addon in &menu.addons {
+        for addon in &selected.addons {
             match session.lacks_ca(addon).await {
                 Ok(true) => drop(lacking.insert(addon.name.clone())),
                 Ok(false) => {}
                 // Whoever may not look into Secrets may look at all else.
-                Err(fault) => menu.warnings.push(fault),
+                Err(fault) => selected.warnings.push(fault),
             }
         }
         Ok(Self {
             host,
             session,
-            menu,
+            selected,
             versions,
             lacking,
         })
@@ -78,8 +78,8 @@ impl<'a, H: AddonPorts> AddonInspector<'a, H> {
     }
 
     /// What the channels want of this cluster.
-    pub fn menu(&self) -> &SelectedAddons {
-        &self.menu
+    pub fn selected(&self) -> &SelectedAddons {
+        &self.selected
     }
 
     /// What the cluster has of an add-on.
@@ -105,7 +105,7 @@ impl<'a, H: AddonPorts> AddonInspector<'a, H> {
             applied: self.applied(addon).cloned(),
             ..AddonStatus::default()
         };
-        self.menu.addons.iter().map(status).collect()
+        self.selected.addons.iter().map(status).collect()
     }
 
     /// Who the agents' lease says holds it, and so looks after the add-ons; `None` where no agent does.

@@ -13,14 +13,14 @@ use quake_model::ports::{Change, Condition};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Leadership {
     Held,
-    /// Somebody else holds it, and tells this of the add-ons.
+    /// Another node holds it, and reports these statuses.
     HeldByOther {
         holder: String,
-        told: Vec<AddonStatus>,
+        statuses: Vec<AddonStatus>,
     },
 }
 
-/// One who would lead.
+/// A candidate for the lease.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     name: String,
@@ -36,12 +36,12 @@ impl Candidate {
         }
     }
 
-    /// Takes, renews or looks at the lease: two requests at most. Whoever holds it tells the others how the add-ons are.
+    /// Acquires, renews or reads the lease: two requests at most. Its holder writes the statuses of the add-ons into it.
     ///
     /// # Errors
     ///
-    /// The fault of the look or of the write. A write that somebody else was faster with is none.
-    pub(crate) async fn stand<H: AddonPorts>(
+    /// The fault of the read or of the write. A conflict is no fault: another node was faster.
+    pub(crate) async fn try_acquire_or_renew<H: AddonPorts>(
         &mut self,
         session: &ClusterClient<'_, H>,
         addons: &[AddonStatus],
@@ -61,30 +61,30 @@ impl Candidate {
         let manager = super::cluster_client::MANAGER.to_owned();
         let change = match decision {
             Decision::Create(mut object) => {
-                lease::tell(&mut object, addons);
+                lease::write_statuses(&mut object, addons);
                 Change::Create { object, manager }
             }
             Decision::Replace(mut object) => {
-                lease::tell(&mut object, addons);
+                lease::write_statuses(&mut object, addons);
                 Change::Replace { object, manager }
             }
             Decision::Wait { holder } => {
-                let told = found.as_ref().map(lease::told).unwrap_or_default();
-                return Ok(Leadership::HeldByOther { holder, told });
+                let statuses = found.as_ref().map(lease::read_statuses).unwrap_or_default();
+                return Ok(Leadership::HeldByOther { holder, statuses });
             }
         };
         match session.change(&place, &change, false).await {
             Ok(_) => Ok(Leadership::Held),
             Err(error) if error.condition == Condition::Conflict => Ok(Leadership::HeldByOther {
                 holder: holder_of(found.as_ref()),
-                told: Vec::new(),
+                statuses: Vec::new(),
             }),
             Err(error) => Err(fault_of_change(&place, error)),
         }
     }
 
-    /// Gives the lease back, so that another node takes it at once. Whether that succeeds matters to nobody: it ends by itself.
-    pub(crate) async fn step_down<H: AddonPorts>(&self, session: &ClusterClient<'_, H>) {
+    /// Releases the lease, so that another node acquires it at once. A failure is ignored: the lease expires.
+    pub(crate) async fn release<H: AddonPorts>(&self, session: &ClusterClient<'_, H>) {
         let kind = LeaseKind::new(session.version());
         let place = kind.place();
         let found = session.host().get_object(session.access(), &place).await;

@@ -1,10 +1,10 @@
-//! Looks after the cluster's add-ons, from the moment the node's services run until the agent is stopped.
+//! Reconciles the cluster's add-ons, from the moment the node's services run until the agent is stopped.
 //!
-//! One agent of the cluster does, the one that holds the lease; the others show what it tells. Nothing here ends a boot:
-//! kubelet does not wait for add-ons, and a cluster whose add-ons fail is told of, add-on by add-on.
+//! One agent of the cluster does, the one that holds the lease; the others show what it reports. Nothing here ends a boot:
+//! kubelet does not wait for add-ons, and each add-on that fails is reported.
 
-mod held;
-mod telling;
+mod lease;
+mod report;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::resident::addons::AddonPorts;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use quake_addons::{Addon, Manifest, ca_place, is_due, select};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus, AddonVersion, MOST_WARNINGS};
+use quake_model::addon::{AddonState, AddonStatus, AddonVersion, MOST_WARNINGS, ReconcilerRef};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::{Code, Fault};
 use quake_model::time::Timestamp;
@@ -56,9 +56,9 @@ struct Trouble {
 
 /// What is known from what an earlier reconciler of this process reported. A try that it did not finish may have failed: the next
 /// one follows after the shortest pause.
-fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Trouble> {
+fn troubles(reported: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Trouble> {
     let is_cut_off = |status: &AddonStatus| status.state == AddonState::Applying;
-    let troubled = told
+    let troubled = reported
         .iter()
         .filter(|(_, status)| status.failures > 0 || is_cut_off(status));
     // No longer than it would ever be, whatever the clock did since.
@@ -78,7 +78,7 @@ fn troubles(told: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<St
         .collect()
 }
 
-/// Looks after add-ons.
+/// Reconciles add-ons.
 pub(crate) struct AddonReconciler<'a, H> {
     context: &'a Context<'a, H>,
     keeping: &'a ReconcileMode,
@@ -95,7 +95,7 @@ pub(crate) struct AddonReconciler<'a, H> {
     /// Why a channel cannot be read.
     unread: Option<Fault>,
     troubles: BTreeMap<String, Trouble>,
-    told: AddonStatusReporter<'a>,
+    reporter: AddonStatusReporter<'a>,
 }
 
 /// An add-on that there is something to be done about.
@@ -172,19 +172,21 @@ impl<H: AddonPorts> Reconciler for AddonReconciler<'_, H> {
     /// Gives the lease back.
     async fn stop(&mut self) {
         if let Some(session) = &self.session {
-            self.candidate.step_down(session).await;
+            self.candidate.release(session).await;
         }
     }
 }
 
 impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
-    /// One that knows what was told of the add-ons so far.
+    /// Starts from what was reported of the add-ons so far.
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
-        let told = context.emitter.addons();
+        let known = context.emitter.addons();
         // What this agent tried during its boot waits for its time; what another tried is no matter here.
-        let troubles = match told.keeper {
-            Some(AddonKeeper::Me) => troubles(&told.addons, context.host.now()),
-            Some(AddonKeeper::Other { .. } | AddonKeeper::Pod { .. } | AddonKeeper::Unknown)
+        let troubles = match known.reconciler {
+            Some(ReconcilerRef::Me) => troubles(&known.addons, context.host.now()),
+            Some(
+                ReconcilerRef::Other { .. } | ReconcilerRef::Pod { .. } | ReconcilerRef::Unknown,
+            )
             | None => BTreeMap::new(),
         };
         Self {
@@ -198,7 +200,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             held: None,
             unread: None,
             troubles,
-            told: AddonStatusReporter::new(context.emitter),
+            reporter: AddonStatusReporter::new(context.emitter),
         }
     }
 
@@ -214,37 +216,37 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             .max(AGAIN.floor.min(pause))
     }
 
-    /// Tells what is waited for: each add-on of the channels, which are read once for it.
+    /// Reports every add-on of the channels as waiting. The channels are read once for it.
     async fn wait_for_api(&mut self, fault: &Fault) {
-        // What a boot told before is told.
-        let was_told = self.context.emitter.addons().keeper.is_some();
-        if self.look_next.is_none() && !was_told {
+        // What a boot reported before is known.
+        let was_reported = self.context.emitter.addons().reconciler.is_some();
+        if self.look_next.is_none() && !was_reported {
             self.look_at_channels().await;
         }
-        let menu = select(&self.store.channels(), self.keeping.kubernetes);
-        self.warn(&menu);
-        for addon in &menu.addons {
-            let known = self.told.statuses().get(&addon.name);
+        let selected = select(&self.store.channels(), self.keeping.kubernetes);
+        self.warn(&selected);
+        for addon in &selected.addons {
+            let known = self.reporter.statuses().get(&addon.name);
             if known.is_some_and(|status| status.state == AddonState::Applied) {
                 continue;
             }
             let mut status = self.status_of(addon);
             status.state = AddonState::WaitingForApi;
-            self.told.tell(status);
+            self.reporter.report(status);
         }
-        self.stand(AddonKeeper::Unknown, Some(fault.clone()));
+        self.report_reconciler(ReconcilerRef::Unknown, Some(fault.clone()));
     }
 
     /// One round: the lease, and whatever its holder has to do.
     async fn round(&mut self, session: &ClusterClient<'a, H>) {
         match self.ask_for_lease(session).await {
-            Err(fault) => self.stand(AddonKeeper::Unknown, Some(fault)),
-            Ok(Leadership::HeldByOther { holder, told }) => {
-                self.stand(AddonKeeper::Other { holder }, None);
+            Err(fault) => self.report_reconciler(ReconcilerRef::Unknown, Some(fault)),
+            Ok(Leadership::HeldByOther { holder, statuses }) => {
+                self.report_reconciler(ReconcilerRef::Other { holder }, None);
                 self.troubles.clear();
-                // Its holder reads the channels, and tells what is odd about them.
-                self.told.warn(&[]);
-                self.replace_statuses(told);
+                // Its holder reads the channels, and reports their warnings.
+                self.reporter.warn(&[]);
+                self.replace_statuses(statuses);
             }
             Ok(Leadership::Held) => self.act(session).await,
         }
@@ -258,26 +260,26 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
         }
         let channels = self.store.channels();
         if channels.is_empty() {
-            return self.stand(AddonKeeper::Me, self.unread.clone());
+            return self.report_reconciler(ReconcilerRef::Me, self.unread.clone());
         }
         let versions = match session.versions().await {
             Ok(versions) => versions,
-            Err(fault) => return self.stand(AddonKeeper::Me, Some(fault)),
+            Err(fault) => return self.report_reconciler(ReconcilerRef::Me, Some(fault)),
         };
-        self.stand(AddonKeeper::Me, self.unread.clone());
-        let menu = select(&channels, session.version());
-        self.warn(&menu);
+        self.report_reconciler(ReconcilerRef::Me, self.unread.clone());
+        let selected = select(&channels, session.version());
+        self.warn(&selected);
         if self.store.is_read() {
-            self.tell_forgotten(&menu);
+            self.forget_missing(&selected);
         }
         let mut due = Vec::new();
-        for addon in &menu.addons {
+        for addon in &selected.addons {
             if !self.may_go_on(session).await {
                 return;
             }
             let key = (addon.namespace.clone(), addon.name.clone());
             let existing = versions.get(&key).cloned();
-            let known = self.told.statuses().get(&addon.name);
+            let known = self.reporter.statuses().get(&addon.name);
             if known.is_some_and(|known| known.wanted != addon.version) {
                 // What is newer may fix what failed.
                 self.troubles.remove(&addon.name);
@@ -306,10 +308,10 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
     async fn lacks_ca(&mut self, session: &ClusterClient<'a, H>, addon: &Addon) -> bool {
         match session.lacks_ca(addon).await {
             Ok(true) => return true,
-            Ok(false) => self.tell_applied(addon),
+            Ok(false) => self.report_applied(addon),
             Err(fault) => {
                 let object = ca_place(addon).to_string();
-                self.tell_failed(self.status_of(addon), &object, fault);
+                self.report_failed(self.status_of(addon), &object, fault);
             }
         }
         false
@@ -336,7 +338,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                     }
                     renew_next = Instant::now() + renew_every;
                 }
-                Some(status) = running.next() => self.told_of(status),
+                Some(status) = running.next() => self.report_ended(status),
             }
         }
     }
@@ -368,7 +370,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                         status.warnings.clear();
                     }
                     status.next_at = None;
-                    self.told.tell(status.clone());
+                    self.reporter.report(status.clone());
                     orders.push(Order {
                         addon,
                         existing,
@@ -376,7 +378,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                         status,
                     });
                 }
-                Err(fault) => self.tell_failed(status, &addon.manifest.to_string(), fault),
+                Err(fault) => self.report_failed(status, &addon.manifest.to_string(), fault),
             }
         }
         orders

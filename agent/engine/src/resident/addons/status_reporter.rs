@@ -1,13 +1,13 @@
-//! What was told of the add-ons, so that only what is news is told.
+//! Reports the statuses of add-ons: only what changed since the last report.
 
 use crate::emit::Emitter;
-use quake_model::addon::{AddonKeeper, AddonStatus, MOST_WARNINGS};
+use quake_model::addon::{AddonStatus, MOST_WARNINGS, ReconcilerRef};
 use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use std::collections::BTreeMap;
 
-/// Tells of add-ons, each time only what is not known yet.
+/// Reports add-ons, each time only what changed.
 pub(super) struct AddonStatusReporter<'a> {
     emitter: &'a Emitter,
     statuses: BTreeMap<String, AddonStatus>,
@@ -15,13 +15,13 @@ pub(super) struct AddonStatusReporter<'a> {
 }
 
 impl<'a> AddonStatusReporter<'a> {
-    /// One that knows what the boot told so far.
+    /// Starts from what the boot reported so far.
     pub(super) fn new(emitter: &'a Emitter) -> Self {
-        let told = emitter.addons();
+        let known = emitter.addons();
         Self {
             emitter,
-            statuses: told.addons,
-            warnings: told.warnings,
+            statuses: known.addons,
+            warnings: known.warnings,
         }
     }
 
@@ -35,15 +35,15 @@ impl<'a> AddonStatusReporter<'a> {
         self.statuses.values().cloned().collect()
     }
 
-    /// Tells how an add-on is.
-    pub(super) fn tell(&mut self, status: AddonStatus) {
+    /// Reports the status of an add-on.
+    pub(super) fn report(&mut self, status: AddonStatus) {
         if self.statuses.get(&status.name) != Some(&status) {
             self.statuses.insert(status.name.clone(), status.clone());
             self.emitter.emit(Event::AddonChanged(status));
         }
     }
 
-    /// Tells that there are only these any more; the names of those that were.
+    /// Keeps only these add-ons and returns the names of those that are gone.
     pub(super) fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) -> Vec<String> {
         let names = self.statuses.keys().filter(|name| !is_there(name));
         let names: Vec<String> = names.cloned().collect();
@@ -55,7 +55,7 @@ impl<'a> AddonStatusReporter<'a> {
         names
     }
 
-    /// Tells what is not as it should be in the channels, of which these are all warnings there are.
+    /// Emits the current channel warnings and clears those that are gone.
     pub(super) fn warn(&mut self, warnings: &[Fault]) {
         let mut all: Vec<Fault> = Vec::new();
         for fault in warnings {
@@ -64,14 +64,14 @@ impl<'a> AddonStatusReporter<'a> {
             }
         }
         let known = std::mem::replace(&mut self.warnings, all);
-        let is_over = |fault: &Fault| !self.warnings.contains(fault);
-        let over: Vec<Fault> = known
+        let is_gone = |fault: &Fault| !self.warnings.contains(fault);
+        let cleared: Vec<Fault> = known
             .iter()
-            .filter(|fault| is_over(fault))
+            .filter(|fault| is_gone(fault))
             .cloned()
             .collect();
-        if !over.is_empty() {
-            let faults = over;
+        if !cleared.is_empty() {
+            let faults = cleared;
             self.emitter.emit(Event::AddonsWarningsCleared { faults });
         }
         for fault in self.warnings.iter().filter(|fault| !known.contains(fault)) {
@@ -80,19 +80,26 @@ impl<'a> AddonStatusReporter<'a> {
         }
     }
 
-    /// Tells who looks after the add-ons of these channels, and what keeps whoever does from it.
-    pub(super) fn stand(&self, keeper: AddonKeeper, channels: &[Location], fault: Option<Fault>) {
-        let told = self.emitter.addons();
-        let is_over = told.fault.is_some() && fault.is_none();
-        let is_other = told.keeper.as_ref() != Some(&keeper);
-        if is_over || is_other {
+    /// Reports who reconciles the add-ons of these channels, and the fault that prevents it.
+    pub(super) fn report_reconciler(
+        &self,
+        reconciler: ReconcilerRef,
+        channels: &[Location],
+        fault: Option<Fault>,
+    ) {
+        let known = self.emitter.addons();
+        let is_gone = known.fault.is_some() && fault.is_none();
+        let is_other = known.reconciler.as_ref() != Some(&reconciler);
+        if is_gone || is_other {
             let channels = channels.iter().map(ToString::to_string).collect();
-            self.emitter
-                .emit(Event::AddonsReconciled { keeper, channels });
+            self.emitter.emit(Event::AddonsReconciled {
+                reconciler,
+                channels,
+            });
         }
         let Some(fault) = fault else { return };
-        let known = told.fault.filter(|_| !is_other);
-        if known.is_none_or(|known| known.code != fault.code) {
+        let reported = known.fault.filter(|_| !is_other);
+        if reported.is_none_or(|reported| reported.code != fault.code) {
             self.emitter.emit(Event::AddonsDegraded { fault });
         }
     }
@@ -135,24 +142,24 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_told_once_and_again_only_after_it_was_over() {
+    fn a_warning_is_reported_once_and_again_only_after_it_was_gone() {
         let kept = Keep::default();
         let sinks: Vec<Box<dyn Sink>> = vec![Box::new(kept.clone())];
         let emitter = Emitter::new(Box::new(|| Timestamp(0)), sinks);
-        let mut told = AddonStatusReporter::new(&emitter);
+        let mut known = AddonStatusReporter::new(&emitter);
         for now in [vec!["a", "b", "a"], vec!["b", "a"], vec!["b"], vec!["b"]] {
-            told.warn(&warnings(&now));
+            known.warn(&warnings(&now));
         }
-        // Whoever comes after the boot knows what the boot told.
-        let mut told = AddonStatusReporter::new(&emitter);
-        told.warn(&warnings(&["b", "a"]));
+        // A reporter that starts after the boot knows what the boot reported.
+        let mut known = AddonStatusReporter::new(&emitter);
+        known.warn(&warnings(&["b", "a"]));
         let seen = kept.0.lock().expect("no other holder panics").join(" ");
         assert_eq!(seen, "+a +b -a +a");
         assert_eq!(emitter.addons().warnings, warnings(&["b", "a"]));
     }
 
     #[test]
-    fn no_more_are_told_than_an_operator_reads() {
+    fn no_more_are_reported_than_an_operator_reads() {
         let emitter = Emitter::new(Box::new(|| Timestamp(0)), Vec::new());
         let names: Vec<String> = (0..99).map(|number| number.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -10,7 +10,7 @@ use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use crate::resident::addons::AddonPorts;
 use quake_addons::{select, watched};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
 use quake_model::backoff::ARRIVAL;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
@@ -29,7 +29,7 @@ pub(crate) struct Watcher<'a, H> {
     was_read: bool,
     /// Looks since all was applied.
     tries: u32,
-    told: AddonStatusReporter<'a>,
+    reporter: AddonStatusReporter<'a>,
 }
 
 impl<H: AddonPorts> Reconciler for Watcher<'_, H> {
@@ -46,11 +46,11 @@ impl<H: AddonPorts> Reconciler for Watcher<'_, H> {
     async fn reconcile(&mut self) {
         self.read_channels().await;
         let fault = self.look().await;
-        let mut statuses = self.told.statuses().values();
+        let mut statuses = self.reporter.statuses().values();
         let is_settled =
             fault.is_none() && statuses.all(|status| status.state == AddonState::Applied);
         self.tries = if is_settled { 0 } else { self.tries + 1 };
-        self.stand(fault);
+        self.report_reconciler(fault);
     }
 }
 
@@ -63,7 +63,7 @@ impl<'a, H: AddonPorts> Watcher<'a, H> {
             store: Store::new(&watching.channels),
             was_read: false,
             tries: 0,
-            told: AddonStatusReporter::new(context.emitter),
+            reporter: AddonStatusReporter::new(context.emitter),
         }
     }
 
@@ -88,12 +88,12 @@ impl<'a, H: AddonPorts> Watcher<'a, H> {
             Ok(versions) => versions,
             Err(fault) => return Some(fault),
         };
-        let menu = select(&self.store.channels(), session.version());
+        let selected = select(&self.store.channels(), session.version());
         if self.store.is_read() {
-            self.told.warn(&menu.warnings);
+            self.reporter.warn(&selected.warnings);
         }
-        for status in watched(menu.addons, &versions, self.told.statuses()) {
-            self.told.tell(status);
+        for status in watched(selected.addons, &versions, self.reporter.statuses()) {
+            self.reporter.report(status);
         }
         self.health().await
     }
@@ -115,10 +115,10 @@ impl<'a, H: AddonPorts> Watcher<'a, H> {
     }
 
     fn waits(&mut self, fault: Fault) -> Fault {
-        let menu = select(&self.store.channels(), self.watching.kubernetes);
-        for addon in menu.addons {
-            if !self.told.statuses().contains_key(&addon.name) {
-                self.told.tell(AddonStatus {
+        let selected = select(&self.store.channels(), self.watching.kubernetes);
+        for addon in selected.addons {
+            if !self.reporter.statuses().contains_key(&addon.name) {
+                self.reporter.report(AddonStatus {
                     name: addon.name,
                     state: AddonState::WaitingForApi,
                     wanted: addon.version,
@@ -129,9 +129,10 @@ impl<'a, H: AddonPorts> Watcher<'a, H> {
         fault
     }
 
-    fn stand(&self, fault: Option<Fault>) {
+    fn report_reconciler(&self, fault: Option<Fault>) {
         let pod = self.watching.pod.name.clone();
         let channels = &self.watching.channels;
-        self.told.stand(AddonKeeper::Pod { pod }, channels, fault);
+        self.reporter
+            .report_reconciler(ReconcilerRef::Pod { pod }, channels, fault);
     }
 }

@@ -1,33 +1,33 @@
-//! What whoever looks after add-ons tells, and only what is news.
+//! The reports of the add-on reconciler.
 
 use super::{AGAIN, AddonReconciler};
 use crate::resident::addons::AddonPorts;
 use quake_addons::{Addon, SelectedAddons};
-use quake_model::addon::{AddonKeeper, AddonState, AddonStatus};
+use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
 use quake_model::fault::Fault;
 use quake_model::time::Timestamp;
 use tokio::time::Instant;
 
 impl<H: AddonPorts> AddonReconciler<'_, H> {
-    /// Tells how a try ended.
-    pub(super) fn told_of(&mut self, mut status: AddonStatus) {
+    /// Reports how an attempt ended.
+    pub(super) fn report_ended(&mut self, mut status: AddonStatus) {
         match status.fault.take() {
             None => {
                 self.troubles.remove(&status.name);
                 status.state = AddonState::Applied;
                 status.failures = 0;
                 status.object = None;
-                self.told.tell(status);
+                self.reporter.report(status);
             }
             Some(fault) => {
                 let object = status.object.take().unwrap_or_default();
-                self.tell_failed(status, &object, fault);
+                self.report_failed(status, &object, fault);
             }
         }
     }
 
-    /// Tells of a failure, and when it is tried again.
-    pub(super) fn tell_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
+    /// Reports a failure, and when the next attempt is.
+    pub(super) fn report_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
         let trouble = self.troubles.entry(status.name.clone()).or_default();
         let pause = AGAIN.pause(trouble.failures, self.context.draw());
         trouble.failures += 1;
@@ -39,12 +39,12 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
         let now = self.context.host.now();
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         status.next_at = Some(Timestamp(now.0.saturating_add(pause)));
-        self.told.tell(status);
+        self.reporter.report(status);
     }
 
-    /// What is told of an add-on so far, with what its channel wants now.
+    /// The last reported status of an add-on, with what its channel wants now.
     pub(super) fn status_of(&self, addon: &Addon) -> AddonStatus {
-        let known = self.told.statuses().get(&addon.name);
+        let known = self.reporter.statuses().get(&addon.name);
         let known = known
             .filter(|status| status.wanted == addon.version)
             .cloned();
@@ -56,11 +56,11 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
     }
 
     /// An add-on that the cluster has in the version that is wanted.
-    pub(super) fn tell_applied(&mut self, addon: &Addon) {
+    pub(super) fn report_applied(&mut self, addon: &Addon) {
         self.troubles.remove(&addon.name);
         let known = self.status_of(addon);
         if known.state != AddonState::Applied {
-            self.told.tell(AddonStatus {
+            self.reporter.report(AddonStatus {
                 name: addon.name.clone(),
                 state: AddonState::Applied,
                 wanted: addon.version.clone(),
@@ -70,36 +70,37 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
         }
     }
 
-    /// Tells what is odd about the channels, once all of them are read: what is not read yet is not known to be well.
-    pub(super) fn warn(&mut self, menu: &SelectedAddons) {
+    /// Reports the warnings of the channels once all of them are read.
+    pub(super) fn warn(&mut self, selected: &SelectedAddons) {
         if self.store.is_read() {
-            self.told.warn(&menu.warnings);
+            self.reporter.warn(&selected.warnings);
         }
     }
 
-    /// Tells of add-ons that no channel names any more.
-    pub(super) fn tell_forgotten(&mut self, menu: &SelectedAddons) {
-        self.keep_only(|name| menu.addons.iter().any(|addon| addon.name == name));
+    /// Forgets add-ons that no channel names any more.
+    pub(super) fn forget_missing(&mut self, selected: &SelectedAddons) {
+        self.keep_only(|name| selected.addons.iter().any(|addon| addon.name == name));
     }
 
     fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
-        for name in self.told.keep_only(is_there) {
+        for name in self.reporter.keep_only(is_there) {
             self.troubles.remove(&name);
         }
     }
 
-    /// What the holder of the lease tells is all there is.
-    pub(super) fn replace_statuses(&mut self, told: Vec<AddonStatus>) {
-        if told.is_empty() {
+    /// Replaces all statuses with those that the holder of the lease reports.
+    pub(super) fn replace_statuses(&mut self, statuses: Vec<AddonStatus>) {
+        if statuses.is_empty() {
             return;
         }
-        self.keep_only(|name| told.iter().any(|status| status.name == name));
-        for status in told {
-            self.told.tell(status);
+        self.keep_only(|name| statuses.iter().any(|status| status.name == name));
+        for status in statuses {
+            self.reporter.report(status);
         }
     }
 
-    pub(super) fn stand(&self, keeper: AddonKeeper, fault: Option<Fault>) {
-        self.told.stand(keeper, &self.keeping.channels, fault);
+    pub(super) fn report_reconciler(&self, reconciler: ReconcilerRef, fault: Option<Fault>) {
+        self.reporter
+            .report_reconciler(reconciler, &self.keeping.channels, fault);
     }
 }

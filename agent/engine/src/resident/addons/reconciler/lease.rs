@@ -5,25 +5,28 @@ use super::super::leader::Leadership;
 use super::{AddonReconciler, LEASE, RENEWED_WITHIN, ROUNDS_APART};
 use crate::resident::addons::AddonPorts;
 use quake_addons::lease_lost;
-use quake_model::addon::{AddonKeeper, AddonStatus};
+use quake_model::addon::{AddonStatus, ReconcilerRef};
 use quake_model::fault::Fault;
 use tokio::time::Instant;
 
 impl<H: AddonPorts> AddonReconciler<'_, H> {
-    /// Takes, renews or looks at the lease, and notes since when it is held.
+    /// Acquires, renews or reads the lease, and notes since when it is held.
     pub(super) async fn ask_for_lease(
         &mut self,
         session: &ClusterClient<'_, H>,
     ) -> Result<Leadership, Fault> {
-        let asked = Instant::now();
-        let told: Vec<AddonStatus> = self.told.all();
-        let lead = self.candidate.stand(session, &told).await?;
-        self.held = (lead == Leadership::Held).then_some(asked);
-        Ok(lead)
+        let asked_at = Instant::now();
+        let statuses: Vec<AddonStatus> = self.reporter.all();
+        let leadership = self
+            .candidate
+            .try_acquire_or_renew(session, &statuses)
+            .await?;
+        self.held = (leadership == Leadership::Held).then_some(asked_at);
+        Ok(leadership)
     }
 
     /// Whether the lease is held for long enough to begin something more; it is renewed where that was a while ago. It is not
-    /// once the agent is told to stop.
+    /// once the agent has to stop.
     pub(super) async fn may_go_on(&mut self, session: &ClusterClient<'_, H>) -> bool {
         if self.context.stop_requested().is_some() {
             return false;
@@ -33,13 +36,13 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
         is_fresh || self.renew(session).await
     }
 
-    /// Renews the lease, and says whether it is held; that it is not any more is told.
+    /// Renews the lease and returns whether it is held. A lost lease is reported.
     pub(super) async fn renew(&mut self, session: &ClusterClient<'_, H>) -> bool {
         match self.ask_for_lease(session).await {
             Ok(Leadership::Held) => return true,
             Ok(Leadership::HeldByOther { holder, .. }) => {
                 let lost = lease_lost(LEASE, &holder);
-                self.stand(AddonKeeper::Other { holder }, Some(lost));
+                self.report_reconciler(ReconcilerRef::Other { holder }, Some(lost));
             }
             Err(fault) => {
                 if self
@@ -48,7 +51,7 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
                 {
                     return true;
                 }
-                self.stand(AddonKeeper::Unknown, Some(fault));
+                self.report_reconciler(ReconcilerRef::Unknown, Some(fault));
             }
         }
         false
