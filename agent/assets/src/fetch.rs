@@ -137,16 +137,16 @@ impl<'a> Fetch<'a> {
                     }
                     break;
                 }
-                Ended::Wrong(tally, known) => match (known.givers.as_slice(), known.answers) {
-                    (&[giver], 1) => {
-                        self.note_wrong(giver, &tally);
+                Ended::Wrong(tally, known) => match (known.sources.as_slice(), known.answers) {
+                    (&[source], 1) => {
+                        self.note_wrong(source, &tally);
                         left.retain(|mirror| !self.failed.contains_key(&mirror.number));
                     }
                     // Whose fault it is, nobody can tell.
-                    (givers, _) => {
-                        for &giver in givers {
-                            self.claims.forget(giver);
-                            self.note(giver, mismatch(self.asset, &tally));
+                    (sources, _) => {
+                        for &source in sources {
+                            self.claims.forget(source);
+                            self.note(source, mismatch(self.asset, &tally));
                         }
                         break;
                     }
@@ -270,8 +270,8 @@ impl<'a> Fetch<'a> {
             .await;
         }
         let bytes = arrived.tally.size;
-        let giver = known.givers.last().copied().unwrap_or_default();
-        let url = shown(self.url(giver));
+        let source = known.sources.last().copied().unwrap_or_default();
+        let url = shown(self.url(source));
         let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
         on_blocking_thread(move || {
             let kept = keeper.keep(&asset, &url, arrived);
@@ -280,7 +280,7 @@ impl<'a> Fetch<'a> {
         .await?;
         Ok(Ended::Kept {
             bytes,
-            from: known.givers,
+            from: known.sources,
         })
     }
 

@@ -331,8 +331,8 @@ impl<'a> Download<'a> {
 
     fn gave(&mut self, number: usize) {
         self.known.answers += 1;
-        if !self.known.givers.contains(&number) {
-            self.known.givers.push(number);
+        if !self.known.sources.contains(&number) {
+            self.known.sources.push(number);
         }
         if let Some(host) = self.host_of(number) {
             self.breakers.note(&host, true, Instant::now());

@@ -35,7 +35,7 @@ pub(crate) struct DownloadState {
     /// What tells it, on each mirror, from a later one of the same name.
     pub(super) validators: BTreeMap<usize, String>,
     /// The mirrors whose bytes are in what came so far.
-    pub(crate) givers: Vec<usize>,
+    pub(crate) sources: Vec<usize>,
     /// How many answers those bytes came in.
     pub(crate) answers: u32,
 }

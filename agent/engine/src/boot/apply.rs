@@ -57,7 +57,7 @@ impl<H: Host> Context<'_, H> {
         lock(&self.in_progress).extend(steps.iter().map(|step| step.id.clone()));
         let began = Instant::now();
         let conclude = |step: &Step, ended| self.conclude(phase, step, began, ended);
-        let ended = ensure::batch::brought_up(self, steps, conclude).await;
+        let ended = ensure::batch::start_all(self, steps, conclude).await;
         let mut changed = 0;
         let mut first = None;
         for outcome in ended {

@@ -23,8 +23,8 @@ struct Member<'a> {
     begun: Result<Begun, Fault>,
 }
 
-/// Brings up the units of `steps`; returns what `conclude` made of each end, in their order.
-pub(crate) async fn brought_up<H: Host>(
+/// Starts the units of `steps`; returns what `conclude` made of each end, in their order.
+pub(crate) async fn start_all<H: Host>(
     context: &Context<'_, H>,
     steps: &[Step],
     conclude: impl Fn(&Step, Result<Outcome, Fault>) -> Result<Outcome, Fault>,

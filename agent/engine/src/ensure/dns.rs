@@ -57,7 +57,7 @@ pub(crate) async fn published<H: Host>(
     }
     context.announce(step);
     *lock(&publisher.decided) = Some(decision);
-    context.retry(&wait, || publisher.bring_about()).await?;
+    context.retry(&wait, || publisher.apply_change()).await?;
     Ok(Outcome::Changed)
 }
 
@@ -174,9 +174,9 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
         Ok(dns::decide(self.publication, &found, &peers))
     }
 
-    /// Changes what is not as wanted, and looks again. A try after the first begins with a look, which tells what came of an
+    /// Changes what is not as wanted, and looks again. An attempt after the first begins with a look, which shows the effect of an
     /// answer that was lost.
-    async fn bring_about(&self) -> Result<(), Fault> {
+    async fn apply_change(&self) -> Result<(), Fault> {
         let decided = lock(&self.decided).take();
         let decision = match decided {
             Some(decision) => decision,
@@ -243,7 +243,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
                 decided: Mutex::new(Some(decision)),
                 checked: Mutex::new(true),
             };
-            publisher.bring_about().await?;
+            publisher.apply_change().await?;
         }
         let mut put_back: Vec<String> = came();
         put_back.extend(names);
