@@ -93,8 +93,8 @@ impl Default for ManagedFiles {
 impl ManagedFiles {
     /// Reads what an earlier boot noted; `None` where it is not in a form that is known here.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let owned: Self = serde_json::from_slice(bytes).ok()?;
-        (owned.schema_version == SCHEMA).then_some(owned)
+        let managed_files: Self = serde_json::from_slice(bytes).ok()?;
+        (managed_files.schema_version == SCHEMA).then_some(managed_files)
     }
 
     /// The file to write. Equal values give equal bytes.
@@ -284,9 +284,9 @@ mod tests {
     }
 
     fn noted(contents: &str) -> ManagedFiles {
-        let mut owned = ManagedFiles::default();
-        owned.note(&step(contents));
-        owned
+        let mut managed_files = ManagedFiles::default();
+        managed_files.note(&step(contents));
+        managed_files
     }
 
     #[test]
@@ -377,9 +377,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_and_what_another_agent_wrote_is_not_guessed_at() {
-        let owned = noted("a");
-        let file = owned.file();
-        assert_eq!(ManagedFiles::parse(&file.contents.0), Some(owned));
+        let managed_files = noted("a");
+        let file = managed_files.file();
+        assert_eq!(ManagedFiles::parse(&file.contents.0), Some(managed_files));
         for bytes in [
             "",
             "{}",

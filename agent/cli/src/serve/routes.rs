@@ -122,7 +122,7 @@ async fn status(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let record = awaited(&published, &parameters(query.as_deref())).await;
+    let record = wait_for_record(&published, &parameters(query.as_deref())).await;
     match tagged(&record, &headers) {
         Ok(tag) => {
             let body = crate::render::status_json(&record);
@@ -134,7 +134,7 @@ async fn status(
 
 /// The record, once there is news: `?wait=30s` waits until it is newer than `since`, which is now where it is absent.
 /// A number means another event in another boot: with `boot`, `since` counts only for that one.
-async fn awaited(published: &Published, parameters: &[(&str, &str)]) -> Arc<Record> {
+async fn wait_for_record(published: &Published, parameters: &[(&str, &str)]) -> Arc<Record> {
     let record = published.record();
     let wait = parameter(parameters, "wait").and_then(|text| crate::args::duration(text).ok());
     let Some(wait) = wait else { return record };
@@ -189,7 +189,7 @@ async fn events(
     headers: HeaderMap,
 ) -> Response {
     let parameters = parameters(query.as_deref());
-    let record = awaited(&published, &parameters).await;
+    let record = wait_for_record(&published, &parameters).await;
     let tag = match tagged(&record, &headers) {
         Ok(tag) => tag,
         Err(unchanged) => return unchanged.into_response(),

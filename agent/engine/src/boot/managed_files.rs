@@ -36,7 +36,7 @@ pub(crate) struct Ownership {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManagedSnapshot {
     /// Files, programs and units as they were left.
-    pub(crate) owned: ManagedFiles,
+    pub(crate) managed_files: ManagedFiles,
     /// Where the programs came from.
     pub(crate) places: Vec<Place>,
 }
@@ -75,7 +75,7 @@ impl<H: Host> Context<'_, H> {
 
     /// Writes the note of what is the agent's, if it is another than the one there is.
     pub(crate) async fn keep_owned(&self, is_whole: bool) {
-        let owned = {
+        let managed_files = {
             let ownership = lock(&self.ownership);
             let Some(before) = &ownership.before else {
                 return;
@@ -84,19 +84,19 @@ impl<H: Host> Context<'_, H> {
             if is_whole { now } else { now.or(before) }
         };
         if !self.is_planning() {
-            self.keep(owned).await;
+            self.keep(managed_files).await;
         }
     }
 
-    async fn keep(&self, owned: ManagedFiles) {
-        if lock(&self.ownership).kept == owned {
+    async fn keep(&self, managed_files: ManagedFiles) {
+        if lock(&self.ownership).kept == managed_files {
             return;
         }
-        let file = owned.file();
+        let file = managed_files.file();
         let written = timeout(PATIENCE, self.host.write_file(&file)).await;
         let slow = |_| PortError::new(Condition::Io, "the note is not written in time");
         match written.map_err(slow).flatten() {
-            Ok(()) => lock(&self.ownership).kept = owned,
+            Ok(()) => lock(&self.ownership).kept = managed_files,
             Err(error) => {
                 let fault = to_fault(Operation::UseFile, error).seen("path", managed_files::PATH);
                 self.emitter.emit(Event::Warning { fault });
@@ -108,7 +108,7 @@ impl<H: Host> Context<'_, H> {
     pub(crate) fn left(&self) -> ManagedSnapshot {
         let ownership = lock(&self.ownership);
         ManagedSnapshot {
-            owned: ownership.now.clone(),
+            managed_files: ownership.now.clone(),
             places: ownership.places.clone(),
         }
     }

@@ -103,7 +103,7 @@ impl<H: Host> Reconciler for Certificates<'_, H> {
         let ended = self.renew(&context, now, &mut written).await;
         for file in written {
             let left = ManagedFile::left(&file);
-            managed.owned.files.insert(file.path, left);
+            managed.managed_files.files.insert(file.path, left);
         }
         drop(managed);
         match ended {

@@ -69,8 +69,11 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
         managed: &'a Mutex<ManagedSnapshot>,
         left: &ManagedSnapshot,
     ) -> Self {
-        let files = left.owned.files.keys();
-        let paths: Vec<String> = files.chain(left.owned.programs.keys()).cloned().collect();
+        let files = left.managed_files.files.keys();
+        let paths: Vec<String> = files
+            .chain(left.managed_files.programs.keys())
+            .cloned()
+            .collect();
         Self {
             context,
             managed,
@@ -98,7 +101,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
     }
 
     async fn differs(&self, managed: &ManagedSnapshot, path: &str) -> Result<Option<String>, ()> {
-        if let Some(file) = managed.owned.files.get(path) {
+        if let Some(file) = managed.managed_files.files.get(path) {
             let found = files::look(self.context, path).await.map_err(drop)?;
             let owners = Owners::of(self.context.host.sets_owners());
             return Ok(file.differs(found.as_ref(), owners));
@@ -118,7 +121,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
             self.links = links;
             return;
         }
-        let units: Vec<String> = managed.owned.units.iter().cloned().collect();
+        let units: Vec<String> = managed.managed_files.units.iter().cloned().collect();
         for unit in &units {
             let Ok(found) = services::look(self.context, unit).await else {
                 return;

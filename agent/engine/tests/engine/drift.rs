@@ -122,13 +122,13 @@ async fn a_boot_names_each_file_it_overwrites_that_somebody_changed_and_no_other
 async fn a_file_that_the_agent_itself_rendered_otherwise_before_is_nobodys_change() {
     let host = host(GROUP, Timing::default());
     run(&host, &request(GROUP)).await;
-    let mut owned =
+    let mut managed =
         ManagedFiles::parse(&bytes_of(&host, managed_files::PATH)).expect("it is noted");
     let before = WriteFile::plain(FILE, 0o600, "as rendered by an older agent");
-    owned
+    managed
         .files
         .insert(FILE.to_owned(), ManagedFile::of(&before));
-    host.put_file(managed_files::PATH, owned.file().contents.0);
+    host.put_file(managed_files::PATH, managed.file().contents.0);
     host.put_file(FILE, before.contents.0);
     let (_, events) = events_of(&host, &request(GROUP)).await;
     assert!(warnings(&events).is_empty(), "{events:?}");

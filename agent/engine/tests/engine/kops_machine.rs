@@ -138,8 +138,8 @@ async fn a_command_that_fails_is_owed_until_it_succeeds() {
         .into_iter()
         .filter(|words| words[0] == "sysctl");
     assert_eq!(ran.count(), 1);
-    let owed = host.tree().remove("/var/lib/quake-agent/owed.json");
-    assert_eq!(owed.as_deref(), Some(&b"[]"[..]));
+    let pending = host.tree().remove("/var/lib/quake-agent/owed.json");
+    assert_eq!(pending.as_deref(), Some(&b"[]"[..]));
 }
 
 #[tokio::test(start_paused = true)]

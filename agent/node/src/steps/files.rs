@@ -49,13 +49,13 @@ pub fn files(
     // A directory's mode and owner are set before a file of it is written by somebody else than root.
     actions.sort_by_key(|action| !matches!(action, Action::MakeDirectory { .. }));
     let mut seen = BTreeSet::new();
-    let owed = spec.items.iter().flat_map(reactions_of);
-    let owed: Vec<Action> = owed
+    let pending = spec.items.iter().flat_map(reactions_of);
+    let pending: Vec<Action> = pending
         .filter(|reaction| seen.insert(reaction.subject()))
         .cloned()
         .map(Action::React)
         .collect();
-    actions.extend(owed);
+    actions.extend(pending);
     Ok(actions
         .into_iter()
         .map(|action| Step::new(Phase::Files, action))

@@ -16,13 +16,13 @@ pub fn ready(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let (publish, in_sync) = dns::steps(spec, known).map_or((None, None), |[publish, in_sync]| {
         (Some(publish), Some(in_sync))
     });
-    let awaited = spec.ready_conditions.iter().cloned().map(Action::Await);
+    let conditions = spec.ready_conditions.iter().cloned().map(Action::Await);
     let hooks = spec.items.iter().filter_map(|item| match item {
         Item::LifecycleHook(hook) => Some(Action::CompleteLifecycle(hook.clone())),
         _ => None,
     });
     let steps = hooks
-        .chain(awaited)
+        .chain(conditions)
         .map(|action| Step::new(Phase::Ready, action));
     publish.into_iter().chain(steps).chain(in_sync).collect()
 }

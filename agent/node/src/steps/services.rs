@@ -45,9 +45,10 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let (kubelet, rest): (Vec<&Unit>, Vec<&Unit>) =
         last.into_iter().partition(|unit| is_kubelet(unit));
     steps.extend(kubelet.into_iter().chain(rest).map(start));
-    let awaited = units(spec).filter(|unit| unit.state == UnitState::Running);
-    let awaited = awaited.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
-    steps.extend(awaited.map(|unit| {
+    let waited_for = units(spec).filter(|unit| unit.state == UnitState::Running);
+    let waited_for =
+        waited_for.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
+    steps.extend(waited_for.map(|unit| {
         let unit = unit.name.clone();
         let mut step = Step::new(
             Phase::Services,

@@ -349,13 +349,13 @@ fn an_old_docker_is_started_the_old_way() {
 #[test]
 fn a_health_port_that_is_turned_off_is_not_awaited() {
     let mut node = nodes::worker_cni();
-    let awaited = |node: &Node| plan(node).iter().any(|step| step.id == "ready:kubelet");
-    assert!(awaited(&node));
+    let waits_for_kubelet = |node: &Node| plan(node).iter().any(|step| step.id == "ready:kubelet");
+    assert!(waits_for_kubelet(&node));
     node.spec
         .kubelet
         .flags
         .push(quake_model::spec::Flag::new("healthz-port", "0"));
-    assert!(!awaited(&node));
+    assert!(!waits_for_kubelet(&node));
 }
 
 #[test]

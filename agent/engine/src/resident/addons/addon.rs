@@ -131,10 +131,10 @@ impl<H: AddonPorts> ClusterClient<'_, H> {
                 }),
             }
         }
-        let awaited = definitions
+        let waits = definitions
             .iter()
             .map(|place| async move { (place, self.established(place).await) });
-        for (place, ended) in join_all(awaited).await {
+        for (place, ended) in join_all(waits).await {
             if let Err(fault) = ended {
                 applied.failed.push(ObjectFailed {
                     object: place.to_string(),
