@@ -100,9 +100,9 @@ impl Agent<'_> {
     fn act_on(&self, outcome: Outcome, next: &mut Vec<Next>) {
         for slot in bits_of(outcome.adopt) {
             match self.hold(slot) {
-                Held::Done => {}
-                Held::Waits => return,
-                Held::Next(device, at) => {
+                MountProgress::Done => {}
+                MountProgress::Waits => return,
+                MountProgress::Next(device, at) => {
                     let mut after = self.state.clone();
                     after.instances[self.me].at = at;
                     push_new(next, (Move::Adopt(self.me as u8, device), after));
@@ -129,32 +129,34 @@ impl Agent<'_> {
     }
 
     /// What is left to do about a slot whose volume is this instance's.
-    fn hold(&self, slot: usize) -> Held {
+    fn hold(&self, slot: usize) -> MountProgress {
         let instance = &self.state.instances[self.me];
         let Some(device) = self.device_for(slot) else {
-            return Held::Waits;
+            return MountProgress::Waits;
         };
         let slot_number = self.config.slot_of(slot) as u8;
         let content = self.state.volumes[device].content;
         let at = (device as u8, slot_number);
         match (instance.has_mounted(device), content) {
-            (_, Content::Formatted(of) | Content::Marked(of)) if of != slot_number => Held::Waits,
-            (true, Content::Marked(_)) => Held::Done,
-            (true, _) => Held::Next(
+            (_, Content::Formatted(of) | Content::Marked(of)) if of != slot_number => {
+                MountProgress::Waits
+            }
+            (true, Content::Marked(_)) => MountProgress::Done,
+            (true, _) => MountProgress::Next(
                 at.0,
                 At::Mark {
                     device: at.0,
                     slot: at.1,
                 },
             ),
-            (false, Content::Blank) => Held::Next(
+            (false, Content::Blank) => MountProgress::Next(
                 at.0,
                 At::Format {
                     device: at.0,
                     slot: at.1,
                 },
             ),
-            (false, _) => Held::Next(
+            (false, _) => MountProgress::Next(
                 at.0,
                 At::Mount {
                     device: at.0,
@@ -333,7 +335,7 @@ impl Agent<'_> {
     }
 }
 
-enum Held {
+enum MountProgress {
     Done,
     Waits,
     Next(u8, At),

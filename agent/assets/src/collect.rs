@@ -2,7 +2,7 @@
 
 use super::entries::{Entries, Key};
 use super::layout::{Layout, archive_files};
-use super::lock::{Hold, Lock, is_free};
+use super::lock::{Lock, LockMode, is_free};
 use super::sets::{SetName, Sets};
 use super::staging::{remove, stale};
 use quake_model::ports::PortError;
@@ -121,7 +121,7 @@ fn remove_leftovers(layout: &Layout, leftovers: &[Leftover]) {
         return;
     }
     // If someone began to stage since the look, which of them is alive is not ours to tell.
-    let lock = Lock::take(&layout.staging_lock(), Hold::Alone).ok();
+    let lock = Lock::take(&layout.staging_lock(), LockMode::Alone).ok();
     let staged = match &lock {
         Some(_) => stale(layout),
         None => Vec::new(),

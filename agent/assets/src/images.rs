@@ -8,7 +8,7 @@ mod archive;
 
 use super::failure::{on_blocking_thread, store_failure};
 use super::layout::Layout;
-use super::lock::{Hold, Lock};
+use super::lock::{Lock, LockMode};
 use super::store::AssetStore;
 use super::unpack::compression::{Compression, decoder};
 use quake_http::shown;
@@ -240,7 +240,7 @@ fn change(folder: &Path, change: impl FnOnce(&mut Vec<ListedImage>)) -> Result<(
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     // Two changes of this process wait for each other; one of another process is tried again.
     let _turn = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
-    let _lock = Lock::take(&folder.join(LOCK), Hold::Alone)?;
+    let _lock = Lock::take(&folder.join(LOCK), LockMode::Alone)?;
     let mut listed = read(folder)?;
     let before = listed.clone();
     change(&mut listed);

@@ -57,7 +57,7 @@ pub use collect::{Collect, Collection, Leftover, Weighed, find_leftovers};
 pub use digests::digest_files;
 pub use entries::{Entry, EntryState, Key};
 pub use images::{ImageFeed, ListedImage};
-pub use lock::{Hold, Lock};
+pub use lock::{Lock, LockMode};
 pub use manifest::Manifest;
 pub use sets::{Earlier, SetName};
 pub use settings::AssetSettings;

@@ -20,7 +20,7 @@ const MODE: u32 = 0o600;
 
 /// How a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum LockMode {
     /// Beside others that hold it so.
     Shared,
     Alone,
@@ -38,13 +38,13 @@ impl Lock {
     /// # Errors
     ///
     /// `NotReady` when it is held, with the processes that hold it; `NoSpace` or `Io`.
-    pub fn take(path: &Path, hold: Hold) -> Result<Self, PortError> {
+    pub fn take(path: &Path, mode: LockMode) -> Result<Self, PortError> {
         let failed = |error: Error| store_failure(path, "locked", &error);
         let mut holders = Vec::new();
         for _ in 0..TRIES {
             let file = open(path, OpenOptions::new().create(true)).map_err(failed)?;
             let found = file.metadata().map_err(failed)?;
-            let is_held = match try_hold(&file, hold) {
+            let is_held = match try_hold(&file, mode) {
                 Ok(()) if !is_named(path, &found) => continue,
                 Ok(()) => false,
                 Err(TryLockError::WouldBlock) => true,
@@ -70,7 +70,7 @@ impl Lock {
     ///
     /// As [`Lock::take`].
     pub(super) fn share(path: &Path) -> Result<Self, PortError> {
-        let taken = Self::take(path, Hold::Shared);
+        let taken = Self::take(path, LockMode::Shared);
         let Err(error) = taken else {
             return taken;
         };
@@ -99,10 +99,10 @@ fn open(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
     options.custom_flags(nix::libc::O_NOFOLLOW).open(path)
 }
 
-fn try_hold(file: &File, hold: Hold) -> Result<(), TryLockError> {
-    match hold {
-        Hold::Shared => file.try_lock_shared(),
-        Hold::Alone => file.try_lock(),
+fn try_hold(file: &File, mode: LockMode) -> Result<(), TryLockError> {
+    match mode {
+        LockMode::Shared => file.try_lock_shared(),
+        LockMode::Alone => file.try_lock(),
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_lock_file_is_closed_to_other_users() {
         let (_folder, path) = scene();
-        let lock = Lock::take(&path, Hold::Alone).expect("nobody holds it");
+        let lock = Lock::take(&path, LockMode::Alone).expect("nobody holds it");
         assert_eq!(mode(&path), 0o600);
         drop(lock);
     }
@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn a_held_lock_is_told_at_once_with_its_holder() {
         let (_folder, path) = scene();
-        let first = Lock::take(&path, Hold::Shared).expect("nobody holds it");
-        let second = Lock::take(&path, Hold::Shared).expect("it may be shared");
-        let error = Lock::take(&path, Hold::Alone).expect_err("it is held");
+        let first = Lock::take(&path, LockMode::Shared).expect("nobody holds it");
+        let second = Lock::take(&path, LockMode::Shared).expect("it may be shared");
+        let error = Lock::take(&path, LockMode::Alone).expect_err("it is held");
         assert_eq!(error.condition, Condition::NotReady);
         let own = format!("process {}", std::process::id());
         assert!(error.summary.contains(&own), "{error}");
         drop((first, second));
-        assert!(Lock::take(&path, Hold::Alone).is_ok());
+        assert!(Lock::take(&path, LockMode::Alone).is_ok());
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let before = path.metadata().expect("ours").ino();
         let other = File::open(&path).expect("ours");
         other.lock_shared().expect("nobody holds it");
-        assert!(Lock::take(&path, Hold::Alone).is_err());
+        assert!(Lock::take(&path, LockMode::Alone).is_err());
         let shared = Lock::share(&path).expect("both share it");
         assert_eq!(path.metadata().expect("ours").ino(), before);
         drop((other, shared));
@@ -221,7 +221,7 @@ mod tests {
         let (folder, path) = scene();
         let target = folder.path().join("elsewhere");
         std::os::unix::fs::symlink(&target, &path).expect("ours");
-        let error = Lock::take(&path, Hold::Alone).expect_err("a link");
+        let error = Lock::take(&path, LockMode::Alone).expect_err("a link");
         assert_eq!(error.condition, Condition::Io);
         assert!(!target.exists());
     }
@@ -237,7 +237,7 @@ mod tests {
                     for _ in 0..200 {
                         let open = Permissions::from_mode(0o666);
                         let _ = std::fs::set_permissions(&path, open);
-                        let Ok(lock) = Lock::take(&path, Hold::Alone) else {
+                        let Ok(lock) = Lock::take(&path, LockMode::Alone) else {
                             continue;
                         };
                         let before = inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst);

@@ -11,7 +11,7 @@
 use super::entries::Key;
 use super::failure::store_failure;
 use super::layout::Layout;
-use super::lock::{Hold, Lock};
+use super::lock::{Lock, LockMode};
 use quake_model::digest::Digest;
 use quake_model::ports::{Condition, PortError};
 use quake_model::spec::AssetKind;
@@ -146,7 +146,7 @@ impl<'a> Sets<'a> {
         let path = self.layout.sets().join("lock");
         let made = std::fs::create_dir_all(self.layout.sets());
         made.map_err(|error| store_failure(&path, "made", &error))?;
-        let lock = Lock::take(&path, Hold::Alone)?;
+        let lock = Lock::take(&path, LockMode::Alone)?;
         Ok(Locked { _lock: lock })
     }
 

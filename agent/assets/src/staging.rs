@@ -3,7 +3,7 @@
 
 use super::failure::store_failure;
 use super::layout::Layout;
-use super::lock::{Hold, Lock};
+use super::lock::{Lock, LockMode};
 use super::names::Named;
 use quake_model::ports::PortError;
 use std::fs::{File, OpenOptions, Permissions};
@@ -150,7 +150,7 @@ pub(super) fn remove_stale(layout: &Layout) {
         return;
     }
     // Whoever stages holds the lock shared; failing to take it alone means that the files are alive.
-    let Ok(lock) = Lock::take(&layout.staging_lock(), Hold::Alone) else {
+    let Ok(lock) = Lock::take(&layout.staging_lock(), LockMode::Alone) else {
         return;
     };
     // Looked for once more: what was alive before the lock may be an asset by now.

@@ -13,7 +13,7 @@ use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
 /// What to do about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileDecision {
-    Hold,
+    Keep,
     /// Its bytes are right; mode or owner are not.
     SetPermissions,
     Write,
@@ -38,7 +38,7 @@ pub fn decide_file(wanted: &WriteFile, found: Option<&FileFacts>, owners: bool) 
     if found.mode != wanted.mode || (owners && found.owner != wanted.owner) {
         return FileDecision::SetPermissions;
     }
-    FileDecision::Hold
+    FileDecision::Keep
 }
 
 /// What was done about a unit already. Nothing is done twice in one go: a unit that runs once is down
@@ -75,7 +75,7 @@ pub enum UnitDecision {
     Died,
     /// It is on its way up.
     Wait,
-    Hold,
+    Keep,
 }
 
 /// Decides what to do about a unit. `newest_input_us` is when the newest of its files was written.
@@ -92,7 +92,7 @@ pub fn decide_unit(
         UnitState::Running => {}
         UnitState::Stopped => return decide_stopped(found, done),
         // Others start it, and may bring its file.
-        UnitState::Unmanaged => return UnitDecision::Hold,
+        UnitState::Unmanaged => return UnitDecision::Keep,
     }
     if !found.found {
         return UnitDecision::Unknown;
@@ -105,11 +105,11 @@ pub fn decide_unit(
         ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
             UnitDecision::Wait
         }
-        ActiveState::Inactive if done.started && found.result == "success" => UnitDecision::Hold,
+        ActiveState::Inactive if done.started && found.result == "success" => UnitDecision::Keep,
         ActiveState::Inactive | ActiveState::Failed if done.started => UnitDecision::Died,
         ActiveState::Inactive | ActiveState::Failed => UnitDecision::Start,
         ActiveState::Active if is_outdated && !done.started => UnitDecision::Restart,
-        ActiveState::Active => UnitDecision::Hold,
+        ActiveState::Active => UnitDecision::Keep,
     }
 }
 
@@ -119,9 +119,9 @@ fn decide_stopped(found: &UnitFacts, done: UnitDone) -> UnitDecision {
         return UnitDecision::Disable;
     }
     match found.active {
-        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Hold,
+        ActiveState::Inactive | ActiveState::Failed => UnitDecision::Keep,
         // It was asked to stop, and something else asked it to start.
-        _ if done.stopped => UnitDecision::Hold,
+        _ if done.stopped => UnitDecision::Keep,
         ActiveState::Deactivating => UnitDecision::Wait,
         ActiveState::Active | ActiveState::Activating | ActiveState::Reloading => {
             UnitDecision::Stop
@@ -133,7 +133,7 @@ fn decide_stopped(found: &UnitFacts, done: UnitDone) -> UnitDecision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MountDecision {
     /// The volume's device is mounted where it belongs.
-    Hold,
+    Keep,
     Mount,
     /// Something else is mounted there; its source.
     Refuse(String),
@@ -158,7 +158,7 @@ pub fn decide_mount_point(
     let there = mounts.iter().rev().find(|mount| mount.target == target);
     match there {
         None => MountDecision::Mount,
-        Some(mount) if mount.number == device_number => MountDecision::Hold,
+        Some(mount) if mount.number == device_number => MountDecision::Keep,
         Some(mount) => MountDecision::Refuse(mount.source.clone()),
     }
 }

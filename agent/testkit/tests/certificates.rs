@@ -9,7 +9,7 @@
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::redact::Secret;
 use quake_model::time::Timestamp;
-use quake_node::pki::{Ca, Held, Misfit, misfit, unsigned, unsigned_ca};
+use quake_node::pki::{Ca, IssuedCertificate, Misfit, misfit, unsigned, unsigned_ca};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -47,11 +47,11 @@ fn order() -> CertificateOrder {
     }
 }
 
-fn issue(ca: &Ca, key: &Secret<String>) -> (Held, Vec<u8>) {
+fn issue(ca: &Ca, key: &Secret<String>) -> (IssuedCertificate, Vec<u8>) {
     let made = quake_keys::make_key().expect("a key is made");
     let waiting = unsigned(&order(), ca, &made.public, NOW).expect("it is written");
     let signature = quake_keys::sign(key, waiting.kind, &waiting.message).expect("it is signed");
-    let held = Held {
+    let held = IssuedCertificate {
         certificate: waiting.signed(&signature).expect("it is written"),
         ca: ca.pem().to_owned(),
         key: made.key,
@@ -65,7 +65,7 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
         return;
     };
     let (held, public) = issue(&ca, &key);
-    let read = Held::read(&String::from_utf8_lossy(&held.file("master").contents.0));
+    let read = IssuedCertificate::read(&String::from_utf8_lossy(&held.file("master").contents.0));
     assert_eq!(
         read.as_ref().map(|read| &read.certificate),
         Some(&held.certificate)
@@ -87,7 +87,7 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     let mut other = order();
     other.usage = Usage::Client;
     assert_eq!(judge(&other, &public, 0), Some(Misfit::AnotherUsage));
-    let unsigned_by_us = Held {
+    let unsigned_by_us = IssuedCertificate {
         ca: String::new(),
         ..held.clone()
     };

@@ -19,7 +19,7 @@ fn a_boot_from_a_full_seed_asks_no_mirror_for_anything() {
     let (root, copied) = (scene.path("root"), scene.path("copied"));
     assert_eq!(outcomes(&scene.seed(&root), "fetched"), 3);
     let before = mirror.seen().len();
-    assert_eq!(outcomes(&scene.seed(&root), "held"), 3);
+    assert_eq!(outcomes(&scene.seed(&root), "unchanged"), 3);
     assert_eq!(asked(&mirror, before), Vec::<String>::new());
     copy(&root, &copied);
     scene.becomes_ready(&root);
@@ -80,7 +80,7 @@ fn a_seed_that_was_changed_after_the_bake_is_found_out_and_fetched_again() {
         // The first boot stamps the copy, so that the change must be seen by its stamp; the copy of a changed root
         // has no stamp that fits.
         let seed = scene.seed(&root);
-        assert_eq!(outcomes(&seed, "held"), 3);
+        assert_eq!(outcomes(&seed, "unchanged"), 3);
         flip(&Path::new(&root).join(file));
         let moved = scene.path(&format!("moved-{number}"));
         copy(&root, &moved);

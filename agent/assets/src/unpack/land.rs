@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use super::headers::{Entry, is_file, kind_name};
-use super::names::{Held, Names, check_link, file_and_folder, inner_path};
+use super::names::{ArchivedEntry, Names, check_link, file_and_folder, inner_path};
 use super::{Member, dangerous, shown};
 use crate::failure::store_failure;
 use quake_model::ports::PortError;
@@ -53,13 +53,13 @@ impl<'t> Destination<'t> {
         let name = shown(&entry.path);
         match (entry.kind, path) {
             (EntryType::Directory, None) => Ok(()),
-            (EntryType::Directory, Some(path)) => self.names.hold(&path, Held::Folder),
+            (EntryType::Directory, Some(path)) => self.names.hold(&path, ArchivedEntry::Folder),
             (EntryType::Regular, Some(path)) if has_slash && entry.stored == 0 => {
-                self.names.hold(&path, Held::Folder)
+                self.names.hold(&path, ArchivedEntry::Folder)
             }
             (EntryType::Symlink, Some(path)) => {
                 check_link(&path, &entry.link)?;
-                self.names.hold(&path, Held::Link)
+                self.names.hold(&path, ArchivedEntry::Link)
             }
             (EntryType::Link, Some(path)) => self.link(path, &entry.link),
             (kind, Some(path)) if is_file(kind) && !has_slash => self.write(path, entry, bytes),
@@ -83,7 +83,8 @@ impl<'t> Destination<'t> {
                 "holds {name}, a hard link to {link}, which is no file that came before it"
             )));
         };
-        self.names.hold(&path, Held::File(self.members.len()))?;
+        self.names
+            .hold(&path, ArchivedEntry::File(self.members.len()))?;
         self.make_parents(&path)?;
         let place = self.target.join(&path);
         let linked = std::fs::hard_link(self.target.join(&old.path), &place);
@@ -98,7 +99,8 @@ impl<'t> Destination<'t> {
         entry: &Entry,
         bytes: &mut Bytes<'_>,
     ) -> Result<(), PortError> {
-        self.names.hold(&path, Held::File(self.members.len()))?;
+        self.names
+            .hold(&path, ArchivedEntry::File(self.members.len()))?;
         self.make_parents(&path)?;
         let place = self.target.join(&path);
         let mut options = OpenOptions::new();

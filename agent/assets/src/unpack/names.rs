@@ -20,7 +20,7 @@ const MAX_NAMES_BYTES: usize = 16 << 20;
 
 /// What an archive has at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum ArchivedEntry {
     Folder,
     /// A symbolic link, which is never made.
     Link,
@@ -99,7 +99,7 @@ pub(super) fn check_link(path: &str, target: &[u8]) -> Result<(), PortError> {
 /// All names of an archive so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, ArchivedEntry>,
     bytes: usize,
 }
 
@@ -110,29 +110,30 @@ impl Names {
     /// # Errors
     ///
     /// `Unsafe` when the path, or one above or below it, is something else already.
-    pub(super) fn hold(&mut self, path: &str, what: Held) -> Result<(), PortError> {
+    pub(super) fn hold(&mut self, path: &str, what: ArchivedEntry) -> Result<(), PortError> {
         let name = shown(path.as_bytes());
         match (self.held.get(path), what) {
             (None, _) => {}
-            (Some(Held::Folder), Held::Folder) => return Ok(()),
-            (Some(Held::File(_)), Held::Folder) | (Some(Held::Folder), Held::File(_)) => {
+            (Some(ArchivedEntry::Folder), ArchivedEntry::Folder) => return Ok(()),
+            (Some(ArchivedEntry::File(_)), ArchivedEntry::Folder)
+            | (Some(ArchivedEntry::Folder), ArchivedEntry::File(_)) => {
                 return Err(file_and_folder(path));
             }
             (Some(_), _) => return Err(dangerous(format!("holds {name} twice"))),
         }
         for (end, _) in path.match_indices('/') {
             match self.held.get(&path[..end]) {
-                Some(Held::File(_)) => return Err(file_and_folder(&path[..end])),
-                Some(Held::Link) => {
+                Some(ArchivedEntry::File(_)) => return Err(file_and_folder(&path[..end])),
+                Some(ArchivedEntry::Link) => {
                     let link = shown(&path.as_bytes()[..end]);
                     return Err(dangerous(format!(
                         "holds {name}, which lies behind its own link {link}"
                     )));
                 }
-                Some(Held::Folder) | None => {}
+                Some(ArchivedEntry::Folder) | None => {}
             }
         }
-        if what != Held::Folder && self.has_below(path) {
+        if what != ArchivedEntry::Folder && self.has_below(path) {
             return Err(file_and_folder(path));
         }
         self.bytes += path.len();
@@ -148,8 +149,8 @@ impl Names {
     /// The index of the file that the archive has brought at `path`.
     pub(super) fn file(&self, path: &str) -> Option<usize> {
         match self.held.get(path)? {
-            Held::File(index) => Some(*index),
-            Held::Folder | Held::Link => None,
+            ArchivedEntry::File(index) => Some(*index),
+            ArchivedEntry::Folder | ArchivedEntry::Link => None,
         }
     }
 

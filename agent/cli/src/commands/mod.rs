@@ -38,4 +38,4 @@ mod state_store;
 mod watch;
 mod write_file;
 
-pub(crate) use seed::{Brought, Checked, CheckedAsset, Covered, EMPTY_STORE, node_document_in};
+pub(crate) use seed::{Checked, CheckedAsset, Covered, EMPTY_STORE, SeedOutcome, node_document_in};

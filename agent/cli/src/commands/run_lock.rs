@@ -3,7 +3,7 @@
 use super::below::{below, disk_fault};
 use super::running::{fail, usage};
 use crate::output;
-use quake_assets::{Hold, Lock};
+use quake_assets::{Lock, LockMode};
 use quake_engine::file_fault;
 use quake_model::fault::Class;
 use quake_model::ports::Condition;
@@ -20,7 +20,7 @@ pub(super) fn lock_root(root: &Path) -> Result<Lock, u8> {
         let made = std::fs::create_dir_all(parent);
         made.map_err(|error| cannot_lock(&path, &error))?;
     }
-    Lock::take(&path, Hold::Alone).map_err(|error| match error.condition {
+    Lock::take(&path, LockMode::Alone).map_err(|error| match error.condition {
         Condition::NotReady => {
             let holder = error.evidence.first().map(|holder| holder.value.as_str());
             let (root, holder) = (root.display(), holder.unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use super::fault_json;
 use super::table::{bytes_text, table};
-use crate::commands::{Brought, Checked, CheckedAsset, Covered};
+use crate::commands::{Checked, CheckedAsset, Covered, SeedOutcome};
 use quake_assets::{Bundled, EntryState, Key, Loaded};
 use quake_host::hygiene::Finding;
 use quake_model::digest::Digest;
@@ -33,7 +33,7 @@ pub(crate) fn name_of(url: &str) -> String {
     url.rsplit('/').next().unwrap_or(url).to_owned()
 }
 
-type Outcomes = [(AssetSpec, Brought)];
+type Outcomes = [(AssetSpec, SeedOutcome)];
 
 fn size_in(checked: &Checked, asset: &AssetSpec) -> Option<u64> {
     let key: Key = (asset.digest.clone(), asset.kind);
@@ -41,17 +41,17 @@ fn size_in(checked: &Checked, asset: &AssetSpec) -> Option<u64> {
     found.manifest.as_ref().map(|manifest| manifest.size)
 }
 
-fn outcome(brought: &Brought) -> (&'static str, &str) {
+fn outcome(brought: &SeedOutcome) -> (&'static str, &str) {
     match brought {
-        Brought::Held => ("held", ""),
-        Brought::Fetched(url) => ("fetched", url),
-        Brought::Failed(fault) => ("failed", fault.code.entry().code),
+        SeedOutcome::Unchanged => ("unchanged", ""),
+        SeedOutcome::Fetched(url) => ("fetched", url),
+        SeedOutcome::Failed(fault) => ("failed", fault.code.entry().code),
     }
 }
 
 /// What a build did, as a table.
 pub(crate) fn built_text(brought: &Outcomes, checked: &Checked) -> String {
-    let row = |(asset, brought): &(AssetSpec, Brought)| {
+    let row = |(asset, brought): &(AssetSpec, SeedOutcome)| {
         let (word, source) = outcome(brought);
         let size = size_in(checked, asset);
         [
@@ -68,11 +68,11 @@ pub(crate) fn built_text(brought: &Outcomes, checked: &Checked) -> String {
 
 /// What a build did, with what the check after it found.
 pub(crate) fn built_json(brought: &Outcomes, checked: &Checked) -> Value {
-    let asset = |(asset, brought): &(AssetSpec, Brought)| {
+    let asset = |(asset, brought): &(AssetSpec, SeedOutcome)| {
         let (word, source) = outcome(brought);
         let fault = match brought {
-            Brought::Failed(fault) => Some(fault_json(fault)),
-            Brought::Held | Brought::Fetched(_) => None,
+            SeedOutcome::Failed(fault) => Some(fault_json(fault)),
+            SeedOutcome::Unchanged | SeedOutcome::Fetched(_) => None,
         };
         json!({
             "name": asset.name,
@@ -253,7 +253,7 @@ pub(crate) fn bundled_json(out: &Path, size: u64, contents: &[Bundled]) -> Value
 /// What was loaded, as a table.
 pub(crate) fn loaded_text(loaded: &[Loaded]) -> String {
     let row = |it: &Loaded| {
-        let word = if it.was_held { "held" } else { "loaded" };
+        let word = if it.was_held { "unchanged" } else { "loaded" };
         [
             it.asset.name.clone(),
             short(&it.asset.digest),
@@ -278,7 +278,7 @@ pub(crate) fn loaded_json(loaded: &[Loaded]) -> Value {
             "digest": it.asset.digest.to_string(),
             "kind": kind_name(it.asset.kind),
             "size": it.asset.size,
-            "outcome": if it.was_held { "held" } else { "loaded" },
+            "outcome": if it.was_held { "unchanged" } else { "loaded" },
         })
     };
     json!({

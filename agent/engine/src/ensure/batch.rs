@@ -143,7 +143,7 @@ fn jobs_of<H: Host>(
     for member in members {
         let decision = match &member.begun {
             Ok(begun) if !context.is_planning() => begun.decide(member.wanted),
-            Ok(_) | Err(_) => UnitDecision::Hold,
+            Ok(_) | Err(_) => UnitDecision::Keep,
         };
         let kind = match decision {
             UnitDecision::Start => JobKind::Start,
@@ -155,7 +155,7 @@ fn jobs_of<H: Host>(
             | UnitDecision::Disable
             | UnitDecision::Died
             | UnitDecision::Wait
-            | UnitDecision::Hold => {
+            | UnitDecision::Keep => {
                 ends.push(None);
                 continue;
             }

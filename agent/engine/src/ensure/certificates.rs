@@ -13,7 +13,9 @@ use quake_model::outcome::Outcome;
 use quake_model::ports::{Host, MadeKey, PortError};
 use quake_model::step::Step;
 use quake_node::config::current::Origin;
-use quake_node::pki::{self, Ca, Held, Misfit, is_still_good, is_trusted, misfit, unsigned};
+use quake_node::pki::{
+    self, Ca, IssuedCertificate, Misfit, is_still_good, is_trusted, misfit, unsigned,
+};
 use quake_node::plan_inputs::Keypair;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +46,7 @@ pub(crate) async fn issued<H: Host>(
     };
     let signature = context.host.sign(key, waiting.kind, &waiting.message).await;
     let signature = signature.map_err(|error| key_fault(error, &order.name))?;
-    let held = Held {
+    let held = IssuedCertificate {
         certificate: waiting.signed(&signature)?,
         ca: ca.pem().to_owned(),
         key: made.key,
@@ -152,7 +154,7 @@ async fn renewed<H: Host>(
 /// Holds what kops-controller signed, if all of it is as it was ordered; else nothing of it.
 async fn take<H: Host>(
     context: &Context<'_, H>,
-    came: Vec<(&CertificateOrder, Held)>,
+    came: Vec<(&CertificateOrder, IssuedCertificate)>,
 ) -> Result<(), Fault> {
     for (order, held) in &came {
         let public = held.public_key().unwrap_or_default();
@@ -199,13 +201,13 @@ fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Resul
 pub(crate) async fn held<H: Host>(
     context: &Context<'_, H>,
     name: &str,
-) -> Result<Option<Held>, Fault> {
+) -> Result<Option<IssuedCertificate>, Fault> {
     if let Some(held) = context.know(|knowledge| knowledge.issued.get(name).cloned()) {
         return Ok(Some(held));
     }
     let found = look(context, &pki::path(name)).await?;
     let bytes = found.and_then(|found| found.contents).unwrap_or_default();
-    let held = Held::read(&String::from_utf8_lossy(&bytes));
+    let held = IssuedCertificate::read(&String::from_utf8_lossy(&bytes));
     if let Some(held) = &held {
         let held = held.clone();
         context.learn(|knowledge| drop(knowledge.issued.insert(name.to_owned(), held)));
@@ -217,7 +219,7 @@ pub(crate) async fn held<H: Host>(
 pub(crate) async fn hold<H: Host>(
     context: &Context<'_, H>,
     name: &str,
-    held: Held,
+    held: IssuedCertificate,
 ) -> Result<(), Fault> {
     let file = held.file(name);
     let written = context.host.write_file(&file).await;

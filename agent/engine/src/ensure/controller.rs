@@ -17,7 +17,7 @@ use quake_node::builders::bootstrap::{
 };
 use quake_node::config::current::{BootConfig, ConfigServer, Origin, verify_config_hash};
 use quake_node::config::legacy::Document;
-use quake_node::pki::{Held, Misfit, claims, unfit};
+use quake_node::pki::{IssuedCertificate, Misfit, claims, unfit};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -138,13 +138,13 @@ pub(crate) async fn came<H: Host>(
     keys: &NewKeys,
     response: &BootstrapResponse,
     trusted: &str,
-) -> Result<BTreeMap<String, Held>, Fault> {
+) -> Result<BTreeMap<String, IssuedCertificate>, Fault> {
     let mut came = BTreeMap::new();
     for (name, certificate) in &response.certificates {
         let Some(made) = keys.get(name) else {
             continue;
         };
-        let mut held = Held {
+        let mut held = IssuedCertificate {
             certificate: certificate.clone(),
             ca: String::new(),
             key: made.key.clone(),

@@ -27,7 +27,7 @@ pub(crate) async fn written<H: Host>(
     if let FileDecision::Refuse(kind) = decision {
         return Err(occupied(&file.path, kind));
     }
-    if decision == FileDecision::Hold {
+    if decision == FileDecision::Keep {
         return Ok(Outcome::Unchanged);
     }
     let drift = context.drift_of(file, found.as_ref());
@@ -49,7 +49,7 @@ pub(crate) async fn written<H: Host>(
     acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
     let found = look(context, &file.path).await?;
     match decide_file(file, found.as_ref(), owners) {
-        FileDecision::Hold => Ok(Outcome::Changed),
+        FileDecision::Keep => Ok(Outcome::Changed),
         _ => Err(Fault::new(
             Code::FilesWriteFailed,
             format!("{} is not as just written", file.path),

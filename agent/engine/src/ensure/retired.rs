@@ -24,7 +24,7 @@ pub(crate) async fn retired<H: Host>(
     for _ in 0..LOOKS {
         let found = look(context, &pod.path).await?;
         let seen = match decide_retire(pod, found.as_ref()) {
-            RetireDecision::Hold => return Ok(outcome),
+            RetireDecision::Keep => return Ok(outcome),
             RetireDecision::Leave => return Err(pod_foreign(pod)),
             RetireDecision::Remove(seen) => seen,
         };
@@ -42,7 +42,7 @@ pub(crate) async fn retired<H: Host>(
         }
     }
     match decide_retire(pod, look(context, &pod.path).await?.as_ref()) {
-        RetireDecision::Hold => Ok(outcome),
+        RetireDecision::Keep => Ok(outcome),
         RetireDecision::Leave => Err(pod_foreign(pod)),
         RetireDecision::Remove(_) => Err(pod_returns(pod)),
     }

@@ -104,7 +104,7 @@ pub(crate) async fn held<H: Host>(
     }
     loop {
         let decision = begun.decide(wanted);
-        if decision == UnitDecision::Hold {
+        if decision == UnitDecision::Keep {
             return Ok(begun.outcome);
         }
         if context.is_planning() {
@@ -120,7 +120,7 @@ pub(crate) async fn held<H: Host>(
                 let fault = unit_watch::does_not_stay_up(&begun.found, ended);
                 return Err(with_journal(context, fault, unit).await);
             }
-            UnitDecision::Hold | UnitDecision::Wait => {}
+            UnitDecision::Keep | UnitDecision::Wait => {}
             UnitDecision::Reload => begun.done.reloaded = true,
             UnitDecision::Enable => begun.done.enabled = true,
             UnitDecision::Start | UnitDecision::Restart => begun.done.started = true,
@@ -162,7 +162,7 @@ async fn act<H: Host>(
             reloaded.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
         }
         (
-            UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Hold,
+            UnitDecision::Unknown | UnitDecision::Died | UnitDecision::Wait | UnitDecision::Keep,
             _,
         ) => Ok(()),
     }
@@ -250,7 +250,7 @@ async fn newest_input<H: Host>(context: &Context<'_, H>, unit: &StartUnit) -> Re
 /// Why something would be done about a unit, in words.
 fn how_it_differs(decision: UnitDecision, found: &UnitFacts) -> String {
     match decision {
-        UnitDecision::Hold => "it is as wanted".to_owned(),
+        UnitDecision::Keep => "it is as wanted".to_owned(),
         UnitDecision::Unknown => "systemd has no file for it yet".to_owned(),
         UnitDecision::Reload => "its files changed since systemd read them".to_owned(),
         UnitDecision::Enable => "it does not start at boot".to_owned(),

@@ -11,7 +11,7 @@ use quake_model::fault::Code;
 use quake_model::ports::{Clock, Keys};
 use quake_model::redact::Secret;
 use quake_node::addon_mode::KUBECONFIG;
-use quake_node::pki::Held;
+use quake_node::pki::IssuedCertificate;
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Script, SimHost, Timing, When};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ async fn a_ca_is_made_with_its_issuer_and_not_again() {
     assert_eq!(made["type"], "kubernetes.io/tls");
     let wanted = json!({"ca": {"secretName": format!("{ADDON}-ca")}});
     assert_eq!(issuer(&host).expect("it is made")["spec"], wanted);
-    let pair = Held {
+    let pair = IssuedCertificate {
         certificate: part(&made, "tls.crt"),
         ca: String::new(),
         key: Secret::new(part(&made, "tls.key")),

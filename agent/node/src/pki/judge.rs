@@ -1,8 +1,8 @@
 //! Whether what kops-controller signed may be used: it is of a CA that is trusted, for the key that was made for it, and
 //! names whom it was ordered for.
 
-use super::hold::Held;
 use super::issue::Ca;
+use super::issued::IssuedCertificate;
 use super::keep::{Misfit, has_begun};
 use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
@@ -57,7 +57,7 @@ pub fn is_trusted(ca: &str, trusted: &str) -> bool {
 }
 
 /// Whether what is held can be used for a while yet, although it is to be renewed.
-pub fn is_still_good(held: &Held, now: Timestamp) -> bool {
+pub fn is_still_good(held: &IssuedCertificate, now: Timestamp) -> bool {
     let certificate = certificates(&held.certificate).into_iter().next();
     certificate.is_some_and(|certificate| {
         let validity = certificate.tbs_certificate.validity;

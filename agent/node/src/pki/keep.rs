@@ -1,7 +1,7 @@
 //! Whether a certificate that is there is kept: a boot of a converged node issues none.
 
-use super::hold::Held;
 use super::issue::{CLIENT_AUTH, COMMON_NAME, Ca, ORGANIZATION, SERVER_AUTH};
+use super::issued::IssuedCertificate;
 use quake_formats::pem::certificates;
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::time::Timestamp;
@@ -35,7 +35,7 @@ pub enum Misfit {
 /// sign the bare name of the order and nothing else, as the server does that kops' own trees were recorded with.
 pub fn misfit(
     order: &CertificateOrder,
-    held: &Held,
+    held: &IssuedCertificate,
     ca: Option<&Ca>,
     public_key: &[u8],
     now: Timestamp,
@@ -78,7 +78,7 @@ fn is_named(said: &TbsCertificate, subject: &Subject) -> bool {
 }
 
 /// When what is held comes of age: two thirds of its life are over. `None` where the certificate cannot be read.
-pub fn renew_at(held: &Held) -> Option<Timestamp> {
+pub fn renew_at(held: &IssuedCertificate) -> Option<Timestamp> {
     let (begins, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
     Some(Timestamp(
         ends.saturating_sub((ends.saturating_sub(begins)) / 3) * 1000,
@@ -86,7 +86,7 @@ pub fn renew_at(held: &Held) -> Option<Timestamp> {
 }
 
 /// When it ends.
-pub fn ends_at(held: &Held) -> Option<Timestamp> {
+pub fn ends_at(held: &IssuedCertificate) -> Option<Timestamp> {
     let (_, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
     Some(Timestamp(ends * 1000))
 }

@@ -2,14 +2,14 @@
 //! are the host's.
 
 mod ca;
-mod hold;
 mod issue;
+mod issued;
 mod judge;
 mod keep;
 
 pub use ca::unsigned_ca;
-pub use hold::{Held, path};
 pub use issue::{Ca, Unsigned, unsigned};
+pub use issued::{IssuedCertificate, path};
 pub use judge::{Claim, claims, is_still_good, is_trusted, unfit};
 pub use keep::{Misfit, ends_at, misfit, renew_at};
 

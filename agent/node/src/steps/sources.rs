@@ -1,6 +1,6 @@
 //! The bytes of files that are built around issued certificates.
 
-use crate::pki::Held;
+use crate::pki::IssuedCertificate;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_model::fault::{Code, Fault};
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// What was issued, by the names of the orders.
-pub type Issued = BTreeMap<String, Held>;
+pub type Issued = BTreeMap<String, IssuedCertificate>;
 
 /// The bytes of a source; of an order that waits, as in a plan before anything was issued, `None`.
 pub(super) fn contents(source: &Source, issued: &Issued) -> Option<Contents> {
@@ -42,7 +42,7 @@ pub(super) fn not_issued(path: &str, source: &Source) -> Fault {
 }
 
 /// A kubeconfig around a certificate.
-pub fn kubeconfig(wanted: &Kubeconfig, held: &Held) -> String {
+pub fn kubeconfig(wanted: &Kubeconfig, held: &IssuedCertificate) -> String {
     // Keys in the order of nodeup's writer: going over to the agent and back changes no byte of the form.
     let document = json!({
         "apiVersion": "v1",

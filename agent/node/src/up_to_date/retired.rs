@@ -9,7 +9,7 @@ use serde_json::Value;
 /// What to do about what stands where a pod was laid down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetireDecision {
-    Hold,
+    Keep,
     /// It is the pod's manifest: these bytes, and no others, are removed.
     Remove(Vec<u8>),
     /// It is something else, and stays.
@@ -20,7 +20,7 @@ pub enum RetireDecision {
 /// whoever laid it down and whatever else it says: kubelet runs the one as the other.
 pub fn decide_retire(pod: &RetiredPod, found: Option<&FileFacts>) -> RetireDecision {
     let Some(found) = found else {
-        return RetireDecision::Hold;
+        return RetireDecision::Keep;
     };
     match (found.kind, &found.contents) {
         (EntryKind::File, Some(bytes)) if is_pod(pod, bytes) => {
@@ -82,7 +82,7 @@ mod tests {
         let found = file(EntryKind::File, Some(MANIFEST));
         let wanted = RetireDecision::Remove(MANIFEST.into());
         assert_eq!(decide_retire(&pod(), Some(&found)), wanted);
-        assert_eq!(decide_retire(&pod(), None), RetireDecision::Hold);
+        assert_eq!(decide_retire(&pod(), None), RetireDecision::Keep);
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn a_file_is_written_only_when_its_bytes_differ() {
     let wanted = WriteFile::plain("/etc/x", 0o644, "a");
     let table = [
         (None, FileDecision::Write),
-        (Some(file(0o644, "a")), FileDecision::Hold),
+        (Some(file(0o644, "a")), FileDecision::Keep),
         (Some(file(0o600, "a")), FileDecision::SetPermissions),
         (Some(file(0o644, "b")), FileDecision::Write),
         (
@@ -58,7 +58,7 @@ fn a_file_that_only_has_to_exist_keeps_its_contents() {
     let wanted = WriteFile::present("/var/log/x.log", 0o400);
     assert_eq!(
         decide_file(&wanted, Some(&file(0o400, "lines")), true),
-        FileDecision::Hold
+        FileDecision::Keep
     );
 }
 
@@ -89,7 +89,7 @@ fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
         need: Need::Required,
     };
     let (active, fresh) = (unit(ActiveState::Active), UnitDone::default());
-    assert_eq!(decide_unit(&wanted, &active, 99, fresh), UnitDecision::Hold);
+    assert_eq!(decide_unit(&wanted, &active, 99, fresh), UnitDecision::Keep);
     assert_eq!(
         decide_unit(&wanted, &active, 101, fresh),
         UnitDecision::Restart
@@ -138,11 +138,11 @@ fn nothing_is_done_twice_about_a_unit() {
     };
     assert_eq!(
         decide_unit(&wanted, &stale, u64::MAX, done),
-        UnitDecision::Hold
+        UnitDecision::Keep
     );
     assert_eq!(
         decide_unit(&wanted, &unit(ActiveState::Inactive), 0, done),
-        UnitDecision::Hold
+        UnitDecision::Keep
     );
     let died = UnitFacts {
         result: "exit-code".into(),
@@ -183,14 +183,14 @@ fn a_unit_that_is_not_to_run_is_kept_from_the_next_boot_and_stopped() {
             active,
             ..disabled.clone()
         };
-        assert_eq!(decide(&down, fresh), UnitDecision::Hold, "{active:?}");
+        assert_eq!(decide(&down, fresh), UnitDecision::Keep, "{active:?}");
     }
     let absent = UnitFacts {
         found: false,
         enabled: true,
         ..unit(ActiveState::Inactive)
     };
-    assert_eq!(decide(&absent, fresh), UnitDecision::Hold);
+    assert_eq!(decide(&absent, fresh), UnitDecision::Keep);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn of_a_unit_that_others_run_only_the_file_is_read_again() {
         UnitDecision::Reload
     );
     let down = unit(ActiveState::Inactive);
-    assert_eq!(decide_unit(&wanted, &down, 0, fresh), UnitDecision::Hold);
+    assert_eq!(decide_unit(&wanted, &down, 0, fresh), UnitDecision::Keep);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_mount_point_is_ours_by_device_number_and_not_by_name() {
         number: "259:1".into(),
     };
     let mounts = [mount];
-    assert_eq!(decide_mount(&wanted, "259:1", &mounts), MountDecision::Hold);
+    assert_eq!(decide_mount(&wanted, "259:1", &mounts), MountDecision::Keep);
     assert_eq!(
         decide_mount(&wanted, "259:2", &mounts),
         MountDecision::Refuse("/dev/nvme1n1".into())

@@ -1,6 +1,6 @@
 //! `seed build`: fills the store of an image.
 
-use super::fetching::{Brought, bring};
+use super::fetching::{SeedOutcome, bring};
 use super::sources::{gather_some, images};
 use super::{open_store, store_failed, verify};
 use crate::args::OutputFormat;
@@ -54,7 +54,7 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
     }
     let mut status = exit::DONE;
     for (_, outcome) in &brought {
-        if let Brought::Failed(fault) = outcome {
+        if let SeedOutcome::Failed(fault) = outcome {
             output::error_text(fault_text("error", fault));
             status = status.max(fault.class().exit_status());
         }
@@ -75,11 +75,11 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
 async fn list_images(
     store: &AssetStore,
     images: &[AssetSpec],
-    brought: &[(AssetSpec, Brought)],
+    brought: &[(AssetSpec, SeedOutcome)],
 ) -> Result<(), u8> {
     for archive in images {
         let has_failed = brought.iter().any(|(asset, outcome)| {
-            asset.digest == archive.digest && matches!(outcome, Brought::Failed(_))
+            asset.digest == archive.digest && matches!(outcome, SeedOutcome::Failed(_))
         });
         if !has_failed {
             let image = ImageSpec {

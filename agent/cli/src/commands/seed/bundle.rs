@@ -1,6 +1,6 @@
 //! `seed bundle` and `seed load`: assets travel as one file.
 
-use super::fetching::{Brought, bring};
+use super::fetching::{SeedOutcome, bring};
 use super::sources::gather;
 use super::{open_store, store_at, store_failed};
 use crate::args::OutputFormat;
@@ -105,7 +105,7 @@ async fn originals(
         }
     }
     for (_, outcome) in bring(&aside, &lacking).await {
-        if let Brought::Failed(fault) = outcome {
+        if let SeedOutcome::Failed(fault) = outcome {
             return Err(fail(&fault));
         }
     }

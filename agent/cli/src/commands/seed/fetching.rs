@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 
 /// What became of an asset.
 #[derive(Debug, Clone)]
-pub(crate) enum Brought {
-    Held,
+pub(crate) enum SeedOutcome {
+    Unchanged,
     /// It was fetched from this URL.
     Fetched(String),
     /// It could not be had.
@@ -24,50 +24,52 @@ pub(crate) enum Brought {
 pub(super) async fn bring(
     store: &Arc<AssetStore>,
     assets: &[AssetSpec],
-) -> Vec<(AssetSpec, Brought)> {
+) -> Vec<(AssetSpec, SeedOutcome)> {
     let mut running = JoinSet::new();
     for (index, asset) in assets.iter().cloned().enumerate() {
         let store = Arc::clone(store);
         running.spawn(async move { (index, bring_one(&store, &asset).await) });
     }
-    let mut brought: Vec<Option<Brought>> = vec![None; assets.len()];
+    let mut brought: Vec<Option<SeedOutcome>> = vec![None; assets.len()];
     let mut done = 0;
     while let Some(joined) = running.join_next().await {
         let Ok((index, outcome)) = joined else {
             continue;
         };
         done += 1;
-        tell(&assets[index], &outcome, (done, assets.len()));
+        report(&assets[index], &outcome, (done, assets.len()));
         brought[index] = Some(outcome);
     }
     let lost = || {
         let fault = Fault::new(Code::BootInternal, "a fetch ended without a result");
-        Brought::Failed(Box::new(fault))
+        SeedOutcome::Failed(Box::new(fault))
     };
     let brought = brought.into_iter().map(|it| it.unwrap_or_else(lost));
     assets.iter().cloned().zip(brought).collect()
 }
 
-async fn bring_one(store: &AssetStore, asset: &AssetSpec) -> Brought {
-    let failed = |fault: Fault| Brought::Failed(Box::new(fault.seen("asset", &asset.name)));
+async fn bring_one(store: &AssetStore, asset: &AssetSpec) -> SeedOutcome {
+    let failed = |fault: Fault| SeedOutcome::Failed(Box::new(fault.seen("asset", &asset.name)));
     match store.has_asset(asset).await {
-        Ok(true) => return Brought::Held,
+        Ok(true) => return SeedOutcome::Unchanged,
         Ok(false) => {}
         Err(error) => return failed(asset_fault(error)),
     }
     match when_unlocked(|| store.fetch_asset(asset, &|_| {})).await {
-        Ok(fetched) => Brought::Fetched(shown(&fetched.url)),
+        Ok(fetched) => SeedOutcome::Fetched(shown(&fetched.url)),
         Err(fault) => failed(fault),
     }
 }
 
 /// A line as it happens; the table comes when all is done.
-fn tell(asset: &AssetSpec, outcome: &Brought, (done, all): (usize, usize)) {
+fn report(asset: &AssetSpec, outcome: &SeedOutcome, (done, all): (usize, usize)) {
     let name = &asset.name;
     match outcome {
-        Brought::Held => {}
-        Brought::Fetched(_) => output::error_line(format_args!("fetched {name} ({done}/{all})")),
-        Brought::Failed(fault) => {
+        SeedOutcome::Unchanged => {}
+        SeedOutcome::Fetched(_) => {
+            output::error_line(format_args!("fetched {name} ({done}/{all})"))
+        }
+        SeedOutcome::Failed(fault) => {
             output::error_line(format_args!("failed {name} ({done}/{all}): {}", fault.code));
         }
     }

@@ -9,7 +9,7 @@ mod show;
 mod sources;
 pub(super) mod verify;
 
-pub(crate) use fetching::Brought;
+pub(crate) use fetching::SeedOutcome;
 pub(crate) use show::Covered;
 pub(crate) use sources::node_document_in;
 pub(crate) use verify::{Checked, CheckedAsset, EMPTY_STORE};

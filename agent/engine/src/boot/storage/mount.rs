@@ -77,7 +77,7 @@ async fn is_mounted<H: Host>(
     let listed = context.host.list_mounts().await;
     let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
     match decide_mount(volume, &device.number, &mounts) {
-        MountDecision::Hold => Ok(true),
+        MountDecision::Keep => Ok(true),
         MountDecision::Mount => Ok(false),
         MountDecision::Refuse(source) => {
             let summary = format!("{source} is mounted at {}", volume.mount_point);

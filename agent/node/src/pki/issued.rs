@@ -15,14 +15,14 @@ pub fn path(order: &str) -> String {
 
 /// A key, and the certificate that was issued for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct IssuedCertificate {
     pub certificate: String,
     /// The CA that signed it, PEM; empty where it is not known.
     pub ca: String,
     pub key: Secret<String>,
 }
 
-impl Held {
+impl IssuedCertificate {
     /// Reads a file of [`path`]; `None` where it holds no key, or no certificate that can be read.
     pub fn read(text: &str) -> Option<Self> {
         let (certificate, rest) = block(text, "CERTIFICATE")?;
