@@ -57,10 +57,10 @@ impl Comparer {
             .args([expected, root])
             .output()
             .expect("it ran a moment ago");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        read(&told).unwrap_or_else(|| {
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+        read(&reported).unwrap_or_else(|| {
             let error = String::from_utf8_lossy(&output.stderr);
-            unreachable!("{} said: {told}{error}", self.script.display())
+            unreachable!("{} said: {reported}{error}", self.script.display())
         })
     }
 }
@@ -72,8 +72,8 @@ fn has_modules(python: &PathBuf) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn read(told: &str) -> Option<Compared> {
-    let mut lines: Vec<String> = told.lines().map(str::to_owned).collect();
+fn read(reported: &str) -> Option<Compared> {
+    let mut lines: Vec<String> = reported.lines().map(str::to_owned).collect();
     let count = lines.pop()?;
     let count = count.strip_suffix(" files equal")?;
     let (equal, total) = count.split_once(" of ")?;

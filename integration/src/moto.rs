@@ -270,8 +270,8 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = told.lines().rev().take(3).collect();
+    let reported = String::from_utf8_lossy(&output.stderr);
+    let last: Vec<&str> = reported.lines().rev().take(3).collect();
     let last: Vec<&str> = last.into_iter().rev().collect();
     Err(format!(
         "moto cannot be installed: {program} {}: {}",

@@ -159,6 +159,10 @@ fn ip(arguments: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    Err(format!("ip {} says: {}", arguments.join(" "), told.trim()))
+    let reported = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "ip {} says: {}",
+        arguments.join(" "),
+        reported.trim()
+    ))
 }

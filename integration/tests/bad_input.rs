@@ -154,11 +154,11 @@ fn wrong_report(case: &Case, ended: &Ended) -> Vec<String> {
     if fault["code"] != case.code.as_str() {
         wrong.push(format!("the code is not {}: {fault}", case.code));
     }
-    let told = format!("{} {}", fault["summary"], fault["causes"]);
+    let reported = format!("{} {}", fault["summary"], fault["causes"]);
     for words in case
         .says
         .iter()
-        .filter(|words| !told.contains(words.as_str()))
+        .filter(|words| !reported.contains(words.as_str()))
     {
         wrong.push(format!("it does not say {words:?}: {fault}"));
     }

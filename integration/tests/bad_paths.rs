@@ -103,10 +103,10 @@ fn text(path: &Path) -> &str {
 fn check(file: &Path, document: &str, what: &str) -> Option<String> {
     fs::write(file, document).expect("the directory is ours");
     let ended = agent::run(&["check", text(file)]);
-    let is_told = ["config.wrong-type", "line: ", "column: "]
+    let is_reported = ["config.wrong-type", "line: ", "column: "]
         .iter()
         .all(|part| ended.text().contains(part));
-    let is_refused = ended.status == INVALID && is_told;
+    let is_refused = ended.status == INVALID && is_reported;
     (!is_refused).then(|| format!("{what}: check: exit {}: {}", ended.status, ended.text()))
 }
 
@@ -233,12 +233,12 @@ fn a_rehearsal_ends_at_a_path_that_is_none_and_writes_no_file_of_the_node() {
         let root = tempfile::tempdir().expect("a temporary directory");
         let words = ["rehearse", text(store.path()), "--root", text(root.path())];
         let ended = agent::run(&[&words[..], &["--exit-when-ready", "--listen", "off"]].concat());
-        let is_told = ["config.wrong-type", "line: ", "column: "]
+        let is_reported = ["config.wrong-type", "line: ", "column: "]
             .iter()
             .all(|part| ended.text().contains(part));
         let written = Tree::of_node(root.path()).expect("the tree can be read");
         let is_clean = written.files().is_empty();
-        if ended.status != INVALID || !is_told || !is_clean {
+        if ended.status != INVALID || !is_reported || !is_clean {
             found.push(format!("{what}: exit {}: {}", ended.status, ended.text()));
         }
     }
@@ -295,12 +295,12 @@ fn findings_of_minor(cases: &Path, minor: u32, paths: &[&BadPath]) -> Vec<String
         fs::write(&file, bad.document(&original)).expect("ours");
         let (ended, written) = rehearse_newer(store.path(), group);
         fs::write(&file, original).expect("ours");
-        let is_told = ["config.wrong-type", "line: ", "column: "];
-        let is_told = is_told.iter().all(|part| ended.text().contains(part));
-        if ended.status != INVALID || !is_told || !written.files().is_empty() {
-            let told = ended.text();
+        let is_reported = ["config.wrong-type", "line: ", "column: "];
+        let is_reported = is_reported.iter().all(|part| ended.text().contains(part));
+        if ended.status != INVALID || !is_reported || !written.files().is_empty() {
+            let reported = ended.text();
             found.push(format!(
-                "1.{minor} {}: exit {}: {told}",
+                "1.{minor} {}: exit {}: {reported}",
                 bad.line, ended.status
             ));
         }

@@ -53,8 +53,8 @@ fn wrong_with(name: &str, schema: &Schema, scratch: &tempfile::TempDir) -> Resul
             .cloned()
             .unwrap_or_default()
     };
-    let told = of(first);
-    let code = told["finding"]["code"].as_str();
+    let reported = of(first);
+    let code = reported["finding"]["code"].as_str();
     let (status, exit) = if case.expect.warns {
         ("warn", 0)
     } else {
@@ -67,7 +67,7 @@ fn wrong_with(name: &str, schema: &Schema, scratch: &tempfile::TempDir) -> Resul
         .find(|id| !found.contains(&Value::from(id.as_str())));
     if first == case.expect.first
         && code == case.expect.code.as_deref()
-        && told["status"] == status
+        && reported["status"] == status
         && ended.status == exit
         && missing.is_none()
     {

@@ -244,9 +244,9 @@ fn a_rehearsal_leaves_a_report_in_a_folder_only_when_it_is_asked_to() {
     assert_eq!(fleet(&[]).status, 1, "nothing is reported");
 
     boot(&["--boot-report"]);
-    let told = fleet(&["--output", "json"]);
-    assert_eq!(told.status, 0, "{}", told.text());
-    let row = &told.summary()["rows"][0];
+    let reported = fleet(&["--output", "json"]);
+    assert_eq!(reported.status, 0, "{}", reported.text());
+    let row = &reported.summary()["rows"][0];
     assert_eq!(
         (&row["command"], &row["result"], &row["instanceGroup"]),
         (&"rehearse".into(), &"ready".into(), &"workers".into())
@@ -280,12 +280,15 @@ fn what_the_node_is_can_be_sourced_by_a_shell_and_a_second_boot_leaves_it_alone(
     let mut shell = std::process::Command::new("sh");
     let sourced = shell.args(["-c", script, "sh"]).arg(&file).output();
     let sourced = sourced.expect("there is a shell");
-    let told = String::from_utf8_lossy(&sourced.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&sourced.stdout).into_owned();
     assert!(sourced.status.success(), "{sourced:?}");
-    let words: Vec<&str> = told.split('|').collect();
+    let words: Vec<&str> = reported.split('|').collect();
     assert_eq!(words[0], "demo.example.com");
-    assert!(["control-plane", "worker"].contains(&words[1]), "{told}");
-    assert!(words[2].starts_with("https://"), "{told}");
+    assert!(
+        ["control-plane", "worker"].contains(&words[1]),
+        "{reported}"
+    );
+    assert!(words[2].starts_with("https://"), "{reported}");
     assert_eq!(rehearse(&[], root.path()).summary()["writes"], 0);
     assert_eq!(modified(), first);
 }

@@ -330,11 +330,11 @@ mod tests {
                 .collect();
             for change in &shown {
                 let values = [&change.before, &change.after];
-                let told = values
+                let reported = values
                     .into_iter()
                     .flatten()
                     .any(|value| value.contains("-secret"));
-                assert!(!told, "{change:?}");
+                assert!(!reported, "{change:?}");
             }
             assert!(
                 shown

@@ -119,15 +119,18 @@ impl Failure {
                 let mut holders: Vec<&String> = held.iter().map(|(holder, _)| holder).collect();
                 holders.sort();
                 holders.dedup();
-                let told = holders.into_iter().map(|holder| {
+                let reported = holders.into_iter().map(|holder| {
                     let fields = held.iter().filter(|(other, _)| other == holder);
                     let fields: Vec<String> =
                         fields.map(|(_, field)| format!("- {field}")).collect();
                     format!("conflicts with {holder}:\n{}", fields.join("\n"))
                 });
-                let told: Vec<String> = told.collect();
+                let reported: Vec<String> = reported.collect();
                 let count = held.len();
-                format!("Apply failed with {count} conflicts: {}", told.join("\n"))
+                format!(
+                    "Apply failed with {count} conflicts: {}",
+                    reported.join("\n")
+                )
             }
         };
         let mut failure = Self::new(409, "Conflict", message);
@@ -141,11 +144,11 @@ impl Failure {
 
     /// An object that breaks rules: each a field, what is wrong with it, and the rule's word.
     pub(crate) fn invalid(kind: &Kind, name: &str, wrong: &[Wrong]) -> Self {
-        let told: Vec<String> = wrong
+        let reported: Vec<String> = wrong
             .iter()
             .map(|one| format!("{}: {}", one.field, one.message))
             .collect();
-        let told = match told.as_slice() {
+        let reported = match reported.as_slice() {
             [one] => one.clone(),
             more => format!("[{}]", more.join(", ")),
         };
@@ -153,7 +156,7 @@ impl Failure {
             "" => kind.kind.clone(),
             group => format!("{}.{group}", kind.kind),
         };
-        let message = format!("{named} \"{name}\" is invalid: {told}");
+        let message = format!("{named} \"{name}\" is invalid: {reported}");
         let mut failure = Self::new(422, "Invalid", message).about(kind, name);
         failure.details["kind"] = json!(kind.kind);
         let causes = wrong

@@ -19,11 +19,11 @@ impl FailedMirror {
     /// The failure of the mirror at `url`.
     pub(super) fn new(asset: &AssetSpec, url: &str, mut error: PortError) -> Self {
         let url = shown(url);
-        let told = match error.summary.contains(&url) {
+        let reported = match error.summary.contains(&url) {
             true => error.summary,
             false => format!("{url}: {}", error.summary),
         };
-        error.summary = format!("{}: {told}", asset.name);
+        error.summary = format!("{}: {reported}", asset.name);
         Self {
             error: error.seen("url", url),
             gave: None,

@@ -81,14 +81,14 @@ pub async fn signal_boot<H: Host>(
             }
         };
         let (what, began) = (signal.notification(), Instant::now());
-        let told = tokio::select! {
+        let reported = tokio::select! {
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
             fault = stop.wait(), if signal == Signal::NodeEvent => {
                 Err(NotSent::Withheld(fault.summary))
             }
-            told = teller.tell(&signal) => told,
+            reported = teller.tell(&signal) => reported,
         };
-        emitter.emit(match told {
+        emitter.emit(match reported {
             Ok(to) => Event::NotificationSent {
                 what,
                 to,
@@ -113,8 +113,8 @@ impl<H: Host> Teller<'_, H> {
             Signal::NodeEvent => self.leave_event().await,
             Signal::SetUnhealthy => {
                 let instance = self.instance()?;
-                let told = || self.host.set_unhealthy(instance);
-                self.try_within(DEADLINE, told).await?;
+                let reported = || self.host.set_unhealthy(instance);
+                self.try_within(DEADLINE, reported).await?;
                 Ok(format!("the Auto Scaling group of {instance}"))
             }
             Signal::Complete(hook, result) => self.complete(hook, *result).await,

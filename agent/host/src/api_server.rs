@@ -38,13 +38,13 @@ pub async fn post_node_event(access: &ApiAccess, event: &NodeEvent) -> Result<()
         400..=499 => Condition::Malformed,
         _ => Condition::Unreachable,
     };
-    let told = response.text(LONGEST).await.unwrap_or_default();
-    let told: String = scrub(&told).chars().take(SHOWN).collect();
+    let reported = response.text(LONGEST).await.unwrap_or_default();
+    let reported: String = scrub(&reported).chars().take(SHOWN).collect();
     let summary = format!(
         "the API server at {} answers {status} to an event of the node",
         scrub(server)
     );
-    Err(PortError::new(condition, summary).seen("answer", told))
+    Err(PortError::new(condition, summary).seen("answer", reported))
 }
 
 fn client_of(access: &ApiAccess) -> Result<Client, PortError> {

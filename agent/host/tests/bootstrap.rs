@@ -294,8 +294,8 @@ async fn a_server_is_believed_by_the_clusters_ca_and_its_name_alone() {
     };
     let error = lab.error_at(&by_address).await;
     assert_eq!(error.condition, Condition::Unsafe, "{error}");
-    let told = "the certificate is for kops-controller.internal.c.example, localhost, and not for 127.0.0.1";
-    assert!(error.summary.contains(told), "{error}");
+    let reported = "the certificate is for kops-controller.internal.c.example, localhost, and not for 127.0.0.1";
+    assert!(error.summary.contains(reported), "{error}");
     let named = |name: &str| BootstrapServer {
         tls_server_name: Some(name.to_owned()),
         ..by_address.clone()

@@ -151,7 +151,7 @@ fn named(name: &str, id: Option<String>) -> String {
 fn names(shown: &Certificate) -> Vec<String> {
     let found = shown.tbs_certificate.get::<SubjectAltName>().ok().flatten();
     let names = found.map_or_else(Vec::new, |(_, names)| names.0);
-    let told = names.iter().filter_map(|name| match name {
+    let reported = names.iter().filter_map(|name| match name {
         GeneralName::DnsName(name) => Some(name.to_string()),
         GeneralName::IpAddress(bytes) => {
             let bytes = bytes.as_bytes();
@@ -162,18 +162,18 @@ fn names(shown: &Certificate) -> Vec<String> {
         }
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 fn listed(texts: &[String]) -> String {
     if texts.is_empty() {
         return "none".to_owned();
     }
-    let mut told: Vec<&str> = texts.iter().take(TOLD).map(String::as_str).collect();
+    let mut reported: Vec<&str> = texts.iter().take(TOLD).map(String::as_str).collect();
     if texts.len() > TOLD {
-        told.push("others");
+        reported.push("others");
     }
-    told.join(", ")
+    reported.join(", ")
 }
 
 /// The first bytes of an id, which tell keys apart for a person.

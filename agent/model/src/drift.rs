@@ -80,7 +80,7 @@ impl Drift {
 mod tests {
     use super::*;
 
-    fn told(at: u64, drifted: &[(&str, &str)]) -> Envelope {
+    fn reported(at: u64, drifted: &[(&str, &str)]) -> Envelope {
         let drifted = drifted.iter().map(|(name, what)| Drifted {
             name: (*name).to_owned(),
             what: (*what).to_owned(),
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn what_drifted_is_known_since_it_was_noticed_until_it_is_as_it_was() {
         let mut drift = Drift::default();
-        drift.fold(&told(3, &[("/etc/x", "other contents")]));
-        drift.fold(&told(
+        drift.fold(&reported(3, &[("/etc/x", "other contents")]));
+        drift.fold(&reported(
             5,
             &[("/etc/x", "removed"), ("a.service", "not enabled")],
         ));
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(files[0].1.what, "removed");
         let units: Vec<_> = drift.units().map(|(name, _)| name).collect();
         assert_eq!((units, drift.count()), (vec!["a.service"], 2));
-        drift.fold(&told(7, &[]));
+        drift.fold(&reported(7, &[]));
         assert_eq!(drift, Drift::default());
     }
 }

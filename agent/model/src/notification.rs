@@ -50,15 +50,15 @@ mod tests {
     fn what_a_newer_agent_tells_reads_as_unknown() {
         let read: Result<Notification, _> = serde_json::from_str("\"carrier-pigeon\"");
         assert_eq!(read.ok(), Some(Notification::Unknown));
-        for told in [
+        for reported in [
             Notification::BootReport,
             Notification::NodeEvent,
             Notification::Unhealthy,
             Notification::HookContinue,
             Notification::HookAbandon,
         ] {
-            let text = serde_json::to_string(&told).expect("it serialises");
-            assert_eq!(text, format!("\"{told}\""));
+            let text = serde_json::to_string(&reported).expect("it serialises");
+            assert_eq!(text, format!("\"{reported}\""));
         }
     }
 }

@@ -78,7 +78,7 @@ pub fn decide(asked: &SignalConfig, ending: Ending) -> Vec<Decision> {
                     Fatal::SetUnhealthy => Signal::SetUnhealthy,
                     Fatal::Abandon(hook) => Signal::Complete(hook.clone(), HookResult::Abandon),
                 };
-                match withheld(asked.reach, ending) {
+                match skipped(asked.reach, ending) {
                     None => Decision::Send(signal),
                     Some(why) => Decision::Skip(signal, why),
                 }
@@ -89,7 +89,7 @@ pub fn decide(asked: &SignalConfig, ending: Ending) -> Vec<Decision> {
 }
 
 /// Why a failure is not told; `None` when it is.
-fn withheld(reach: FaultReach, ending: Ending) -> Option<String> {
+fn skipped(reach: FaultReach, ending: Ending) -> Option<String> {
     let Ending::Failed {
         class,
         is_of_storage,

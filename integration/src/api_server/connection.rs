@@ -21,10 +21,10 @@ pub(super) fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         Some(config) => {
             let session = rustls::ServerConnection::new(std::sync::Arc::clone(config));
             let mut session = rustls::StreamOwned::new(session.map_err(io::Error::other)?, stream);
-            let told = answer_all(&mut session, shared);
+            let reported = answer_all(&mut session, shared);
             session.conn.send_close_notify();
             let _ = session.flush();
-            told
+            reported
         }
     }
 }

@@ -150,10 +150,10 @@ fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
     machine.becomes_ready(120)?;
     let began = seconds(&machine, "ExecMainStartTimestampMonotonic")?;
     let ready = seconds(&machine, "ActiveEnterTimestampMonotonic")?;
-    let told = machine.last_event("boot-ready");
+    let reported = machine.last_event("boot-ready");
     let (wall, last) = (ready - began, elapsed(&machine, LAST_START)?);
     // The agent counts from its own first moment, which is milliseconds after its process' start.
-    let before = wall - told["elapsedMs"].as_f64().unwrap_or_default() / 1e3;
+    let before = wall - reported["elapsedMs"].as_f64().unwrap_or_default() / 1e3;
     let started = before.max(0.0) + last;
     println!(
         "{}: units started after {started:.2} s, ready after {wall:.2} s",

@@ -182,7 +182,7 @@ impl Ec2 {
             ("Device".to_owned(), device),
         ];
         self.call("AttachVolume", &parameters);
-        let machines = self.inner().machines.told();
+        let machines = self.inner().machines.reported();
         let held = self.inner().state.held(volume);
         if let (Some(held), Some(machines)) = (held, machines) {
             machines.plug(&held);
@@ -194,7 +194,7 @@ impl Ec2 {
         let (held, machines) = {
             let mut inner = self.inner();
             self.observe(&mut inner, false);
-            (inner.state.held(volume), inner.machines.told())
+            (inner.state.held(volume), inner.machines.reported())
         };
         if let (Some(held), Some(machines)) = (held, machines) {
             machines.unplug(&held);
@@ -330,7 +330,7 @@ impl Ec2 {
         }
         let reply = forward(self.moto.address(), request);
         let shown = Instant::now() + self.rules.attach_takes;
-        if let Some(machines) = inner.machines.told() {
+        if let Some(machines) = inner.machines.reported() {
             let (attached, takes) = (asked.clone(), self.rules.attach_takes);
             std::thread::spawn(move || {
                 pause(takes);

@@ -23,7 +23,7 @@ impl Machines {
     }
 
     /// Who is told.
-    pub(super) fn told(&self) -> Option<Arc<dyn Plugs>> {
+    pub(super) fn reported(&self) -> Option<Arc<dyn Plugs>> {
         self.0.clone()
     }
 }

@@ -183,10 +183,10 @@ fn content() -> Result<String, String> {
     // Without apt there are no packages either; the recipe alone then names what is kept.
     let policy = policy.map(|output| output.stdout).unwrap_or_default();
     let policy = String::from_utf8_lossy(&policy);
-    let told = policy
+    let reported = policy
         .lines()
         .filter(|line| !line.starts_with(' ') || line.contains("Candidate:"));
-    content.extend(told);
+    content.extend(reported);
     Ok(content)
 }
 
@@ -231,9 +231,9 @@ pub(super) fn ran(command: &mut Command) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr).into_owned()
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
-    let last: Vec<&str> = told.lines().rev().take(12).collect();
+    let last: Vec<&str> = reported.lines().rev().take(12).collect();
     let last: Vec<&str> = last.into_iter().rev().collect();
     Err(format!("{spelled} says: {}", last.join(" / ")))
 }

@@ -156,6 +156,6 @@ pub trait Body {
     clippy::panic,
     reason = "a test's arrangement that fails is the test's failure"
 )]
-fn unsuccessful(script: &str, told: &str) -> String {
-    panic!("inside, {script:?} ended with: {told}")
+fn unsuccessful(script: &str, reported: &str) -> String {
+    panic!("inside, {script:?} ended with: {reported}")
 }

@@ -33,7 +33,7 @@ pub use lab::{BAKE, Kind, Lab};
 pub use layer::Layer;
 pub use metadata::{Facts, ZONE};
 pub use nspawn::Container;
-pub use operator_output::{OperatorOutput, assert_told};
+pub use operator_output::{OperatorOutput, assert_reported};
 pub use probe::{Accelerator, containers, emulator, program};
 pub use qemu::Emulated;
 pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

@@ -84,8 +84,8 @@ impl Names {
             .iter()
             .map(|(name, address)| format!("{address} {name}\n"));
         write(&self.known, &lines.collect::<String>())?;
-        let told = self.running.hang_up();
-        told.map_err(|error| format!("dnsmasq cannot be told of names: {error}"))
+        let reported = self.running.hang_up();
+        reported.map_err(|error| format!("dnsmasq cannot be told of names: {error}"))
     }
 }
 

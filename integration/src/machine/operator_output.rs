@@ -52,19 +52,22 @@ pub trait OperatorOutput: Body {
     ///
     /// Says what the status and the console are instead.
     fn endpoint_says(&self, words: &str, seconds: u32) -> Result<String, String> {
-        let mut told = String::new();
+        let mut reported = String::new();
         let second = self.second();
         let found = wait_until(second * seconds, || {
-            told = self.ask_agent("/v1/status").to_string();
-            let found = told.contains(words);
+            reported = self.ask_agent("/v1/status").to_string();
+            let found = reported.contains(words);
             if !found {
                 pause(second / 4);
             }
             found
         });
         match found {
-            true => Ok(told),
-            false => Err(format!("no {words} in {told}; console: {}", self.console())),
+            true => Ok(reported),
+            false => Err(format!(
+                "no {words} in {reported}; console: {}",
+                self.console()
+            )),
         }
     }
 
@@ -125,8 +128,8 @@ impl<T: Body> OperatorOutput for T {}
 ///
 /// When one is not; names it.
 #[track_caller]
-pub fn assert_told(told: &str, parts: &[&str]) {
+pub fn assert_reported(reported: &str, parts: &[&str]) {
     for part in parts {
-        assert!(told.contains(part), "{part} in: {told}");
+        assert!(reported.contains(part), "{part} in: {reported}");
     }
 }

@@ -172,11 +172,11 @@ fn probe(base: &Base) -> Result<(Accelerator, String), String> {
         ));
     }
     let ended = running.has_ended();
-    let told = running.kill().stderr;
+    let reported = running.kill().stderr;
     let why = match ended {
         true => format!(
             "QEMU with KVM ended: {}",
-            told.lines().next().unwrap_or_default()
+            reported.lines().next().unwrap_or_default()
         ),
         false => format!("under KVM no userspace within {LIMIT:?}"),
     };

@@ -363,8 +363,11 @@ impl Region {
     }
 
     fn note(&self, what: &str, attached: &Attached, done: Result<(), String>) {
-        let told = done.map_or_else(|error| format!(": {error}"), |()| String::new());
-        let line = format!("{what} {} in {}{told}", attached.volume, attached.instance);
+        let reported = done.map_or_else(|error| format!(": {error}"), |()| String::new());
+        let line = format!(
+            "{what} {} in {}{reported}",
+            attached.volume, attached.instance
+        );
         self.inner().asked.push(line);
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn policy() -> String {
 
 /// What of the log was told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReadState {
     /// How much of it was read.
     read: usize,
     /// The states that somebody was answered. The whole cluster counts with one counter.
@@ -46,17 +46,17 @@ impl RealApiServer {
     pub fn writes(&self) -> Result<Vec<String>, String> {
         let log = self.folder.path().join(LOG);
         let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         // The last line may be on its way.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let done = text[told.read..whole].lines().filter_map(done);
+        let done = text[reported.read..whole].lines().filter_map(done);
         let news = done.filter(|done| {
             let version = done["responseObject"]["metadata"]["resourceVersion"].as_str();
-            version.is_none_or(|version| told.versions.insert(version.to_owned()))
+            version.is_none_or(|version| reported.versions.insert(version.to_owned()))
         });
         let news: Vec<Value> = news.collect();
-        told.read = whole;
-        drop(told);
+        reported.read = whole;
+        drop(reported);
         for done in &news {
             if done["objectRef"]["resource"] != "customresourcedefinitions" {
                 continue;
@@ -74,8 +74,8 @@ impl RealApiServer {
     /// A state of an object is known, which no write of the operator made.
     pub(super) fn is_known(&self, object: &Value) {
         if let Some(version) = object["metadata"]["resourceVersion"].as_str() {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.versions.insert(version.to_owned());
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.versions.insert(version.to_owned());
         }
     }
 

@@ -66,11 +66,11 @@ impl RealApiServer {
             is_over,
             inside: Some(inside),
         };
-        let is_told = || {
+        let is_reported = || {
             let answer = self.as_operator("/api/v1/namespaces");
             answer.is_ok_and(|answer| answer.status == 429)
         };
-        if wait_until(PATIENCE, is_told) {
+        if wait_until(PATIENCE, is_reported) {
             return Ok(throttled);
         }
         Err("it goes on answering".to_owned())

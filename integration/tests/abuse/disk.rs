@@ -269,8 +269,8 @@ fn wrong_end(ended: &Ended, place: &str, expected: Expected) -> Vec<String> {
     let is_well = match expected {
         None => ended.status == 0,
         Some((code, status, words)) => {
-            let is_told = [code, words, place].iter().all(|part| fault.contains(part));
-            ended.status == status && is_told
+            let is_reported = [code, words, place].iter().all(|part| fault.contains(part));
+            ended.status == status && is_reported
         }
     };
     let is_well = is_well && !ended.text().contains("panicked");

@@ -118,14 +118,14 @@ fn a_boot_becomes_ready_and_stays_so_however_many_connect() {
         }
     }
     held.push(dribble(&node));
-    let told = node.running.stdout() + &node.running.stderr();
+    let reported = node.running.stdout() + &node.running.stderr();
     for word in [
         "condition-lost",
         "NOT READY",
         "resources-exhausted",
         "panicked",
     ] {
-        assert!(!told.contains(word), "{told}");
+        assert!(!reported.contains(word), "{reported}");
     }
     assert_eq!(node.answers(), [200, 200]);
 }

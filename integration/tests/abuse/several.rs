@@ -19,9 +19,10 @@ fn of_three_agents_at_once_one_acts_and_the_others_name_it() {
     for one in running {
         let ended = one.end(Duration::from_secs(60));
         if ended.status != 0 {
-            let told = ended.text();
-            let names = told.contains("another agent") && told.contains("quake-agent (process ");
-            assert!(names, "{told}");
+            let reported = ended.text();
+            let names =
+                reported.contains("another agent") && reported.contains("quake-agent (process ");
+            assert!(names, "{reported}");
         }
         statuses.push(ended.status);
     }

@@ -38,8 +38,8 @@ fn a_deadline_ends_a_fetch_whose_only_mirror_drips_and_the_mirror_is_named() {
         .map(|path| std::fs::read_to_string(path).expect("ours"))
         .collect();
     let waits = |line: &&str| line.contains("waiting") && line.contains("assets.too-slow");
-    let told = events.lines().find(waits).expect("the wait is an event");
-    assert!(told.contains(&slow.base()), "{told}");
+    let reported = events.lines().find(waits).expect("the wait is an event");
+    assert!(reported.contains(&slow.base()), "{reported}");
     let kept = quake_integration::store::wrong_in_store(root.path());
     assert_eq!(kept, Vec::<String>::new());
 }

@@ -49,12 +49,15 @@ fn a_boot_that_may_start_few_threads_is_ready_or_says_why_it_is_not() {
         command.args(["rehearse", "--exit-when-ready", "--listen", "off", "--root"]);
         command.arg(&root);
         let ended = agent::run_command(command);
-        let told = ended.text();
-        assert!(!told.contains("panicked"), "{limit}: {told}");
+        let reported = ended.text();
+        assert!(!reported.contains("panicked"), "{limit}: {reported}");
         match ended.status {
             0 => ready.push(limit),
-            75 => assert!(told.contains("boot.resources-exhausted"), "{limit}: {told}"),
-            other => assert_eq!(other, 0, "{limit}: {told}"),
+            75 => assert!(
+                reported.contains("boot.resources-exhausted"),
+                "{limit}: {reported}"
+            ),
+            other => assert_eq!(other, 0, "{limit}: {reported}"),
         }
     }
     assert!(ready.ends_with(&[8, 40]), "{ready:?}");

@@ -19,34 +19,34 @@ pub(crate) fn privatecalico_is_planned_applied_and_then_held(lab: &Lab) {
 }
 
 fn is_planned_applied_and_then_held(lab: &Lab) {
-    let before = lab.told(&["list"], 0);
+    let before = lab.reported(&["list"], 0);
     let addons = before["addons"].as_array().expect("a list of add-ons");
     assert!(addons.len() >= 9, "{before}");
     let waits = |addon: &Value| addon["state"] == "waiting";
     assert!(addons.iter().all(waits), "{before}");
-    let planned = lab.told(&["plan", "--detailed-exitcode"], 2);
+    let planned = lab.reported(&["plan", "--detailed-exitcode"], 2);
     assert!(planned["changes"].as_u64() > Some(20), "{planned}");
     assert_eq!(lab.noted(), Vec::<String>::new());
 
-    let applied = lab.told(&["apply", "--all"], 0);
+    let applied = lab.reported(&["apply", "--all"], 0);
     assert_eq!(applied["allApplied"], true, "{applied}");
     assert!(sum(&applied, "changed") > 40, "{applied}");
     assert_eq!(sum(&applied, "changed"), sum(&applied, "objects"));
     assert_eq!(lab.noted().len(), addons.len());
     assert!(lab.server.writes().len() > 40);
 
-    let after = lab.told(&["list"], 0);
+    let after = lab.reported(&["list"], 0);
     assert_eq!(after["allApplied"], true, "{after}");
-    let again = lab.told(&["apply", "--all"], 0);
+    let again = lab.reported(&["apply", "--all"], 0);
     let changed = (sum(&again, "changed"), sum(&again, "pruned"));
     assert_eq!(changed, (0, 0), "{again}");
-    let held = lab.told(&["plan", "--detailed-exitcode"], 0);
+    let held = lab.reported(&["plan", "--detailed-exitcode"], 0);
     assert_eq!(held["addons"], json!([]));
     assert_eq!(lab.server.writes(), Vec::<String>::new(), "nor is written");
 }
 
 pub(crate) fn definitions_come_before_what_they_define_and_accounts_before_pods(lab: &Lab) {
-    lab.told(&["apply", "networking.projectcalico"], 0);
+    lab.reported(&["apply", "networking.projectcalico"], 0);
     let writes = lab.server.writes();
     let at = |word: &str| writes.iter().position(|written| written.starts_with(word));
     let last = |word: &str| writes.iter().rposition(|written| written.starts_with(word));
@@ -59,7 +59,7 @@ pub(crate) fn definitions_come_before_what_they_define_and_accounts_before_pods(
 }
 
 pub(crate) fn a_newer_manifest_changes_only_what_changed(lab: &Lab) {
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
     lab.server.writes();
     lab.edit(
         "limit-range.addons.k8s.io/v1.5.0.yaml",
@@ -82,7 +82,7 @@ pub(crate) fn a_newer_manifest_changes_only_what_changed(lab: &Lab) {
     }
     let is_alone = !planned.stdout.contains("coredns");
     assert!(is_alone, "only this one is due: {}", planned.stdout);
-    let applied = lab.told(&["apply", "limit-range"], 0);
+    let applied = lab.reported(&["apply", "limit-range"], 0);
     assert_eq!(sum(&applied, "changed"), 1, "{applied}");
     let writes = lab.server.writes();
     assert_eq!(
@@ -107,7 +107,7 @@ fn deployment(name: &str, addon: &str) -> Value {
 }
 
 pub(crate) fn what_is_marked_is_removed_and_nothing_else(lab: &Lab) {
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
     for (name, addon) in [
         ("old-handler", "node-termination-handler.aws"),
         ("old-dns", "coredns.addons.k8s.io"),
@@ -115,7 +115,7 @@ pub(crate) fn what_is_marked_is_removed_and_nothing_else(lab: &Lab) {
         lab.server.put(DEPLOYMENTS, &deployment(name, addon));
     }
     lab.server.writes();
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
     assert!(
         !lab.has("deployments", "old-handler"),
         "its channel says so"
@@ -130,7 +130,7 @@ pub(crate) fn what_is_marked_is_removed_and_nothing_else(lab: &Lab) {
         let next = text[from + 4..].find("  - ").expect("another follows");
         format!("{}{}", &text[..from], &text[from + 4 + next..])
     });
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
     assert!(lab.has("deployments", "coredns"));
     assert_eq!(lab.server.writes(), Vec::<String>::new());
 }
@@ -160,7 +160,7 @@ pub(crate) fn one_object_that_is_refused_holds_up_nothing_else_and_is_named(lab:
     assert!(!noted.contains(&name), "{noted:?}");
     assert_eq!(noted.len(), 8, "{noted:?}");
     lab.server.allow(refusal);
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
     assert!(lab.has("deployments", "coredns"));
     assert!(lab.noted().contains(&name));
 }
@@ -187,7 +187,7 @@ pub(crate) fn a_field_that_another_holds_is_taken_and_what_is_not_said_is_left(l
     theirs["spec"]["selector"] = json!({"matchLabels": {"k8s-app": "kube-dns"}});
     theirs["spec"]["template"]["metadata"]["labels"] = json!({"k8s-app": "kube-dns"});
     lab.server.put(DEPLOYMENTS, &theirs);
-    lab.told(&["apply", "coredns"], 0);
+    lab.reported(&["apply", "coredns"], 0);
     let found = lab.server.get(&format!("{DEPLOYMENTS}/coredns"));
     let found = found.expect("it is there");
     let labels = &found["metadata"]["labels"];
@@ -200,7 +200,7 @@ pub(crate) fn a_field_that_another_holds_is_taken_and_what_is_not_said_is_left(l
     assert!(names.contains(&Some("coredns")), "{names:?}");
     assert!(names.contains(&Some("c")), "another's: {names:?}");
     lab.server.writes();
-    lab.told(&["apply", "coredns"], 0);
+    lab.reported(&["apply", "coredns"], 0);
     assert_eq!(lab.server.writes(), Vec::<String>::new());
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn a_server_that_is_down_is_named_and_served_when_it_is_back(lab: &La
         ended.text()
     );
     lab.server.bring_back();
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
 }
 
 pub(crate) fn a_run_that_is_killed_after_any_write_is_finished_by_the_next(lab: &Lab) {
@@ -240,13 +240,13 @@ pub(crate) fn a_run_that_is_killed_after_any_write_is_finished_by_the_next(lab: 
         assert!(is_far, "{seen} of {writes} writes");
         running.kill();
     }
-    lab.told(&["apply", "--all"], 0);
-    let listed = lab.told(&["list"], 0);
+    lab.reported(&["apply", "--all"], 0);
+    let listed = lab.reported(&["list"], 0);
     assert_eq!(listed["allApplied"], true, "{listed}");
-    let held = lab.told(&["plan", "--detailed-exitcode"], 0);
+    let held = lab.reported(&["plan", "--detailed-exitcode"], 0);
     assert_eq!(held["addons"], json!([]));
     lab.server.writes();
-    let again = lab.told(&["apply", "--all"], 0);
+    let again = lab.reported(&["apply", "--all"], 0);
     assert_eq!(sum(&again, "changed"), 0, "{again}");
     assert_eq!(lab.server.writes(), Vec::<String>::new());
 }

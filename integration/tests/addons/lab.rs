@@ -103,7 +103,7 @@ impl Lab {
     }
 
     /// What the command tells; it must end so.
-    pub(crate) fn told(&self, verb: &[&str], status: i32) -> Value {
+    pub(crate) fn reported(&self, verb: &[&str], status: i32) -> Value {
         let ended = self.run(verb);
         assert_eq!(ended.status, status, "{verb:?}\n{}", ended.text());
         ended.summary()
@@ -142,7 +142,7 @@ impl Lab {
 }
 
 /// Over all add-ons.
-pub(crate) fn sum(told: &Value, of: &str) -> u64 {
-    let addons = told["addons"].as_array().expect("a list of add-ons");
+pub(crate) fn sum(reported: &Value, of: &str) -> u64 {
+    let addons = reported["addons"].as_array().expect("a list of add-ons");
     addons.iter().filter_map(|addon| addon[of].as_u64()).sum()
 }

@@ -13,7 +13,7 @@ fn an_answer_that_is_lost_is_asked_for_again() {
     let mut model = ApiServer::new("v1.35.0");
     model.trouble(InjectedFault::new(Act::LoseAnswer).writes().calls(4..=4));
     let Some(lab) = lab("ha", model) else { return };
-    lab.told(&["apply", "--all"], 0);
+    lab.reported(&["apply", "--all"], 0);
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_definition_that_is_established_late_is_awaited() {
     let Some(lab) = lab("privatecalico", model) else {
         return;
     };
-    lab.told(&["apply", "networking.projectcalico"], 0);
+    lab.reported(&["apply", "networking.projectcalico"], 0);
 }
 
 #[test]
@@ -32,12 +32,12 @@ fn a_server_that_cannot_apply_gets_patches() {
         return;
     };
     let verb = ["apply", "limit-range", "kubelet-api.rbac"];
-    lab.told(&verb, 0);
+    lab.reported(&verb, 0);
     let writes = lab.server.writes();
     let notes = writes.iter();
     let notes = notes.filter(|written| *written == "Namespace/kube-system");
     assert_eq!((writes.len(), notes.count()), (4, 2), "{writes:?}");
-    lab.told(&verb, 0);
+    lab.reported(&verb, 0);
     assert_eq!(lab.server.writes(), Vec::<String>::new());
 }
 
@@ -63,7 +63,7 @@ fn what_cannot_be_is_named_with_its_exit_status() {
     assert_eq!(partly.status, 78, "{}", partly.text());
     let is_named = partly.stdout.contains("addons.manifest-invalid");
     assert!(is_named, "{}", partly.text());
-    let listed = lab.told(&["list"], 0);
+    let listed = lab.reported(&["list"], 0);
     let addons = listed["addons"].as_array().expect("a list of add-ons");
     let waiting = addons.iter().filter(|addon| addon["state"] != "applied");
     let waiting: Vec<_> = waiting.map(|addon| addon["name"].as_str()).collect();

@@ -116,22 +116,31 @@ fn a_fleet_is_read_from_consoles_where_nodes_leave_no_reports() {
     };
     let all = fleet(&lab, &["--output", "json"]);
     assert_eq!(all.status, 1, "{}", all.text());
-    let told = all.summary();
-    let rows: Vec<&str> = told["rows"]
+    let reported = all.summary();
+    let rows: Vec<&str> = reported["rows"]
         .as_array()
         .into_iter()
         .flatten()
         .filter_map(|row| row["instance"]["id"].as_str())
         .collect();
-    assert_eq!(rows.len(), 3, "the terminated instance is left out: {told}");
-    assert_eq!((&told["ready"], &told["failed"]), (&json!(2), &json!(1)));
-    assert_eq!(told["failures"][0]["code"], "storage.volume-conflict");
-    assert_eq!(instances(&told["noReport"]), [ids[3].as_str()]);
-    assert_eq!(instances(&told["noOutput"]), [ids[4].as_str()]);
-    let why = told["unreadable"][0]["why"].as_str().unwrap_or_default();
-    assert!(why.contains("ec2:GetConsoleOutput"), "{told}");
+    assert_eq!(
+        rows.len(),
+        3,
+        "the terminated instance is left out: {reported}"
+    );
+    assert_eq!(
+        (&reported["ready"], &reported["failed"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(reported["failures"][0]["code"], "storage.volume-conflict");
+    assert_eq!(instances(&reported["noReport"]), [ids[3].as_str()]);
+    assert_eq!(instances(&reported["noOutput"]), [ids[4].as_str()]);
+    let why = reported["unreadable"][0]["why"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(why.contains("ec2:GetConsoleOutput"), "{reported}");
     // One instance is asked twice, for it is not on Nitro.
-    assert_eq!(told["calls"]["ec2:GetConsoleOutput"], 7, "{told}");
+    assert_eq!(reported["calls"]["ec2:GetConsoleOutput"], 7, "{reported}");
     let text = fleet(&lab, &["--limit", "2"]);
     assert!(
         text.stdout.contains("--limit leaves out 4 more"),

@@ -197,13 +197,13 @@ fn a_node_that_may_not_publish_its_names_says_which_statement_it_lacks() {
         "{fault}"
     );
     let zone = format!("arn:aws:route53:::hostedzone/{}", node.zone);
-    let told = fault.to_string();
+    let reported = fault.to_string();
     for part in [
         "route53:ChangeResourceRecordSets",
         "QuakePublishNames",
         &zone,
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(reported.contains(part), "{part} in {reported}");
     }
     assert_eq!(node.leads(API), [PLACEHOLDER]);
 }

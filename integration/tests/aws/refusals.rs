@@ -47,12 +47,12 @@ fn a_refused_object_names_the_action_and_the_object() {
         (77, &"config.store-denied".into()),
         "{fault}"
     );
-    let told = fault.to_string();
+    let reported = fault.to_string();
     for part in [
         "s3:GetObject",
         "arn:aws:s3:::quake-example-state/demo.quake.example/",
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(reported.contains(part), "{part} in {reported}");
     }
 }
 

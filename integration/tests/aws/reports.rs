@@ -129,8 +129,8 @@ fn nodes_leave_their_reports_and_fleet_tells_of_them_from_elsewhere() {
 }
 
 /// What `fleet` says of the two nodes.
-fn check_rows(told: &Value) {
-    let rows = told["rows"].as_array().expect("there are rows");
+fn check_rows(reported: &Value) {
+    let rows = reported["rows"].as_array().expect("there are rows");
     let of = |id: &str| rows.iter().find(|row| row["instance"]["id"] == id);
     let (ready, broken) = (of(READY).expect("a row"), of(BROKEN).expect("a row"));
     assert_eq!(
@@ -166,10 +166,10 @@ fn a_report_that_may_not_be_written_is_one_warning_and_changes_nothing() {
     lab.plant_region(READY, "workers");
     let (ended, first) = boot(&lab, &[]);
     assert_eq!((ended.status, &first["result"]), (0, &"ready".into()));
-    let told = warnings(&first);
-    assert_eq!(told.len(), 1, "{first}");
-    assert_eq!(told[0]["code"], "boot.report-denied");
-    let remedy = told[0]["remedy"].as_str().unwrap_or_default();
+    let reported = warnings(&first);
+    assert_eq!(reported.len(), 1, "{first}");
+    assert_eq!(reported[0]["code"], "boot.report-denied");
+    let remedy = reported[0]["remedy"].as_str().unwrap_or_default();
     let object = format!("arn:aws:s3:::{BUCKET}/{KEY}/boot-reports/workers/{READY}.json");
     assert!(
         remedy.contains(&format!("allow s3:PutObject on {object}")),

@@ -100,12 +100,12 @@ fn a_node_that_fails_for_good_is_unhealthy_to_its_group_and_abandons_its_launch(
 
     let mut command = lab.boot(SIMULATED, &["--exit-when-ready"]);
     command.env("QUAKE_AGENT_ON_FATAL", "abandon:launch,set-unhealthy");
-    let told = run_command(command);
+    let reported = run_command(command);
     assert_eq!(
-        (told.status, health().as_str()),
+        (reported.status, health().as_str()),
         (78, "UNHEALTHY"),
         "{}",
-        told.text()
+        reported.text()
     );
     let hooks = hooks.lock().expect("nobody panics with it");
     assert_eq!(hooks.len(), 1, "{hooks:?}");
@@ -118,7 +118,7 @@ fn a_node_that_fails_for_good_is_unhealthy_to_its_group_and_abandons_its_launch(
         assert!(hooks[0].contains(&part), "{part} in {hooks:?}");
     }
     assert_eq!(
-        lab.leaks(&[&told.stdout, &told.stderr]),
+        lab.leaks(&[&reported.stdout, &reported.stderr]),
         Vec::<String>::new()
     );
 }

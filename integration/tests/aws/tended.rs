@@ -52,10 +52,10 @@ fn an_agent_that_stays_brings_its_clusters_add_ons_about_and_tells_of_them() {
     served.api.cluster(ApiServer::end_troubles);
     let is_applied = |status: &Value| all_are(status, "applied");
     node.until("the refusal is over", LONGEST_LOOK, &running, is_applied);
-    let told = node.ask("/readyz?verbose");
+    let reported = node.ask("/readyz?verbose");
     assert!(
-        told.contains("[+]addons informational: 3 of 3 applied"),
-        "{told}"
+        reported.contains("[+]addons informational: 3 of 3 applied"),
+        "{reported}"
     );
     the_log_has_each_state(&node);
     tries_were_apart(&served);
@@ -76,10 +76,10 @@ fn waits_for_the_api_server(node: &Resident, running: &Running) {
     };
     let status = node.until("the API server is down", LIMIT, running, waits);
     assert_eq!(status["ready"], false, "{status}");
-    let told = node.ask("/readyz?verbose");
+    let reported = node.ask("/readyz?verbose");
     assert!(
-        told.contains("[+]addons informational: 0 of 3 applied"),
-        "{told}"
+        reported.contains("[+]addons informational: 0 of 3 applied"),
+        "{reported}"
     );
 }
 
@@ -105,11 +105,12 @@ fn one_is_refused_and_the_others_are_applied(served: &Served, node: &Resident, r
         "the rest of it is there"
     );
     assert!(served.object("LimitRange", "default", "limits").is_object());
-    let told = node.ask("/readyz?verbose");
+    let reported = node.ask("/readyz?verbose");
     assert!(
-        told.contains("[+]addons informational: 2 of 3 applied; coredns.addons.k8s.io is failed")
-            && told.ends_with("readyz check passed\n"),
-        "{told}"
+        reported
+            .contains("[+]addons informational: 2 of 3 applied; coredns.addons.k8s.io is failed")
+            && reported.ends_with("readyz check passed\n"),
+        "{reported}"
     );
     let shown = node.run(&["status"]);
     assert_eq!(shown.status, 0, "{}", shown.text());
@@ -165,11 +166,11 @@ fn an_api_server_that_goes_is_told_and_so_is_its_return(
     running: &Running,
 ) {
     served.api.take_down();
-    let is_told = |status: &Value| {
+    let is_reported = |status: &Value| {
         let why = &status["addons"]["fault"]["code"];
         why == "addons.api-unreachable" && all_are(status, "applied")
     };
-    let status = node.until("it went", LONGEST_LOOK, running, is_told);
+    let status = node.until("it went", LONGEST_LOOK, running, is_reported);
     assert_eq!(status["ready"], true, "{status}");
     served.api.bring_back().expect("its ports are free");
     let is_over = |status: &Value| {
@@ -182,10 +183,10 @@ fn an_api_server_that_goes_is_told_and_so_is_its_return(
 /// kubelet registers a node without a label; the agent says what kubelet's flags and protokube said.
 fn the_node_is_told_what_it_is(served: &Served, node: &Resident, running: &Running) {
     served.register(NODE);
-    let is_told = || served.object("Node", "", NODE)["spec"]["providerID"].is_string();
-    let told = wait_until(LONGEST_LOOK, is_told);
+    let is_reported = || served.object("Node", "", NODE)["spec"]["providerID"].is_string();
+    let reported = wait_until(LONGEST_LOOK, is_reported);
     let object = served.object("Node", "", NODE);
-    assert!(told, "{object:#}\n{}", running.stderr());
+    assert!(reported, "{object:#}\n{}", running.stderr());
     let labels = &object["metadata"]["labels"];
     assert_eq!(labels["kubernetes.io/role"], "master", "{object:#}");
     assert_eq!(labels["node-role.kubernetes.io/master"], "");
@@ -254,11 +255,11 @@ fn of_two_agents_one_acts_and_the_other_asks_the_store_nothing_until_it_takes_ov
     served.writes();
     let second = served.launch("control-plane-b");
     let stands_by = second.boot();
-    let is_told = |status: &Value| {
+    let is_reported = |status: &Value| {
         let reconciler = &status["addons"]["reconciler"];
         all_are(status, "applied") && reconciler["holder"] == first.instance.id.as_str()
     };
-    second.until("it stands by", LIMIT, &stands_by, is_told);
+    second.until("it stands by", LIMIT, &stands_by, is_reported);
     let mut seen = Vec::new();
     for _ in 0..2 {
         let looks = first.looks();

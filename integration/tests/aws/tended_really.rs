@@ -128,8 +128,9 @@ fn is_marked(server: &RealApiServer, running: &Running) {
 
 fn goes_and_comes_back(server: &RealApiServer, node: &Resident, running: &Running) {
     server.take_down();
-    let is_told = |status: &Value| status["addons"]["fault"]["code"] == "addons.api-unreachable";
-    let status = node.until("it went", LONGEST_LOOK, running, is_told);
+    let is_reported =
+        |status: &Value| status["addons"]["fault"]["code"] == "addons.api-unreachable";
+    let status = node.until("it went", LONGEST_LOOK, running, is_reported);
     assert_eq!(status["ready"], true, "{status}");
     server.bring_back().expect("it comes back");
     let is_over = |status: &Value| {

@@ -330,14 +330,14 @@ fn a_denied_attach_names_the_action_and_the_statement_that_is_missing() {
         "{}",
         ended.text()
     );
-    let told = fault.to_string();
+    let reported = fault.to_string();
     for part in [
         "ec2:AttachVolume",
         "QuakeAttachVolume",
         "ec2:us-east-1:*:volume/vol-",
         &instance.id,
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(reported.contains(part), "{part} in {reported}");
     }
     assert_eq!(cluster.ec2.attached(), []);
 }

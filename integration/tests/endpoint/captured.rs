@@ -81,10 +81,10 @@ fn a_captured_tree_tells_the_whole_start_of_its_machine() {
             .all(|line| line.starts_with("Timeline") || line.len() <= 100),
         "{text}"
     );
-    let told = timeline(folder.path(), &["--output", "json"]).summary();
-    assert_eq!(told["machine"]["clock"], "kernel", "{told}");
-    assert_eq!(told["machine"]["kernelStartMs"], -12_000, "{told}");
-    assert_eq!(told["machine"]["absent"], json!([]), "{told}");
+    let reported = timeline(folder.path(), &["--output", "json"]).summary();
+    assert_eq!(reported["machine"]["clock"], "kernel", "{reported}");
+    assert_eq!(reported["machine"]["kernelStartMs"], -12_000, "{reported}");
+    assert_eq!(reported["machine"]["absent"], json!([]), "{reported}");
     let trace = timeline(folder.path(), &["--output", "chrome"]).summary();
     assert_eq!(wrong_in_trace(&trace), None, "{trace}");
     let of_kernel = &trace["traceEvents"];
@@ -102,8 +102,8 @@ fn what_a_captured_tree_lacks_is_told_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     captured(folder.path());
     std::fs::remove_dir_all(folder.path().join("run")).unwrap();
-    let told = timeline(folder.path(), &["--output", "json"]).summary();
-    let absent = told["machine"]["absent"]
+    let reported = timeline(folder.path(), &["--output", "json"]).summary();
+    let absent = reported["machine"]["absent"]
         .as_array()
         .cloned()
         .unwrap_or_default();
@@ -111,7 +111,7 @@ fn what_a_captured_tree_lacks_is_told_with_its_reason() {
         .iter()
         .filter_map(|one| one["source"].as_str())
         .collect();
-    assert_eq!(sources, ["systemd", "cloud-init"], "{told}");
+    assert_eq!(sources, ["systemd", "cloud-init"], "{reported}");
     let text = timeline(folder.path(), &[]).stdout;
     assert!(
         text.contains("  without systemd: run/quake-agent/systemd-times.json"),
@@ -128,18 +128,18 @@ fn the_timeline_of_a_boot_that_runs_is_asked_for() {
     let boot = Waiting::start();
     boot.until_it_waits();
     let socket = boot.socket();
-    let told = timeline(
+    let reported = timeline(
         &boot.root(),
         &["--socket", plain(&socket), "--output", "json"],
     )
     .summary();
-    assert_eq!(told["state"], "preparing", "{told}");
-    let last = told["criticalPath"]
+    assert_eq!(reported["state"], "preparing", "{reported}");
+    let last = reported["criticalPath"]
         .as_array()
         .and_then(|chain| chain.last().cloned());
     assert_eq!(
         last.map(|link| link["phase"].clone()),
         Some(json!("assets")),
-        "{told}"
+        "{reported}"
     );
 }

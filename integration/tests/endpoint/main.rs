@@ -3,7 +3,7 @@
 
 mod captured;
 mod commands;
+mod events;
 mod fixtures;
 mod readiness;
 mod scraped;
-mod told;

@@ -33,10 +33,10 @@ fn held_by(lab: &Lab, volumes: &Volumes, facts: &Facts) {
 pub(crate) fn names(machine: &Container, code: &str, peer: &Facts) {
     assert!(machine.journal_says(code, 60), "{}", machine.said());
     assert!(machine.journal_says(&peer.instance, 1), "the journal");
-    let told = machine.said();
+    let reported = machine.said();
     assert!(
-        told.contains(code) && told.contains(&peer.instance),
-        "{told}"
+        reported.contains(code) && reported.contains(&peer.instance),
+        "{reported}"
     );
     let unit = machine.unit_shows("StatusText");
     assert!(unit.contains(code), "the unit says why it waits: {unit}");

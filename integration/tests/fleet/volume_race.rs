@@ -40,8 +40,11 @@ fn stands_by(machine: &Container, volumes: &BTreeMap<&'static str, String>, peer
     // Seeing that it has lost takes it a look or two more.
     let code = "storage.volume-held";
     assert!(machine.journal_says(code, 30), "{}", machine.said());
-    let told = machine.said();
-    assert!(told.contains(code) && told.contains(peer), "{told}");
+    let reported = machine.said();
+    assert!(
+        reported.contains(code) && reported.contains(peer),
+        "{reported}"
+    );
     assert_eq!(machine.unit_shows("ActiveState"), "activating");
     for volume in volumes.values() {
         assert!(!machine.holds(&format!("findmnt /mnt/master-{volume}")));

@@ -216,18 +216,21 @@ fn metadata(identity: &Value, kube_env: &str) -> Metadata {
     let user_data = format!(
         "#!/bin/bash\nset -o errexit\n\ncat > conf/kube_env.yaml << '__EOF_KUBE_ENV'\n{kube_env}\n__EOF_KUBE_ENV\n\ndownload-release\n"
     );
-    let told = |name: &str| identity[name].as_str().unwrap_or_default().to_owned();
+    let reported = |name: &str| identity[name].as_str().unwrap_or_default().to_owned();
     let paths = [
         (
             "dynamic/instance-identity/document".to_owned(),
             document.to_string(),
         ),
-        ("meta-data/local-hostname".to_owned(), told("localHostname")),
-        ("meta-data/mac".to_owned(), told("mac")),
-        ("meta-data/local-ipv4".to_owned(), told("privateIp")),
+        (
+            "meta-data/local-hostname".to_owned(),
+            reported("localHostname"),
+        ),
+        ("meta-data/mac".to_owned(), reported("mac")),
+        ("meta-data/local-ipv4".to_owned(), reported("privateIp")),
         (
             "meta-data/autoscaling/target-lifecycle-state".to_owned(),
-            told("targetLifecycleState"),
+            reported("targetLifecycleState"),
         ),
         (
             "meta-data/iam/security-credentials/".to_owned(),

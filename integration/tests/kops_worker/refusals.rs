@@ -77,11 +77,14 @@ fn a_server_that_is_not_believed_is_told_of_with_whom_it_is_of() {
         return;
     };
     let ended = fails(&lab, "config.controller-untrusted", 77);
-    let told = ended.summary()["fault"]["summary"].to_string();
-    assert!(told.contains("signed by CN=kubernetes-ca (key "), "{told}");
+    let reported = ended.summary()["fault"]["summary"].to_string();
     assert!(
-        told.contains("trusted are CN=kubernetes-ca (key "),
-        "{told}"
+        reported.contains("signed by CN=kubernetes-ca (key "),
+        "{reported}"
+    );
+    assert!(
+        reported.contains("trusted are CN=kubernetes-ca (key "),
+        "{reported}"
     );
     assert_eq!(lab.controller.seen().len(), 0, "nothing was sent to it");
 }
@@ -110,8 +113,8 @@ fn a_worker_of_another_launch_template_is_told_to_be_replaced() {
     };
     let ended = fails(&lab, "config.hash-mismatch", 78);
     let fault = &ended.summary()["fault"];
-    let told = format!("{fault}");
-    assert!(told.contains("has the hash"), "{told}");
+    let reported = format!("{fault}");
+    assert!(reported.contains("has the hash"), "{reported}");
     assert!(
         !lab.root()
             .join("var/lib/quake-agent/bootstrap.json")

@@ -98,8 +98,8 @@ fn a_worker_finds_the_version_of_the_token_that_its_server_knows() {
         assert_eq!(ended.status, 0, "{refusals:?}: {}", ended.text());
         assert_eq!(lab.controller.accepted(), [chosen]);
         assert_eq!(refusals.len(), refused, "{refusals:?}");
-        let told = ended.stdout.matches("\"event\":\"token-accepted\"");
-        assert_eq!(told.count(), 1, "{}", ended.stdout);
+        let reported = ended.stdout.matches("\"event\":\"token-accepted\"");
+        assert_eq!(reported.count(), 1, "{}", ended.stdout);
         let warnings = ended.summary()["warnings"].to_string();
         assert!(!warnings.contains("controller"), "{warnings}");
     }

@@ -2,7 +2,9 @@
 
 use quake_integration::http::{Reply, Request};
 use quake_integration::imds::{ACCESS_KEY_ID, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN};
-use quake_integration::machine::{Body, Hardware, Kind, Lab, OperatorOutput, Place, assert_told};
+use quake_integration::machine::{
+    Body, Hardware, Kind, Lab, OperatorOutput, Place, assert_reported,
+};
 use quake_integration::proxy::{Service, refusal};
 use quake_integration::waiting::wait_until;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,15 +33,15 @@ fn clock_wrong() {
     };
     let machine = lab.emulated(&facts, lab.baked(), hardware);
     assert_eq!(machine.output("date +%Y").trim(), "2035");
-    let told = machine
+    let reported = machine
         .endpoint_says("identity.clock-skew", 60)
         .expect("it says so");
-    assert_told(
-        &told,
+    assert_reported(
+        &reported,
         &["s3:GetObject", "s ahead of AWS", "chronyc makestep"],
     );
-    assert_told(&machine.said(), &["identity.clock-skew", "s ahead of AWS"]);
-    assert_told(
+    assert_reported(&machine.said(), &["identity.clock-skew", "s ahead of AWS"]);
+    assert_reported(
         &machine.unit_shows("StatusText"),
         &["config waits", "identity.clock-skew"],
     );
@@ -58,7 +60,7 @@ fn clock_wrong() {
     machine
         .becomes_ready(90)
         .expect("ready once the clock is right");
-    assert_told(&machine.console(), &["quake-agent: READY"]);
+    assert_reported(&machine.console(), &["quake-agent: READY"]);
     let restarts = machine.unit_shows("NRestarts");
     assert_eq!(restarts, "0", "one boot waits it out");
 }

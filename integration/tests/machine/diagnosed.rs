@@ -69,9 +69,9 @@ fn diagnosed(machine: &Container) -> (Value, f64, u64) {
     assert!(report.is_ok(), "{report:?}: {}{}", ran.stdout, ran.stderr);
     let report: Value = report.unwrap_or_default();
     let last = ran.stderr.lines().last().unwrap_or_default();
-    let mut told = last.split_whitespace().skip(1);
-    let took = told.next().and_then(|text| text.parse().ok());
-    let resident = told.next().and_then(|text| text.parse().ok());
+    let mut reported = last.split_whitespace().skip(1);
+    let took = reported.next().and_then(|text| text.parse().ok());
+    let resident = reported.next().and_then(|text| text.parse().ok());
     (
         report,
         took.expect("it was measured"),
@@ -219,14 +219,14 @@ fn bundled_without_a_secret() {
     let machine = lab.worker(lab.baked());
     machine.becomes_ready(90).expect("a worker becomes ready");
     plant(&machine);
-    let told = machine
+    let reported = machine
         .run(
             "quake-agent diagnose --bundle /root/node.tar.zst",
             machine.second() * 60,
         )
         .expect("the machine is up");
     // Something is wrong with the node now: a manifest is no manifest.
-    assert_eq!(told.status, 1, "{}{}", told.stdout, told.stderr);
+    assert_eq!(reported.status, 1, "{}{}", reported.stdout, reported.stderr);
     let encoded = machine.output("base64 -w0 /root/node.tar.zst");
     let packed = base64::Engine::decode(&base64::prelude::BASE64_STANDARD, encoded.trim())
         .expect("base64 writes base64");
@@ -256,7 +256,7 @@ fn bundled_without_a_secret() {
     let manifest: Value = serde_json::from_str(manifest).expect("it is JSON");
     let listed = manifest["files"].as_array().map(Vec::len);
     assert_eq!(listed, Some(files.len() - 1), "all but itself: {manifest}");
-    let shown = all + &told.stdout + &told.stderr + &machine.console();
+    let shown = all + &reported.stdout + &reported.stderr + &machine.console();
     let seen: Vec<String> = planted_secrets()
         .into_iter()
         .filter(|planted| planted.is_seen_in(&shown))

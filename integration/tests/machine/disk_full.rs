@@ -1,6 +1,6 @@
 //! A disk without room for the assets.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
 
 /// The agent's directory as a disk of its own that is nearly full from the start.
 const SMALL: &str = "[Unit]\nDefaultDependencies=no\nBefore=local-fs.target\n\
@@ -22,11 +22,11 @@ fn disk_full() {
             .unit("var-lib-quake\\x2dagent.mount", SMALL, "local-fs.target");
     let machine = lab.worker(layer);
     assert_eq!(machine.agent_fails(60), Ok(77));
-    assert_told(
+    assert_reported(
         &machine.console(),
         &["FAILED code=assets.no-space phase=assets exit=77"],
     );
-    assert_told(
+    assert_reported(
         &machine.said(),
         &["assets.no-space", "/var/lib/quake-agent/store has "],
     );

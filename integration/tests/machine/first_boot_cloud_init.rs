@@ -4,7 +4,7 @@
 
 use quake_integration::agent;
 use quake_integration::machine::{
-    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, OperatorOutput, assert_told,
+    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, OperatorOutput, assert_reported,
 };
 use quake_integration::tree::sha256;
 use std::thread;
@@ -104,7 +104,7 @@ fn delivered(lab: &Lab, cluster: &Cluster, form: &Form, user_data: &[u8]) -> Emu
     assert!(ready.is_ok(), "{name}: the node becomes ready: {ready:?}");
     assert_eq!(machine.output("cloud-id").trim(), "aws", "{name}");
     let verdict = format!("quake-agent delivery: ok fetched from={MIRROR}/quake-agent");
-    assert_told(&machine.console(), &[&verdict, "quake-agent: READY"]);
+    assert_reported(&machine.console(), &[&verdict, "quake-agent: READY"]);
     let token = format!("Metadata {} PUT /latest/api/token 200", facts.address);
     let asked = lab.vpc().asked();
     assert!(

@@ -67,9 +67,9 @@ fn an_image_with_a_clusters_key_is_refused() {
     let machine = lab.worker(layer);
     let ran = machine.run(BAKE, machine.second() * 60).expect("it ends");
     assert_ne!(ran.status, 0, "{}", ran.stdout);
-    let told = ran.stdout + &ran.stderr;
+    let reported = ran.stdout + &ran.stderr;
     assert!(
-        told.contains("node-credentials") && told.contains("/srv/kubernetes/server.key"),
-        "{told}"
+        reported.contains("node-credentials") && reported.contains("/srv/kubernetes/server.key"),
+        "{reported}"
     );
 }

@@ -53,8 +53,8 @@ fn kops_worker() {
     let controller = Controller::start(listen(3988), ca, served).expect("it serves");
     let router = ROUTER.parse().expect("a literal");
     let names = [NAME, API].map(|name| (name.to_owned(), router));
-    let told = lab.vpc().publish_names(&names.into());
-    told.expect("names are told");
+    let reported = lab.vpc().publish_names(&names.into());
+    reported.expect("names are told");
     let mut machine = golden.boot(&lab, &facts, lab.bare());
     becomes_a_worker(&machine, &controller);
     assert_eq!(api_server.nodes(), [facts.instance.as_str()]);

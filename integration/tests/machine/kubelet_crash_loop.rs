@@ -1,6 +1,6 @@
 //! A kubelet that ends as soon as it is started, until the operator has done what the agent says.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
 use quake_integration::waiting::{pause, wait_until};
 
 /// What it says each time.
@@ -18,15 +18,15 @@ fn kubelet_crash_loop() {
         "[Service]\nExecStart=\nExecStart=/bin/sh -c 'echo {LAST_WORDS} >&2; exit 255'\nRestartSec=1\n"
     );
     let machine = lab.worker(lab.baked().file(DROP_IN, 0o644, ends));
-    let told = machine
+    let reported = machine
         .endpoint_says("services.unit-failed", 90)
         .expect("it says so");
     let fix = [
         "journalctl -b -u kubelet.service",
         "systemctl restart kubelet.service",
     ];
-    assert_told(&told, &[LAST_WORDS, "exit status 255", "restarts"]);
-    assert_told(&told, &fix);
+    assert_reported(&reported, &[LAST_WORDS, "exit status 255", "restarts"]);
+    assert_reported(&reported, &fix);
     let line = ["services.unit-failed", "kubelet.service does not stay up"];
     let ready = machine.run(
         "curl -s --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz",
@@ -34,19 +34,19 @@ fn kubelet_crash_loop() {
     );
     let ready = ready.expect("it answers").stdout;
     for shown in [ready, machine.said()] {
-        assert_told(&shown, &line);
-        assert_told(&shown, &fix);
+        assert_reported(&shown, &line);
+        assert_reported(&shown, &fix);
     }
-    let told = wait_until(machine.second() * 60, || {
-        let told = machine.console().contains("services has waited ");
-        if !told {
+    let reported = wait_until(machine.second() * 60, || {
+        let reported = machine.console().contains("services has waited ");
+        if !reported {
             pause(machine.second());
         }
-        told
+        reported
     });
-    assert!(told, "{}", machine.console());
-    assert_told(&machine.console(), &line);
-    assert_told(&machine.console(), &fix);
+    assert!(reported, "{}", machine.console());
+    assert_reported(&machine.console(), &line);
+    assert_reported(&machine.console(), &fix);
     // The boot waits on, and what the operator fixes is enough.
     machine.output("rm -r /etc/systemd/system/kubelet.service.d && systemctl daemon-reload");
     machine

@@ -97,11 +97,11 @@ fn version_of(program: &Path) -> Result<(String, u32), String> {
             Ok((number.to_owned(), parsed))
         }
         _ => {
-            let told = String::from_utf8_lossy(&output.stderr);
+            let reported = String::from_utf8_lossy(&output.stderr);
             Err(format!(
                 "{place} --version says {:?} and {:?}, and not `Kubernetes v1.<minor>.<patch>`",
                 said.trim(),
-                told.trim()
+                reported.trim()
             ))
         }
     }

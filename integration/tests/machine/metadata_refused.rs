@@ -2,7 +2,7 @@
 //! when it is turned off.
 
 use quake_integration::http::Reply;
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_reported};
 use quake_integration::waiting::pause;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn metadata_hop_limit() {
     machine
         .endpoint_says("identity.imds-unreachable", 60)
         .expect("it says so");
-    assert_told(
+    assert_reported(
         &machine.said(),
         &[
             "identity.imds-unreachable",
@@ -30,7 +30,7 @@ fn metadata_hop_limit() {
     );
     // The remedy is in the record of the wait.
     let status = machine.ask_agent("/v1/status").to_string();
-    assert_told(&status, &["--http-put-response-hop-limit"]);
+    assert_reported(&status, &["--http-put-response-hop-limit"]);
     assert!(
         !machine.holds("test -e /etc/kubernetes"),
         "nothing is guessed"
@@ -49,8 +49,8 @@ fn metadata_turned_off() {
     let machine = lab.worker(lab.baked().short_grace());
     assert_eq!(machine.agent_fails(60), Ok(77));
     let fix = ["identity.imds-disabled", "modify-instance-metadata-options"];
-    assert_told(&machine.console(), &fix);
-    assert_told(&machine.said(), &fix);
+    assert_reported(&machine.console(), &fix);
+    assert_reported(&machine.said(), &fix);
     assert!(
         !machine.holds("test -e /etc/kubernetes"),
         "nothing is guessed"
@@ -66,11 +66,11 @@ fn metadata_behind_a_proxy() {
     lab.vpc()
         .interpose(Place::Metadata, |_, _| Some(Reply::new(401, "")));
     let machine = lab.worker(lab.baked());
-    let told = machine
+    let reported = machine
         .endpoint_says("identity.imds-disabled", 60)
         .expect("it says so");
-    assert_told(
-        &told,
+    assert_reported(
+        &reported,
         &[
             "answered 401 to a token request",
             "own service does not answer so",
@@ -90,7 +90,7 @@ fn metadata_without_tokens() {
         .interpose(Place::Metadata, |_, _| Some(Reply::new(404, "")));
     let machine = lab.worker(lab.baked().short_grace());
     assert_eq!(machine.agent_fails(60), Ok(77));
-    let told = ["identity.imds-disabled", "answered 404", "curl -X PUT"];
-    assert_told(&machine.said(), &told);
-    assert_told(&machine.console(), &["FAILED code=identity.imds-disabled"]);
+    let reported = ["identity.imds-disabled", "answered 404", "curl -X PUT"];
+    assert_reported(&machine.said(), &reported);
+    assert_reported(&machine.console(), &["FAILED code=identity.imds-disabled"]);
 }

@@ -1,6 +1,6 @@
 //! The CNI directory is emptied on a node that was ready: the agent says so, writes nothing, and says when it is back.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
 
 /// Asks for readiness; the status is the last line.
 const READYZ: &str = "curl -s -w '%{http_code}' --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz";
@@ -17,19 +17,19 @@ fn network_configuration_gone() {
     machine.becomes_ready(90).expect("a worker becomes ready");
     let before = machine.output("cat /etc/cni/net.d/*");
     machine.output("mkdir /root/away && mv /etc/cni/net.d/* /root/away/");
-    let told = machine.comes_true(&format!("{READYZ} | grep -qx 503"), NEXT_LOOK);
-    assert!(told, "{}", machine.output(READYZ));
+    let reported = machine.comes_true(&format!("{READYZ} | grep -qx 503"), NEXT_LOOK);
+    assert!(reported, "{}", machine.output(READYZ));
     let lost = [
         "ready.cni-missing",
         "/etc/cni/net.d",
         "systemctl restart quake-agent",
     ];
-    assert_told(&machine.output(READYZ), &lost);
-    assert_told(&machine.said(), &lost);
-    assert_told(&machine.console(), &lost);
+    assert_reported(&machine.output(READYZ), &lost);
+    assert_reported(&machine.said(), &lost);
+    assert_reported(&machine.console(), &lost);
     assert_eq!(machine.last_event("condition-lost")["phase"], "ready");
     let shown = machine.unit_shows("StatusText");
-    assert_told(&shown, &["not ready: ready.cni-missing"]);
+    assert_reported(&shown, &["not ready: ready.cni-missing"]);
     assert_eq!(
         machine.output("ls /etc/cni/net.d"),
         "",
@@ -38,9 +38,9 @@ fn network_configuration_gone() {
     assert!(machine.holds("systemctl is-active --quiet quake-agent.service"));
 
     machine.output("cp /root/away/* /etc/cni/net.d/");
-    let told = machine.comes_true(&format!("{READYZ} | grep -q 200$"), NEXT_LOOK);
-    assert!(told, "{}", machine.output(READYZ));
-    assert_told(&machine.console(), &["the node is ready again"]);
+    let reported = machine.comes_true(&format!("{READYZ} | grep -q 200$"), NEXT_LOOK);
+    assert!(reported, "{}", machine.output(READYZ));
+    assert_reported(&machine.console(), &["the node is ready again"]);
 
     machine.output("rm /etc/cni/net.d/*");
     machine.output("systemctl restart quake-agent.service");
@@ -51,5 +51,5 @@ fn network_configuration_gone() {
         1,
         "that file and nothing else"
     );
-    assert_told(&machine.console(), &["quake-agent: READY"]);
+    assert_reported(&machine.console(), &["quake-agent: READY"]);
 }

@@ -3,7 +3,7 @@
 //! control plane. Then what docs/replace-nodeup.md has an operator do on a node: again, after a reboot, back to nodeup, and over again.
 
 use quake_integration::machine::{
-    AWS, Body, Emulated, Golden, KOPS_UNIT as UNIT, Kind, Lab, OperatorOutput, assert_told,
+    AWS, Body, Emulated, Golden, KOPS_UNIT as UNIT, Kind, Lab, OperatorOutput, assert_reported,
 };
 
 const CLUSTER: &str = "minimal.example.com";
@@ -46,7 +46,7 @@ fn nodeup_replaced() {
 
 fn becomes_a_control_plane(machine: &Emulated) {
     machine.becomes_ready(90).expect("the node becomes ready");
-    assert_told(&machine.console(), &["quake-agent: READY"]);
+    assert_reported(&machine.console(), &["quake-agent: READY"]);
     let shown = |property: &str| shows(machine, UNIT, property);
     let place = format!("/lib/systemd/system/{UNIT}");
     assert!(
@@ -76,8 +76,8 @@ fn becomes_a_control_plane(machine: &Emulated) {
     let names = machine.output(&format!("cut -d= -f1 {environment} | tr '\\n' ' '"));
     let wanted = "AWS_REGION S3_ENDPOINT S3_REGION S3_ACCESS_KEY_ID S3_SECRET_ACCESS_KEY";
     assert_eq!(names.trim(), wanted);
-    let told = "{ journalctl -b --no-pager; cat /var/lib/quake-agent/boots/*; cat /var/log/cloud-init-output.log; }";
-    let leaks = format!("{told} | grep -cF -e plantedSecretAccessKey || :");
+    let reported = "{ journalctl -b --no-pager; cat /var/lib/quake-agent/boots/*; cat /var/log/cloud-init-output.log; }";
+    let leaks = format!("{reported} | grep -cF -e plantedSecretAccessKey || :");
     assert_eq!(
         machine.output(&leaks).trim(),
         "0",
@@ -87,7 +87,7 @@ fn becomes_a_control_plane(machine: &Emulated) {
         machine.output(&format!("/usr/local/bin/quake-agent {asked}"));
         machine.output(&format!("/opt/kops/bin/nodeup {asked}"));
     }
-    assert_told(
+    assert_reported(
         &machine.said(),
         &["kops-configuration.service", "certs     15, of which "],
     );
@@ -141,7 +141,7 @@ fn is_installed_once(machine: &Emulated) {
     ));
     let said = machine.output(INSTALL);
     let place = format!("written  /usr/lib/systemd/system/{UNIT}");
-    assert_told(&said, &[&place]);
+    assert_reported(&said, &[&place]);
     assert_eq!(shows(machine, UNIT, "NeedDaemonReload"), "no");
     assert_eq!(shows(machine, UNIT, "UnitFileState"), "enabled");
     let other = format!("test $(systemctl show --value -p MainPID {UNIT}) != {process}");
@@ -149,7 +149,7 @@ fn is_installed_once(machine: &Emulated) {
     machine.becomes_ready(60).expect("it is ready again");
     killed_at_any_line(machine);
     let wrong = "cd /opt/kops/bin && ./nodeup --no-such 2>&1; test $? = 2";
-    assert_told(&machine.output(wrong), &["--no-such"]);
+    assert_reported(&machine.output(wrong), &["--no-such"]);
 }
 
 /// Whenever the installer is killed, the next one completes what it began.

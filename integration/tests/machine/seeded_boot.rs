@@ -107,13 +107,17 @@ fn tell(table: &str) {
     let (before, rest) = document
         .split_once(BEGIN)
         .expect("the block has a beginning");
-    let (told, after) = rest.split_once(END).expect("the block has an end");
+    let (reported, after) = rest.split_once(END).expect("the block has an end");
     if std::env::var_os("QUAKE_BLESS").is_some_and(|it| it == "1") {
         let blessed = format!("{before}{BEGIN}\n{table}\n{END}{after}");
         std::fs::write(DOCUMENT, blessed).expect("it is ours");
         return;
     }
-    assert_eq!(shape(told), shape(table), "QUAKE_BLESS=1 writes it anew");
+    assert_eq!(
+        shape(reported),
+        shape(table),
+        "QUAKE_BLESS=1 writes it anew"
+    );
 }
 
 /// The first cell of each row, and how many there are.

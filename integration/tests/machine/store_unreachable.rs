@@ -1,7 +1,7 @@
 //! S3 that does not answer for a while.
 
 use quake_integration::http::{Reply, Request};
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_reported};
 use quake_integration::proxy::Service;
 use quake_integration::waiting::wait_until;
 
@@ -18,10 +18,13 @@ fn store_unreachable() {
         (Service::new(request) == Service::S3).then(Reply::nothing)
     });
     let machine = lab.worker(lab.baked());
-    let told = machine
+    let reported = machine
         .endpoint_says("config.store-unreachable", 60)
         .expect("it says so");
-    assert_told(&told, &["s3://quake-example-state/", "was not answered"]);
+    assert_reported(
+        &reported,
+        &["s3://quake-example-state/", "was not answered"],
+    );
     let is_lost = |line: &&String| line.starts_with("Aws ") && line.ends_with(" 0");
     let lost = || lab.vpc().asked().iter().filter(is_lost).count();
     let second = machine.second();
@@ -29,7 +32,7 @@ fn store_unreachable() {
         wait_until(second * 120, || lost() >= LOST),
         "it goes on asking"
     );
-    assert_told(
+    assert_reported(
         &machine.unit_shows("StatusText"),
         &["config waits", "config.store-unreachable"],
     );
@@ -39,7 +42,7 @@ fn store_unreachable() {
     assert_eq!(unready.map(|ran| ran.status), Ok(1));
     lab.vpc().pass(Place::Aws);
     machine.becomes_ready(120).expect("ready once S3 answers");
-    assert_told(&machine.console(), &["quake-agent: READY"]);
+    assert_reported(&machine.console(), &["quake-agent: READY"]);
     let restarts = machine.unit_shows("NRestarts");
     assert_eq!(restarts, "0", "one boot waits it out");
 }

@@ -58,9 +58,9 @@ fn instance_tag_late() {
         "no volume before its tags"
     );
     let said = machine.console_of_agent();
-    let told =
+    let reported =
         |line: &String| line.contains("has waited") && line.contains("identity.tags-pending");
-    assert!(said.iter().any(told), "{said:?}");
+    assert!(said.iter().any(reported), "{said:?}");
 }
 
 #[test]

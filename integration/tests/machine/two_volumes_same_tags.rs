@@ -30,11 +30,11 @@ fn refused(lab: &Lab, facts: &Facts, both: [&str; 2]) -> String {
     let said = machine.console_of_agent();
     let verdict = "FAILED code=storage.volume-conflict phase=storage exit=80";
     assert_eq!(said.last().map(String::as_str), Some(verdict), "{said:?}");
-    let told = machine.said();
+    let reported = machine.said();
     let (console, fault) = (said.join("\n"), machine.fault());
     for volume in both {
         assert!(console.contains(volume), "the console names it: {console}");
-        assert!(told.contains(volume), "status names it: {told}");
+        assert!(reported.contains(volume), "status names it: {reported}");
         assert!(machine.journal_says(volume, 1), "so does the journal");
         let place = format!("/mnt/master-{volume}");
         assert!(!machine.holds(&format!("findmnt {place}")), "{place}");

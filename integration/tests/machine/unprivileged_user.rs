@@ -35,10 +35,10 @@ fn unprivileged_user() {
     lab.evidence().write("intruder.json", &found.to_string());
     assert_eq!(found["broken"], Value::Array(Vec::new()), "{found}");
     assert_eq!(machine.node_files(), before, "no file is another");
-    let told = machine.output("journalctl -b -u quake-agent --no-pager");
+    let reported = machine.output("journalctl -b -u quake-agent --no-pager");
     assert!(
-        !told.contains("condition-lost") && !told.contains("NOT READY"),
-        "{told}"
+        !reported.contains("condition-lost") && !reported.contains("NOT READY"),
+        "{reported}"
     );
     // While it boots: the intruder goes on beside it.
     let beside = format!(

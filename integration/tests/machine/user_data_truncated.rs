@@ -1,6 +1,6 @@
 //! User data that was cut off in the middle of one of its documents.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_told};
+use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
 
 #[test]
 fn user_data_truncated() {
@@ -18,10 +18,10 @@ fn user_data_truncated() {
         "kube_env.yaml is cut short: the user data ends within it at line {line}, column 5"
     );
     let journal = machine.output("journalctl --no-pager --unit quake-agent.service");
-    for told in [machine.console(), machine.said(), journal] {
-        assert_told(&told, &["config.user-data-unusable", &place]);
+    for reported in [machine.console(), machine.said(), journal] {
+        assert_reported(&reported, &["config.user-data-unusable", &place]);
     }
-    assert_told(
+    assert_reported(
         &machine.console(),
         &["FAILED code=config.user-data-unusable phase=config exit=78"],
     );

@@ -64,8 +64,8 @@ pub(crate) fn boot(node: &Node, expected: Expected) -> Vec<Shown> {
     shown.push(Shown::new("the ledger", node.ledger()));
     shown.push(Shown::new("the status file", node.status_file()));
     let root = node.root();
-    let told = agent::run(&["status", "--root", root.to_str().unwrap_or_default()]);
-    shown.push(Shown::new("status", told.text()));
+    let reported = agent::run(&["status", "--root", root.to_str().unwrap_or_default()]);
+    shown.push(Shown::new("status", reported.text()));
     shown
 }
 

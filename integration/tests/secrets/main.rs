@@ -86,9 +86,9 @@ fn a_plan_shows_no_secret_when_files_are_new_changed_or_gone() {
 
 #[test]
 fn no_kind_of_failing_download_shows_a_secret() {
-    let told = body_of_an_error();
+    let reported = body_of_an_error();
     for status in [400, 401, 403, 404, 500, 503] {
-        let body = told.text.clone();
+        let body = reported.text.clone();
         let node = Node::with_mirror(move |_| {
             Reply::new(status, body.clone()).with("x-amz-request-id", "1")
         });

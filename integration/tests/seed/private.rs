@@ -81,9 +81,9 @@ fn a_list_names_objects_of_buckets_and_no_other_scheme_but_https() {
         let refused = command(&["seed", "build", "--list", &list, "--root", &root]);
         let refused = run_command(refused);
         assert_eq!(refused.status, 78, "{}", refused.text());
-        let told = refused.text();
-        assert!(told.contains("config.unsupported"), "{told}");
-        assert!(told.contains(&format!("{scheme}://")), "{told}");
-        assert!(told.contains("https, http, s3"), "{told}");
+        let reported = refused.text();
+        assert!(reported.contains("config.unsupported"), "{reported}");
+        assert!(reported.contains(&format!("{scheme}://")), "{reported}");
+        assert!(reported.contains("https, http, s3"), "{reported}");
     }
 }

@@ -81,8 +81,8 @@ mod tests {
         let published = publish(&binary, &folder, "x86_64-unknown-linux-gnu").expect("it is");
         let name = "nodeup-linux-amd64";
         assert_eq!(published.binary, folder.join(name));
-        let told = fields_of(&folder.join(format!("{name}.sha256")));
-        assert_eq!(told.get(1).map(String::as_str), Some(name));
+        let reported = fields_of(&folder.join(format!("{name}.sha256")));
+        assert_eq!(reported.get(1).map(String::as_str), Some(name));
         match published.packed_bytes {
             None => println!("skipped: xz is not installed"),
             Some(size) => {
@@ -95,7 +95,7 @@ mod tests {
                 let unpacked = String::from_utf8_lossy(&unpacked).into_owned();
                 assert_eq!(
                     unpacked.split_whitespace().next(),
-                    told.first().map(String::as_str)
+                    reported.first().map(String::as_str)
                 );
                 assert!(size > 0);
             }

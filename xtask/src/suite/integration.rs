@@ -34,12 +34,12 @@ pub(super) fn run(
     for binary in &binaries {
         command.args(["--test", binary]);
     }
-    let told = count_named(&mut command, case, tally)?;
+    let reported = count_named(&mut command, case, tally)?;
     Ok(match tier {
-        Tier::Namespace => told,
+        Tier::Namespace => reported,
         Tier::Machine | Tier::Fleet => {
             let evidence = workspace.target.join("integration").join(tier.name());
-            format!("{told}; evidence in {}", evidence.display())
+            format!("{reported}; evidence in {}", evidence.display())
         }
     })
 }

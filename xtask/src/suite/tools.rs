@@ -107,13 +107,13 @@ impl Probe {
 pub(super) fn ensure(needs: &[Need]) -> Result<String, TaskError> {
     let (machines, others): (Vec<Need>, Vec<Need>) =
         needs.iter().partition(|need| **need == Need::Machines);
-    let told = install(&others)?;
+    let reported = install(&others)?;
     // Apart from the others: emulators of several origins do not go together, and no other test needs one.
     match install(&machines) {
-        Ok(_) if machines.is_empty() => Ok(told),
-        Ok(also) => Ok(format!("{told}; for machines: {also}")),
+        Ok(_) if machines.is_empty() => Ok(reported),
+        Ok(also) => Ok(format!("{reported}; for machines: {also}")),
         Err(error) => Ok(format!(
-            "{told}; no machines can be booted: {}",
+            "{reported}; no machines can be booted: {}",
             chain(&error)
         )),
     }

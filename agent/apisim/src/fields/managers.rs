@@ -26,15 +26,15 @@ pub(crate) struct Holder {
 
 impl Holder {
     /// How a conflict names it.
-    pub(crate) fn told(&self) -> String {
-        let mut told = format!("{:?}", self.manager);
+    pub(crate) fn reported(&self) -> String {
+        let mut reported = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
-            told.push_str(&format!(" with subresource {:?}", self.subresource));
+            reported.push_str(&format!(" with subresource {:?}", self.subresource));
         }
         if self.operation == Operation::Update {
-            told.push_str(&format!(" using {}", self.api_version));
+            reported.push_str(&format!(" using {}", self.api_version));
         }
-        told
+        reported
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -147,9 +147,9 @@ impl Managers {
         let others = self.0.iter().filter(|entry| !entry.holder.is_same(holder));
         let mut conflicts: Vec<(String, String)> = others
             .flat_map(|entry| {
-                let told = entry.holder.told();
+                let reported = entry.holder.reported();
                 let held = entry.fields.intersection(changed);
-                held.map(move |path| (told.clone(), text_of(path)))
+                held.map(move |path| (reported.clone(), text_of(path)))
             })
             .collect();
         conflicts.sort();
@@ -218,7 +218,7 @@ fn without_reserved(paths: impl Iterator<Item = Path>) -> FieldSet {
     let kept: BTreeSet<Path> = paths
         .filter(|path| {
             let (first, second) = (field(path.first()), field(path.get(1)));
-            let is_told = matches!(first.as_str(), "apiVersion" | "kind")
+            let is_reported = matches!(first.as_str(), "apiVersion" | "kind")
                 || (first == "metadata"
                     && matches!(
                         second.as_str(),
@@ -234,7 +234,7 @@ fn without_reserved(paths: impl Iterator<Item = Path>) -> FieldSet {
                             | "deletionGracePeriodSeconds"
                             | "generateName"
                     ));
-            !is_told
+            !is_reported
         })
         .collect();
     kept

@@ -69,13 +69,13 @@ fn config(asked: &ParsedRequest<'_>, name: &str) -> Result<Value, Failure> {
     if let Some(why) = untyped(kind, &[], "", &config) {
         let namespace = asked.target.namespace.clone().unwrap_or_default();
         let (group, version) = (&kind.group, &kind.version);
-        let told = format!(
+        let reported = format!(
             "({namespace}/{name}; {group}/{version}, Kind={})",
             kind.kind
         );
         // It has no status of its own, and so goes out as 500 (kubernetes/kubernetes#122480, open in 2026).
         return Err(Failure::untyped(format!(
-            "failed to create typed patch object {told}: {why}"
+            "failed to create typed patch object {reported}: {why}"
         )));
     }
     Ok(config)
@@ -124,11 +124,11 @@ fn untyped(kind: &Kind, names: &[&str], path: &str, value: &Value) -> Option<Str
                     ));
                 };
                 if seen.contains(&found) {
-                    let told = found.iter().map(|(key, value)| format!("{key}={value}"));
-                    let told: Vec<String> = told.collect();
+                    let reported = found.iter().map(|(key, value)| format!("{key}={value}"));
+                    let reported: Vec<String> = reported.collect();
                     return Some(format!(
                         "{path}: duplicate entries for key [{}]",
-                        told.join(",")
+                        reported.join(",")
                     ));
                 }
                 seen.push(found);

@@ -50,13 +50,13 @@ impl ReadingAhead {
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, ended) = oneshot::channel();
-        let (root, told) = (root.to_owned(), Arc::clone(&stop));
+        let (root, reported) = (root.to_owned(), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("read-ahead".to_owned());
         let begun = thread.spawn(move || {
             // On Linux this is the thread's own; where it is refused, the boot has a little more company.
             let _ = rustix::process::setpriority_process(None, NICE);
             // Nobody listens any more when the boot is over.
-            let _ = sender.send(warm(&root, &files, &told));
+            let _ = sender.send(warm(&root, &files, &reported));
         });
         begun.ok().map(|_| Self { stop, ended })
     }

@@ -281,9 +281,9 @@ impl Read for Tapped<'_> {
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                let told = std::io::Error::from(error.kind());
+                let reported = std::io::Error::from(error.kind());
                 *self.0.failure.borrow_mut() = Some(error);
-                Err(told)
+                Err(reported)
             }
         }
     }

@@ -175,7 +175,7 @@ fn line_of(envelope: &Envelope) -> Option<String> {
             return ready_line(event).map(|line| stamped(seconds, &line));
         }
         event if event.kind().scope == Scope::Notification => {
-            return told_line(event).map(|line| stamped(seconds, &line));
+            return report_line(event).map(|line| stamped(seconds, &line));
         }
         Event::PhaseFailed { phase, .. } => format!("{phase} FAILED"),
         Event::AssetFetched(fetched) => format!("  < {}", fetched_text(fetched)),
@@ -218,10 +218,10 @@ fn ready_line(event: &Event) -> Option<String> {
 }
 
 /// What is said of what was told to the outside; nothing of a failure that is known already.
-fn told_line(event: &Event) -> Option<String> {
+fn report_line(event: &Event) -> Option<String> {
     match event {
         Event::NotificationSent { what, to, .. } => Some(format!("{what}: {to}")),
-        Event::NotificationSkipped { what, why } => Some(format!("{what} withheld: {why}")),
+        Event::NotificationSkipped { what, why } => Some(format!("{what} skipped: {why}")),
         Event::NotificationFailed {
             fault,
             known: false,

@@ -199,10 +199,10 @@ mod tests {
         let address = started().await;
         for text in ["", "GET /now HTTP/1.1\r\nHost:"] {
             let began = tokio::time::Instant::now();
-            let told = rest(sent(address, text).await).await;
+            let reported = rest(sent(address, text).await).await;
             assert!(
-                told.is_empty() || told.starts_with("HTTP/1.1 408"),
-                "{told}"
+                reported.is_empty() || reported.starts_with("HTTP/1.1 408"),
+                "{reported}"
             );
             assert!(began.elapsed() <= 2 * HEAD, "{:?}", began.elapsed());
         }

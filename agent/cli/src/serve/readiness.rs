@@ -145,11 +145,11 @@ mod tests {
             let done = record.phases.entry(row.phase).or_default();
             done.status = PhaseStatus::Done;
         }
-        let told = readiness("readyz", &record, &[], true);
-        assert!(told.passed, "{}", told.text);
+        let reported = readiness("readyz", &record, &[], true);
+        assert!(reported.passed, "{}", reported.text);
         let end =
             "[+]addons informational: 0 of 1 applied; coredns is failed\nreadyz check passed\n";
-        assert!(told.text.ends_with(end), "{}", told.text);
+        assert!(reported.text.ends_with(end), "{}", reported.text);
         assert_eq!(readiness("readyz", &record, &[], false).text, "ok");
     }
 

@@ -346,14 +346,14 @@ async fn with_vpcs<H: Host>(
     context: &Context<'_, H>,
     zones: Vec<ZoneFacts>,
 ) -> Result<Vec<ZoneFacts>, PortError> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for zone in zones {
         match zone.kind {
-            ZoneKind::Public => told.push(zone),
-            ZoneKind::Private => told.extend(context.host.read_zone(&zone.id).await?),
+            ZoneKind::Public => reported.push(zone),
+            ZoneKind::Private => reported.extend(context.host.read_zone(&zone.id).await?),
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 fn missing(zone: &str) -> Fault {

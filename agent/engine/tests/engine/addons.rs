@@ -103,23 +103,23 @@ impl Agent {
     }
 
     /// Every event, as programs and as developers read it.
-    pub(crate) fn told_in_all_forms(&self) -> String {
+    pub(crate) fn all_reports(&self) -> String {
         let events = self.events.lock().expect("no other holder panics");
-        let told = events.iter().map(|event| {
+        let reported = events.iter().map(|event| {
             let json = serde_json::to_string(event).expect("an event serialises");
             format!("{json}\n{event:?}\n")
         });
-        told.collect()
+        reported.collect()
     }
 
     /// The states that an add-on was told to be in, in their order.
     fn states(&self, name: &str) -> Vec<AddonState> {
         let events = self.events.lock().expect("no other holder panics");
-        let told = events.iter().filter_map(|event| match event {
+        let reported = events.iter().filter_map(|event| match event {
             Event::AddonChanged(status) if status.name == name => Some(status.state),
             _ => None,
         });
-        told.collect()
+        reported.collect()
     }
 }
 
@@ -203,10 +203,10 @@ async fn all_add_ons_are_applied_once_and_told_of() {
     for (case, count) in [("minimal-1.35", 9), ("ha", 9), ("privatecalico", 10)] {
         let Some(host) = host(case) else { return };
         let agent = Agent::new(&host, "i-1");
-        let told = agent.looks_on(&host, MINUTE * 2).await;
-        assert_eq!(told.reconciler, Some(ReconcilerRef::Me), "{case}");
-        assert!(told.is_applied(), "{case}: {told:?}");
-        assert_eq!(told.addons.len(), count, "{case}");
+        let reported = agent.looks_on(&host, MINUTE * 2).await;
+        assert_eq!(reported.reconciler, Some(ReconcilerRef::Me), "{case}");
+        assert!(reported.is_applied(), "{case}: {reported:?}");
+        assert_eq!(reported.addons.len(), count, "{case}");
         let states = agent.states("coredns.addons.k8s.io");
         assert_eq!(
             states,
@@ -235,17 +235,17 @@ async fn the_state_store_is_asked_once_a_minute_at_most_and_by_one_agent() {
         second.looks_on(&host, MINUTE * 2).await
     });
     let before = host.calls()["s3:GetObject"];
-    let told = tokio::join!(first.looks_on(&host, MINUTE * 60), async {
+    let reported = tokio::join!(first.looks_on(&host, MINUTE * 60), async {
         passes(Duration::from_secs(1)).await;
         second.looks_on(&host, MINUTE * 59).await
     });
-    assert_eq!(told.0.reconciler, Some(ReconcilerRef::Me));
+    assert_eq!(reported.0.reconciler, Some(ReconcilerRef::Me));
     let holder = "i-1".to_owned();
-    assert_eq!(told.1.reconciler, Some(ReconcilerRef::Other { holder }));
+    assert_eq!(reported.1.reconciler, Some(ReconcilerRef::Other { holder }));
     assert!(
-        told.1.is_applied(),
+        reported.1.is_applied(),
         "whoever stands by knows, too: {:?}",
-        told.1
+        reported.1
     );
     let asked = host.calls()["s3:GetObject"] - before;
     assert!((30..=61).contains(&asked), "{asked} requests in an hour");
@@ -259,18 +259,19 @@ async fn an_api_server_that_is_down_for_three_minutes_is_waited_for() {
     let until = Timestamp(EPOCH.0 + 180_000);
     host.cluster(|server| server.trouble(InjectedFault::new(Act::Refuse).until(until)));
     let agent = Agent::new(&host, "i-1");
-    let told = agent.looks_on(&host, MINUTE * 2).await;
-    assert_eq!(told.reconciler, Some(ReconcilerRef::Unknown));
-    let fault = told.fault.expect("it is told why");
+    let reported = agent.looks_on(&host, MINUTE * 2).await;
+    assert_eq!(reported.reconciler, Some(ReconcilerRef::Unknown));
+    let fault = reported.fault.expect("it is told why");
     assert_eq!(fault.code.entry().code, "addons.api-unreachable");
-    assert_eq!(told.addons.len(), 9, "each is named while it waits");
+    assert_eq!(reported.addons.len(), 9, "each is named while it waits");
     assert!(
-        told.addons
+        reported
+            .addons
             .values()
             .all(|addon| addon.state == AddonState::WaitingForApi)
     );
-    let told = agent.looks_on(&host, MINUTE * 2).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = agent.looks_on(&host, MINUTE * 2).await;
+    assert!(reported.is_applied(), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -300,8 +301,8 @@ async fn one_that_is_refused_holds_up_no_other_and_is_tried_again() {
         server.trouble(InjectedFault::new(Act::Throttle(1)).writes().calls(5..=12));
     });
     let agent = Agent::new(&host, "i-1");
-    let told = agent.looks_on(&host, MINUTE * 10).await;
-    let failed: Vec<_> = told
+    let reported = agent.looks_on(&host, MINUTE * 10).await;
+    let failed: Vec<_> = reported
         .addons
         .values()
         .filter(|addon| addon.state != AddonState::Applied)
@@ -325,8 +326,8 @@ async fn one_that_is_refused_holds_up_no_other_and_is_tried_again() {
         failed.failures
     );
     host.cluster(ApiServer::end_troubles);
-    let told = agent.looks_on(&host, MINUTE * 6).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = agent.looks_on(&host, MINUTE * 6).await;
+    assert!(reported.is_applied(), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -346,8 +347,8 @@ async fn a_newer_manifest_is_applied_alone() {
     // A hash that is not the manifest's is waited for, and then taken as it is.
     let old = "686cc69e559a1c6f5e8b94e38de54a575a25c432ed5ceec565244b965fb5f07f";
     host.put_object(CHANNEL, channel.replace(old, &old.replace("686c", "0000")));
-    let told = agent.looks_on(&host, MINUTE * 10).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = agent.looks_on(&host, MINUTE * 10).await;
+    assert!(reported.is_applied(), "{reported:?}");
     assert_eq!(
         writes(&host),
         ["LimitRange/default/limits", "Namespace/kube-system"]
@@ -397,8 +398,8 @@ async fn killed_at_any_call_the_next_agent_brings_it_to_the_same_end() {
             let killed = Agent::new(&host, "i-1");
             let _ = tokio::time::timeout(MINUTE * 2, killed.looks_on(&host, MINUTE * 600)).await;
             host.next_boot(Script::default());
-            let told = Agent::new(&host, "i-1").looks_on(&host, MINUTE * 4).await;
-            assert!(told.is_applied(), "{when:?} call {call}: {told:?}");
+            let reported = Agent::new(&host, "i-1").looks_on(&host, MINUTE * 4).await;
+            assert!(reported.is_applied(), "{when:?} call {call}: {reported:?}");
             let found = objects(&host);
             let others: Vec<_> = wanted
                 .iter()

@@ -76,9 +76,9 @@ fn delete(host: &SimHost, path: &str) {
 }
 
 async fn looks_on(host: &Arc<SimHost>, time: Duration) -> AddonsRecord {
-    let told = Agent::new(host, "i-1").looks_on(host, time).await;
-    assert_eq!(told.fault, None);
-    told
+    let reported = Agent::new(host, "i-1").looks_on(host, time).await;
+    assert_eq!(reported.fault, None);
+    reported
 }
 
 fn part(secret: &Value, name: &str) -> String {
@@ -89,9 +89,9 @@ fn part(secret: &Value, name: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_ca_is_made_with_its_issuer_and_not_again() {
     let host = host_with_cert_manager();
-    let told = looks_on(&host, MINUTE * 2).await;
-    assert!(told.is_applied(), "{told:?}");
-    assert_eq!(told.addons[ADDON].objects, 3);
+    let reported = looks_on(&host, MINUTE * 2).await;
+    assert!(reported.is_applied(), "{reported:?}");
+    assert_eq!(reported.addons[ADDON].objects, 3);
     let made = secret(&host).expect("it is made");
     assert_eq!(made["type"], "kubernetes.io/tls");
     let wanted = json!({"ca": {"secretName": format!("{ADDON}-ca")}});
@@ -108,8 +108,8 @@ async fn a_ca_is_made_with_its_issuer_and_not_again() {
         "the certificate is the key's"
     );
     writes(&host);
-    let told = looks_on(&host, MINUTE * 5).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = looks_on(&host, MINUTE * 5).await;
+    assert!(reported.is_applied(), "{reported:?}");
     assert_eq!(writes(&host), Vec::<String>::new());
     assert_eq!(secret(&host), Some(made));
 }
@@ -123,8 +123,8 @@ async fn what_is_missing_of_it_is_made_anew_without_the_manifest_and_nothing_is_
     let issuers = "/apis/cert-manager.io/v1/namespaces/kube-system/issuers";
     delete(&host, &format!("{issuers}/{ADDON}"));
     writes(&host);
-    let told = looks_on(&host, MINUTE * 2).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = looks_on(&host, MINUTE * 2).await;
+    assert!(reported.is_applied(), "{reported:?}");
     assert_eq!(writes(&host), [format!("Issuer/kube-system/{ADDON}")]);
     assert_eq!(secret(&host), made, "the key is the same");
     delete(
@@ -132,29 +132,29 @@ async fn what_is_missing_of_it_is_made_anew_without_the_manifest_and_nothing_is_
         &format!("/api/v1/namespaces/kube-system/secrets/{ADDON}-ca"),
     );
     writes(&host);
-    let told = looks_on(&host, MINUTE * 2).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = looks_on(&host, MINUTE * 2).await;
+    assert!(reported.is_applied(), "{reported:?}");
     assert_eq!(writes(&host), [format!("Secret/kube-system/{ADDON}-ca")]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_cert_manager_only_this_add_on_waits_by_its_own_code() {
     let host = host();
-    let told = looks_on(&host, MINUTE * 5).await;
-    let waits = &told.addons[ADDON];
+    let reported = looks_on(&host, MINUTE * 5).await;
+    let waits = &reported.addons[ADDON];
     assert_eq!(waits.state, AddonState::Failed);
     let fault = waits.fault.as_ref().expect("it is told why");
     assert_eq!(fault.code, Code::AddonsIssuerUnserved);
     assert_eq!(waits.object, Some(format!("Issuer/kube-system/{ADDON}")));
     assert_eq!(
-        told.addons["other.addons.k8s.io"].state,
+        reported.addons["other.addons.k8s.io"].state,
         AddonState::Applied
     );
     assert!(object(&host, "ConfigMap", "webhook").is_some());
     let made = secret(&host).expect("the issuer needs it");
     host.put_object(CHANNEL, format!("{ENTRIES}{CERT_MANAGER}"));
-    let told = looks_on(&host, MINUTE * 8).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = looks_on(&host, MINUTE * 8).await;
+    assert!(reported.is_applied(), "{reported:?}");
     assert_eq!(secret(&host), Some(made), "the key is the same");
 }
 
@@ -227,13 +227,13 @@ async fn the_key_is_in_nothing_that_is_told() {
         server.trouble(of_secrets(Act::LoseAnswer).calls(2..=2));
     });
     let agent = Agent::new(&host, "i-1");
-    let told = agent.looks_on(&host, MINUTE * 5).await;
-    assert!(told.is_applied(), "{told:?}");
+    let reported = agent.looks_on(&host, MINUTE * 5).await;
+    assert!(reported.is_applied(), "{reported:?}");
     let made = secret(&host).expect("it is made");
     let channel = CHANNEL.parse().expect("a literal");
     let inspector = AddonInspector::open(host.as_ref(), KUBECONFIG, &[channel]).await;
     let inspector = inspector.expect("the server answers");
-    let mut shown = agent.told_in_all_forms();
+    let mut shown = agent.all_reports();
     for addon in &inspector.selected().addons {
         shown.push_str(&format!(
             "{:?}{:?}",
@@ -241,7 +241,7 @@ async fn the_key_is_in_nothing_that_is_told() {
             inspector.apply(addon).await
         ));
     }
-    shown.push_str(&serde_json::to_string(&told).expect("a record serialises"));
+    shown.push_str(&serde_json::to_string(&reported).expect("a record serialises"));
     assert!(shown.contains("policy.example.com"), "the refusal is told");
     assert!(shows(&part(&made, "tls.key"), &made) && shows(&made.to_string(), &made));
     assert!(
@@ -270,8 +270,8 @@ async fn killed_at_any_call_the_next_agent_finds_or_makes_one_ca() {
             let before = secret(&host);
             between += usize::from(before.is_some() && issuer(&host).is_none());
             host.next_boot(Script::default());
-            let told = looks_on(&host, MINUTE * 4).await;
-            assert!(told.is_applied(), "{when:?} call {call}: {told:?}");
+            let reported = looks_on(&host, MINUTE * 4).await;
+            assert!(reported.is_applied(), "{when:?} call {call}: {reported:?}");
             assert!(issuer(&host).is_some(), "{when:?} call {call}");
             let after = secret(&host);
             assert!(after.is_some(), "{when:?} call {call}");

@@ -79,14 +79,14 @@ async fn brings(host: &SimHost, registered_after: u32) {
 }
 
 /// What was told of the node's object: what was said of it, or the code of why nothing could be.
-type Told = Vec<Result<Vec<String>, Code>>;
+type Reports = Vec<Result<Vec<String>, Code>>;
 
 /// A boot beside a world that changes, and two minutes of looks after it.
 async fn booted(
     host: &Arc<SimHost>,
     request: &Request,
     changing: impl Future<Output = ()>,
-) -> (Verdict, Record, Told) {
+) -> (Verdict, Record, Reports) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -101,12 +101,12 @@ async fn booted(
     };
     tokio::join!(looking, ending);
     let events = kept.lock().expect("no other holder panics").clone();
-    let told = events.into_iter().filter_map(|event| match event {
+    let reported = events.into_iter().filter_map(|event| match event {
         Event::NodeLabelled { changes, .. } => Some(Ok(changes)),
         Event::NodeNotLabelled { fault } => Some(Err(fault.code)),
         _ => None,
     });
-    (verdict, emitter.record(), told.collect())
+    (verdict, emitter.record(), reported.collect())
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,10 +116,10 @@ async fn a_node_whose_network_waits_for_its_label_becomes_ready() {
     for registered_after in [0, 600] {
         let (host, request) = control_plane(&root, true);
         let changing = brings(&host, registered_after);
-        let (verdict, record, told) = booted(&host, &request, changing).await;
+        let (verdict, record, reported) = booted(&host, &request, changing).await;
         assert_eq!(verdict.fault, None, "registered after {registered_after} s");
-        let [Ok(says)] = told.as_slice() else {
-            panic!("said once, before the boot ended or after it: {told:?}");
+        let [Ok(says)] = reported.as_slice() else {
+            panic!("said once, before the boot ended or after it: {reported:?}");
         };
         assert!(says.contains(&format!("label {LABEL}=")), "{says:?}");
         let codes: Vec<Code> = record.warnings.iter().map(|fault| fault.code).collect();
@@ -131,10 +131,10 @@ async fn a_node_whose_network_waits_for_its_label_becomes_ready() {
 async fn where_the_pod_sets_the_label_the_agent_says_nothing() {
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root, false);
-    let (verdict, _, told) = booted(&host, &request, brings(&host, 0)).await;
+    let (verdict, _, reported) = booted(&host, &request, brings(&host, 0)).await;
     let code = verdict.fault.map(|fault| fault.code);
     assert_eq!(
-        (code, told),
+        (code, reported),
         (Some(Code::ReadyCniMissing), Vec::new()),
         "nobody sets it here"
     );
@@ -152,14 +152,14 @@ async fn what_is_refused_during_the_boot_is_tried_again_soon_and_is_a_warning_un
         host.cluster(ApiServer::end_troubles);
         brings(&host, u32::MAX).await;
     };
-    let (verdict, record, told) = booted(&host, &request, changing).await;
+    let (verdict, record, reported) = booted(&host, &request, changing).await;
     assert_eq!(verdict.fault, None);
     assert!(
         matches!(
-            told.as_slice(),
+            reported.as_slice(),
             [Err(Code::ReadyNodeIdentityDenied), Ok(says)] if !says.is_empty()
         ),
-        "{told:?}"
+        "{reported:?}"
     );
     let is_of_object = |code: Code| code.entry().code.starts_with("ready.node-");
     let warnings = record.warnings.iter();

@@ -65,15 +65,15 @@ pub(crate) fn is_noted(host: &SimHost) -> bool {
     noted.flatten().unwrap_or_default()
 }
 
-fn state(told: &AddonsRecord) -> Option<AddonState> {
-    Some(told.addons.get("one.addons.k8s.io")?.state)
+fn state(reported: &AddonsRecord) -> Option<AddonState> {
+    Some(reported.addons.get("one.addons.k8s.io")?.state)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_not_served_has_nothing_to_be_removed() {
     let host = pruning();
-    let told = Agent::new(&host, "i-1").looks_on(&host, MINUTE).await;
-    assert_eq!(state(&told), Some(AddonState::Applied), "{told:?}");
+    let reported = Agent::new(&host, "i-1").looks_on(&host, MINUTE).await;
+    assert_eq!(state(&reported), Some(AddonState::Applied), "{reported:?}");
     assert!(is_noted(&host) && has(&host, "ConfigMap", "settings"));
     assert!(!has(&host, "Deployment", "left"), "the other rule holds");
 }
@@ -87,10 +87,14 @@ async fn a_kind_of_which_it_cannot_be_said_whether_it_is_served_fails_the_add_on
         host.next_boot(Script::new(vec![denied]));
         let agent = Agent::new(&host, "i-1");
         // Less than it takes until it is tried again.
-        let told = agent.looks_on(&host, Duration::from_secs(1)).await;
-        let failed = told.addons.get("one.addons.k8s.io").cloned();
+        let reported = agent.looks_on(&host, Duration::from_secs(1)).await;
+        let failed = reported.addons.get("one.addons.k8s.io").cloned();
         let failed = failed.unwrap_or_default();
-        assert_eq!(failed.state, AddonState::Failed, "{operation}: {told:?}");
+        assert_eq!(
+            failed.state,
+            AddonState::Failed,
+            "{operation}: {reported:?}"
+        );
         let code = failed.fault.map(|fault| fault.code);
         assert_eq!(code, Some(Code::AddonsApiDenied), "{operation}");
         assert!(
@@ -101,8 +105,8 @@ async fn a_kind_of_which_it_cannot_be_said_whether_it_is_served_fails_the_add_on
             has(&host, "Deployment", "left") && !is_noted(&host),
             "{operation}: nothing is removed, and it is not noted as applied"
         );
-        let told = agent.looks_on(&host, MINUTE).await;
-        assert_eq!(state(&told), Some(AddonState::Applied), "{operation}");
+        let reported = agent.looks_on(&host, MINUTE).await;
+        assert_eq!(state(&reported), Some(AddonState::Applied), "{operation}");
         assert!(!has(&host, "Deployment", "left"), "{operation}");
     }
 }

@@ -48,7 +48,7 @@ fn is_kept(verdict: &Verdict) -> bool {
 }
 
 /// A boot, and what it told of the pod's manifest.
-async fn told(host: &Arc<SimHost>, request: &Request) -> (Verdict, Vec<Event>) {
+async fn reported(host: &Arc<SimHost>, request: &Request) -> (Verdict, Vec<Event>) {
     let events = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&events)))];
@@ -88,7 +88,7 @@ async fn the_pod_that_was_laid_down_is_removed_and_laid_down_again_without_the_f
             false => request.clone(),
         };
         host.next_boot(Script::default());
-        let (verdict, events) = told(&host, &request).await;
+        let (verdict, events) = reported(&host, &request).await;
         assert_eq!(verdict.fault, None);
         assert_eq!(is_kept(&verdict), takes_over);
         assert_eq!(is_laid_down(&host), !takes_over);
@@ -107,7 +107,7 @@ async fn the_pod_that_was_laid_down_is_removed_and_laid_down_again_without_the_f
 async fn a_node_that_never_had_the_pod_gets_none() {
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root);
-    let (verdict, events) = told(&host, &taking_over(&request)).await;
+    let (verdict, events) = reported(&host, &taking_over(&request)).await;
     assert_eq!(verdict.fault, None);
     assert!(is_kept(&verdict) && !is_laid_down(&host));
     assert_eq!(outcome(&events), Some(Outcome::Unchanged));
@@ -120,7 +120,7 @@ async fn what_is_not_the_pods_manifest_stays_and_is_told_of() {
     let (host, request) = control_plane(&root);
     let own = "apiVersion: v1\nkind: Pod\nmetadata: {name: my-channels}\n";
     host.put_file(MANIFEST, own);
-    let (verdict, events) = told(&host, &taking_over(&request)).await;
+    let (verdict, events) = reported(&host, &taking_over(&request)).await;
     assert_eq!(verdict.fault, None, "the node boots");
     assert!(is_kept(&verdict));
     assert_eq!(host.tree()[MANIFEST], own.as_bytes());
@@ -146,7 +146,7 @@ async fn a_pod_whose_channels_the_agent_cannot_read_stays_and_is_told_of() {
             .expect("it is text")
             .replace(from, to);
         host.put_object(POD, pod);
-        let (verdict, events) = told(&host, &taking_over(&request)).await;
+        let (verdict, events) = reported(&host, &taking_over(&request)).await;
         assert_eq!(verdict.fault, None, "the node boots");
         assert!(!is_kept(&verdict) && is_laid_down(&host), "{to}");
         let warnings: Vec<_> = events
@@ -167,14 +167,14 @@ async fn a_removal_that_fails_ends_no_boot_and_is_done_by_the_next() {
     run(&host, &request).await;
     let script = vec![strike("remove_file", 1..=1, Condition::Io)];
     host.next_boot(Script::new(script));
-    let (verdict, events) = told(&host, &taking_over(&request)).await;
+    let (verdict, events) = reported(&host, &taking_over(&request)).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(outcome(&events), Some(Outcome::Skipped));
     assert!(is_laid_down(&host));
     // One that is another by the time it is removed is looked at again.
     let script = vec![strike("remove_file", 1..=1, Condition::Conflict)];
     host.next_boot(Script::new(script));
-    let (_, events) = told(&host, &taking_over(&request)).await;
+    let (_, events) = reported(&host, &taking_over(&request)).await;
     assert_eq!(outcome(&events), Some(Outcome::Changed));
     assert!(!is_laid_down(&host));
 }

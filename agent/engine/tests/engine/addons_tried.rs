@@ -62,8 +62,8 @@ async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
     refuse(&host);
     let agent = Agent::new(&host, "i-1");
     // Long enough for the longest pause between two tries.
-    let told = agent.looks_on(&host, MINUTE * 60).await;
-    let failed = &told.addons["one.addons.k8s.io"];
+    let reported = agent.looks_on(&host, MINUTE * 60).await;
+    let failed = &reported.addons["one.addons.k8s.io"];
     assert!(failed.failures > 5, "{failed:?}");
     let mended =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: settings, namespace: kube-system}\n";
@@ -73,8 +73,8 @@ async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
         .replace("one.yaml", "two.yaml");
     host.put_object(CHANNEL, newer);
     // The agent begins anew, reads the channel at once, and minds what it told of the one before.
-    let told = agent.looks_on(&host, Duration::from_secs(1)).await;
-    let mended = &told.addons["one.addons.k8s.io"];
+    let reported = agent.looks_on(&host, Duration::from_secs(1)).await;
+    let mended = &reported.addons["one.addons.k8s.io"];
     assert_eq!(mended.state, AddonState::Applied, "{mended:?}");
 }
 
@@ -86,13 +86,13 @@ async fn a_store_that_is_slow_costs_nobody_the_lease() {
     };
     host.slow_store(Duration::from_secs(12));
     let (acts, stands_by) = (Agent::new(&host, "i-1"), Agent::new(&host, "i-2"));
-    let told = tokio::join!(acts.looks_on(&host, MINUTE * 5), async {
+    let reported = tokio::join!(acts.looks_on(&host, MINUTE * 5), async {
         passes(Duration::from_secs(1)).await;
         stands_by.looks_on(&host, MINUTE * 4).await
     });
-    assert!(told.0.is_applied(), "{:?}", told.0);
+    assert!(reported.0.is_applied(), "{:?}", reported.0);
     let holder = "i-1".to_owned();
-    assert_eq!(told.1.reconciler, Some(ReconcilerRef::Other { holder }));
+    assert_eq!(reported.1.reconciler, Some(ReconcilerRef::Other { holder }));
     let renewed = host.cluster(|server| {
         let entries = server.journal().entries().iter();
         let renewed = entries.filter(|entry| entry.kind == "Lease" && entry.wrote);
@@ -118,6 +118,6 @@ async fn who_is_stopped_while_it_reads_gives_the_lease_back() {
     assert!(took < 23_000, "{took} ms: one more is read at the most");
     assert_eq!(writes(&host), Vec::<String>::new(), "nothing was begun");
     let next = Agent::new(&host, "i-2");
-    let told = next.looks_on(&host, Duration::from_secs(2)).await;
-    assert_eq!(told.reconciler, Some(ReconcilerRef::Me), "at once");
+    let reported = next.looks_on(&host, Duration::from_secs(2)).await;
+    assert_eq!(reported.reconciler, Some(ReconcilerRef::Me), "at once");
 }

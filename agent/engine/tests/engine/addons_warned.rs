@@ -17,16 +17,16 @@ fn edit(host: &SimHost, change: impl Fn(&str) -> String) {
 }
 
 /// What was told of warnings: of each how it began or was over, by its code.
-fn told(agent: &Agent) -> Vec<(&'static str, Code)> {
+fn reported(agent: &Agent) -> Vec<(&'static str, Code)> {
     let events = agent.events.lock().expect("no other holder panics");
-    let told = events.iter().flat_map(|event| match event {
+    let reported = events.iter().flat_map(|event| match event {
         Event::AddonsWarned { fault } => vec![("warned", fault.code)],
         Event::AddonsWarningsCleared { faults } => {
             faults.iter().map(|fault| ("over", fault.code)).collect()
         }
         _ => Vec::new(),
     });
-    told.collect()
+    reported.collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,7 @@ async fn what_is_odd_about_a_channel_is_told_once_and_once_more_when_it_is_over(
         ("warned", Code::ConfigUnknownKey),
         ("warned", Code::AddonsChannelInvalid),
     ];
-    assert_eq!(told(&agent), warned);
+    assert_eq!(reported(&agent), warned);
     let odd = record.warnings[1].evidence_named("addon");
     assert_eq!((odd, record.warnings.len()), (Some("odd"), 2));
     // Another agent leads once this one has gone, and this one stands by.
@@ -62,7 +62,7 @@ async fn what_is_odd_about_a_channel_is_told_once_and_once_more_when_it_is_over(
     edit(&host, |channel| channel.replacen("colour: blue\n", "", 1));
     let record = second.looks_on(&host, MINUTE * 5).await;
     assert_eq!(record.warnings.len(), 1, "the line of the other moved");
-    assert!(told(&second).contains(&("over", Code::ConfigUnknownKey)));
+    assert!(reported(&second).contains(&("over", Code::ConfigUnknownKey)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,8 +83,8 @@ async fn a_manifest_that_is_applied_though_it_is_another_says_so_until_the_chann
     let mismatch = [Code::AddonsManifestMismatch];
     assert_eq!(codes(&record.addons[LIMITS].warnings), mismatch);
     // Who looks on after this knows what was told.
-    let told = agent.looks_on(&host, MINUTE * 5).await;
-    assert_eq!(codes(&told.addons[LIMITS].warnings), mismatch);
+    let reported = agent.looks_on(&host, MINUTE * 5).await;
+    assert_eq!(codes(&reported.addons[LIMITS].warnings), mismatch);
     edit(&host, |channel| {
         channel.replace(&hash.replace("686c", "0000"), hash)
     });

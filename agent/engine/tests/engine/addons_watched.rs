@@ -30,13 +30,13 @@ async fn a_pod_that_is_not_well_is_told_with_what_waits_for_it() {
     let url = "http://127.0.0.1:3986/readyz";
     let mut agent = Agent::new(&host, "i-1");
     agent.verdict.addon_mode = Some(watching(Some(url)));
-    let told = agent.looks_on(&host, MINUTE * 30).await;
+    let reported = agent.looks_on(&host, MINUTE * 30).await;
     let pod = "kops-channels".to_owned();
-    assert_eq!(told.reconciler, Some(ReconcilerRef::Pod { pod }));
-    let fault = told.fault.expect("it does not answer");
+    assert_eq!(reported.reconciler, Some(ReconcilerRef::Pod { pod }));
+    let fault = reported.fault.expect("it does not answer");
     assert_eq!(fault.code, Code::AddonsPodFailing);
-    assert_eq!(told.addons.len(), 9);
-    let mut addons = told.addons.values();
+    assert_eq!(reported.addons.len(), 9);
+    let mut addons = reported.addons.values();
     assert!(addons.all(|addon| addon.state == AddonState::Waiting));
     assert_eq!(writes(&host), Vec::<String>::new(), "it is only watched");
     assert_eq!(
@@ -55,8 +55,11 @@ async fn what_the_pod_noted_is_applied() {
     Agent::new(&host, "i-0").looks_on(&host, MINUTE).await;
     let mut agent = Agent::new(&host, "i-1");
     agent.verdict.addon_mode = Some(watching(None));
-    let told = agent.looks_on(&host, MINUTE).await;
-    assert!(told.is_applied() && told.addons.len() == 9, "{told:?}");
+    let reported = agent.looks_on(&host, MINUTE).await;
+    assert!(
+        reported.is_applied() && reported.addons.len() == 9,
+        "{reported:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

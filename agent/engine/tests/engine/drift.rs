@@ -16,9 +16,9 @@ const TIMER: &str = "logrotate.timer";
 const FILE: &str = "/etc/sysctl.d/99-k8s-general.conf";
 
 /// What is told of drift while the world of a ready node is changed from outside, one change after the other.
-async fn told(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<String>) {
+async fn reported(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<String>) {
     let (record, events) = live(host, &request(GROUP), changes).await;
-    let told = events.iter().filter_map(|event| match event {
+    let reported = events.iter().filter_map(|event| match event {
         Event::DriftChanged { drifted, .. } => {
             let named = drifted
                 .iter()
@@ -27,7 +27,7 @@ async fn told(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<Strin
         }
         _ => None,
     });
-    (record, told.collect())
+    (record, reported.collect())
 }
 
 fn warnings(events: &[Event]) -> Vec<&Fault> {
@@ -50,12 +50,12 @@ async fn a_file_that_somebody_changed_is_told_once_and_the_node_stays_ready() {
     let host = host(GROUP, Timing::default());
     let changed = |host: &SimHost| host.put_file(FILE, "mine");
     let removed = |host: &SimHost| host.remove_file(FILE);
-    let (record, told) = told(&host, &[&changed, &removed]).await;
+    let (record, reported) = reported(&host, &[&changed, &removed]).await;
     let wanted = [
         format!("{FILE}: other contents, mode 0600 instead of 0644"),
         format!("{FILE}: removed"),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
     assert_eq!((record.is_ready(), record.drift.count()), (true, 1));
     assert!(!host.tree().contains_key(FILE), "nothing is fixed");
 }
@@ -69,8 +69,8 @@ async fn a_node_that_nobody_touches_is_stamped_and_never_read() {
         let made = calls.map(|call| host.port_calls_of(call));
         counts.lock().expect("no other holder panics").push(made);
     };
-    let (_, told) = told(&host, &[&count, &count]).await;
-    assert!(told.is_empty(), "{told:?}");
+    let (_, reported) = reported(&host, &[&count, &count]).await;
+    assert!(reported.is_empty(), "{reported:?}");
     let counts = counts.into_inner().expect("no other holder panics");
     let made = |call: usize| counts[1][call] - counts[0][call];
     assert_eq!((made(0), made(1)), (0, 0), "no file is read or written");
@@ -92,12 +92,12 @@ async fn a_unit_that_somebody_disabled_is_told_until_it_is_enabled() {
     };
     let disabled = |host: &SimHost| set(host, false);
     let enabled = |host: &SimHost| set(host, true);
-    let (record, told) = told(&host, &[&disabled, &enabled]).await;
+    let (record, reported) = reported(&host, &[&disabled, &enabled]).await;
     let wanted = [
         format!("{TIMER}: not enabled at boot any more"),
         String::new(),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
     assert_eq!(record.drift.count(), 0);
 }
 

@@ -228,10 +228,10 @@ async fn when_all_are_silent_every_server_is_asked_as_often_and_all_are_told() {
         .for_each(|server| host.silence_bootstrap(server));
     let fault = run(&host, &request).await.0.fault.expect("nobody answers");
     assert_eq!(fault.code, Code::ConfigControllerUnreachable);
-    let told = format!("{fault:?}");
+    let reported = format!("{fault:?}");
     let asked = host.asked_bootstrap();
     for server in SERVERS {
-        assert!(told.contains(server), "{told}");
+        assert!(reported.contains(server), "{reported}");
         let times = asked.iter().filter(|one| *one == server).count();
         assert_eq!(times * 3, asked.len(), "{server}");
     }
@@ -277,7 +277,7 @@ async fn a_certificate_for_another_key_or_another_node_is_refused_and_not_kept()
     let other_node = |controller: &mut quake_testkit::Controller| {
         controller.node_name = "i-another".to_owned();
     };
-    for (told, worker) in [
+    for (reported, worker) in [
         ("another key", dishonest(other_key)),
         ("somebody else", dishonest(other_node)),
     ] {
@@ -286,7 +286,7 @@ async fn a_certificate_for_another_key_or_another_node_is_refused_and_not_kept()
         };
         let fault = run(&host, &request).await.0.fault.expect("it is refused");
         assert_eq!(fault.code, Code::CredentialsCertificateUnfit, "{fault}");
-        assert!(fault.summary.contains(told), "{fault}");
+        assert!(fault.summary.contains(reported), "{fault}");
         assert_eq!(certificates(&host), Vec::<String>::new());
         assert_eq!(fault.class(), Class::Invalid);
     }

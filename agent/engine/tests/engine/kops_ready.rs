@@ -2,7 +2,7 @@
 
 use crate::common::run;
 use crate::kops::{conformance, node};
-use crate::ready_node::told_of;
+use crate::ready_node::reports_of;
 use quake_engine::Request;
 use quake_model::facts::{ActiveState, PodFound, PodSeen, PodsSeen};
 use quake_model::fault::{Code, Fault};
@@ -131,10 +131,10 @@ async fn the_pod_of_the_network_that_is_late_is_named() {
     host.show_pods("calico-node", late);
     let (fault, record) = fault_of(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyCniMissing);
-    let told = fault.evidence_named("pod").expect("the pod is told of");
+    let reported = fault.evidence_named("pod").expect("the pod is told of");
     assert!(
-        told.contains("calico-node-x5k2p is here; its image is being pulled"),
-        "{told}"
+        reported.contains("calico-node-x5k2p is here; its image is being pulled"),
+        "{reported}"
     );
     assert_eq!(unmet(&record), ["ready:cni"]);
 }
@@ -187,10 +187,10 @@ async fn a_configuration_that_goes_later_is_lost_and_one_that_is_written_anew_is
     let gone = |host: &SimHost| host.remove_file(own);
     let back = |host: &SimHost| host.put_file(own, "{}");
     let (host, request) = with_files(&root, "privatecilium", &["05-cilium.conflist"]);
-    let (record, told) = told_of(&host, &request, &[&gone, &back]).await;
-    assert!(record.is_ready(), "{told:?}");
-    let [(step, Some(fault)), (_, None)] = told.as_slice() else {
-        panic!("lost and regained: {told:?}");
+    let (record, reported) = reports_of(&host, &request, &[&gone, &back]).await;
+    assert!(record.is_ready(), "{reported:?}");
+    let [(step, Some(fault)), (_, None)] = reported.as_slice() else {
+        panic!("lost and regained: {reported:?}");
     };
     assert_eq!(
         (step.as_str(), fault.code),
@@ -207,9 +207,9 @@ async fn a_foreign_file_that_comes_later_is_told() {
     let Some(root) = conformance() else { return };
     let foreign = |host: &SimHost| host.put_file("/etc/cni/net.d/00-x.conf", "{}");
     let (host, request) = with_files(&root, "privatecilium", &["05-cilium.conflist"]);
-    let (record, told) = told_of(&host, &request, &[&foreign]).await;
-    let [(step, Some(fault))] = told.as_slice() else {
-        panic!("once: {told:?}");
+    let (record, reported) = reports_of(&host, &request, &[&foreign]).await;
+    let [(step, Some(fault))] = reported.as_slice() else {
+        panic!("once: {reported:?}");
     };
     assert_eq!(
         (step.as_str(), fault.code),
@@ -228,7 +228,7 @@ async fn a_kubelet_that_is_down_has_no_pods() {
             unit.active = ActiveState::Failed;
         });
     };
-    let (record, told) = told_of(&host, &request, &[&down]).await;
-    assert_eq!(told.len(), 1, "{told:?}");
+    let (record, reported) = reports_of(&host, &request, &[&down]).await;
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(!record.is_ready());
 }

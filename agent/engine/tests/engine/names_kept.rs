@@ -21,7 +21,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 struct Life {
     record: Record,
     /// What was told of names after the boot.
-    told: Vec<Event>,
+    reported: Vec<Event>,
     /// Requests to Route 53 and EC2 after the boot.
     asked: BTreeMap<String, u64>,
 }
@@ -78,7 +78,7 @@ async fn lives_with(
             Event::DnsPublished { .. } | Event::DnsNotPublished { .. }
         )
     };
-    let told = kept.lock().expect("no other holder panics").clone();
+    let reported = kept.lock().expect("no other holder panics").clone();
     let asked = host.calls().into_iter().filter_map(|(call, count)| {
         let count = count - before.get(&call).copied().unwrap_or_default();
         let is_counted = call.starts_with("route53:") || call.starts_with("ec2:");
@@ -86,7 +86,7 @@ async fn lives_with(
     });
     Life {
         record: emitter.record(),
-        told: told.into_iter().filter(is_of_names).collect(),
+        reported: reported.into_iter().filter(is_of_names).collect(),
         asked: asked.collect(),
     }
 }
@@ -98,7 +98,7 @@ fn put(host: &SimHost, name: &str, addresses: &[&str]) {
 }
 
 fn put_back(life: &Life) -> Vec<&str> {
-    let names = life.told.iter().flat_map(|event| match event {
+    let names = life.reported.iter().flat_map(|event| match event {
         Event::DnsPublished { names, .. } => names.as_slice(),
         _ => &[],
     });
@@ -112,7 +112,7 @@ fn is_warned(life: &Life) -> bool {
 }
 
 fn faults(life: &Life) -> Vec<Code> {
-    let faults = life.told.iter().filter_map(|event| match event {
+    let faults = life.reported.iter().filter_map(|event| match event {
         Event::DnsNotPublished { fault } => Some(fault.code),
         _ => None,
     });
@@ -123,7 +123,7 @@ fn faults(life: &Life) -> Vec<Code> {
 async fn names_that_are_right_cost_one_question_every_half_hour_or_hour_and_no_write() {
     let host = zoned();
     let life = lives(&host, |_| {}, HOUR * 24).await;
-    assert!(life.told.is_empty(), "{:?}", life.told);
+    assert!(life.reported.is_empty(), "{:?}", life.reported);
     let asked: Vec<&String> = life.asked.keys().collect();
     assert_eq!(asked, ["route53:ListResourceRecordSets"]);
     let count = life.asked["route53:ListResourceRecordSets"];
@@ -136,7 +136,13 @@ async fn what_somebody_changed_is_put_back_once_and_told() {
     let host = zoned();
     let change = |host: &SimHost| put(host, MAIN, &["10.9.9.9"]);
     let life = lives(&host, change, HOUR * 6).await;
-    assert_eq!(put_back(&life), [MAIN], "{:?} {:?}", life.told, life.asked);
+    assert_eq!(
+        put_back(&life),
+        [MAIN],
+        "{:?} {:?}",
+        life.reported,
+        life.asked
+    );
     assert_eq!(addresses(&host, MAIN), [OURS]);
     assert_eq!(host.region().names.batches.len(), 2);
     assert_eq!(
@@ -206,7 +212,7 @@ async fn a_member_whose_volume_moved_is_left_to_its_new_holder() {
         });
     };
     let life = lives(&host, moved, HOUR * 6).await;
-    assert!(put_back(&life).is_empty(), "{:?}", life.told);
+    assert!(put_back(&life).is_empty(), "{:?}", life.reported);
     assert_eq!(faults(&life), [Code::DnsConflict], "said once");
     assert!(is_warned(&life));
     assert_eq!(addresses(&host, MAIN), ["10.0.0.11"]);
@@ -270,7 +276,12 @@ async fn a_volume_that_moves_between_two_tries_takes_its_name_along() {
     let host = zoned();
     // The name of the other member was right when the look began: it is nobody's to write, whoever holds its volume now.
     let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/events", EVENTS)).await;
-    assert_eq!(addresses(&host, EVENTS), ["10.0.0.11"], "{:?}", life.told);
+    assert_eq!(
+        addresses(&host, EVENTS),
+        ["10.0.0.11"],
+        "{:?}",
+        life.reported
+    );
     assert_eq!(
         (put_back(&life), addresses(&host, MAIN)),
         (vec![MAIN], vec![OURS.to_owned()])
@@ -278,8 +289,8 @@ async fn a_volume_that_moves_between_two_tries_takes_its_name_along() {
     assert_eq!(faults(&life), [Code::DnsConflict], "it leads elsewhere now");
     let host = zoned();
     let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/main", MAIN)).await;
-    assert_eq!(addresses(&host, MAIN), ["10.0.0.11"], "{:?}", life.told);
-    assert!(put_back(&life).is_empty(), "{:?}", life.told);
+    assert_eq!(addresses(&host, MAIN), ["10.0.0.11"], "{:?}", life.reported);
+    assert!(put_back(&life).is_empty(), "{:?}", life.reported);
     assert_eq!(faults(&life), [Code::DnsConflict]);
     assert_eq!(host.region().names.batches.len(), 1, "the boot's");
 }
@@ -312,7 +323,7 @@ async fn a_transient_failure_is_not_reported_and_a_role_that_lost_its_statement_
         host.next_boot(Script::new(faults));
     };
     let life = lives(&throttled, failure, HOUR * 6).await;
-    assert!(life.told.is_empty(), "{:?}", life.told);
+    assert!(life.reported.is_empty(), "{:?}", life.reported);
     let denied = zoned();
     let lost = |host: &SimHost| {
         let faults = vec![strike("read_records", 1..=3, Condition::Denied)];
@@ -322,9 +333,9 @@ async fn a_transient_failure_is_not_reported_and_a_role_that_lost_its_statement_
     let [
         Event::DnsNotPublished { fault },
         Event::DnsPublished { names, zone },
-    ] = &life.told[..]
+    ] = &life.reported[..]
     else {
-        panic!("{:?}", life.told);
+        panic!("{:?}", life.reported);
     };
     assert_eq!(
         (fault.code, names.len(), zone.as_str()),

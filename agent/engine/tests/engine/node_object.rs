@@ -62,10 +62,10 @@ fn writes(host: &SimHost) -> usize {
 type Then<'a> = (Duration, Change<'a>);
 
 /// What was told of the node's object, in its order: what was said of it, or why nothing could be.
-type Told = Vec<Result<Vec<String>, Fault>>;
+type Reports = Vec<Result<Vec<String>, Fault>>;
 
 /// Boots a node, which becomes ready, and looks on: for each of these times, after which the world is changed so.
-async fn told(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record, Told) {
+async fn reported(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record, Reports) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -87,12 +87,12 @@ async fn told(host: &Arc<SimHost>, group: &str, changes: &[Then<'_>]) -> (Record
     };
     tokio::join!(looking, changing);
     let events = kept.lock().expect("no other holder panics").clone();
-    let told = events.into_iter().filter_map(|event| match event {
+    let reported = events.into_iter().filter_map(|event| match event {
         Event::NodeLabelled { changes, .. } => Some(Ok(changes)),
         Event::NodeNotLabelled { fault } => Some(Err(fault)),
         _ => None,
     });
-    (emitter.record(), told.collect())
+    (emitter.record(), reported.collect())
 }
 
 /// Lets time pass; the clock is paused, so none does.
@@ -105,12 +105,14 @@ async fn passes(time: Duration) {
 }
 
 /// The codes of what was told, and of the warnings that stand.
-fn codes(told: &Told, record: &Record) -> (Vec<Code>, Vec<Code>) {
-    let told = told.iter().filter_map(|told| told.as_ref().err());
+fn codes(reported: &Reports, record: &Record) -> (Vec<Code>, Vec<Code>) {
+    let reported = reported
+        .iter()
+        .filter_map(|reported| reported.as_ref().err());
     let warnings = record.warnings.iter().map(|fault| fault.code);
     let of_node = |code: &Code| code.entry().code.starts_with("ready.node-");
     (
-        told.map(|fault| fault.code).collect(),
+        reported.map(|fault| fault.code).collect(),
         warnings.filter(of_node).collect(),
     )
 }
@@ -122,7 +124,7 @@ async fn a_control_plane_gets_its_labels_its_taint_and_its_id_once() {
     let host = host("control-plane");
     let registers = |host: &SimHost| register(host, &json!({}));
     let changes: &[Then<'_>] = &[(MINUTE * 2, &registers), (MINUTE * 2, &nothing)];
-    let (record, told) = told(&host, "control-plane", changes).await;
+    let (record, reported) = reported(&host, "control-plane", changes).await;
     let node = object(&host);
     let labels = &node["metadata"]["labels"];
     assert_eq!(labels["kubernetes.io/role"], "master", "{node:#}");
@@ -131,17 +133,17 @@ async fn a_control_plane_gets_its_labels_its_taint_and_its_id_once() {
     let taint = &node["spec"]["taints"][0];
     assert_eq!(taint["key"], "node-role.kubernetes.io/master");
     assert_eq!(node["spec"]["providerID"], OURS);
-    let said: Vec<String> = told.iter().flatten().flatten().cloned().collect();
+    let said: Vec<String> = reported.iter().flatten().flatten().cloned().collect();
     assert!(
         said.contains(&"label kops.k8s.io/instancegroup=control-plane".to_owned())
             && said.contains(&format!("provider id {OURS}")),
         "{said:?}"
     );
-    assert_eq!(codes(&told, &record), (Vec::new(), Vec::new()));
+    assert_eq!(codes(&reported, &record), (Vec::new(), Vec::new()));
     // Who takes a label away later means it, and a boot that finds the same object says nothing anew.
     assert_eq!(writes(&host), 3);
     let changes: &[Then<'_>] = &[(MINUTE * 2, &nothing)];
-    let (_, again) = self::told(&host, "control-plane", changes).await;
+    let (_, again) = self::reported(&host, "control-plane", changes).await;
     assert_eq!((again, writes(&host)), (Vec::new(), 0));
 }
 
@@ -151,9 +153,9 @@ async fn the_object_of_another_instance_is_left_alone_and_is_a_warning() {
     register(&host, &json!({"providerID": "aws:///us-test-1a/i-other"}));
     let before = object(&host);
     let changes: &[Then<'_>] = &[(MINUTE * 5, &nothing)];
-    let (record, told) = told(&host, "control-plane", changes).await;
+    let (record, reported) = reported(&host, "control-plane", changes).await;
     let foreign = vec![Code::ReadyNodeForeign];
-    assert_eq!(codes(&told, &record), (foreign.clone(), foreign));
+    assert_eq!(codes(&reported, &record), (foreign.clone(), foreign));
     assert!(record.is_ready(), "a warning is no failure");
     assert_eq!(object(&host), before);
 }
@@ -167,21 +169,24 @@ async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it(
         host.cluster(ApiServer::end_troubles);
     };
     let changes: &[Then<'_>] = &[(MINUTE * 10, &nothing)];
-    let (record, denied) = told(&host, "workers", changes).await;
+    let (record, denied) = reported(&host, "workers", changes).await;
     let codes_denied = vec![Code::ReadyNodeIdentityDenied];
     assert_eq!(
         codes(&denied, &record),
         (codes_denied.clone(), codes_denied.clone())
     );
     assert!(record.is_ready(), "a warning is no failure");
-    let told_how = denied.iter().any(|told| {
-        let remedy = told.as_ref().err().and_then(|fault| fault.remedy.clone());
+    let reported_how = denied.iter().any(|reported| {
+        let remedy = reported
+            .as_ref()
+            .err()
+            .and_then(|fault| fault.remedy.clone());
         remedy.is_some_and(|remedy| remedy.contains("--node-labels"))
     });
-    assert!(told_how, "{denied:?}");
+    assert!(reported_how, "{denied:?}");
     // It is asked again seldom: within the next two hours, and then it is no warning any more.
     let changes: &[Then<'_>] = &[(MINUTE * 10, &permits), (MINUTE * 120, &nothing)];
-    let (record, allowed) = told(&host, "workers", changes).await;
+    let (record, allowed) = reported(&host, "workers", changes).await;
     assert_eq!(codes(&allowed, &record), (codes_denied, Vec::new()));
     let labels = &object(&host)["metadata"]["labels"];
     assert_eq!(labels["kubernetes.io/role"], "node");
@@ -191,7 +196,7 @@ async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it(
 async fn a_node_that_never_registers_is_a_warning_after_the_deadline_and_not_before() {
     let host = host("workers");
     let changes: &[Then<'_>] = &[(MINUTE * 18, &nothing)];
-    let (record, early) = told(&host, "workers", changes).await;
+    let (record, early) = reported(&host, "workers", changes).await;
     assert_eq!(
         codes(&early, &record),
         (Vec::new(), Vec::new()),
@@ -199,7 +204,7 @@ async fn a_node_that_never_registers_is_a_warning_after_the_deadline_and_not_bef
     );
     let registers = |host: &SimHost| register(host, &json!({}));
     let changes: &[Then<'_>] = &[(MINUTE * 25, &registers), (MINUTE * 2, &nothing)];
-    let (record, late) = told(&host, "workers", changes).await;
+    let (record, late) = reported(&host, "workers", changes).await;
     let unregistered = vec![Code::ReadyNodeUnregistered];
     assert_eq!(codes(&late, &record), (unregistered, Vec::new()));
     assert!(record.is_ready());
@@ -216,9 +221,9 @@ async fn an_object_that_does_not_take_what_is_said_is_a_warning_until_it_does() 
         host.cluster(ApiServer::end_troubles);
     };
     let changes: &[Then<'_>] = &[(MINUTE * 5, &ends), (MINUTE * 2, &nothing)];
-    let (record, told) = told(&host, "control-plane", changes).await;
+    let (record, reported) = reported(&host, "control-plane", changes).await;
     let missing = vec![Code::ReadyNodeIdentityMissing];
-    assert_eq!(codes(&told, &record), (missing, Vec::new()));
+    assert_eq!(codes(&reported, &record), (missing, Vec::new()));
     let labels = &object(&host)["metadata"]["labels"];
     assert_eq!(labels["kops.k8s.io/instancegroup"], "control-plane");
 }

@@ -13,33 +13,33 @@ use std::sync::Arc;
 const CNI: &str = "/etc/cni/net.d/10-quake-agent.conflist";
 
 /// What was told of a ready node: the step, and the fault if it was lost.
-pub(crate) type Told = Vec<(String, Option<Fault>)>;
+pub(crate) type Reports = Vec<(String, Option<Fault>)>;
 
 /// What is told while the world of a ready node of this group is changed.
-async fn told(group: &str, changes: &[Change<'_>]) -> (Record, Told) {
-    told_of(&host(group, Timing::default()), &request(group), changes).await
+async fn reported(group: &str, changes: &[Change<'_>]) -> (Record, Reports) {
+    reports_of(&host(group, Timing::default()), &request(group), changes).await
 }
 
 /// The same of a node that is given.
-pub(crate) async fn told_of(
+pub(crate) async fn reports_of(
     host: &Arc<SimHost>,
     request: &Request,
     changes: &[Change<'_>],
-) -> (Record, Told) {
+) -> (Record, Reports) {
     let (record, events) = live(host, request, changes).await;
-    let told = events.into_iter().filter_map(|event| match event {
+    let reported = events.into_iter().filter_map(|event| match event {
         Event::ConditionLost { step, fault, .. } => Some((step, Some(fault))),
         Event::ConditionRegained { step, .. } => Some((step, None)),
         _ => None,
     });
-    (record, told.collect())
+    (record, reported.collect())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_stays_as_it_is_has_nothing_to_tell() {
     for group in ["workers", "control-plane"] {
-        let (record, told) = told(group, &[]).await;
-        assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
+        let (record, reported) = reported(group, &[]).await;
+        assert_eq!((record.is_ready(), reported), (true, Vec::new()), "{group}");
     }
 }
 
@@ -56,8 +56,8 @@ async fn a_host_without_descriptors_is_a_warning_and_nothing_of_the_node_is_lost
             };
             host.replace_script(Script::new(looks.map(fails).into()));
         };
-        let (record, told) = told(group, &[&exhausted]).await;
-        assert_eq!((record.is_ready(), told), (true, Vec::new()), "{group}");
+        let (record, reported) = reported(group, &[&exhausted]).await;
+        assert_eq!((record.is_ready(), reported), (true, Vec::new()), "{group}");
         let warned = record.warnings.iter().map(|fault| fault.code);
         let warned = warned.filter(|code| *code == Code::BootResourcesExhausted);
         assert_eq!(warned.count(), 1, "{group}");
@@ -67,7 +67,7 @@ async fn a_host_without_descriptors_is_a_warning_and_nothing_of_the_node_is_lost
 #[tokio::test(start_paused = true)]
 async fn a_cni_configuration_that_is_gone_is_told_with_the_command_and_not_written_again() {
     let gone = |host: &SimHost| host.remove_file(CNI);
-    let (record, lost) = told("workers", &[&gone]).await;
+    let (record, lost) = reported("workers", &[&gone]).await;
     assert!(!record.is_ready());
     let [(step, Some(fault))] = lost.as_slice() else {
         panic!("once: {lost:?}");
@@ -83,9 +83,9 @@ async fn a_cni_configuration_that_is_gone_is_told_with_the_command_and_not_writt
         "{fault:?}"
     );
     let back = |host: &SimHost| host.put_file(CNI, "{}");
-    let (record, told) = told("workers", &[&gone, &back]).await;
+    let (record, reported) = reported("workers", &[&gone, &back]).await;
     assert!(record.is_ready());
-    assert_eq!((told.len(), &told[1].1), (2, &None), "{told:?}");
+    assert_eq!((reported.len(), &reported[1].1), (2, &None), "{reported:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +97,7 @@ async fn a_unit_that_is_down_is_told_and_one_that_was_restarted_is_not() {
             unit.result = "exit-code".to_owned();
         });
     };
-    let (record, lost) = told("workers", &[&down]).await;
+    let (record, lost) = reported("workers", &[&down]).await;
     let [(step, Some(fault))] = lost.as_slice() else {
         panic!("once: {lost:?}");
     };
@@ -114,8 +114,8 @@ async fn a_unit_that_is_down_is_told_and_one_that_was_restarted_is_not() {
             unit.sub_state = "auto-restart".to_owned();
         });
     };
-    let (record, told) = told("workers", &[&restarts]).await;
-    assert_eq!((record.is_ready(), told), (true, Vec::new()));
+    let (record, reported) = reported("workers", &[&restarts]).await;
+    assert_eq!((record.is_ready(), reported), (true, Vec::new()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +139,7 @@ async fn a_volume_that_is_unmounted_is_told_and_so_is_what_covers_it() {
             region.mounts.push(over);
         });
     };
-    let (_, lost) = told("control-plane", &[&unmounted, &covered]).await;
+    let (_, lost) = reported("control-plane", &[&unmounted, &covered]).await;
     let seen: Vec<_> = lost
         .iter()
         .filter_map(|(step, fault)| Some((step.as_str(), fault.as_ref()?.summary.as_str())))

@@ -33,13 +33,13 @@ async fn lived(
         .map(|pass| pass as &(dyn Fn(&SimHost) + Sync));
     let changes: Vec<_> = std::iter::once(look).chain(passing).collect();
     let (record, events) = live(host, request, &changes).await;
-    let told = events
+    let reported = events
         .into_iter()
         .filter(|event| event.kind().scope == Scope::Node);
     // What is held is in the record, and has its own test.
-    let told = told.filter(|event| !matches!(event, Event::CertificatesHeld { .. }));
+    let reported = reported.filter(|event| !matches!(event, Event::CertificatesHeld { .. }));
     let before = before.into_inner().expect("no other holder panics");
-    (record, told.collect(), [before, host.tree()])
+    (record, reported.collect(), [before, host.tree()])
 }
 
 type Tree = BTreeMap<String, Vec<u8>>;
@@ -57,9 +57,9 @@ fn changed(trees: &[Tree; 2]) -> Vec<&str> {
 async fn what_the_node_signs_itself_is_renewed_in_time_and_put_to_use() {
     let Some(root) = conformance() else { return };
     let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
-    let (record, told, trees) = lived(&host, &request, &[290, 20, 1]).await;
-    let [Event::CertificatesRenewed { names, until }] = &told[..] else {
-        panic!("once, and nothing drifted: {told:?}");
+    let (record, reported, trees) = lived(&host, &request, &[290, 20, 1]).await;
+    let [Event::CertificatesRenewed { names, until }] = &reported[..] else {
+        panic!("once, and nothing drifted: {reported:?}");
     };
     assert_eq!(names.len(), 15, "{names:?}");
     assert!(
@@ -149,10 +149,10 @@ async fn the_end_of_each_certificate_is_known_and_moves_when_it_is_renewed() {
 async fn what_kops_controller_signed_is_told_of_and_left() {
     let Some(root) = conformance() else { return };
     let (host, request) = node(&root, "minimal-1.35", "nodes");
-    let (record, told, trees) = lived(&host, &request, &[310, 1]).await;
+    let (record, reported, trees) = lived(&host, &request, &[310, 1]).await;
     assert!(record.is_ready(), "it serves until it ends");
-    assert!(!told.is_empty());
-    for event in &told {
+    assert!(!reported.is_empty());
+    for event in &reported {
         let Event::CertificatesNotRenewed { fault } = event else {
             panic!("{event:?}")
         };
@@ -174,13 +174,13 @@ async fn a_renewal_that_fails_is_told_and_tried_again() {
     // The boot signs fifteen; of the renewal the third is lost.
     let strike = crate::common::strike("sign", 18..=18, quake_model::ports::Condition::Io);
     host.next_boot(Script::new(vec![strike]));
-    let (record, told, _) = lived(&host, &request, &[310, 1]).await;
+    let (record, reported, _) = lived(&host, &request, &[310, 1]).await;
     let [
         Event::CertificatesNotRenewed { .. },
         Event::CertificatesRenewed { names, .. },
-    ] = &told[..]
+    ] = &reported[..]
     else {
-        panic!("{told:?}")
+        panic!("{reported:?}")
     };
     assert_eq!(names.len(), 15, "those of the first attempt, too");
     assert!(record.is_ready());

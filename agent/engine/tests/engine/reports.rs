@@ -43,12 +43,12 @@ fn stored(host: &SimHost) -> BootReport {
     serde_json::from_slice(&bytes).expect("it is a report")
 }
 
-fn not_told(events: &[Event]) -> Vec<(Code, bool)> {
-    let not_told = events.iter().filter_map(|event| match event {
+fn not_sent(events: &[Event]) -> Vec<(Code, bool)> {
+    let not_sent = events.iter().filter_map(|event| match event {
         Event::NotificationFailed { fault, known, .. } => Some((fault.code, *known)),
         _ => None,
     });
-    not_told.collect()
+    not_sent.collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn a_boot_that_failed_of_the_configuration_still_leaves_its_report() {
         "spec: [",
     );
     let (verdict, _, after) = report(&host, &request("workers")).await;
-    assert!(verdict.fault.is_some() && not_told(&after).is_empty());
+    assert!(verdict.fault.is_some() && not_sent(&after).is_empty());
     let report = stored(&host);
     assert_eq!((report.result, report.config), (BootState::Failed, None));
     let fault = report.fault.expect("it failed");
@@ -96,7 +96,7 @@ async fn a_boot_whose_user_data_is_wrong_but_names_the_store_leaves_its_report()
         .text
         .push_str("\netcdManifests:\n- main.yaml\n");
     let (verdict, _, after) = report(&host, &request).await;
-    assert!(verdict.fault.is_some() && not_told(&after).is_empty());
+    assert!(verdict.fault.is_some() && not_sent(&after).is_empty());
     let fault = stored(&host).fault.expect("it failed");
     assert!(fault.code.starts_with("config."), "{fault:?}");
 }
@@ -110,7 +110,7 @@ async fn a_boot_that_never_learnt_the_store_says_that_there_is_no_report() {
     };
     let (verdict, record, after) = report(&host, &request).await;
     assert!(verdict.fault.is_some(), "it has no user data");
-    assert_eq!(not_told(&after), [(Code::BootReportUnplaced, false)]);
+    assert_eq!(not_sent(&after), [(Code::BootReportUnplaced, false)]);
     assert_eq!(record.state, BootState::Failed);
     assert_eq!(host.calls().get("s3:PutObject"), None);
 }
@@ -141,7 +141,7 @@ async fn a_missing_permission_is_a_warning_once_and_again_after_it_was_there() {
             .iter()
             .filter(|fault| fault.code == Code::BootReportDenied)
             .collect();
-        let known: Vec<bool> = not_told(&after).iter().map(|(_, known)| *known).collect();
+        let known: Vec<bool> = not_sent(&after).iter().map(|(_, known)| *known).collect();
         seen.push((host.port_calls_of("write_object"), warned.len(), known));
     }
     assert_eq!(
@@ -176,7 +176,7 @@ async fn a_store_that_fails_for_a_moment_is_tried_again_and_one_that_is_gone_is_
         Condition::Unreachable,
     )]));
     let (verdict, record, after) = report(&host, &request("workers")).await;
-    assert_eq!(not_told(&after), [(Code::BootReportFailed, false)]);
+    assert_eq!(not_sent(&after), [(Code::BootReportFailed, false)]);
     assert_eq!((verdict.fault, record.exit_status()), (None, 0));
     assert!(host.port_calls_of("write_object") < 20);
 }

@@ -92,28 +92,28 @@ fn group(host: &SimHost) -> GroupState {
     host.region().group.expect("it is there")
 }
 
-fn told(events: &[Event]) -> Vec<Notification> {
-    let told = events.iter().filter_map(|event| match event {
+fn reported(events: &[Event]) -> Vec<Notification> {
+    let reported = events.iter().filter_map(|event| match event {
         Event::NotificationSent { what, .. } => Some(*what),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
-fn not_told(events: &[Event]) -> Vec<(Notification, Code, bool)> {
-    let not_told = events.iter().filter_map(|event| match event {
+fn not_sent(events: &[Event]) -> Vec<(Notification, Code, bool)> {
+    let not_sent = events.iter().filter_map(|event| match event {
         Event::NotificationFailed { what, fault, known } => Some((*what, fault.code, *known)),
         _ => None,
     });
-    not_told.collect()
+    not_sent.collect()
 }
 
-fn withheld(events: &[Event]) -> Vec<(Notification, &str)> {
-    let withheld = events.iter().filter_map(|event| match event {
+fn skipped(events: &[Event]) -> Vec<(Notification, &str)> {
+    let skipped = events.iter().filter_map(|event| match event {
         Event::NotificationSkipped { what, why } => Some((*what, why.as_str())),
         _ => None,
     });
-    withheld.collect()
+    skipped.collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +145,7 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
         false,
     );
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
-    assert_eq!(told(&after), [HookAbandon, Unhealthy]);
+    assert_eq!(reported(&after), [HookAbandon, Unhealthy]);
     assert_eq!(group(&host).completed, ["launch=ABANDON"]);
     assert!(group(&host).unhealthy.contains(ME));
     assert!(
@@ -161,14 +161,14 @@ async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
     let host = waiting_host();
     let asked = asked(&["abandon:launch"], &["continue:launch"], false);
     let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
-    assert_eq!(told(&after), [HookContinue]);
+    assert_eq!(reported(&after), [HookContinue]);
     assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
 
     host.next_boot(Script::default());
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
     let why = format!("{ME} does not wait at the hook launch");
-    assert_eq!(withheld(&after), [(HookContinue, why.as_str())]);
-    assert_eq!((not_told(&after), record.exit_status()), (Vec::new(), 0));
+    assert_eq!(skipped(&after), [(HookContinue, why.as_str())]);
+    assert_eq!((not_sent(&after), record.exit_status()), (Vec::new(), 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +193,7 @@ async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
     let asked = asked(&["set-unhealthy"], &[], false);
-    for (earlier, is_told) in [(2, false), (3, true)] {
+    for (earlier, is_reported) in [(2, false), (3, true)] {
         let host = waiting_host();
         host.next_boot(Script::new(vec![strike(
             "read_object",
@@ -205,14 +205,18 @@ async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
         let earlier = vec![host.now(); earlier];
         let (record, after) = tell(&host, &request, &asked, &earlier).await;
         assert_eq!(record.exit_status(), 75, "{:?}", record.fault);
-        assert_eq!(group(&host).unhealthy.contains(ME), is_told, "{after:?}");
-        assert_eq!(withheld(&after).len(), usize::from(!is_told));
+        assert_eq!(
+            group(&host).unhealthy.contains(ME),
+            is_reported,
+            "{after:?}"
+        );
+        assert_eq!(skipped(&after).len(), usize::from(!is_reported));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
-    for (word, is_told) in [
+    for (word, is_reported) in [
         ("set-unhealthy", false),
         ("set-unhealthy:refused", false),
         ("set-unhealthy:all", true),
@@ -244,7 +248,7 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
         assert_eq!(record.exit_status(), 80, "{:?}", record.fault);
         assert_eq!(
             group(&host).unhealthy.contains(ME),
-            is_told,
+            is_reported,
             "{word}: {after:?}"
         );
     }
@@ -262,7 +266,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
     let asked = asked(&["set-unhealthy"], &[], false);
     let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
     assert_eq!(
-        not_told(&after),
+        not_sent(&after),
         [(Unhealthy, Code::BootSignalDenied, false)]
     );
     assert_eq!(host.port_calls_of("set_unhealthy"), 1);
@@ -275,7 +279,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_given_up() {
     let asked = asked(&["set-unhealthy"], &[], false);
-    for (calls, is_told) in [(1..=2, true), (1..=99, false)] {
+    for (calls, is_reported) in [(1..=2, true), (1..=99, false)] {
         let host = waiting_host();
         break_spec(&host);
         host.next_boot(Script::new(vec![strike(
@@ -284,10 +288,14 @@ async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_g
             Condition::Throttled,
         )]));
         let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
-        assert_eq!(told(&after).len(), usize::from(is_told), "{after:?}");
-        if !is_told {
+        assert_eq!(
+            reported(&after).len(),
+            usize::from(is_reported),
+            "{after:?}"
+        );
+        if !is_reported {
             assert_eq!(
-                not_told(&after),
+                not_sent(&after),
                 [(Unhealthy, Code::BootSignalFailed, false)]
             );
         }
@@ -303,7 +311,7 @@ async fn an_instance_in_no_group_has_nobody_to_tell() {
     let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
     let unplaced = |what| (what, Code::BootSignalUnplaced, false);
     assert_eq!(
-        not_told(&after),
+        not_sent(&after),
         [unplaced(HookAbandon), unplaced(Unhealthy)]
     );
 }
@@ -317,7 +325,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
         Condition::Unreachable,
     )]));
     let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
-    assert_eq!(told(&after), [NodeEvent], "{after:?}");
+    assert_eq!(reported(&after), [NodeEvent], "{after:?}");
     let events = host.region().node_events;
     let [json] = events.values().collect::<Vec<_>>()[..] else {
         panic!("there is one: {events:?}");
@@ -330,10 +338,7 @@ async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() 
     let host = waiting_host();
     break_spec(&host);
     let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
-    assert!(
-        matches!(withheld(&after)[..], [(NodeEvent, _)]),
-        "{after:?}"
-    );
+    assert!(matches!(skipped(&after)[..], [(NodeEvent, _)]), "{after:?}");
     assert_eq!(host.port_calls_of("post_node_event"), 0);
 }
 
@@ -353,7 +358,7 @@ async fn an_event_that_is_forbidden_is_a_warning_once() {
             .map(|fault| fault.code)
             .filter(of_event)
             .count();
-        let known: Vec<bool> = not_told(&after).iter().map(|told| told.2).collect();
+        let known: Vec<bool> = not_sent(&after).iter().map(|reported| reported.2).collect();
         assert_eq!(record.exit_status(), 0);
         seen.push((host.port_calls_of("post_node_event"), warned, known));
     }

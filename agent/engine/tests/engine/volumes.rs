@@ -103,9 +103,9 @@ async fn two_volumes_of_one_member_stop_the_boot_and_nothing_is_attached() {
         (fault.code, record.exit_status()),
         (Code::StorageVolumeConflict, 80)
     );
-    let told = serde_json::to_string(&fault).expect("it serialises");
+    let reported = serde_json::to_string(&fault).expect("it serialises");
     for id in [MAIN, "vol-0cc"] {
-        assert!(told.contains(id), "{told}");
+        assert!(reported.contains(id), "{reported}");
     }
     assert_eq!(holders(&host), []);
 }

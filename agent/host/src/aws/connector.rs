@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(body.to_bytes(), expected.as_bytes(), "{url}");
         }
         let seen = proxy.seen();
-        let told = seen.iter().map(|seen| seen.header("proxy-authorization"));
-        assert_eq!(told.collect::<Vec<_>>(), [Some("Basic dXNlcjpwYTU1")]);
+        let reported = seen.iter().map(|seen| seen.header("proxy-authorization"));
+        assert_eq!(reported.collect::<Vec<_>>(), [Some("Basic dXNlcjpwYTU1")]);
     }
 }

@@ -36,13 +36,13 @@ where
     }
     let described = match error.raw_response() {
         Some(response) => {
-            let told = error.as_service_error().map(ProvideErrorMetadata::meta);
+            let reported = error.as_service_error().map(ProvideErrorMetadata::meta);
             let refusal = Refusal {
-                code: told
+                code: reported
                     .and_then(|meta| meta.code())
                     .unwrap_or_default()
                     .to_owned(),
-                message: told
+                message: reported
                     .and_then(|meta| meta.message())
                     .unwrap_or_default()
                     .to_owned(),
@@ -50,7 +50,7 @@ where
                 answered: response.headers().get("date").and_then(parse_date),
                 received: SystemClock.now(),
             };
-            let request = told.and_then(|meta| meta.extra("aws_request_id"));
+            let request = reported.and_then(|meta| meta.extra("aws_request_id"));
             let request = request
                 .map(str::to_owned)
                 .or_else(|| request_in_body(response));

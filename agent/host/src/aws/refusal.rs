@@ -265,8 +265,11 @@ mod tests {
     #[test]
     fn the_encoded_reason_is_told_apart_from_the_text() {
         let text = "You are not authorized to perform this operation. Encoded authorization failure message: abc-DEF";
-        let (told, encoded) = split_encoded(text);
-        assert_eq!(told, "You are not authorized to perform this operation.");
+        let (reported, encoded) = split_encoded(text);
+        assert_eq!(
+            reported,
+            "You are not authorized to perform this operation."
+        );
         assert_eq!(encoded, Some("abc-DEF"));
     }
 }

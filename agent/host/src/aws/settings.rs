@@ -69,18 +69,18 @@ impl AwsSettings {
     ) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let first = |names: &[&str]| names.iter().find_map(|name| set(name));
-        let told = first(&[
+        let reported = first(&[
             "AWS_ACCESS_KEY_ID",
             "AWS_PROFILE",
             "AWS_WEB_IDENTITY_TOKEN_FILE",
         ]);
-        let credentials = match (surroundings, &told) {
+        let credentials = match (surroundings, &reported) {
             (Environment::Node, None) => CredentialSource::Instance,
             (Environment::Node, Some(_)) | (Environment::Elsewhere, _) => CredentialSource::Chain,
         };
         let keys = set("S3_ACCESS_KEY_ID").zip(set("S3_SECRET_ACCESS_KEY"));
         let store_keys = keys
-            .filter(|_| told.is_none())
+            .filter(|_| reported.is_none())
             .map(|(id, secret)| StoreKeys {
                 id,
                 secret: Secret::new(secret),
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_variables_of_kops_name_a_store_and_its_keys() {
-        let told = settings(
+        let reported = settings(
             Environment::Node,
             &[
                 ("S3_ENDPOINT", "minio.example:9000"),
@@ -147,21 +147,21 @@ mod tests {
             ],
         );
         assert_eq!(
-            told.s3_endpoint.as_deref(),
+            reported.s3_endpoint.as_deref(),
             Some("https://minio.example:9000")
         );
         assert_eq!(
-            (told.ec2_endpoint.as_deref(), told.region.as_deref()),
+            (reported.ec2_endpoint.as_deref(), reported.region.as_deref()),
             (None, Some("us-east-1"))
         );
         assert_eq!(
-            told.credentials,
+            reported.credentials,
             CredentialSource::Instance,
             "the keys are for S3 alone"
         );
-        assert!(!format!("{told:?}").contains("minio123"));
+        assert!(!format!("{reported:?}").contains("minio123"));
         assert_eq!(
-            told.store_keys.map(|keys| keys.id),
+            reported.store_keys.map(|keys| keys.id),
             Some("minio".to_owned())
         );
     }
@@ -173,8 +173,8 @@ mod tests {
             ("S3_ENDPOINT", "minio.example"),
             ("S3_REGION", "us-east-1"),
         ];
-        let told = settings(Environment::Node, &pairs);
-        let regions = (told.region.as_deref(), told.store_region.as_deref());
+        let reported = settings(Environment::Node, &pairs);
+        let regions = (reported.region.as_deref(), reported.store_region.as_deref());
         assert_eq!(regions, (Some("eu-west-1"), Some("us-east-1")));
         let alone = settings(Environment::Node, &[pairs[0], pairs[2]]);
         assert_eq!(
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn an_endpoint_for_s3_alone_wins_over_one_for_all() {
-        let told = settings(
+        let reported = settings(
             Environment::Node,
             &[
                 ("AWS_ENDPOINT_URL", "http://all"),
                 ("AWS_ENDPOINT_URL_S3", "http://s3"),
             ],
         );
-        assert_eq!(told.s3_endpoint.as_deref(), Some("http://s3"));
-        assert_eq!(told.ec2_endpoint.as_deref(), Some("http://all"));
+        assert_eq!(reported.s3_endpoint.as_deref(), Some("http://s3"));
+        assert_eq!(reported.ec2_endpoint.as_deref(), Some("http://all"));
     }
 }

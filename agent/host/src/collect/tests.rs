@@ -67,10 +67,10 @@ async fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let all = collect(root.path(), limits()).await;
     let resolver = at(&all, "network/resolver.txt");
-    let told = resolver.trouble.as_deref().unwrap_or_default();
+    let reported = resolver.trouble.as_deref().unwrap_or_default();
     assert!(
-        resolver.bytes.is_none() && told.contains("it is no file"),
-        "{told}"
+        resolver.bytes.is_none() && reported.contains("it is no file"),
+        "{reported}"
     );
 }
 

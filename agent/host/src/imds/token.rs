@@ -170,11 +170,11 @@ fn more_telling(first: PortError, second: PortError) -> PortError {
         Condition::Malformed => 1,
         _ => 0,
     };
-    let (mut told, other) = if weight(&second) > weight(&first) {
+    let (mut reported, other) = if weight(&second) > weight(&first) {
         (second, first)
     } else {
         (first, second)
     };
-    told.causes.push(other.summary);
-    told
+    reported.causes.push(other.summary);
+    reported
 }

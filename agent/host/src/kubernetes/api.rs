@@ -91,7 +91,7 @@ impl ClusterApi for ClusterClient {
     ) -> Result<Vec<ClusterObject>, PortError> {
         let what = format!("a list of {}", query.served.kind);
         let attempt = Attempt {
-            telling: ApiErrorRedactor::about(&query.served.kind.kind, None),
+            redactor: ApiErrorRedactor::about(&query.served.kind.kind, None),
             ..plain_attempt(access, &what)
         };
         let request = request_for(&query.served, query.namespace.as_deref(), &attempt)?;
@@ -212,7 +212,7 @@ fn plain_attempt<'a>(access: &'a ApiAccess, what: &str) -> Attempt<'a> {
     Attempt {
         server: &access.server,
         what: format!("a question for {what}"),
-        telling: ApiErrorRedactor::default(),
+        redactor: ApiErrorRedactor::default(),
     }
 }
 
@@ -225,7 +225,7 @@ fn attempt_at<'a>(
     Attempt {
         server: &access.server,
         what: format!("{verb} {place}"),
-        telling: ApiErrorRedactor::about(&place.served.kind.kind, sent),
+        redactor: ApiErrorRedactor::about(&place.served.kind.kind, sent),
     }
 }
 

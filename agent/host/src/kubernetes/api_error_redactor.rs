@@ -101,18 +101,18 @@ fn harmless_start(message: &str) -> String {
 
 /// The message with what the server quotes of values masked; why they are not valid comes after them, and stays.
 fn without_values(message: &str) -> String {
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut rest = message;
     loop {
         let next = QUOTES
             .iter()
             .filter_map(|words| Some(rest.find(words)? + words.len()));
         let Some(at) = next.min() else {
-            told.push_str(rest);
-            return told;
+            reported.push_str(rest);
+            return reported;
         };
-        told.push_str(&rest[..at]);
-        told.push_str(MASK);
+        reported.push_str(&rest[..at]);
+        reported.push_str(MASK);
         rest = &rest[at + length_of_value(&rest[at..])..];
     }
 }
@@ -222,11 +222,11 @@ mod tests {
         });
         let telling = ApiErrorRedactor::about("ConfigMap", Some(&sent));
         let said = "admission webhook \"x\" denied the request: first hushed line, second \\\"hushed\\\" line and hushed-too or hushed-bytes";
-        let told = telling.tell(said);
-        assert!(!told.contains("hushed"), "{told}");
+        let reported = telling.tell(said);
+        assert!(!reported.contains("hushed"), "{reported}");
         assert!(
-            told.starts_with("admission webhook \"x\" denied the request"),
-            "{told}"
+            reported.starts_with("admission webhook \"x\" denied the request"),
+            "{reported}"
         );
     }
 

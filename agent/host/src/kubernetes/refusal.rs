@@ -42,7 +42,7 @@ pub(super) struct Attempt<'a> {
     /// What was asked for, such as `an apply of Deployment/kube-system/coredns`.
     pub(super) what: String,
     /// What of an answer is shown.
-    pub(super) telling: ApiErrorRedactor,
+    pub(super) redactor: ApiErrorRedactor,
 }
 
 impl Attempt<'_> {
@@ -73,7 +73,7 @@ impl Attempt<'_> {
     pub(super) fn refused(&self, status: &Status, retry_after: Option<u32>) -> PortError {
         let summary = format!("{} answers {} to {}", self.place(), status.code, self.what);
         let mut error = PortError::new(condition_of(status), summary);
-        let answer = self.telling.tell(&status.message);
+        let answer = self.redactor.tell(&status.message);
         if !answer.is_empty() {
             error = error.seen("answer", answer);
         }
@@ -86,8 +86,8 @@ impl Attempt<'_> {
         for cause in fields.take(FIELDS) {
             error = error.seen("field", &cause.field);
         }
-        let told = details.map_or(0, |details| details.retry_after_seconds);
-        match retry_after.or(Some(told).filter(|told| *told > 0)) {
+        let reported = details.map_or(0, |details| details.retry_after_seconds);
+        match retry_after.or(Some(reported).filter(|reported| *reported > 0)) {
             Some(seconds) => error.seen("retry-after", format!("{seconds} s")),
             None => error,
         }

@@ -277,9 +277,9 @@ async fn nothing_of_a_secret_is_in_what_is_told() {
         let (access, place) = (access(server.url("")), place("Secret", "secrets"));
         let change = apply(secret.clone());
         let changed = client.change_object(&access, &place, &change, false).await;
-        let told = format!("{:?}", changed.expect_err("it is refused"));
+        let reported = format!("{:?}", changed.expect_err("it is refused"));
         for planted in ["hunter2", "aHVudGVy"] {
-            assert!(!told.contains(planted), "{told}");
+            assert!(!reported.contains(planted), "{reported}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct Console<W> {
     lines: usize,
     warnings: usize,
     waits: Waits,
-    waits_told: usize,
+    waits_reported: usize,
     /// Lines on the node after it was ready.
     changes: usize,
 }
@@ -76,7 +76,7 @@ impl<W: Write + Send> Console<W> {
             lines: 0,
             warnings: 0,
             waits: Waits::default(),
-            waits_told: 0,
+            waits_reported: 0,
             changes: 0,
         }
     }
@@ -122,12 +122,12 @@ impl<W: Write + Send> Console<W> {
         let Some(waited) = self.waits.note(kind, envelope.elapsed_ms, *retry_in_ms) else {
             return Ok(());
         };
-        self.waits_told += 1;
+        self.waits_reported += 1;
         let (waited, fix) = (seconds(waited), scrub(fault.remedy_text()));
         let until = Timestamp(envelope.at.0.saturating_add(*deadline_in_ms));
         let text =
             format!("{phase} has waited {waited} and will until {until}: {fault}; fix: {fix}");
-        match self.waits_told {
+        match self.waits_reported {
             0..=WAITS => self.body_line(&text),
             more if more == WAITS + 1 => self.body_line("further waits are in the journal"),
             _ => Ok(()),
@@ -301,8 +301,8 @@ mod tests {
         let mut out = Vec::new();
         let mut console = Console::new(&mut out);
         for elapsed_ms in [0, 5_000, 12_300, 17_000] {
-            let told = console.accept(&waiting(elapsed_ms), &Record::default());
-            told.expect("it takes it");
+            let reported = console.accept(&waiting(elapsed_ms), &Record::default());
+            reported.expect("it takes it");
         }
         let text = String::from_utf8(out).expect("text");
         let lines: Vec<&str> = text.lines().collect();

@@ -158,7 +158,7 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{what} reported to {to} in {}", seconds(*took_ms))
         }
         Event::NotificationFailed { what, fault, .. } => format!("{what} not reported: {fault}"),
-        Event::NotificationSkipped { what, why } => format!("{what} withheld: {why}"),
+        Event::NotificationSkipped { what, why } => format!("{what} skipped: {why}"),
         Event::Unknown => "an event of a newer agent".to_owned(),
     }
 }

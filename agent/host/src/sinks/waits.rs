@@ -22,7 +22,7 @@ struct Wait {
     /// When the next try was to be.
     next_ms: u64,
     /// How often it was told.
-    told: usize,
+    reported: usize,
 }
 
 impl Waits {
@@ -37,7 +37,7 @@ impl Waits {
         let fresh = Wait {
             since_ms: now_ms,
             next_ms: now_ms,
-            told: 0,
+            reported: 0,
         };
         let wait = self.0.entry(kind).or_insert(fresh);
         if now_ms > wait.next_ms.saturating_add(LATE_MS) {
@@ -45,28 +45,28 @@ impl Waits {
             *wait = Wait {
                 since_ms: now_ms,
                 next_ms: now_ms,
-                told: 0,
+                reported: 0,
             };
         }
         wait.next_ms = wait.next_ms.max(now_ms.saturating_add(retry_in_ms));
         let waited = now_ms.saturating_sub(wait.since_ms);
-        if waited < told_after(wait.told) {
+        if waited < report_after(wait.reported) {
             return None;
         }
         // What was passed in one long try is not told again.
-        while told_after(wait.told) <= waited {
-            wait.told += 1;
+        while report_after(wait.reported) <= waited {
+            wait.reported += 1;
         }
         Some(waited)
     }
 }
 
-/// How long a wait has lasted when it is told for the time after `told` times.
-fn told_after(told: usize) -> u64 {
+/// How long a wait has lasted when it is told for the time after `reported` times.
+fn report_after(reported: usize) -> u64 {
     let last = TOLD_AFTER_MS.len() - 1;
-    match TOLD_AFTER_MS.get(told) {
+    match TOLD_AFTER_MS.get(reported) {
         Some(after) => *after,
-        None => TOLD_AFTER_MS[last].saturating_mul((told - last + 1) as u64),
+        None => TOLD_AFTER_MS[last].saturating_mul((reported - last + 1) as u64),
     }
 }
 
@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn a_wait_is_told_at_growing_distances() {
         let mut waits = Waits::default();
-        let told: Vec<u64> = (0..=3_600)
+        let reported: Vec<u64> = (0..=3_600)
             .filter(|second| waits.note(KIND, second * 1000, 1000).is_some())
             .collect();
-        assert_eq!(told, [10, 60, 300, 900, 1800, 2700, 3600]);
+        assert_eq!(reported, [10, 60, 300, 900, 1800, 2700, 3600]);
     }
 
     #[test]

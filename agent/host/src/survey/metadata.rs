@@ -131,10 +131,10 @@ mod tests {
         assert_eq!(seen.credentials_end, Some(Timestamp(4_070_908_800_000)));
         assert_eq!(seen.user_data.as_ref().map(|it| it.bytes), Some(10));
         assert_eq!(seen.lifecycle.as_deref(), Some("InService"));
-        let told = format!("{look:?}");
+        let reported = format!("{look:?}");
         assert!(
-            !told.contains("s3cr3t") && !told.contains("t0ken"),
-            "{told}"
+            !reported.contains("s3cr3t") && !reported.contains("t0ken"),
+            "{reported}"
         );
     }
 

@@ -241,7 +241,7 @@ mod tests {
         );
         leave(root.path(), "calico-node-x", "install-cni", 0, None);
         let seen = read_pods(root.path(), &|_| true).expect("it can be read");
-        let told: Vec<(&str, &str, Option<i32>, u32)> = seen
+        let reported: Vec<(&str, &str, Option<i32>, u32)> = seen
             .containers
             .iter()
             .map(|one| {
@@ -257,7 +257,7 @@ mod tests {
             ("kube-apiserver", "exited", Some(1), 5),
             ("kube-proxy", "running", None, 0),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
         assert_eq!(
             seen.containers[0].log,
             ["first", "Error: unknown flag: --nope"]

@@ -134,14 +134,14 @@ async fn plain_http_goes_to_its_proxy_with_the_whole_url_and_the_proxys_password
     let proxy = Server::start(|_| Reply::text(200, "from the proxy")).await;
     let url = proxy.url("").replace("//", "//user:pa55@");
     let bare = proxy.url("").replace("http://", "");
-    for (set, told) in [(url, Some("Basic dXNlcjpwYTU1")), (bare, None)] {
+    for (set, reported) in [(url, Some("Basic dXNlcjpwYTU1")), (bare, None)] {
         let client = proxied(&[("http_proxy", &set)]).build_client();
         let client = client.expect("the proxy is one");
         let found = text(&client, "http://mirror.test/kubelet").await;
         assert_eq!(found, "from the proxy");
         let seen = proxy.seen().pop().expect("it was asked");
         assert_eq!(seen.path, "http://mirror.test/kubelet");
-        assert_eq!(seen.header("proxy-authorization"), told);
+        assert_eq!(seen.header("proxy-authorization"), reported);
         assert_eq!(seen.header("authorization"), None);
     }
 }

@@ -186,8 +186,8 @@ mod tests {
     fn a_refused_image_is_said_in_kubelets_own_words() {
         let line = r#"kubelet: "Error syncing pod" err="failed to \"StartContainer\" for \"etcd-manager\" with ErrImagePull: \"failed to pull and unpack image \\\"registry.k8s.io/etcd-manager:3\\\": 403 Forbidden\"" pod="kube-system/etcd-manager-main-i-1""#;
         let fault = Fault::new(Code::ReadyPodFailing, "waits");
-        let told = with_kubelets_word(fault.clone(), "etcd-manager-main", &[line.to_owned()]);
-        assert!(told.evidence_named("kubelet").is_some(), "{told:?}");
+        let reported = with_kubelets_word(fault.clone(), "etcd-manager-main", &[line.to_owned()]);
+        assert!(reported.evidence_named("kubelet").is_some(), "{reported:?}");
         let other = with_kubelets_word(fault.clone(), "kube-proxy", &[line.to_owned()]);
         assert_eq!(other, fault);
     }

@@ -29,7 +29,7 @@ fn failed(class: Class, is_of_storage: bool, is_worker: bool, failed_lately: usi
 }
 
 /// Whether a failure is told under a reach.
-fn is_told(word: &str, ending: Ending) -> bool {
+fn is_reported(word: &str, ending: Ending) -> bool {
     let decided = decide(&asked(&[word], false), ending);
     matches!(decided.as_slice(), [Decision::Send(Signal::SetUnhealthy)])
 }
@@ -58,13 +58,13 @@ fn which_failures_are_told_under_which_reach() {
     ];
     for (class, is_of_storage, is_worker, lately, expected) in table {
         let ending = failed(class, is_of_storage, is_worker, lately);
-        let told = [
+        let reported = [
             "set-unhealthy",
             "set-unhealthy:refused",
             "set-unhealthy:all",
         ]
-        .map(|word| is_told(word, ending));
-        assert_eq!(told, expected, "{ending:?}");
+        .map(|word| is_reported(word, ending));
+        assert_eq!(reported, expected, "{ending:?}");
     }
     let classes: std::collections::BTreeSet<String> =
         table.iter().map(|row| row.0.to_string()).collect();

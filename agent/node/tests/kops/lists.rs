@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// One line: which paths of which boots, `*` standing for anything.
 pub(crate) struct Line {
     /// The line as written, with its list.
-    pub(crate) told: String,
+    pub(crate) reported: String,
     boots: String,
     paths: String,
     used: Cell<bool>,
@@ -28,7 +28,7 @@ fn read(name: &str, text: &str) -> Vec<Line> {
             continue;
         };
         lines.push(Line {
-            told: format!("{name}: {line}"),
+            reported: format!("{name}: {line}"),
             boots: boots.to_owned(),
             paths: paths.to_owned(),
             used: Cell::new(false),
@@ -82,7 +82,7 @@ pub(crate) fn has(lines: &[Line], boot: &str, path: &str) -> bool {
 /// Lines that no difference needed.
 pub(crate) fn unused(lines: &[Line]) -> Vec<&str> {
     let unused = lines.iter().filter(|line| !line.used.get());
-    unused.map(|line| line.told.as_str()).collect()
+    unused.map(|line| line.reported.as_str()).collect()
 }
 
 fn fits(pattern: &str, text: &str) -> bool {

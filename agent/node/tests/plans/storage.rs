@@ -176,18 +176,18 @@ fn two_volumes_for_one_member_are_refused_and_everything_an_operator_needs_is_sa
         fault.summary,
         "main/a is claimed by vol-0m, vol-0n; nothing was attached"
     );
-    let told = serde_json::to_string(&fault.evidence).expect("it serialises");
+    let reported = serde_json::to_string(&fault.evidence).expect("it serialises");
     for part in [
         "vol-0m",
         "vol-0n",
         "2020-01-02T10:12:12.000Z",
         "2020-09-13T12:26:40.000Z",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     assert!(
-        told.contains("events/a: WAIT vol-0e by W_BUNDLE_BLOCKED"),
-        "{told}"
+        reported.contains("events/a: WAIT vol-0e by W_BUNDLE_BLOCKED"),
+        "{reported}"
     );
     assert!(
         fault.remedy_text().contains("volumes pin"),

@@ -68,10 +68,10 @@ enum Answer {
 
 impl ClusterApi for SimHost {
     async fn ask_version(&self, _: &ApiAccess) -> Result<String, PortError> {
-        let told = self
+        let reported = self
             .ask("ask_version", &Request::new("GET", "/version"))
             .await?;
-        Ok(text(&told["gitVersion"]))
+        Ok(text(&reported["gitVersion"]))
     }
 
     async fn list_groups(&self, _: &ApiAccess) -> Result<Vec<ServedGroup>, PortError> {
@@ -103,8 +103,8 @@ impl ClusterApi for SimHost {
         version: &str,
     ) -> Result<Vec<ServedKind>, PortError> {
         let request = Request::new("GET", &root(group, version));
-        let told = self.ask("list_kinds", &request).await?;
-        let whole = items(&told["resources"]).filter(|one| !text(&one["name"]).contains('/'));
+        let reported = self.ask("list_kinds", &request).await?;
+        let whole = items(&reported["resources"]).filter(|one| !text(&one["name"]).contains('/'));
         let kinds = whole.map(|one| ServedKind {
             kind: ObjectKind {
                 group: group.to_owned(),

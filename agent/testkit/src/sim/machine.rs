@@ -232,9 +232,9 @@ impl Probes for SimHost {
                     continue;
                 }
                 match world.pods.get(name) {
-                    Some(told) => {
-                        seen.pods.extend(told.pods.clone());
-                        seen.containers.extend(told.containers.clone());
+                    Some(reported) => {
+                        seen.pods.extend(reported.pods.clone());
+                        seen.containers.extend(reported.containers.clone());
                     }
                     None => add_running(&mut seen, name),
                 }

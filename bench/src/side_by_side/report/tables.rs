@@ -139,14 +139,14 @@ fn ratios(text: &mut String, results: &Results) {
         let cells = heads.map(|(_, figure, digits)| {
             let ours = results.by_round(Subject::Agent, figure);
             let theirs = results.by_round(*subject, figure);
-            told(compare(&ours, &theirs), digits)
+            reported(compare(&ours, &theirs), digits)
         });
         let _ = writeln!(text, "| {} | {} |", subject.letter(), cells.join(" | "));
     }
 }
 
 /// A comparison in a cell.
-pub(crate) fn told(comparison: Comparison, digits: usize) -> String {
+pub(crate) fn reported(comparison: Comparison, digits: usize) -> String {
     match comparison {
         Comparison::Ratio(spread) => show(&spread, digits),
         Comparison::Unsteady(swing) => format!("unsteady (A's own runs: {swing:.1} x)"),
@@ -213,7 +213,7 @@ mod tests {
         };
         assert_eq!(show(&spread, 2), "1.23 [1.00, 2.00]");
         assert_eq!(
-            told(Comparison::Unsteady(2.04), 1),
+            reported(Comparison::Unsteady(2.04), 1),
             "unsteady (A's own runs: 2.0 x)"
         );
     }

@@ -29,11 +29,11 @@ async fn a_wrong_digest_names_both_digests_the_size_and_what_the_bytes_look_like
         page.len().to_string(),
         "/kubelet".to_owned(),
     ] {
-        let told = error
+        let reported = error
             .evidence
             .iter()
             .any(|piece| piece.value.contains(&needed));
-        assert!(told, "{needed} is missing in {:?}", error.evidence);
+        assert!(reported, "{needed} is missing in {:?}", error.evidence);
     }
 }
 

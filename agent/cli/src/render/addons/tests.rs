@@ -155,8 +155,8 @@ fn the_list_tells_what_is_odd_about_a_manifest_that_was_applied() {
     let odd = Fault::new(Code::AddonsManifestMismatch, "it has another hash");
     listed.addons[0].warnings.push(odd);
     let text = strip_str(&listed_text(&listed)).to_string();
-    let told = "\ncalico\nwarning: addons.manifest-mismatch: it has another hash\n";
-    assert!(text.contains(told), "{text}");
+    let reported = "\ncalico\nwarning: addons.manifest-mismatch: it has another hash\n";
+    assert!(text.contains(reported), "{text}");
     let json = listed_json(&listed);
     let code = &json["addons"][0]["warnings"][0]["code"];
     assert_eq!(code, "addons.manifest-mismatch");

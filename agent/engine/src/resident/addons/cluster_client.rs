@@ -77,13 +77,14 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
     ///
     /// The fault of a server that does not answer, or does not accept the certificate.
     pub async fn open(host: &'a H, access: ApiAccess) -> Result<Self, Fault> {
-        let told = retry_transient("version", RETRY_LIMIT, || async {
+        let reported = retry_transient("version", RETRY_LIMIT, || async {
             host.ask_version(&access).await.map_err(fault_of_api)
         })
         .await?;
-        let version = told.parse().map_err(|error| {
-            let told = PortError::new(Condition::Unreachable, "the API server tells no version");
-            fault_of_api(told.because(&error))
+        let version = reported.parse().map_err(|error| {
+            let reported =
+                PortError::new(Condition::Unreachable, "the API server tells no version");
+            fault_of_api(reported.because(&error))
         })?;
         Ok(Self {
             host,

@@ -99,7 +99,7 @@ async fn ends_until_mended(group: &str, trials: &[Trial]) {
 }
 
 /// What the boot told before it ended: what it waited for, and what it met and planned around.
-fn told(event: &Event) -> Option<&Fault> {
+fn reported(event: &Event) -> Option<&Fault> {
     match event {
         Event::Waiting { fault, .. } | Event::Warning { fault } => Some(fault),
         _ => None,
@@ -122,7 +122,7 @@ async fn waits_until_mended(group: &str, trials: &[Trial]) {
         });
         let (verdict, events) = events_of(&host, &boot_of(group)).await;
         assert_eq!(verdict.fault, None, "after the remedy of {code}");
-        let seen: Vec<Code> = events.iter().filter_map(told).map(|f| f.code).collect();
+        let seen: Vec<Code> = events.iter().filter_map(reported).map(|f| f.code).collect();
         assert!(seen.contains(code), "{code}: {seen:?}");
     }
 }

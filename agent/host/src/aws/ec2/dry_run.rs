@@ -125,12 +125,12 @@ impl Ec2 {
         let Err(error) = sent else {
             return Ok(Permitted::Yes);
         };
-        let told = error.as_service_error().map(ProvideErrorMetadata::meta);
-        match told.and_then(|meta| meta.code()) {
+        let reported = error.as_service_error().map(ProvideErrorMetadata::meta);
+        match reported.and_then(|meta| meta.code()) {
             // A volume that is attached already is refused only to who may attach one.
             Some("DryRunOperation" | "VolumeInUse") => Ok(Permitted::Yes),
             Some("UnauthorizedOperation") => {
-                let message = told.and_then(|meta| meta.message()).unwrap_or_default();
+                let message = reported.and_then(|meta| meta.message()).unwrap_or_default();
                 let message = split_encoded(message).0.to_owned();
                 Ok(Permitted::No { message })
             }

@@ -286,8 +286,8 @@ async fn each_refusal_has_its_condition() {
         let error = attach_fails(move |_| ec2_error(status, code, message)).await;
         assert_eq!(error.condition, condition, "{error}");
         assert!(error.summary.contains("vol-1"), "{error}");
-        let told = error.evidence.iter().find(|it| it.name == "error code");
-        assert_eq!(told.map(|it| it.value.as_str()), Some(code));
+        let reported = error.evidence.iter().find(|it| it.name == "error code");
+        assert_eq!(reported.map(|it| it.value.as_str()), Some(code));
         let of_key = error.evidence.iter().any(|it| it.name == "kms");
         assert_eq!(of_key, code.contains("Key"), "{code}");
     }

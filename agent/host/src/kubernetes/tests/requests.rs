@@ -125,8 +125,8 @@ async fn a_list_is_read_to_its_last_page_and_its_items_are_of_its_kind() {
         .list_cluster_objects(&access(server.url("")), &query)
         .await;
     let listed = listed.expect("it answers");
-    let told: Vec<String> = listed.iter().map(|object| format!("{object:?}")).collect();
-    assert_eq!(told, ["ConfigMap.v1 one", "ConfigMap.v1 two"]);
+    let reported: Vec<String> = listed.iter().map(|object| format!("{object:?}")).collect();
+    assert_eq!(reported, ["ConfigMap.v1 one", "ConfigMap.v1 two"]);
     let first = "GET /api/v1/configmaps?&labelSelector=a+in+%28b%29&limit=500";
     assert_eq!(
         server.lines(),

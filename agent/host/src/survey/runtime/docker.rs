@@ -98,7 +98,7 @@ mod tests {
                      k8s_app_app-n_default_uid_4\tx\tExited (1) 2 seconds ago\n\
                      etcd-backup\tx\tUp 1 hour\n";
         let seen = pods(table);
-        let told: Vec<(&str, &str, Option<i32>, u32)> = seen
+        let reported: Vec<(&str, &str, Option<i32>, u32)> = seen
             .iter()
             .map(|pod| {
                 (
@@ -110,7 +110,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("app", "exited", Some(1), 4),
                 ("kube-proxy", "running", None, 1)

@@ -139,7 +139,10 @@ fn what_cannot_be_read_is_told_without_the_key() {
     ] {
         let error = build_api_server_client(trust, Duration::from_secs(1)).expect_err(word);
         assert_eq!(error.condition, Condition::Malformed);
-        let told = format!("{error:?}");
-        assert!(told.contains(word) && !told.contains("hunter2"), "{told}");
+        let reported = format!("{error:?}");
+        assert!(
+            reported.contains(word) && !reported.contains("hunter2"),
+            "{reported}"
+        );
     }
 }

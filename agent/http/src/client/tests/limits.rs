@@ -70,9 +70,9 @@ async fn silence_before_and_within_an_answer_ends_it() {
         let url = format!("http://{address}/x?token=1");
         let failure = client.get(&url).send().await.expect_err("it is mute");
         assert!(is_after_connecting(&failure));
-        let told = describe_failure(&url, &failure);
+        let reported = describe_failure(&url, &failure);
         assert_eq!(
-            told.summary,
+            reported.summary,
             format!("http://{address}/x stopped answering")
         );
         let response = client.get(&server.url("/")).send().await;
@@ -95,9 +95,9 @@ async fn a_connection_has_a_limit_that_holds_for_its_tls_too() {
     let url = format!("https://{address}/");
     let failure = client.get(&url).send().await.expect_err("it is mute");
     assert!(!is_after_connecting(&failure) && failure.is_timeout());
-    let told = describe_failure(&url, &failure);
+    let reported = describe_failure(&url, &failure);
     let expected = format!("https://{address}/ did not open a connection in time");
-    assert_eq!(told.summary, expected);
+    assert_eq!(reported.summary, expected);
 }
 
 #[tokio::test]
@@ -109,11 +109,17 @@ async fn each_failure_is_told_as_what_it_is() {
         .send()
         .await
         .expect_err("nobody listens");
-    let told = describe_failure(&closed, &failure);
-    assert_eq!(told.summary, format!("{closed}/ could not be connected to"));
+    let reported = describe_failure(&closed, &failure);
+    assert_eq!(
+        reported.summary,
+        format!("{closed}/ could not be connected to")
+    );
     assert!(
-        told.causes.iter().any(|cause| cause.contains("refused")),
-        "{told:?}"
+        reported
+            .causes
+            .iter()
+            .any(|cause| cause.contains("refused")),
+        "{reported:?}"
     );
     let mut response = plain()
         .get(&cut.url("/"))
@@ -127,9 +133,9 @@ async fn each_failure_is_told_as_what_it_is() {
             Err(failure) => break failure,
         }
     };
-    let told = describe_failure(&cut.url("/"), &failure);
+    let reported = describe_failure(&cut.url("/"), &failure);
     assert_eq!(
-        told.summary,
+        reported.summary,
         format!("{} ended its answer early", cut.url("/"))
     );
     let (listener, address) = mute().await;

@@ -47,8 +47,8 @@ async fn five_redirects_are_followed_and_a_sixth_is_not() {
     assert_eq!(arrived.expect("five are followed").status().as_u16(), 200);
     let url = server.url("/6");
     let failure = plain().get(&url).send().await.expect_err("six are not");
-    let told = describe_failure(&url, &failure);
-    assert_eq!(told.summary, format!("{url} redirects without an end"));
+    let reported = describe_failure(&url, &failure);
+    assert_eq!(reported.summary, format!("{url} redirects without an end"));
     assert_eq!(server.seen().len(), 6 + 6);
 }
 

@@ -63,8 +63,8 @@ async fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
             let Some(request) = read_request(&mut stream).await else {
                 continue;
             };
-            let told = request.header("proxy-authorization").unwrap_or("nothing");
-            let line = format!("{} {} {told}", request.method, request.path);
+            let reported = request.header("proxy-authorization").unwrap_or("nothing");
+            let line = format!("{} {} {reported}", request.method, request.path);
             log.lock().expect("nobody panics with it").push(line);
             let mut upstream = TcpStream::connect(("127.0.0.1", port)).await;
             let opened = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
@@ -108,10 +108,10 @@ async fn without_a_ca_https_fails_on_the_certificate_by_name() {
     // The second has not a single CA, as a system without the package of them.
     for client in [client, crate::build_metadata_client()] {
         let failure = client.get(&url).send().await.expect_err("nobody knows it");
-        let told = describe_failure(&url, &failure);
-        assert_eq!(told.summary, format!("{url} could not be connected to"));
+        let reported = describe_failure(&url, &failure);
+        assert_eq!(reported.summary, format!("{url} could not be connected to"));
         let names_it = |cause: &String| cause.contains("certificate");
-        assert!(told.causes.iter().any(names_it), "{told:?}");
+        assert!(reported.causes.iter().any(names_it), "{reported:?}");
     }
 }
 
@@ -146,8 +146,8 @@ async fn https_goes_through_a_tunnel_and_the_proxy_resolves_the_name() {
         tokio::task::yield_now().await;
     }
     // One tunnel for both; what goes through it is not the proxy's to see.
-    let told = seen.lock().expect("nobody panics with it").clone();
-    assert_eq!(told, ["CONNECT mirror.test:443 Basic dXNlcjpwYTU1"]);
+    let reported = seen.lock().expect("nobody panics with it").clone();
+    assert_eq!(reported, ["CONNECT mirror.test:443 Basic dXNlcjpwYTU1"]);
 }
 
 #[tokio::test]

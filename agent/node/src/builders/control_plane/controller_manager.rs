@@ -118,8 +118,8 @@ mod tests {
             plugins(&pod(&node, build, NAME)),
             "/var/lib/kubelet/volumeplugins/"
         );
-        let told = sample("", "KubeletConfig: {volumePluginDirectory: /a}\n");
-        assert_eq!(plugins(&pod(&told, build, NAME)), "/a");
+        let reported = sample("", "KubeletConfig: {volumePluginDirectory: /a}\n");
+        assert_eq!(plugins(&pod(&reported, build, NAME)), "/a");
     }
 
     #[test]

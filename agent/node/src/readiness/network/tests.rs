@@ -169,8 +169,8 @@ fn the_pod_that_is_late_says_how_far_it_came() {
         ),
     ] {
         let fault = late(&seen, &[journal]);
-        let told = fault.evidence_named("pod").expect("a pod is told of");
-        assert!(told.contains(said), "{told}, not {said}");
+        let reported = fault.evidence_named("pod").expect("a pod is told of");
+        assert!(reported.contains(said), "{reported}, not {said}");
     }
 }
 
@@ -188,7 +188,7 @@ fn kubenet_waits_for_the_nodes_range() {
         (Some(node("100.96.1.0/24")), "100.96.1.0/24 is given"),
     ] {
         let fault = network.with_range(fault(), node.as_ref());
-        let told = fault.evidence_named("range").expect("it is told");
-        assert!(told.contains(said), "{told}");
+        let reported = fault.evidence_named("range").expect("it is told");
+        assert!(reported.contains(said), "{reported}");
     }
 }

@@ -86,9 +86,9 @@ fn timeline_events_and_metrics_tell_the_same_boot() {
                 .all(|one| one["bytes"].is_u64() && one["source"].is_string()),
         "{status}"
     );
-    let told = events.matches("\"asset-fetched\"").count();
-    let counted = format!("quake_agent_assets_fetched_total {told}\n");
-    assert_eq!(told, fetched.len());
+    let reported = events.matches("\"asset-fetched\"").count();
+    let counted = format!("quake_agent_assets_fetched_total {reported}\n");
+    assert_eq!(reported, fetched.len());
     assert!(metrics.text().contains(&counted), "{counted}");
 }
 
