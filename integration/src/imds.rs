@@ -174,8 +174,8 @@ mod tests {
         let forged = ("x-aws-ec2-metadata-token", "plantedMetadataToken7");
         assert_eq!(service.answer(&request("GET", mac, &[])).status, 401);
         assert_eq!(service.answer(&request("GET", mac, &[forged])).status, 401);
-        let asked = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
-        let granted = service.answer(&request("PUT", "/latest/api/token", &[asked]));
+        let requested = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
+        let granted = service.answer(&request("PUT", "/latest/api/token", &[requested]));
         let token = String::from_utf8(granted.body).unwrap();
         let good = ("x-aws-ec2-metadata-token", token.as_str());
         assert_eq!(
@@ -198,8 +198,8 @@ mod tests {
             at("meta-data/iam/info"),
             at("user-data"),
         ]);
-        let asked = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
-        let granted = service.answer(&request("PUT", "/latest/api/token", &[asked]));
+        let requested = ("x-aws-ec2-metadata-token-ttl-seconds", "60");
+        let granted = service.answer(&request("PUT", "/latest/api/token", &[requested]));
         let token = String::from_utf8(granted.body).unwrap();
         let good = ("x-aws-ec2-metadata-token", token.as_str());
         for folder in ["/latest/meta-data/", "/2021-03-23/meta-data"] {

@@ -37,9 +37,9 @@ pub fn start(files: Mirrored, manner: Manner) -> io::Result<Server> {
 
 /// How a mirror of `files` answers, each request in its manner.
 pub fn answering(files: Mirrored, manner: Manner) -> impl Fn(&Request) -> Reply + Send + Sync {
-    let asked = AtomicU64::new(0);
+    let requested = AtomicU64::new(0);
     move |request| {
-        let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = requested.fetch_add(1, Ordering::SeqCst) + 1;
         match files.at(request.path()) {
             Some(bytes) => with_manners(piece(request, bytes), manner(number)),
             None => Reply::new(404, ""),

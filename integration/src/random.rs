@@ -16,8 +16,8 @@ impl Random {
     /// A generator with the seed that the environment variable `QUAKE_SEED` gives, else with a constant
     /// one; printed, so that a failed run can be had again.
     pub fn from_environment() -> Self {
-        let asked = std::env::var("QUAKE_SEED").ok();
-        let seed = asked.and_then(|text| text.parse().ok()).unwrap_or(SEED);
+        let requested = std::env::var("QUAKE_SEED").ok();
+        let seed = requested.and_then(|text| text.parse().ok()).unwrap_or(SEED);
         println!("QUAKE_SEED={seed}");
         Self::seeded(seed)
     }

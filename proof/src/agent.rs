@@ -205,11 +205,11 @@ impl Agent<'_> {
     }
 
     fn ask(&self, volume: u8, fresh: bool, next: &mut Vec<Next>) {
-        let mut asked = self.state.clone();
-        let calls = &mut asked.instances[self.me].asked;
+        let mut requested = self.state.clone();
+        let calls = &mut requested.instances[self.me].requested;
         // Two are too many already; to count on would make the graph endless.
         *calls = (*calls + 1).min(2);
-        let mut done = asked.clone();
+        let mut done = requested.clone();
         let accepted = attach(&mut done, self.me, volume);
         let mut push = |reply: Reply, mut after: State| {
             if matches!(reply, Reply::LostDone | Reply::LostUndone | Reply::Delayed) {
@@ -226,9 +226,9 @@ impl Agent<'_> {
             next.push((Move::Ask(self.me as u8, volume, reply), after));
         };
         if self.state.faults.losses > 0 {
-            push(Reply::LostUndone, asked.clone());
+            push(Reply::LostUndone, requested.clone());
             if self.state.instances[self.me].in_flight.is_none() {
-                push(Reply::Delayed, asked.clone());
+                push(Reply::Delayed, requested.clone());
             }
         }
         match accepted {
@@ -237,7 +237,7 @@ impl Agent<'_> {
                 push(Reply::Accepted, done);
             }
             true => push(Reply::Accepted, done),
-            false => push(Reply::Refused, asked),
+            false => push(Reply::Refused, requested),
         }
     }
 

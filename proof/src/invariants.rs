@@ -109,7 +109,10 @@ fn of_step(before: &State, step: Move, after: &State) -> Option<Violation> {
 }
 
 fn two_calls(state: &State) -> Option<Violation> {
-    let several = state.instances.iter().any(|instance| instance.asked > 1);
+    let several = state
+        .instances
+        .iter()
+        .any(|instance| instance.requested > 1);
     several.then_some(Violation::TwoCalls)
 }
 

@@ -120,7 +120,7 @@ pub struct Instance {
     /// Where its agent is.
     pub at: At,
     /// How often the pass called `AttachVolume`.
-    pub asked: u8,
+    pub requested: u8,
     /// The volume of the intent in its journal.
     pub intent: Option<u8>,
     /// A call that was given up and may still have its effect.
@@ -145,7 +145,7 @@ impl Instance {
             life,
             group,
             at: At::Start,
-            asked: 0,
+            requested: 0,
             intent: None,
             in_flight: None,
             mounted: 0,
@@ -175,7 +175,7 @@ impl Instance {
     /// Ends the pass.
     pub fn end_pass(&mut self) {
         self.at = At::Start;
-        self.asked = 0;
+        self.requested = 0;
     }
 }
 
@@ -257,7 +257,14 @@ impl State {
             };
             let flags = u8::from(instance.misplaced) | u8::from(instance.swapped) << 1;
             let optional = |volume: Option<u8>| volume.map_or(0, |volume| volume + 1);
-            bytes.extend([instance.group, step, first, second, instance.asked, flags]);
+            bytes.extend([
+                instance.group,
+                step,
+                first,
+                second,
+                instance.requested,
+                flags,
+            ]);
             bytes.push(optional(instance.intent));
             bytes.push(optional(instance.in_flight));
             bytes.push(instance.mounted);

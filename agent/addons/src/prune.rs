@@ -175,11 +175,11 @@ mod tests {
             assert!(to_prune(&rule, &listed, &[]).is_empty());
             assert!(prune_queries(&rule, &served).is_empty());
         }
-        let asked = prune_queries(&rule("Deployment", &["a", "b"]), &served);
-        let asked: Vec<_> = asked
+        let requested = prune_queries(&rule("Deployment", &["a", "b"]), &served);
+        let requested: Vec<_> = requested
             .iter()
             .map(|query| query.namespace.as_deref())
             .collect();
-        assert_eq!(asked, [Some("a"), Some("b")]);
+        assert_eq!(requested, [Some("a"), Some("b")]);
     }
 }

@@ -191,8 +191,8 @@ impl Failure {
         failure
     }
 
-    pub(crate) fn expired(asked: u64, oldest: u64) -> Self {
-        let message = format!("too old resource version: {asked} ({oldest})");
+    pub(crate) fn expired(parsed: u64, oldest: u64) -> Self {
+        let message = format!("too old resource version: {parsed} ({oldest})");
         Self::new(410, "Expired", message)
     }
 

@@ -233,7 +233,7 @@ impl ApiServer {
     ) -> Outcome {
         let found = match place {
             Ok(Place::Objects(target)) => {
-                let asked = ParsedRequest {
+                let parsed = ParsedRequest {
                     request,
                     verb,
                     target: &target,
@@ -241,12 +241,12 @@ impl ApiServer {
                     now,
                 };
                 if verb == Verb::Watch {
-                    return match Watch::begin(self, &asked) {
+                    return match Watch::begin(self, &parsed) {
                         Ok(watch) => Outcome::Watch(Box::new(watch)),
                         Err(failure) => Outcome::Reply(failure.into()),
                     };
                 }
-                self.objects_asked(&asked)
+                self.serve_objects(&parsed)
             }
             Ok(_) if request.method != "GET" => Err(Failure::not_allowed()),
             Ok(place) => self.discovered(&place).map(|body| Reply::of(200, body)),
@@ -267,17 +267,17 @@ impl ApiServer {
         })
     }
 
-    fn objects_asked(&mut self, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-        match asked.verb {
+    fn serve_objects(&mut self, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+        match parsed.verb {
             Verb::Discover | Verb::Watch => Err(Failure::not_allowed()),
-            Verb::Get => verbs::get(self, asked),
-            Verb::List => verbs::list(self, asked),
-            Verb::Create => verbs::create(self, asked),
-            Verb::Update => verbs::update(self, asked),
-            Verb::Apply => verbs::apply(self, asked),
-            Verb::Patch => verbs::patch(self, asked),
-            Verb::Delete => verbs::delete(self, asked),
-            Verb::DeleteCollection => verbs::delete_collection(self, asked),
+            Verb::Get => verbs::get(self, parsed),
+            Verb::List => verbs::list(self, parsed),
+            Verb::Create => verbs::create(self, parsed),
+            Verb::Update => verbs::update(self, parsed),
+            Verb::Apply => verbs::apply(self, parsed),
+            Verb::Patch => verbs::patch(self, parsed),
+            Verb::Delete => verbs::delete(self, parsed),
+            Verb::DeleteCollection => verbs::delete_collection(self, parsed),
         }
     }
 

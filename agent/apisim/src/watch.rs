@@ -34,15 +34,15 @@ pub struct Polled {
 impl Watch {
     pub(crate) fn begin(
         server: &mut ApiServer,
-        asked: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
     ) -> Result<Self, Failure> {
-        let (request, kind) = (asked.request, &asked.target.kind);
+        let (request, kind) = (parsed.request, &parsed.target.kind);
         let mut selector = Selector::read(
             kind,
             request.query("labelSelector"),
             request.query("fieldSelector"),
         )?;
-        if let Some(name) = &asked.target.name {
+        if let Some(name) = &parsed.target.name {
             selector = Selector::read(kind, "", &format!("metadata.name={name}"))?;
         }
         if kind.shelf() == crate::crds::SHELF {
@@ -59,7 +59,7 @@ impl Watch {
         let seconds = request.query("timeoutSeconds").parse().ok();
         Ok(Self {
             kind: kind.clone(),
-            namespace: asked.target.namespace.clone(),
+            namespace: parsed.target.namespace.clone(),
             selector,
             after,
             begins_with_all,

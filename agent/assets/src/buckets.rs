@@ -66,7 +66,7 @@ mod tests {
     struct Short {
         object: Vec<u8>,
         most: usize,
-        asked: Mutex<Vec<ObjectPiece>>,
+        requested: Mutex<Vec<ObjectPiece>>,
     }
 
     struct Once(Option<Vec<u8>>);
@@ -85,8 +85,11 @@ mod tests {
             piece: &'a ObjectPiece,
         ) -> Reading<'a, OpenObject> {
             assert_eq!(location.to_string(), "s3://assets/linux/kubelet");
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.push(piece.clone());
+            let mut requested = self
+                .requested
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            requested.push(piece.clone());
             let total = self.object.len();
             let until = piece.until.map_or(total, |it| (it as usize).min(total));
             let from = piece.from as usize;
@@ -129,7 +132,7 @@ mod tests {
         let bucket = Arc::new(Short {
             object: object.clone(),
             most: 400_000,
-            asked: Mutex::default(),
+            requested: Mutex::default(),
         });
         let buckets = Buckets {
             reader: Some(bucket.clone()),
@@ -142,12 +145,15 @@ mod tests {
         assert_eq!(fetched.bytes, 3_000_000);
         assert_eq!(fetched.url, "s3://assets/linux/kubelet");
         assert_eq!(std::fs::read(store.file(&asset.digest)).ok(), Some(object));
-        let asked = bucket.asked.lock().expect("nobody panicked");
-        assert!(asked.iter().any(|piece| piece.from == 400_000), "{asked:?}");
-        let tagged = asked.iter().skip(1).all(|piece| piece.tag.is_some());
+        let requested = bucket.requested.lock().expect("nobody panicked");
+        assert!(
+            requested.iter().any(|piece| piece.from == 400_000),
+            "{requested:?}"
+        );
+        let tagged = requested.iter().skip(1).all(|piece| piece.tag.is_some());
         assert!(
             tagged,
-            "all but the first are of the same object: {asked:?}"
+            "all but the first are of the same object: {requested:?}"
         );
     }
 

@@ -115,11 +115,11 @@ async fn dispatch(command: Command) -> u8 {
 /// it; operators get events.
 fn start_tracing(command: &Command) {
     let set = std::env::var("QUAKE_AGENT_LOG").ok();
-    let asked = match command {
+    let requested = match command {
         Command::Nodeup(arguments) => commands::nodeup::tracing_level(arguments),
         _ => None,
     };
-    if let Some(level) = set.and_then(|level| level.parse().ok()).or(asked) {
+    if let Some(level) = set.and_then(|level| level.parse().ok()).or(requested) {
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
             .with_writer(std::io::stderr);

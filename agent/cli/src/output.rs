@@ -54,7 +54,7 @@ pub(crate) fn follow_color(words: &[OsString]) {
 
 fn color_asked(words: &[OsString]) -> ColorChoice {
     let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
-    let mut asked = ColorChoice::Auto;
+    let mut requested = ColorChoice::Auto;
     while let Some(word) = words.next() {
         let when = match word.as_ref() {
             "--" => break,
@@ -64,14 +64,14 @@ fn color_asked(words: &[OsString]) -> ColorChoice {
                 .map(|when| when.to_owned().into()),
         };
         match when.as_deref() {
-            Some("always") => asked = ColorChoice::Always,
-            Some("never") => asked = ColorChoice::Never,
-            Some("auto") => asked = ColorChoice::Auto,
+            Some("always") => requested = ColorChoice::Always,
+            Some("never") => requested = ColorChoice::Never,
+            Some("auto") => requested = ColorChoice::Auto,
             // What is none of them is refused by the parser.
             Some(_) | None => {}
         }
     }
-    asked
+    requested
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const GROUP_TAG: &str = "aws:autoscaling:groupName";
 #[derive(Debug, Clone, Copy)]
 pub struct Signalled<'a> {
     /// What an operator asked for.
-    pub asked: &'a SignalConfig,
+    pub config: &'a SignalConfig,
     /// When other boots of this machine ended in failure.
     pub earlier: &'a [Timestamp],
     /// How long the API server of a node that is ready is waited for: it may come up after its first nodes.
@@ -46,7 +46,7 @@ enum NotSent {
     /// It went wrong; whether that is known already.
     Failed(Fault, bool),
     /// There is nothing wrong with that.
-    Withheld(String),
+    Skipped(String),
 }
 
 impl From<Fault> for NotSent {
@@ -63,7 +63,7 @@ pub async fn signal_boot<H: Host>(
     stop: Stop,
 ) {
     let record = emitter.record();
-    let teller = Teller {
+    let notifier = Notifier {
         host,
         record: &record,
         event_deadline: match record.state {
@@ -71,7 +71,7 @@ pub async fn signal_boot<H: Host>(
             _ => DEADLINE,
         },
     };
-    for decision in decide(signalled.asked, ending(&record, signalled.earlier)) {
+    for decision in decide(signalled.config, ending(&record, signalled.earlier)) {
         let signal = match decision {
             Decision::Send(signal) => signal,
             Decision::Skip(signal, why) => {
@@ -84,9 +84,9 @@ pub async fn signal_boot<H: Host>(
         let reported = tokio::select! {
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
             fault = stop.wait(), if signal == Signal::NodeEvent => {
-                Err(NotSent::Withheld(fault.summary))
+                Err(NotSent::Skipped(fault.summary))
             }
-            reported = teller.tell(&signal) => reported,
+            reported = notifier.send(&signal) => reported,
         };
         emitter.emit(match reported {
             Ok(to) => Event::NotificationSent {
@@ -95,20 +95,20 @@ pub async fn signal_boot<H: Host>(
                 took_ms: millis(began.elapsed()),
             },
             Err(NotSent::Failed(fault, known)) => Event::NotificationFailed { what, fault, known },
-            Err(NotSent::Withheld(why)) => Event::NotificationSkipped { what, why },
+            Err(NotSent::Skipped(why)) => Event::NotificationSkipped { what, why },
         });
     }
 }
 
-struct Teller<'a, H> {
+struct Notifier<'a, H> {
     host: &'a H,
     record: &'a Record,
     event_deadline: Duration,
 }
 
-impl<H: Host> Teller<'_, H> {
+impl<H: Host> Notifier<'_, H> {
     /// Tells one thing; to whom.
-    async fn tell(&self, signal: &Signal) -> Result<String, NotSent> {
+    async fn send(&self, signal: &Signal) -> Result<String, NotSent> {
         match signal {
             Signal::NodeEvent => self.leave_event().await,
             Signal::SetUnhealthy => {
@@ -145,7 +145,7 @@ impl<H: Host> Teller<'_, H> {
             Err(fault)
                 if fault.code == Code::BootSignalUnplaced && result == HookResult::Continue =>
             {
-                Err(NotSent::Withheld(format!(
+                Err(NotSent::Skipped(format!(
                     "{instance} does not wait at the hook {hook}"
                 )))
             }
@@ -172,10 +172,10 @@ impl<H: Host> Teller<'_, H> {
     async fn leave_event(&self) -> Result<String, NotSent> {
         let Some(event) = node_event(self.record) else {
             let why = "the boot ended before it knew the node's name";
-            return Err(NotSent::Withheld(why.to_owned()));
+            return Err(NotSent::Skipped(why.to_owned()));
         };
         let Some(access) = self.access().await else {
-            return Err(NotSent::Withheld(
+            return Err(NotSent::Skipped(
                 "kubelet has no kubeconfig with a certificate yet".to_owned(),
             ));
         };
@@ -188,7 +188,7 @@ impl<H: Host> Teller<'_, H> {
             Err((fault, _))
                 if fault.class() == Class::Transient && self.record.state == BootState::Failed =>
             {
-                Err(NotSent::Withheld(fault.summary))
+                Err(NotSent::Skipped(fault.summary))
             }
             Err((fault, known)) => Err(NotSent::Failed(fault, known)),
         }

@@ -154,8 +154,8 @@ mod tests {
         let port = listener.local_addr().expect("an address").port();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let mut asked = [0; 1024];
-                let _ = stream.read(&mut asked).await;
+                let mut requested = [0; 1024];
+                let _ = stream.read(&mut requested).await;
                 let _ = stream.write_all(answer.as_bytes()).await;
             }
         });

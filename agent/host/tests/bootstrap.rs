@@ -322,8 +322,8 @@ async fn a_server_is_believed_by_the_clusters_ca_and_its_name_alone() {
         .collect();
     assert_eq!(keys.len(), 2, "{error}");
     assert_ne!(keys[0].get(..16), keys[1].get(..16), "{error}");
-    let asked = lab.controller.seen().len();
-    assert_eq!(asked, 1, "nothing is sent to whom is not believed");
+    let requested = lab.controller.seen().len();
+    assert_eq!(requested, 1, "nothing is sent to whom is not believed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,8 +331,8 @@ async fn no_error_shows_what_was_sent() {
     let Some(lab) = Lab::open() else { return };
     lab.controller.turn([Turn::Echo]);
     let proof = lab.proof().await;
-    let asked = lab.host.ask_bootstrap(&lab.server, &proof, BODY).await;
-    let error = format!("{:?} {proof:?}", asked.expect_err("it is refused"));
+    let requested = lab.host.ask_bootstrap(&lab.server, &proof, BODY).await;
+    let error = format!("{:?} {proof:?}", requested.expect_err("it is refused"));
     let token = proof.expose().trim_start_matches("x-aws-sts-v2 ");
     for secret in [
         &token[..40],

@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn only_a_hook_is_continued() {
-        let asked = "continue:launch".parse::<OnReady>();
+        let requested = "continue:launch".parse::<OnReady>();
         assert_eq!(
-            asked.map(|asked| asked.hook.to_string()),
+            requested.map(|requested| requested.hook.to_string()),
             Ok("launch".to_owned())
         );
         for word in ["continue", "continue:", "abandon:launch", "launch"] {

@@ -59,26 +59,26 @@ pub enum Decision {
 /// Of a failure the event comes first, for what follows may take the machine away; of a ready node it comes last, for it may
 /// have to wait for the API server. What was asked for the other end is not among it. A boot that was told to stop says
 /// nothing: it goes on later.
-pub fn decide(asked: &SignalConfig, ending: Ending) -> Vec<Decision> {
+pub fn decide(config: &SignalConfig, ending: Ending) -> Vec<Decision> {
     let event = || {
-        asked
+        config
             .node_event
             .then_some(Decision::Send(Signal::NodeEvent))
     };
     match ending {
         Ending::Stopped => Vec::new(),
         Ending::Ready => {
-            let hooks = asked.on_ready.iter().map(|asked| asked.hook.clone());
+            let hooks = config.on_ready.iter().map(|config| config.hook.clone());
             let proceed = |hook| Decision::Send(Signal::Complete(hook, HookResult::Continue));
             hooks.map(proceed).chain(event()).collect()
         }
         Ending::Failed { .. } => {
-            let fatal = asked.on_fatal.iter().map(|asked| {
-                let signal = match &asked.what {
+            let fatal = config.on_fatal.iter().map(|config| {
+                let signal = match &config.what {
                     Fatal::SetUnhealthy => Signal::SetUnhealthy,
                     Fatal::Abandon(hook) => Signal::Complete(hook.clone(), HookResult::Abandon),
                 };
-                match skipped(asked.reach, ending) {
+                match skipped(config.reach, ending) {
                     None => Decision::Send(signal),
                     Some(why) => Decision::Skip(signal, why),
                 }
@@ -182,12 +182,12 @@ pub fn node_event(record: &Record) -> Option<NodeEvent> {
 
 /// The node's name: as the spec has it, else as the cloud's provider of kubelet makes it up.
 fn node_name(record: &Record) -> Option<&str> {
-    let asked = record.expected.as_ref().map(|expected| &expected.node_name);
+    let config = record.expected.as_ref().map(|expected| &expected.node_name);
     let own = record
         .instance
         .as_ref()
         .map(|instance| &instance.local_hostname);
-    let mut names = asked.into_iter().chain(own);
+    let mut names = config.into_iter().chain(own);
     names.find(|name| !name.is_empty()).map(String::as_str)
 }
 

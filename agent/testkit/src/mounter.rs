@@ -59,8 +59,8 @@ impl Mounter<'_> {
         if taken.volume.is_none() {
             for volume in found.iter().filter(|volume| volume.attachments.is_empty()) {
                 let id = &volume.volume_id;
-                let asked = host.attach_volume(id, self.instance_id, self.device_name);
-                if asked.await.is_ok() {
+                let requested = host.attach_volume(id, self.instance_id, self.device_name);
+                if requested.await.is_ok() {
                     taken.volume = Some(id.clone());
                     taken.attached = Some(id.clone());
                     break;

@@ -56,11 +56,11 @@ pub enum ChangeError {
     #[error("{volume} does not have a tag of the cluster {cluster}")]
     Elsewhere { volume: String, cluster: String },
     /// Its etcd tag names another slot: the choice would have no effect.
-    #[error("{volume} is tagged for {named}, not for {asked}")]
+    #[error("{volume} is tagged for {named}, not for {requested}")]
     OtherSlot {
         volume: String,
         named: String,
-        asked: Slot,
+        requested: Slot,
     },
     /// Other volumes are pinned to the slot.
     #[error("{slot} is pinned to {} already", pinned.join(", "))]
@@ -173,7 +173,7 @@ fn is_for(volume: &VolumeFacts, slot: &Slot) -> Result<(), ChangeError> {
     Err(ChangeError::OtherSlot {
         volume: volume.volume_id.clone(),
         named,
-        asked: slot.clone(),
+        requested: slot.clone(),
     })
 }
 

@@ -23,7 +23,8 @@ pub struct Attempt {
     /// The device name asked for.
     pub device_name: String,
     /// When it was asked for, by this machine's clock.
-    pub asked: Timestamp,
+    #[serde(rename = "asked")]
+    pub requested_at: Timestamp,
     /// Whether an earlier ask for the same volume got no answer, so that a refusal may be of our own success.
     #[serde(default)]
     pub doubtful: bool,
@@ -96,7 +97,7 @@ impl Journal {
             slot: slot.to_string(),
             volume_id: volume_id.to_owned(),
             device_name: device_name.to_owned(),
-            asked: now,
+            requested_at: now,
             // Whatever was asked before for this volume and is still on record was never answered.
             doubtful: before.is_some_and(|before| before.volume_id == volume_id),
         });

@@ -51,11 +51,11 @@ pub struct Viewpoint {
 impl Facts {
     /// Everyone who decides: each living instance of each group that runs members, and where a group has none
     /// in one of its zones, the one that is launched there next. Where no groups are known, by zone.
-    pub fn viewpoints(&self, asked: &ViewRequest) -> Vec<Viewpoint> {
+    pub fn viewpoints(&self, request: &ViewRequest) -> Vec<Viewpoint> {
         let mut found = BTreeSet::new();
-        for (group, zone) in self.places(asked) {
+        for (group, zone) in self.places(request) {
             let mut instances = self.deciding(group.as_deref(), &zone);
-            if let Some(id) = &asked.instance_id {
+            if let Some(id) = &request.instance_id {
                 instances.retain(|(known, _)| known == id);
                 if instances.is_empty() {
                     instances.push((id.clone(), group.clone()));
@@ -133,19 +133,19 @@ impl Facts {
     }
 
     /// Groups and zones in question.
-    fn places(&self, asked: &ViewRequest) -> BTreeSet<(Option<String>, String)> {
-        let described = asked.instance_id.as_ref().and_then(|id| {
+    fn places(&self, request: &ViewRequest) -> BTreeSet<(Option<String>, String)> {
+        let described = request.instance_id.as_ref().and_then(|id| {
             let mut views = self.instances.iter();
             views.find(|view| view.instance_id == *id)
         });
-        let group = asked.instance_group.clone();
+        let group = request.instance_group.clone();
         let group =
             group.or_else(|| described.and_then(|view| group_of(&view.tags, &self.cluster)));
         let held = self.of_cluster().find(|volume| {
             let mut attachments = volume.attachments.iter();
-            attachments.any(|it| Some(&it.instance_id) == asked.instance_id.as_ref())
+            attachments.any(|it| Some(&it.instance_id) == request.instance_id.as_ref())
         });
-        let zone = asked.zone.clone();
+        let zone = request.zone.clone();
         let zone = zone.or_else(|| described.map(|view| view.zone.clone()));
         let zone = zone.or_else(|| held.map(|volume| volume.zone.clone()));
         let volumes = self.of_cluster();

@@ -58,11 +58,11 @@ impl Scenario {
     }
 
     /// How many rounds are run of those asked for.
-    pub(crate) fn rounds(&self, asked: usize) -> usize {
+    pub(crate) fn rounds(&self, requested: usize) -> usize {
         if self.workload == "w4" {
-            asked.min(FEW)
+            requested.min(FEW)
         } else {
-            asked
+            requested
         }
     }
 

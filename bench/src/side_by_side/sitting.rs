@@ -47,8 +47,8 @@ pub(crate) fn run(
     }
     let mut subjects = Vec::new();
     for subject in Subject::ALL {
-        let asked = bench.arguments.only.contains(subject.letter());
-        let unasked = (!asked).then(|| "not asked for".to_owned());
+        let requested = bench.arguments.only.contains(subject.letter());
+        let unasked = (!requested).then(|| "not asked for".to_owned());
         match unasked.or_else(|| subject.missing()) {
             Some(why) => {
                 println!("{} skipped: {why}", subject.letter());

@@ -66,7 +66,7 @@ impl Known for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
 }
 
 fn answer_all(stream: &mut impl Known, shared: &Shared) -> io::Result<()> {
-    while let Some(asked) = read_request(stream)? {
+    while let Some(requested) = read_request(stream)? {
         if shared.is_down() {
             return Ok(());
         }
@@ -74,13 +74,13 @@ fn answer_all(stream: &mut impl Known, shared: &Shared) -> io::Result<()> {
             write_reply(stream, &Failure::unauthorized().into())?;
             continue;
         }
-        let header = |name: &str| asked.header(name).unwrap_or_default().to_owned();
-        let mut request = Request::new(&asked.method, &asked.target);
+        let header = |name: &str| requested.header(name).unwrap_or_default().to_owned();
+        let mut request = Request::new(&requested.method, &requested.target);
         let content_type = header("content-type");
         let content_type = content_type.split(';').next().unwrap_or_default().trim();
         content_type.clone_into(&mut request.content_type);
         request.user_agent = header("user-agent");
-        request.body = asked.body;
+        request.body = requested.body;
         let outcome = shared.model().answer(&request, now());
         shared.changed.notify_all();
         match outcome {

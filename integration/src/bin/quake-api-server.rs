@@ -21,12 +21,12 @@ fn main() -> ExitCode {
     println!("{}", served.url());
     loop {
         pause(Duration::from_secs(1));
-        let asked = served.cluster(|cluster| {
-            let asked = cluster.journal().clone();
+        let requested = served.cluster(|cluster| {
+            let requested = cluster.journal().clone();
             cluster.clear_journal();
-            asked
+            requested
         });
-        for entry in asked.entries() {
+        for entry in requested.entries() {
             let (verb, code) = (entry.verb.name(), entry.code.unwrap_or_default());
             println!("{code} {verb} {} wrote={}", entry.object(), entry.wrote);
         }

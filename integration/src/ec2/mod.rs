@@ -320,24 +320,24 @@ impl Ec2 {
     }
 
     fn attach(&self, inner: &mut Inner, form: &Form, request: &Request) -> Reply {
-        let asked = Attached {
+        let requested = Attached {
             volume: form.get("VolumeId").to_owned(),
             instance: form.get("InstanceId").to_owned(),
             device: form.get("Device").to_owned(),
         };
-        if let Err((code, message)) = inner.state.may_attach(&asked) {
+        if let Err((code, message)) = inner.state.may_attach(&requested) {
             return refusal(Service::Ec2, 400, code, &message);
         }
         let reply = forward(self.moto.address(), request);
         let shown = Instant::now() + self.rules.attach_takes;
         if let Some(machines) = inner.machines.reported() {
-            let (attached, takes) = (asked.clone(), self.rules.attach_takes);
+            let (attached, takes) = (requested.clone(), self.rules.attach_takes);
             std::thread::spawn(move || {
                 pause(takes);
                 machines.plug(&attached);
             });
         }
-        inner.state.attach(asked, shown);
+        inner.state.attach(requested, shown);
         self.observe(inner, true);
         if inner.random.below(100) < self.rules.lost {
             return Reply::nothing();

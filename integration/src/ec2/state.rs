@@ -129,12 +129,12 @@ impl State {
     /// # Errors
     ///
     /// Returns the code and the words of the refusal.
-    pub(super) fn may_attach(&self, asked: &Attached) -> Result<(), (&'static str, String)> {
+    pub(super) fn may_attach(&self, requested: &Attached) -> Result<(), (&'static str, String)> {
         let Attached {
             volume: id,
             instance,
             device,
-        } = asked;
+        } = requested;
         let Some(volume) = self.volumes.get(id) else {
             let message = format!("The volume '{id}' does not exist.");
             return Err(("InvalidVolume.NotFound", message));
@@ -316,13 +316,13 @@ mod tests {
             ("vol-4", "i-2", "/dev/xvdbb", "InvalidVolume.ZoneMismatch"),
             ("vol-2", "i-2", "/dev/xvdba", "InvalidParameterValue"),
         ] {
-            let asked = Attached {
+            let requested = Attached {
                 volume: volume.to_owned(),
                 instance: instance.to_owned(),
                 device: device.to_owned(),
             };
-            let refused = state.may_attach(&asked).map_err(|(code, _)| code);
-            assert_eq!(refused, Err(code), "{asked:?}");
+            let refused = state.may_attach(&requested).map_err(|(code, _)| code);
+            assert_eq!(refused, Err(code), "{requested:?}");
         }
     }
 

@@ -100,11 +100,11 @@ pub trait Body {
 
     /// What the agent's endpoint answers at this path as JSON; null while there is none.
     fn ask_agent(&self, path: &str) -> Value {
-        let asked = self.run(
+        let requests = self.run(
             &format!("curl -sf --unix-socket {SOCKET} http://localhost{path}"),
             self.second() * 10,
         );
-        asked
+        requests
             .ok()
             .and_then(|ran| serde_json::from_str(&ran.stdout).ok())
             .unwrap_or_default()

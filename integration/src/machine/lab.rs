@@ -202,7 +202,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         self.evidence
-            .write("asked.txt", &self.vpc.asked().join("\n"));
+            .write("asked.txt", &self.vpc.requests().join("\n"));
         println!(
             "{}: {:.1} s; evidence in {}",
             self.case,

@@ -28,7 +28,7 @@ pub(super) const RULE: &str = "SUBSYSTEM==\"virtio-ports\", ATTR{name}==\"quake.
 pub(super) struct Port {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
-    asked: u64,
+    requests: u64,
     line: Vec<u8>,
 }
 
@@ -41,15 +41,15 @@ impl Port {
         Ok(Self {
             reader,
             writer,
-            asked: 0,
+            requests: 0,
             line: Vec::new(),
         })
     }
 
     /// Runs a script.
     pub(super) fn run(&mut self, script: &str, longest: Duration) -> Result<Ran, String> {
-        self.asked += 1;
-        let line = format!("{} {}\n", self.asked, STANDARD.encode(script));
+        self.requests += 1;
+        let line = format!("{} {}\n", self.requests, STANDARD.encode(script));
         let end = Instant::now() + longest;
         let wrong = |error: io::Error| format!("the guest's shell: {error}");
         self.writer
@@ -65,7 +65,7 @@ impl Port {
                 Ok(0) => return Err("the guest's port was closed".to_owned()),
                 Ok(_) if self.line.ends_with(b"\n") => {
                     let line = std::mem::take(&mut self.line);
-                    if let Some(ran) = read(&String::from_utf8_lossy(&line), self.asked) {
+                    if let Some(ran) = read(&String::from_utf8_lossy(&line), self.requests) {
                         return Ok(ran);
                     }
                 }

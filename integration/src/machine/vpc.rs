@@ -92,7 +92,7 @@ struct Inner {
     interposed: BTreeMap<Place, Interposed>,
     files: BTreeMap<String, Arc<Vec<u8>>>,
     /// Everything asked of the services, a line each.
-    asked: Vec<String>,
+    requests: Vec<String>,
 }
 
 impl Vpc {
@@ -252,8 +252,8 @@ impl Vpc {
     }
 
     /// Everything that was asked of the services so far, a line each: place, client, method, target, status.
-    pub fn asked(&self) -> Vec<String> {
-        self.region.inner().asked.clone()
+    pub fn requests(&self) -> Vec<String> {
+        self.region.inner().requests.clone()
     }
 
     /// The bytes of a volume, which outlive the instances that it was attached to.
@@ -300,7 +300,7 @@ impl Region {
             "{place:?} {client} {} {} {}",
             request.method, request.target, reply.status
         );
-        self.inner().asked.push(line);
+        self.inner().requests.push(line);
         reply
     }
 
@@ -368,6 +368,6 @@ impl Region {
             "{what} {} in {}{reported}",
             attached.volume, attached.instance
         );
-        self.inner().asked.push(line);
+        self.inner().requests.push(line);
     }
 }

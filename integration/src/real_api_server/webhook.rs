@@ -33,8 +33,8 @@ impl RealApiServer {
         why: &str,
     ) -> Result<Webhook, String> {
         let (name, why) = (name.to_owned(), why.to_owned());
-        self.have_judged((group, resource), move |asked| {
-            (asked == name).then(|| why.clone())
+        self.have_judged((group, resource), move |requested| {
+            (requested == name).then(|| why.clone())
         })
     }
 
@@ -93,9 +93,9 @@ fn rule(group: &str, resource: &str) -> Value {
 
 fn judge(request: &Request, refusal: impl Fn(&str) -> Option<String>) -> Reply {
     let review: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    let asked = &review["request"];
-    let mut response = json!({ "uid": asked["uid"], "allowed": true });
-    if let Some(why) = refusal(asked["name"].as_str().unwrap_or_default()) {
+    let requested = &review["request"];
+    let mut response = json!({ "uid": requested["uid"], "allowed": true });
+    if let Some(why) = refusal(requested["name"].as_str().unwrap_or_default()) {
         response["allowed"] = false.into();
         response["status"] = json!({ "code": 403, "message": why });
     }

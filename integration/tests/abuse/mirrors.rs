@@ -28,7 +28,7 @@ fn whole(wire: &mut Wire, body: &[u8], headers: &[&str]) -> io::Result<()> {
 
 /// The piece that was asked for, with the total that is claimed.
 fn piece_of(wire: &mut Wire, file: &[u8], total: &str) -> io::Result<()> {
-    let (from, until) = wire.asked(file);
+    let (from, until) = wire.requested(file);
     let range = format!("content-range: bytes {from}-{}/{total}", until.max(1) - 1);
     let length = format!("content-length: {}", until - from);
     wire.head("206 Partial Content", &[&range, &length])?;
@@ -139,7 +139,7 @@ const PIECES: &[(&str, Answer)] = &[
         status(wire, "206 Partial Content", &[kind])
     }),
     ("pieces without an end", |wire, file| {
-        let (from, _) = wire.asked(file);
+        let (from, _) = wire.requested(file);
         let range = format!("content-range: bytes {from}-{}/*", from + (1 << 40));
         wire.head("206 Partial Content", &[&range, "connection: close"])?;
         wire.send_for_ever(ZEROS)
@@ -149,7 +149,7 @@ const PIECES: &[(&str, Answer)] = &[
     }),
     ("another tag each time", |wire, file| {
         let (tag, bytes) = (format!("etag: \"{}\"", wire.number), wrong(file));
-        let (from, until) = wire.asked(file);
+        let (from, until) = wire.requested(file);
         let range = format!("content-range: bytes {from}-{}/{}", until - 1, file.len());
         let length = format!("content-length: {}", until - from);
         wire.head("206 Partial Content", &[&tag, &range, &length])?;

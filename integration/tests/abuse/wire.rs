@@ -46,8 +46,8 @@ impl Wire {
             if reader.read_line(&mut line)? == 0 || line == "\r\n" {
                 break;
             }
-            if let Some(asked) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
-                let (from, last) = asked.trim().split_once('-').unwrap_or((asked, ""));
+            if let Some(requested) = line.to_ascii_lowercase().strip_prefix("range: bytes=") {
+                let (from, last) = requested.trim().split_once('-').unwrap_or((requested, ""));
                 let until = last.parse::<usize>().ok().map(|last| last + 1);
                 range = from.parse().ok().map(|from| (from, until));
             }
@@ -61,7 +61,7 @@ impl Wire {
     }
 
     /// The first byte that was asked for, and the one behind the last.
-    pub(crate) fn asked(&self, file: &[u8]) -> (usize, usize) {
+    pub(crate) fn requested(&self, file: &[u8]) -> (usize, usize) {
         let (from, until) = self.range.unwrap_or((0, None));
         let until = until.unwrap_or(file.len()).min(file.len());
         (from.min(until), until)

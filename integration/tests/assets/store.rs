@@ -80,13 +80,20 @@ fn a_flipped_bit_is_found_and_mended_also_where_the_time_of_writing_was_put_back
         for part in ["sha256/", "/files/"] {
             let root = tempfile::tempdir().expect("a temporary directory");
             node.ready(root.path());
-            let asked = mirror.seen().len();
+            let requested = mirror.seen().len();
             node.ready(root.path());
-            assert_eq!(mirror.seen().len(), asked, "a second boot asks for nothing");
+            assert_eq!(
+                mirror.seen().len(),
+                requested,
+                "a second boot asks for nothing"
+            );
             flip_one_bit(&largest(root.path(), part), is_hidden);
             let tree = node.ready(root.path());
             assert_eq!(whole.differences(&tree), Vec::<String>::new(), "{part}");
-            assert!(mirror.seen().len() > asked, "{part}: it was fetched anew");
+            assert!(
+                mirror.seen().len() > requested,
+                "{part}: it was fetched anew"
+            );
         }
     }
 }
@@ -98,7 +105,7 @@ fn a_store_that_was_copied_is_read_once_and_believed() {
     let node = Node::new(&files, &[mirror.base()]);
     let root = tempfile::tempdir().expect("a temporary directory");
     node.ready(root.path());
-    let asked = mirror.seen().len();
+    let requested = mirror.seen().len();
     let copy = tempfile::tempdir().expect("a temporary directory");
     let (from, to) = (root.path().join("."), copy.path());
     let copied = Command::new("cp")
@@ -107,7 +114,7 @@ fn a_store_that_was_copied_is_read_once_and_believed() {
         .status();
     assert!(copied.is_ok_and(|status| status.success()));
     node.ready(copy.path());
-    assert_eq!(mirror.seen().len(), asked);
+    assert_eq!(mirror.seen().len(), requested);
 }
 
 #[test]

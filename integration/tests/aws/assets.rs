@@ -118,8 +118,11 @@ fn assets_of_a_private_bucket_are_fetched_with_the_roles_credentials() {
         kubelet.at("/bin/linux/amd64/kubelet")
     );
     let summary = node.ended.summary();
-    let asked = summary["calls"]["s3-assets:GetObject"].as_u64();
-    assert!(asked.is_some_and(|asked| asked >= 3), "{summary}");
+    let requested = summary["calls"]["s3-assets:GetObject"].as_u64();
+    assert!(
+        requested.is_some_and(|requested| requested >= 3),
+        "{summary}"
+    );
 }
 
 #[test]
@@ -140,9 +143,9 @@ fn a_bucket_of_assets_in_another_region_is_found_by_what_it_answers() {
 
 #[test]
 fn credentials_that_are_over_are_read_again_and_the_assets_come() {
-    let asked = AtomicUsize::new(0);
+    let requested = AtomicUsize::new(0);
     let first = move |_: &Request| {
-        let is_first = asked.fetch_add(1, Ordering::SeqCst) == 0;
+        let is_first = requested.fetch_add(1, Ordering::SeqCst) == 0;
         is_first.then(|| refusal(Service::S3, 400, "ExpiredToken", "It has expired."))
     };
     let Some(node) = Private::boot(&pins(), first, &[]) else {

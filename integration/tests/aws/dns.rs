@@ -77,7 +77,7 @@ impl Named {
     }
 }
 
-fn asked(summary: &Value, action: &str) -> u64 {
+fn requested(summary: &Value, action: &str) -> u64 {
     summary["calls"][format!("route53:{action}")]
         .as_u64()
         .unwrap_or(0)
@@ -93,13 +93,13 @@ fn names_are_published_and_a_second_boot_only_looks() {
         assert_eq!(node.leads(name), node.ours(), "{name}");
     }
     let calls = &first["calls"];
-    assert_eq!(asked(&first, "ChangeResourceRecordSets"), 1, "{calls}");
+    assert_eq!(requested(&first, "ChangeResourceRecordSets"), 1, "{calls}");
     let second = node.boot();
     let calls = &second["calls"];
     assert_eq!(second["writes"], 0, "{second}");
-    assert_eq!(asked(&second, "ListResourceRecordSets"), 1, "{calls}");
+    assert_eq!(requested(&second, "ListResourceRecordSets"), 1, "{calls}");
     for action in ["ChangeResourceRecordSets", "GetHostedZone", "GetChange"] {
-        assert_eq!(asked(&second, action), 0, "{action}: {calls}");
+        assert_eq!(requested(&second, action), 0, "{action}: {calls}");
     }
 }
 
@@ -177,7 +177,11 @@ fn throttles_of_route_53_are_waited_out() {
     };
     let summary = node.boot();
     assert_eq!(node.leads(API), node.ours());
-    assert_eq!(asked(&summary, "ListResourceRecordSets"), 6, "{summary}");
+    assert_eq!(
+        requested(&summary, "ListResourceRecordSets"),
+        6,
+        "{summary}"
+    );
 }
 
 #[test]

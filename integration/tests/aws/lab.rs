@@ -98,8 +98,8 @@ impl Lab {
     pub(crate) fn objects_asked(&self, prefix: &str) -> usize {
         let path = format!("/{BUCKET}/{KEY}/{prefix}");
         let seen = self.servers[0].seen();
-        let asked = seen.iter().filter(|one| one.path().starts_with(&path));
-        asked.count()
+        let requested = seen.iter().filter(|one| one.path().starts_with(&path));
+        requested.count()
     }
 
     /// Adds the metadata service of this instance, with user data of this group.

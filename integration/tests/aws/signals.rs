@@ -68,13 +68,13 @@ fn a_node_that_fails_for_good_is_unhealthy_to_its_group_and_abandons_its_launch(
     };
     let server = moto.address();
     let hooks = Arc::new(Mutex::new(Vec::new()));
-    let asked = Arc::clone(&hooks);
+    let requested = Arc::clone(&hooks);
     let lab = Lab::with_aws(move |request| {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         if !body.contains("Action=CompleteLifecycleAction") {
             return forward(server, request);
         }
-        asked.lock().expect("nobody panics with it").push(body);
+        requested.lock().expect("nobody panics with it").push(body);
         Reply::new(
             200,
             "<CompleteLifecycleActionResponse><CompleteLifecycleActionResult/></CompleteLifecycleActionResponse>",

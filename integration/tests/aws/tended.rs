@@ -216,13 +216,13 @@ fn what_is_newer_is_applied_alone(served: &Served, node: &Resident, running: &Ru
     );
     let limits = served.object("LimitRange", "default", "limits");
     assert!(limits.to_string().contains("150m"), "{limits}");
-    let asked = (node.looks() - looks) as u64;
+    let requested = (node.looks() - looks) as u64;
     let minutes = began.elapsed().as_secs() / 60;
     println!(
-        "tended: {asked} looks at the channel in {:.0?}",
+        "tended: {requested} looks at the channel in {:.0?}",
         began.elapsed()
     );
-    assert!((1..=minutes + 1).contains(&asked), "{asked} looks");
+    assert!((1..=minutes + 1).contains(&requested), "{requested} looks");
 }
 
 /// An agent that is killed, and the next: each finds everything done.

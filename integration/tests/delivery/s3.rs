@@ -103,8 +103,8 @@ fn the_binary_comes_from_s3_signed_as_the_role_and_no_secret_is_shown() {
         let ended = instance.run(&scene, &script);
         scene.assert_delivered(&ended);
         assert!(scene.verdict().contains(&format!("from={URL} ")));
-        let asked = instance.servers[0].seen();
-        let authorization = asked[0].header("authorization").unwrap_or_default();
+        let requested = instance.servers[0].seen();
+        let authorization = requested[0].header("authorization").unwrap_or_default();
         assert!(
             authorization.contains("/us-east-1/s3/aws4_request"),
             "{authorization}"

@@ -41,8 +41,8 @@ impl Command<'_> {
     ///
     /// When a file is torn, or anything differs from what an undisturbed run leaves.
     pub(crate) fn killed(&self) {
-        let asked = std::env::var("QUAKE_KILLS").ok();
-        let kills = asked.map_or(self.kills, |text| text.parse().expect("a number"));
+        let requested = std::env::var("QUAKE_KILLS").ok();
+        let kills = requested.map_or(self.kills, |text| text.parse().expect("a number"));
         let undisturbed = self.undisturbed();
         let most = u64::try_from(undisturbed.took.as_micros()).expect("it is short");
         let mut random = Random::from_environment();

@@ -55,8 +55,11 @@ fn each_refusal_of_a_real_server_has_its_code() {
             ended.text().contains(body),
             "{status}: it says what was answered"
         );
-        let asked = lab.controller.seen().len();
-        assert!(asked < 40, "{status}: asked {asked} times in four seconds");
+        let requested = lab.controller.seen().len();
+        assert!(
+            requested < 40,
+            "{status}: asked {requested} times in four seconds"
+        );
     }
 }
 

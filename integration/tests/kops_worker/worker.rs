@@ -50,8 +50,8 @@ fn a_worker_is_ready_by_one_question_and_a_second_boot_asks_nobody_and_writes_no
 
 /// The budget: one round trip to kops-controller, one token, ten reads of metadata, and nothing of AWS.
 fn costs_one_question(lab: &Lab, summary: &Value) {
-    let asked = lab.controller.seen();
-    assert_eq!(asked.len(), 1, "{summary}");
+    let requested = lab.controller.seen();
+    assert_eq!(requested.len(), 1, "{summary}");
     let seen = lab.metadata.seen();
     let tokens = seen
         .iter()

@@ -106,9 +106,9 @@ fn delivered(lab: &Lab, cluster: &Cluster, form: &Form, user_data: &[u8]) -> Emu
     let verdict = format!("quake-agent delivery: ok fetched from={MIRROR}/quake-agent");
     assert_reported(&machine.console(), &[&verdict, "quake-agent: READY"]);
     let token = format!("Metadata {} PUT /latest/api/token 200", facts.address);
-    let asked = lab.vpc().asked();
+    let requests = lab.vpc().requests();
     assert!(
-        asked.contains(&token),
+        requests.contains(&token),
         "{name}: by version 2 of the metadata service"
     );
     machine

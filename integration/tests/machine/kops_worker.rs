@@ -58,8 +58,8 @@ fn kops_worker() {
     let mut machine = golden.boot(&lab, &facts, lab.bare());
     becomes_a_worker(&machine, &controller);
     assert_eq!(api_server.nodes(), [facts.instance.as_str()]);
-    let asked = lab.vpc().asked();
-    let of_aws = asked.iter().filter(|line| line.starts_with("Aws "));
+    let requests = lab.vpc().requests();
+    let of_aws = requests.iter().filter(|line| line.starts_with("Aws "));
     assert_eq!(of_aws.count(), 0, "neither EC2 nor S3 is asked");
     let held = "sha256sum /var/lib/quake-agent/certificates/* /srv/kubernetes/* /var/lib/kubelet/kubeconfig 2>/dev/null || :";
     let before = machine.output(held);

@@ -83,9 +83,9 @@ fn becomes_a_control_plane(machine: &Emulated) {
         "0",
         "no key of the store is told"
     );
-    for asked in ["status", "wait --for=ready --timeout 5s", "timeline"] {
-        machine.output(&format!("/usr/local/bin/quake-agent {asked}"));
-        machine.output(&format!("/opt/kops/bin/nodeup {asked}"));
+    for requests in ["status", "wait --for=ready --timeout 5s", "timeline"] {
+        machine.output(&format!("/usr/local/bin/quake-agent {requests}"));
+        machine.output(&format!("/opt/kops/bin/nodeup {requests}"));
     }
     assert_reported(
         &machine.said(),

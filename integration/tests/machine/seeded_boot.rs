@@ -43,19 +43,19 @@ fn seeded_boot() {
     machine.output(&format!("{BAKE} -- --kube-env /root/kube_env.yaml"));
     lab.vpc()
         .interpose(Place::Mirror, |_, _| Some(Reply::nothing()));
-    let asked = || {
+    let requests = || {
         lab.vpc()
-            .asked()
+            .requests()
             .iter()
             .filter(|line| line.starts_with("Mirror "))
             .count()
     };
-    let before = asked();
+    let before = requests();
     machine.reboot().expect("the image boots");
     machine
         .becomes_ready(90)
         .expect("with no way to the assets' host");
-    assert_eq!(asked(), before, "nothing is asked of the mirror");
+    assert_eq!(requests(), before, "nothing is asked of the mirror");
     assert!(machine.console().contains("quake-agent: READY"));
     let status = machine.ask_agent("/v1/status");
     assert_eq!(

@@ -26,7 +26,7 @@ fn store_unreachable() {
         &["s3://quake-example-state/", "was not answered"],
     );
     let is_lost = |line: &&String| line.starts_with("Aws ") && line.ends_with(" 0");
-    let lost = || lab.vpc().asked().iter().filter(is_lost).count();
+    let lost = || lab.vpc().requests().iter().filter(is_lost).count();
     let second = machine.second();
     assert!(
         wait_until(second * 120, || lost() >= LOST),

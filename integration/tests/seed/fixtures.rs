@@ -117,7 +117,7 @@ pub(crate) fn copy(from: &str, to: &str) {
 }
 
 /// What of the mirror's files was asked for since `before` requests.
-pub(crate) fn asked(mirror: &Server, before: usize) -> Vec<String> {
+pub(crate) fn requests(mirror: &Server, before: usize) -> Vec<String> {
     let seen = mirror.seen().into_iter().skip(before);
     let mut paths: Vec<String> = seen.map(|it| it.path().to_owned()).collect();
     paths.sort();

@@ -1,6 +1,6 @@
 //! What an image builder and an operator do with a store: bundles, collections, checks, lists and releases.
 
-use crate::fixtures::{STORE, Scene, asked, flip, kept_files};
+use crate::fixtures::{STORE, Scene, flip, kept_files, requests};
 use quake_integration::agent::{self, Ended};
 use quake_integration::http::{Reply, Server};
 use serde_json::Value;
@@ -220,7 +220,7 @@ fn a_release_is_pinned_as_its_publishers_say_and_a_mirror_stands_for_them() {
     );
     let at =
         "/storage.googleapis.com/kubernetes-release/release/v1.13.5/bin/linux/amd64/kubelet.sha1";
-    assert!(asked(&mirror, 0).iter().any(|path| path == at));
+    assert!(requests(&mirror, 0).iter().any(|path| path == at));
     assert_eq!(show("1.16.0").status, 78);
 }
 

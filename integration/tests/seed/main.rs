@@ -7,7 +7,7 @@ mod images;
 mod leftovers;
 mod private;
 
-use fixtures::{Scene, asked, copy, flip, kept_files, outcomes};
+use fixtures::{Scene, copy, flip, kept_files, outcomes, requests};
 use quake_integration::agent;
 use std::path::Path;
 
@@ -20,10 +20,10 @@ fn a_boot_from_a_full_seed_asks_no_mirror_for_anything() {
     assert_eq!(outcomes(&scene.seed(&root), "fetched"), 3);
     let before = mirror.seen().len();
     assert_eq!(outcomes(&scene.seed(&root), "unchanged"), 3);
-    assert_eq!(asked(&mirror, before), Vec::<String>::new());
+    assert_eq!(requests(&mirror, before), Vec::<String>::new());
     copy(&root, &copied);
     scene.becomes_ready(&root);
-    assert_eq!(asked(&mirror, before), Vec::<String>::new());
+    assert_eq!(requests(&mirror, before), Vec::<String>::new());
     // Nor is there one to ask.
     drop(mirror);
     scene.becomes_ready(&copied);
@@ -56,11 +56,11 @@ fn a_boot_from_a_partial_seed_fetches_the_rest() {
     let before = mirror.seen().len();
     scene.becomes_ready(&root);
     let rest: Vec<&str> = scene.files.all().map(|(path, _)| path).skip(1).collect();
-    let mut asked = asked(&mirror, before);
-    asked.sort();
+    let mut requests = requests(&mirror, before);
+    requests.sort();
     let mut rest: Vec<String> = rest.into_iter().map(str::to_owned).collect();
     rest.sort();
-    assert_eq!(asked, rest);
+    assert_eq!(requests, rest);
     assert_eq!(agent::run(&show).summary()["percent"], 100);
 }
 
@@ -89,7 +89,7 @@ fn a_seed_that_was_changed_after_the_bake_is_found_out_and_fetched_again() {
             assert_eq!(verified.status, 1, "{}", verified.text());
             let before = mirror.seen().len();
             scene.becomes_ready(&root);
-            assert_eq!(asked(&mirror, before).len(), 1, "{}", file.display());
+            assert_eq!(requests(&mirror, before).len(), 1, "{}", file.display());
             let verified = agent::run(&["store", "verify", "--root", &root]);
             assert_eq!(verified.status, 0, "{}", verified.text());
         }
@@ -107,5 +107,5 @@ fn what_is_changed_is_found_out_by_a_boot_that_nothing_warned() {
     flip(&file);
     let before = mirror.seen().len();
     scene.becomes_ready(&root);
-    assert_eq!(asked(&mirror, before).len(), 1);
+    assert_eq!(requests(&mirror, before).len(), 1);
 }

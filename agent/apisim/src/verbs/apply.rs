@@ -11,38 +11,38 @@ use crate::verbs::{patch, shown};
 use serde_json::{Value, json};
 
 /// Applies an object.
-pub(crate) fn apply(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
-    let Some(name) = asked.target.name.clone() else {
+pub(crate) fn apply(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let kind = &parsed.target.kind;
+    let Some(name) = parsed.target.name.clone() else {
         return Err(Failure::not_allowed());
     };
     if server.minor < 16 {
         return Err(patch::unsupported(server, kind));
     }
-    if asked.request.query("fieldManager").is_empty() {
+    if parsed.request.query("fieldManager").is_empty() {
         return Err(Failure::no_field_manager());
     }
-    let config = config(asked, &name)?;
-    let key = asked.target.key();
+    let config = config(parsed, &name)?;
+    let key = parsed.target.key();
     let live = server.shelves.get(&kind.shelf(), &key);
     let live = live.map(|live| shown(kind, live));
     if let Some(live) = &live {
         is_the_one_meant(kind, &name, live, &config)?;
-    } else if asked.target.subresource.is_empty() {
-        namespace_is_there(server, asked, &name)?;
+    } else if parsed.target.subresource.is_empty() {
+        namespace_is_there(server, parsed, &name)?;
     } else {
         return Err(Failure::not_found(kind, &name));
     }
-    let (merged, managers) = merged(asked, live.as_ref(), config)?;
+    let (merged, managers) = merged(parsed, live.as_ref(), config)?;
     let status = if live.is_some() { 200 } else { 201 };
-    let applied = commit(server, asked, &name, &merged, Some(managers))?;
+    let applied = commit(server, parsed, &name, &merged, Some(managers))?;
     Ok(Reply::of(status, applied))
 }
 
 /// What is to be applied, without what an applier cannot say.
-fn config(asked: &ParsedRequest<'_>, name: &str) -> Result<Value, Failure> {
-    let kind = &asked.target.kind;
-    let given = asked.request.json()?;
+fn config(parsed: &ParsedRequest<'_>, name: &str) -> Result<Value, Failure> {
+    let kind = &parsed.target.kind;
+    let given = parsed.request.json()?;
     let wanted = kind.api_version();
     let found = given["apiVersion"].as_str().unwrap_or_default();
     if found != wanted {
@@ -51,23 +51,23 @@ fn config(asked: &ParsedRequest<'_>, name: &str) -> Result<Value, Failure> {
         );
         return Err(Failure::bad_request(why));
     }
-    let mut config = read(asked)?;
+    let mut config = read(parsed)?;
     let managed = config.pointer("/metadata/managedFields");
     if managed.is_some_and(|managed| !managed.is_null()) {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
     }
     config["metadata"]["name"] = json!(name);
-    if let Some(namespace) = &asked.target.namespace {
+    if let Some(namespace) = &parsed.target.namespace {
         config["metadata"]["namespace"] = json!(namespace);
     }
     without_nulls(&mut config);
-    if asked.target.subresource.is_empty() && kind.has_status {
+    if parsed.target.subresource.is_empty() && kind.has_status {
         config
             .as_object_mut()
             .map(|config| config.shift_remove("status"));
     }
     if let Some(why) = untyped(kind, &[], "", &config) {
-        let namespace = asked.target.namespace.clone().unwrap_or_default();
+        let namespace = parsed.target.namespace.clone().unwrap_or_default();
         let (group, version) = (&kind.group, &kind.version);
         let reported = format!(
             "({namespace}/{name}; {group}/{version}, Kind={})",
@@ -144,12 +144,12 @@ fn untyped(kind: &Kind, names: &[&str], path: &str, value: &Value) -> Option<Str
 
 /// The object as it would be, and who would hold it; or who holds it against that.
 fn merged(
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     live: Option<&Value>,
     config: Value,
 ) -> Result<(Value, Managers), Failure> {
-    let kind = &asked.target.kind;
-    let (us, time) = (holder(asked, Operation::Apply), stamp(asked.now));
+    let kind = &parsed.target.kind;
+    let (us, time) = (holder(parsed, Operation::Apply), stamp(parsed.now));
     let fields = given(kind, &config);
     let Some(live) = live else {
         let mut managers = Managers::default();
@@ -172,7 +172,7 @@ fn merged(
     fields::prune(kind, &mut merged, &former, &managers.held());
     let change = Compared::of(kind, live, &merged);
     let conflicts = managers.conflicts(&us, &change.changed);
-    if !conflicts.is_empty() && !asked.request.says("force") {
+    if !conflicts.is_empty() && !parsed.request.says("force") {
         return Err(Failure::fields_held(&conflicts));
     }
     managers.take_from_others(&us, &change.changed);

@@ -13,20 +13,20 @@ use crate::verbs::shown;
 use serde_json::{Value, json};
 
 /// Deletes one object.
-pub(crate) fn delete(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let (kind, key) = (&asked.target.kind, asked.target.key());
-    let options = options(asked)?;
+pub(crate) fn delete(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let (kind, key) = (&parsed.target.kind, parsed.target.key());
+    let options = options(parsed)?;
     let found = server.shelves.get(&kind.shelf(), &key);
     let found = found
         .ok_or_else(|| Failure::not_found(kind, &key.1))?
         .clone();
     let meant = json!({ "metadata": options["preconditions"] });
     is_the_one_meant(kind, &key.1, &found, &meant)?;
-    let dry_run = asked.dry_run || options["dryRun"] == json!(["All"]);
+    let dry_run = parsed.dry_run || options["dryRun"] == json!(["All"]);
     if dry_run {
         return Ok(Reply::of(200, deleted(kind, &found)));
     }
-    let body = match end(server, asked, kind, &key) {
+    let body = match end(server, parsed, kind, &key) {
         Some(waits) => waits,
         None => deleted(kind, &found),
     };
@@ -36,23 +36,23 @@ pub(crate) fn delete(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Resul
 /// Deletes those that are selected.
 pub(crate) fn delete_collection(
     server: &mut ApiServer,
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
 ) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
+    let kind = &parsed.target.kind;
     let (labels, fields) = (
-        asked.request.query("labelSelector"),
-        asked.request.query("fieldSelector"),
+        parsed.request.query("labelSelector"),
+        parsed.request.query("fieldSelector"),
     );
     let selector = Selector::read(kind, labels, fields)?;
-    options(asked)?;
+    options(parsed)?;
     let shelf = kind.shelf();
     let all = server
         .shelves
-        .all(&shelf, asked.target.namespace.as_deref());
+        .all(&shelf, parsed.target.namespace.as_deref());
     let meant = all.filter(|(_, object)| selector.selects(object));
     let keys: Vec<Key> = meant.map(|(key, _)| key.clone()).collect();
-    for key in keys.iter().filter(|_| !asked.dry_run) {
-        end(server, asked, kind, key);
+    for key in keys.iter().filter(|_| !parsed.dry_run) {
+        end(server, parsed, kind, key);
     }
     Ok(Reply::of(
         200,
@@ -60,11 +60,11 @@ pub(crate) fn delete_collection(
     ))
 }
 
-fn options(asked: &ParsedRequest<'_>) -> Result<Value, Failure> {
-    if asked.request.body.is_empty() {
+fn options(parsed: &ParsedRequest<'_>) -> Result<Value, Failure> {
+    if parsed.request.body.is_empty() {
         return Ok(json!({}));
     }
-    asked.request.json()
+    parsed.request.json()
 }
 
 fn deleted(kind: &Kind, object: &Value) -> Value {
@@ -78,14 +78,19 @@ fn deleted(kind: &Kind, object: &Value) -> Value {
 }
 
 /// Ends an object. The object, where it waits for its finalizers.
-fn end(server: &mut ApiServer, asked: &ParsedRequest<'_>, kind: &Kind, key: &Key) -> Option<Value> {
+fn end(
+    server: &mut ApiServer,
+    parsed: &ParsedRequest<'_>,
+    kind: &Kind,
+    key: &Key,
+) -> Option<Value> {
     let shelf = kind.shelf();
     let mut object = server.shelves.get(&shelf, key)?.clone();
     if has_finalizers(&object) {
         if object.pointer("/metadata/deletionTimestamp").is_some() {
             return Some(shown(kind, &object));
         }
-        object["metadata"]["deletionTimestamp"] = json!(stamp(asked.now));
+        object["metadata"]["deletionTimestamp"] = json!(stamp(parsed.now));
         let kept = server.shelves.put(&shelf, key, object);
         return Some(shown(kind, &kept));
     }

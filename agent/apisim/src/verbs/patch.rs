@@ -26,21 +26,21 @@ pub(crate) fn unsupported(server: &ApiServer, kind: &Kind) -> Failure {
 }
 
 /// Patches an object.
-pub(crate) fn patch(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
-    let Some(name) = asked.target.name.clone() else {
+pub(crate) fn patch(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let kind = &parsed.target.kind;
+    let Some(name) = parsed.target.name.clone() else {
         return Err(Failure::not_allowed());
     };
-    let is_strategic = match asked.request.content_type.as_str() {
+    let is_strategic = match parsed.request.content_type.as_str() {
         MERGE => false,
         STRATEGIC if !kind.custom => true,
         _ => return Err(unsupported(server, kind)),
     };
-    let given = asked.request.json()?;
+    let given = parsed.request.json()?;
     if !given.is_object() {
         return Err(Failure::bad_request("the patch is not an object"));
     }
-    let live = server.shelves.get(&kind.shelf(), &asked.target.key());
+    let live = server.shelves.get(&kind.shelf(), &parsed.target.key());
     let live = live.ok_or_else(|| Failure::not_found(kind, &name))?;
     let live = shown(kind, live);
     is_the_one_meant(kind, &name, &live, &given)?;
@@ -56,7 +56,7 @@ pub(crate) fn patch(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result
             format!("the name of the object ({found}) does not match the name on the URL ({name})");
         return Err(Failure::bad_request(why));
     }
-    let patched = commit(server, asked, &name, &patched, None)?;
+    let patched = commit(server, parsed, &name, &patched, None)?;
     Ok(Reply::of(200, patched))
 }
 

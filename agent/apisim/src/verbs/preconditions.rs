@@ -6,12 +6,12 @@ use crate::server::{ApiServer, ParsedRequest};
 use serde_json::{Value, json};
 
 /// The object in a request's body, which has to be of the kind and at the place that the path names.
-pub(crate) fn read(asked: &ParsedRequest<'_>) -> Result<Value, Failure> {
-    let (kind, target) = (&asked.target.kind, asked.target);
-    if asked.request.content_type.contains("protobuf") {
+pub(crate) fn read(parsed: &ParsedRequest<'_>) -> Result<Value, Failure> {
+    let (kind, target) = (&parsed.target.kind, parsed.target);
+    if parsed.request.content_type.contains("protobuf") {
         return Err(Failure::unsupported(&["application/json"]));
     }
-    let mut object = asked.request.json()?;
+    let mut object = parsed.request.json()?;
     let text = |pointer: &str| {
         let found = object.pointer(pointer).and_then(Value::as_str);
         found.unwrap_or_default().to_owned()
@@ -57,14 +57,14 @@ pub(crate) fn name_of(object: &Value) -> &str {
 /// A kind that is in namespaces needs one that is there and does not end.
 pub(crate) fn namespace_is_there(
     server: &ApiServer,
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     name: &str,
 ) -> Result<(), Failure> {
-    let kind = &asked.target.kind;
+    let kind = &parsed.target.kind;
     if !kind.namespaced {
         return Ok(());
     }
-    let Some(namespace) = &asked.target.namespace else {
+    let Some(namespace) = &parsed.target.namespace else {
         let why = "an empty namespace may not be set during creation";
         return Err(Failure::bad_request(why));
     };

@@ -10,19 +10,19 @@ use crate::store::Key;
 use serde_json::{Value, json};
 
 /// One object.
-pub(crate) fn get(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    look(server, &asked.target.kind, asked);
-    let (kind, key) = (&asked.target.kind, asked.target.key());
+pub(crate) fn get(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    look(server, &parsed.target.kind, parsed);
+    let (kind, key) = (&parsed.target.kind, parsed.target.key());
     let found = server.shelves.get(&kind.shelf(), &key);
     let found = found.ok_or_else(|| Failure::not_found(kind, &key.1))?;
     Ok(Reply::of(200, shown(kind, found)))
 }
 
 /// Definitions are looked at, which brings on those that wait for looks.
-pub(crate) fn look(server: &mut ApiServer, kind: &Kind, asked: &ParsedRequest<'_>) {
+pub(crate) fn look(server: &mut ApiServer, kind: &Kind, parsed: &ParsedRequest<'_>) {
     if kind.shelf() == crds::SHELF {
         server.establishing.read();
-        server.settle(asked.now);
+        server.settle(parsed.now);
     }
 }
 
@@ -35,15 +35,15 @@ pub(crate) fn shown(kind: &Kind, object: &Value) -> Value {
 }
 
 /// The objects that are selected, a page of them where a limit is named.
-pub(crate) fn list(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
-    look(server, kind, asked);
+pub(crate) fn list(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let kind = &parsed.target.kind;
+    look(server, kind, parsed);
     let (labels, fields) = (
-        asked.request.query("labelSelector"),
-        asked.request.query("fieldSelector"),
+        parsed.request.query("labelSelector"),
+        parsed.request.query("fieldSelector"),
     );
     let selector = Selector::read(kind, labels, fields)?;
-    let (version, after) = match asked.request.query("continue") {
+    let (version, after) = match parsed.request.query("continue") {
         "" => (server.shelves.version(), None),
         token => {
             let (version, key) = read_token(token).ok_or_else(|| {
@@ -58,12 +58,12 @@ pub(crate) fn list(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<
     let shelf = kind.shelf();
     let all = server
         .shelves
-        .all(&shelf, asked.target.namespace.as_deref());
+        .all(&shelf, parsed.target.namespace.as_deref());
     let rest = all.filter(|(key, object)| {
         after.as_ref().is_none_or(|after| *key > after) && selector.selects(object)
     });
     let rest: Vec<(&Key, &Value)> = rest.collect();
-    let limit = asked.request.query("limit").parse().unwrap_or(0);
+    let limit = parsed.request.query("limit").parse().unwrap_or(0);
     let page = if limit == 0 {
         rest.len()
     } else {

@@ -34,12 +34,12 @@ const REPLACED_BY_VERSION: &[&str] = &[
 ];
 
 /// Makes an object.
-pub(crate) fn create(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
-    if asked.target.name.is_some() {
+pub(crate) fn create(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let kind = &parsed.target.kind;
+    if parsed.target.name.is_some() {
         return Err(Failure::not_allowed());
     }
-    let mut object = read(asked)?;
+    let mut object = read(parsed)?;
     if name_of(&object).is_empty() {
         let prefix = object.pointer("/metadata/generateName");
         let prefix = prefix
@@ -55,35 +55,35 @@ pub(crate) fn create(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Resul
     }
     let name = name_of(&object).to_owned();
     let key = (
-        asked.target.namespace.clone().unwrap_or_default(),
+        parsed.target.namespace.clone().unwrap_or_default(),
         name.clone(),
     );
-    namespace_is_there(server, asked, &name)?;
+    namespace_is_there(server, parsed, &name)?;
     if server.shelves.get(&kind.shelf(), &key).is_some() {
         return Err(Failure::exists(kind, &name));
     }
-    let made = commit(server, asked, &name, &object, None)?;
+    let made = commit(server, parsed, &name, &object, None)?;
     Ok(Reply::of(201, made))
 }
 
 /// Replaces an object.
-pub(crate) fn update(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Result<Reply, Failure> {
-    let kind = &asked.target.kind;
-    let Some(name) = asked.target.name.clone() else {
+pub(crate) fn update(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
+    let kind = &parsed.target.kind;
+    let Some(name) = parsed.target.name.clone() else {
         return Err(Failure::not_allowed());
     };
-    let mut object = read(asked)?;
+    let mut object = read(parsed)?;
     if name_of(&object).is_empty() {
         object["metadata"]["name"] = json!(name);
     }
     let Some(before) = server
         .shelves
-        .get(&kind.shelf(), &asked.target.key())
+        .get(&kind.shelf(), &parsed.target.key())
         .cloned()
     else {
         if MADE_BY_UPDATE.contains(&kind.kind.as_str()) {
-            namespace_is_there(server, asked, &name)?;
-            let made = commit(server, asked, &name, &object, None)?;
+            namespace_is_there(server, parsed, &name)?;
+            let made = commit(server, parsed, &name, &object, None)?;
             return Ok(Reply::of(201, made));
         }
         return Err(Failure::not_found(kind, &name));
@@ -96,22 +96,22 @@ pub(crate) fn update(server: &mut ApiServer, asked: &ParsedRequest<'_>) -> Resul
         return Err(Failure::invalid(kind, &name, &[wrong]));
     }
     is_the_one_meant(kind, &name, &before, &object)?;
-    let replaced = commit(server, asked, &name, &object, None)?;
+    let replaced = commit(server, parsed, &name, &object, None)?;
     Ok(Reply::of(200, replaced))
 }
 
 /// Brings an object into its new state: with what the server adds, checked, with who holds it. `managers` are those of an
-/// apply; without them what changed is `asked`'s. An object that is as it was is not written.
+/// apply; without them what changed is `parsed`'s. An object that is as it was is not written.
 pub(crate) fn commit(
     server: &mut ApiServer,
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     name: &str,
     object: &Value,
     managers: Option<Managers>,
 ) -> Result<Value, Failure> {
-    let kind = &asked.target.kind;
+    let kind = &parsed.target.kind;
     let key = (
-        asked.target.namespace.clone().unwrap_or_default(),
+        parsed.target.namespace.clone().unwrap_or_default(),
         name.to_owned(),
     );
     let before = server.shelves.get(&kind.shelf(), &key).cloned();
@@ -120,14 +120,14 @@ pub(crate) fn commit(
     if kind.namespaced {
         after["metadata"]["namespace"] = json!(key.0);
     }
-    carry_over(server, asked, before.as_ref(), &mut after);
+    carry_over(server, parsed, before.as_ref(), &mut after);
     without_empty(&mut after);
     defaults::fill(kind, &mut after, before.is_none());
     admission::check(kind, name, before.as_ref(), &after)?;
     generation(kind, before.as_ref(), &mut after);
     // Servers before 1.16 know nothing of who holds what.
     if server.minor >= 16 {
-        let managers = managers.unwrap_or_else(|| managers_after(asked, before.as_ref(), &after));
+        let managers = managers.unwrap_or_else(|| managers_after(parsed, before.as_ref(), &after));
         after["metadata"]["managedFields"] = managers.write();
     }
     if let Some(before) = &before {
@@ -136,7 +136,7 @@ pub(crate) fn commit(
             return Ok(shown(kind, before));
         }
     }
-    if asked.dry_run {
+    if parsed.dry_run {
         return Ok(after);
     }
     let ends = after.pointer("/metadata/deletionTimestamp").is_some()
@@ -146,7 +146,7 @@ pub(crate) fn commit(
         server.shelves.remove(&kind.shelf(), &key);
     }
     if kind.shelf() == crds::SHELF {
-        follow_definition(server, asked, before.is_none(), kept.clone());
+        follow_definition(server, parsed, before.is_none(), kept.clone());
         let settled = server.shelves.get(crds::SHELF, &key);
         return Ok(settled.cloned().unwrap_or(kept));
     }
@@ -156,19 +156,19 @@ pub(crate) fn commit(
 /// What only the server writes, and the part that this request is not about.
 fn carry_over(
     server: &mut ApiServer,
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     before: Option<&Value>,
     after: &mut Value,
 ) {
-    let kind = &asked.target.kind;
-    let is_status = asked.target.subresource == "status";
+    let kind = &parsed.target.kind;
+    let is_status = parsed.target.subresource == "status";
     let Some(before) = before else {
-        let uid = match asked.dry_run {
+        let uid = match parsed.dry_run {
             true => "00000000-0000-4000-8000-ffffffffffff".to_owned(),
             false => server.shelves.next_uid(),
         };
         after["metadata"]["uid"] = json!(uid);
-        after["metadata"]["creationTimestamp"] = json!(stamp(asked.now));
+        after["metadata"]["creationTimestamp"] = json!(stamp(parsed.now));
         for field in ["resourceVersion", "generation", "managedFields", "selfLink"] {
             drop_field(&mut after["metadata"], field);
         }
@@ -256,28 +256,28 @@ fn generation(kind: &Kind, before: Option<&Value>, after: &mut Value) {
     after["metadata"]["generation"] = json!(next.max(1));
 }
 
-fn managers_after(asked: &ParsedRequest<'_>, before: Option<&Value>, after: &Value) -> Managers {
-    let kind = &asked.target.kind;
+fn managers_after(parsed: &ParsedRequest<'_>, before: Option<&Value>, after: &Value) -> Managers {
+    let kind = &parsed.target.kind;
     let nothing = json!({});
     let mut managers = before.map(Managers::of).unwrap_or_default();
     let mut change = Compared::of(kind, before.unwrap_or(&nothing), after);
-    if before.is_none() && asked.target.subresource.is_empty() {
+    if before.is_none() && parsed.target.subresource.is_empty() {
         // What the server itself says of a new object is nobody's.
         let is_status = |path: &crate::fields::Path| crate::fields::is_below(path, "status");
         change.changed.retain(|path| !is_status(path));
     }
-    let holder = holder(asked, Operation::Update);
-    managers.changed(&holder, &change, &stamp(asked.now));
+    let holder = holder(parsed, Operation::Update);
+    managers.changed(&holder, &change, &stamp(parsed.now));
     managers
 }
 
-/// Who holds what `asked` changes.
-pub(crate) fn holder(asked: &ParsedRequest<'_>, operation: Operation) -> Holder {
+/// Who holds what `parsed` changes.
+pub(crate) fn holder(parsed: &ParsedRequest<'_>, operation: Operation) -> Holder {
     Holder {
-        manager: asked.request.manager(),
+        manager: parsed.request.manager(),
         operation,
-        api_version: asked.target.kind.api_version(),
-        subresource: asked.target.subresource.clone(),
+        api_version: parsed.target.kind.api_version(),
+        subresource: parsed.target.subresource.clone(),
     }
 }
 
@@ -298,7 +298,7 @@ fn is_same(before: &Value, after: &Value) -> bool {
 /// A definition was made or changed: its kinds follow, once it is established.
 fn follow_definition(
     server: &mut ApiServer,
-    asked: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     is_new: bool,
     definition: Value,
 ) {
@@ -309,11 +309,11 @@ fn follow_definition(
         }
         return;
     }
-    server.establishing.begin(&name, asked.now);
-    server.settle(asked.now);
+    server.establishing.begin(&name, parsed.now);
+    server.settle(parsed.now);
     if server.establishing.is_never(&name) {
         let mut refused = definition;
-        refused["status"] = crds::settled_status(&refused, &stamp(asked.now), false);
+        refused["status"] = crds::settled_status(&refused, &stamp(parsed.now), false);
         server
             .shelves
             .put(crds::SHELF, &(String::new(), name), refused);

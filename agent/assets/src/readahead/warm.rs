@@ -86,7 +86,7 @@ struct PendingRead {
 fn warm(root: &Path, files: &[Touched], stop: &AtomicBool) -> Warmed {
     let began = Instant::now();
     let mut warmed = Warmed::default();
-    let mut asked = VecDeque::new();
+    let mut requested = VecDeque::new();
     let mut in_flight = 0;
     'files: for noted in files {
         let Some(file) = open(root, noted) else {
@@ -105,18 +105,18 @@ fn warm(root: &Path, files: &[Touched], stop: &AtomicBool) -> Warmed {
                 ask(&file, at, bytes);
                 let last = at + bytes - 1;
                 let file = Rc::clone(&file);
-                asked.push_back(PendingRead { file, last, bytes });
+                requested.push_back(PendingRead { file, last, bytes });
                 in_flight += bytes;
                 at += bytes;
                 while in_flight > IN_FLIGHT_BYTES {
-                    in_flight -= arrived(&mut asked, &mut warmed);
+                    in_flight -= arrived(&mut requested, &mut warmed);
                 }
             }
             warmed.extents += 1;
         }
     }
-    while !asked.is_empty() && !stop.load(Ordering::Relaxed) {
-        arrived(&mut asked, &mut warmed);
+    while !requested.is_empty() && !stop.load(Ordering::Relaxed) {
+        arrived(&mut requested, &mut warmed);
     }
     warmed.took = began.elapsed();
     warmed
@@ -137,8 +137,8 @@ fn ask(file: &File, at: u64, bytes: u64) {
 }
 
 /// Waits for the piece that was asked for first; how many bytes it has.
-fn arrived(asked: &mut VecDeque<PendingRead>, warmed: &mut Warmed) -> u64 {
-    let Some(first) = asked.pop_front() else {
+fn arrived(requested: &mut VecDeque<PendingRead>, warmed: &mut Warmed) -> u64 {
+    let Some(first) = requested.pop_front() else {
         return 0;
     };
     let mut byte = [0];

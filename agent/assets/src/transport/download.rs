@@ -244,17 +244,17 @@ impl<'a> Download<'a> {
                 (mirror, answer)
             }
         };
-        let mut asked = FuturesUnordered::new();
+        let mut requested = FuturesUnordered::new();
         let mut latest = 0;
         loop {
-            if asked.is_empty() {
+            if requested.is_empty() {
                 let Some(next) = waiting.next() else {
                     return Err(StopReason::Mirrors);
                 };
                 latest = next.number;
-                asked.push(ask_it(next));
+                requested.push(ask_it(next));
             }
-            match timeout(SLOW_AFTER, asked.next()).await {
+            match timeout(SLOW_AFTER, requested.next()).await {
                 Ok(Some((mirror, Ok(answer)))) => return Ok((mirror, answer)),
                 Ok(Some((_, Err(error)))) if error.condition == Condition::Conflict => {
                     return Err(StopReason::Anew);
@@ -271,7 +271,7 @@ impl<'a> Download<'a> {
                 Err(_) => match waiting.next() {
                     Some(next) => {
                         latest = next.number;
-                        asked.push(ask_it(next));
+                        requested.push(ask_it(next));
                     }
                     None if self.course.has_alternative => {
                         self.fail(latest, silent());
@@ -321,10 +321,10 @@ impl<'a> Download<'a> {
                 until: Some(until),
                 tag: self.known.validators.get(&mirror.number).cloned(),
             };
-            let asked = (mirror.number, mirror.url.clone());
+            let requested = (mirror.number, mirror.url.clone());
             let servers = self.servers.clone();
             self.ahead
-                .push_back(Piece::begin(servers, asked, wanted, permit));
+                .push_back(Piece::begin(servers, requested, wanted, permit));
             from = until;
         }
     }

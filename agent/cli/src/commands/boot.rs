@@ -114,8 +114,8 @@ pub(super) fn takes_over_addons(arguments: &RunArguments) -> Result<bool, u8> {
 
 /// What else is told of the boot's end.
 fn signals(arguments: &BootArguments) -> Result<SignalConfig, u8> {
-    let asked = arguments.signals.asked(|name| std::env::var(name).ok());
-    asked.map_err(|wrong| running::usage(&wrong.to_string()))
+    let requested = arguments.signals.asked(|name| std::env::var(name).ok());
+    requested.map_err(|wrong| running::usage(&wrong.to_string()))
 }
 
 fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {

@@ -3,7 +3,7 @@
 use super::below::below;
 use super::running::usage;
 use super::scratch::{self, Keep};
-use super::state_store::{self, Found, SignalConfig};
+use super::state_store::{self, Found, StateStoreQuery};
 use quake_host::clock::SystemClock;
 use quake_model::facts::InstanceFacts;
 use quake_model::ports::Clock;
@@ -37,11 +37,11 @@ pub(crate) enum Example {
 /// # Errors
 ///
 /// Prints what is wrong with the store, or that the example has no such instance group, and returns the exit status.
-pub(crate) async fn find(asked: SignalConfig<'_>, is_legacy: bool) -> Result<Found, u8> {
-    if asked.store.is_some() || asked.has_kube_env {
-        return state_store::find(asked).await;
+pub(crate) async fn find(query: StateStoreQuery<'_>, is_legacy: bool) -> Result<Found, u8> {
+    if query.store.is_some() || query.has_kube_env {
+        return state_store::find(query).await;
     }
-    let group = asked.instance_group.unwrap_or(FIRST_GROUP);
+    let group = query.instance_group.unwrap_or(FIRST_GROUP);
     let groups = match is_legacy {
         true => example::INSTANCE_GROUPS,
         false => kops::INSTANCE_GROUPS,

@@ -33,20 +33,20 @@ pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: 
         ))
         .await;
     }
-    let asked = SignalConfig {
+    let config = SignalConfig {
         node_event: run.signals.node_event && !stays(run, emitter),
         ..run.signals.clone()
     };
-    signal(run, emitter, &asked, PASSING_DEADLINE, stop).await;
+    signal(run, emitter, &config, PASSING_DEADLINE, stop).await;
 }
 
 /// Leaves the event of a node that is ready, while the agent stays with it.
 pub(super) async fn tell_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
-    let asked = SignalConfig {
+    let config = SignalConfig {
         node_event: run.signals.node_event,
         ..SignalConfig::default()
     };
-    signal(run, emitter, &asked, API_SERVER_DEADLINE, stop).await;
+    signal(run, emitter, &config, API_SERVER_DEADLINE, stop).await;
 }
 
 fn stays(run: &Run, emitter: &Emitter) -> bool {
@@ -56,15 +56,15 @@ fn stays(run: &Run, emitter: &Emitter) -> bool {
 async fn signal(
     run: &Run,
     emitter: &Emitter,
-    asked: &SignalConfig,
+    config: &SignalConfig,
     deadline: Duration,
     stop: Stop,
 ) {
-    if *asked == SignalConfig::default() {
+    if *config == SignalConfig::default() {
         return;
     }
     let signalled = Signalled {
-        asked,
+        config,
         earlier: &failures_before(&run.root, &run.request.boot),
         event_deadline: deadline,
     };

@@ -8,7 +8,7 @@ use super::identity::{Identity, read_identity, read_os};
 use super::rehearse_kops;
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
-use super::state_store::{Found, SignalConfig};
+use super::state_store::{Found, StateStoreQuery};
 use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
@@ -49,13 +49,13 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Resul
     let named = running::configuration(&arguments.configuration)?;
     // A boot configuration says which of several clusters it is of.
     let of_kube_env = rehearse_kops::boot_config(&named).map(|boot| boot.cluster);
-    let asked = SignalConfig {
+    let query = StateStoreQuery {
         store: arguments.state_store.as_deref(),
         instance_group: arguments.instance_group.as_deref(),
         cluster: arguments.cluster.as_deref().or(of_kube_env.as_deref()),
         has_kube_env: named.kube_env.is_some(),
     };
-    let found = example::find(asked, arguments.legacy_example).await?;
+    let found = example::find(query, arguments.legacy_example).await?;
     let root = match &arguments.run.root {
         Some(root) => absolute(root)?,
         None => scratch::root()?,
@@ -66,7 +66,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Resul
     let controller = rehearse_kops::Wanted {
         cluster: found.cluster.as_ref(),
         folder: found.place.folder.as_deref(),
-        group: asked.instance_group,
+        group: query.instance_group,
         ca: arguments.ca_dir.as_deref(),
         root: &root,
         keep: keep(acting),
@@ -75,7 +75,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Resul
         Some(_) => None,
         None => controller.complete(&mut configuration).await?,
     };
-    let group = group_of(&configuration, asked)?;
+    let group = group_of(&configuration, query)?;
     let identity = arguments.identity.as_deref().map(read_identity);
     let identity = identity.transpose()?;
     let instance = match &identity {
@@ -168,7 +168,7 @@ fn run_of(
         root,
         record: run.record,
         report: arguments.boot_report,
-        signals: signal::SignalConfig::default(),
+        signals: signal::StateStoreQuery::default(),
         output: run.output,
         is_machine: false,
     })
@@ -230,7 +230,7 @@ fn absolute(root: &Path) -> Result<PathBuf, u8> {
 }
 
 /// The instance group of the rehearsal: `kube_env.yaml` names it, and `--instance-group` must agree.
-fn group_of(configuration: &Configuration, asked: SignalConfig<'_>) -> Result<String, u8> {
+fn group_of(configuration: &Configuration, query: StateStoreQuery<'_>) -> Result<String, u8> {
     let Some(document) = &configuration.kube_env else {
         let message = "which node? give --instance-group, or --kube-env FILE";
         return Err(running::usage(message));
@@ -242,9 +242,9 @@ fn group_of(configuration: &Configuration, asked: SignalConfig<'_>) -> Result<St
     };
     // A kube_env that cannot be read is for the boot to report.
     let Some(named) = newer.or_else(older) else {
-        return Ok(asked.instance_group.unwrap_or_default().to_owned());
+        return Ok(query.instance_group.unwrap_or_default().to_owned());
     };
-    match asked.instance_group {
+    match query.instance_group {
         Some(group) if group != named => Err(running::usage(&format!(
             "{} is of the instance group {named}, not {group}",
             document.source

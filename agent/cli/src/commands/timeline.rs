@@ -86,8 +86,8 @@ async fn sources(root: &Path) -> MachineSources {
 }
 
 async fn ask_systemd() -> Result<SystemdTimes, String> {
-    let asked = Systemd::new().read_times(UNITS).await;
-    let mut times = asked.map_err(|error| error.to_string())?;
+    let requested = Systemd::new().read_times(UNITS).await;
+    let mut times = requested.map_err(|error| error.to_string())?;
     times.boot = kernel_clock(Path::new("/")).map_or_else(|_| String::new(), |clock| clock.boot);
     Ok(times)
 }

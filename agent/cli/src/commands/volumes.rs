@@ -93,7 +93,7 @@ async fn explain(arguments: &ExplainVolumesArguments) -> Result<u8, u8> {
 
 /// The world of each that decides.
 fn worlds(seen: &Seen) -> Vec<World> {
-    let viewpoints = seen.facts.viewpoints(&seen.asked);
+    let viewpoints = seen.facts.viewpoints(&seen.request);
     viewpoints.iter().map(|it| seen.facts.world(it)).collect()
 }
 

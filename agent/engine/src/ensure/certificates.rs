@@ -85,12 +85,12 @@ pub(crate) async fn requested<H: Host>(
     take(context, came).await?;
     match wanted.is_empty() {
         true => Ok(Outcome::Changed),
-        false => asked(context, step, &wanted).await,
+        false => request_missing(context, step, &wanted).await,
     }
 }
 
 /// Asks for certificates. Where all that are there can be used yet, they are not waited for: they will be asked for again.
-async fn asked<H: Host>(
+async fn request_missing<H: Host>(
     context: &Context<'_, H>,
     step: &Step,
     wanted: &[(&CertificateOrder, Misfit)],

@@ -258,12 +258,12 @@ async fn ask_with<H: Host>(
     let mut errors = Vec::new();
     for at in 0..server.servers.len() {
         let url = &server.servers[(question.first + at) % server.servers.len()];
-        let asked = BootstrapServer {
+        let requested = BootstrapServer {
             url: url.clone(),
             tls_server_name: server.tls_server_name.clone(),
             ca_bundle: server.ca_bundle.clone(),
         };
-        let answer = context.host.ask_bootstrap(&asked, &proof, body).await;
+        let answer = context.host.ask_bootstrap(&requested, &proof, body).await;
         let is_too_much =
             |error: &PortError| error.condition == Condition::Malformed && question.has_keys;
         if answer.is_ok() || answer.as_ref().is_err_and(is_too_much) {

@@ -260,11 +260,11 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
         upkeep: &Upkeep,
         publication: Publication,
     ) -> Result<(Publication, Option<Fault>), Fault> {
-        let asked = upkeep.volumes_of(&publication);
-        let volumes = match asked.is_empty() {
+        let requested = upkeep.volumes_of(&publication);
+        let volumes = match requested.is_empty() {
             true => Vec::new(),
             false => {
-                let query = VolumeQuery::Ids(asked);
+                let query = VolumeQuery::Ids(requested);
                 self.context.describe_volumes(&query).await?
             }
         };

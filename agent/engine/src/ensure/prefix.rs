@@ -39,8 +39,8 @@ pub(crate) async fn assigned<H: Host>(
         Fault::new(Code::IdentityImdsMalformed, summary)
     })?;
     context.announce(step);
-    let asked: Mutex<Option<Instant>> = Mutex::new(None);
-    let ask = || ask(context, &prefix, &interface, &asked);
+    let requested: Mutex<Option<Instant>> = Mutex::new(None);
+    let ask = || ask(context, &prefix, &interface, &requested);
     context.retry(&wait, ask).await?;
     Ok(Outcome::Changed)
 }
@@ -50,12 +50,12 @@ async fn ask<H: Host>(
     context: &Context<'_, H>,
     prefix: &str,
     interface: &str,
-    asked: &Mutex<Option<Instant>>,
+    requested: &Mutex<Option<Instant>>,
 ) -> Result<(), Fault> {
     if shown(context, prefix).await?.is_some() {
         return Ok(());
     }
-    let is_due = lock(asked).is_none_or(|since| since.elapsed() >= PATIENCE);
+    let is_due = lock(requested).is_none_or(|since| since.elapsed() >= PATIENCE);
     if is_due {
         let assigned = context.host.assign_prefix(interface).await;
         // Of an answer that was lost nobody knows whether it was a refusal.
@@ -67,7 +67,7 @@ async fn ask<H: Host>(
             ),
         };
         if may_come {
-            *lock(asked) = Some(Instant::now());
+            *lock(requested) = Some(Instant::now());
         }
         assigned.map_err(|error| {
             to_fault(Operation::AssignPrefix, error).seen("interface", interface)

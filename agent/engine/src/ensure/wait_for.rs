@@ -20,8 +20,8 @@ const CONFIGURATION_BYTES: u64 = 64 << 10;
 
 /// Asks the runtime for its version.
 pub(crate) async fn runtime<H: Host>(context: &Context<'_, H>, runtime: &str) -> Result<(), Fault> {
-    let asked = context.host.ask_runtime().await;
-    asked.map(drop).map_err(|error| {
+    let requested = context.host.ask_runtime().await;
+    requested.map(drop).map_err(|error| {
         let mut why = error.summary;
         for cause in &error.causes {
             why = format!("{why}: {cause}");

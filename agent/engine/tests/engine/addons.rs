@@ -247,8 +247,11 @@ async fn the_state_store_is_asked_once_a_minute_at_most_and_by_one_agent() {
         "whoever stands by knows, too: {:?}",
         reported.1
     );
-    let asked = host.calls()["s3:GetObject"] - before;
-    assert!((30..=61).contains(&asked), "{asked} requests in an hour");
+    let requested = host.calls()["s3:GetObject"] - before;
+    assert!(
+        (30..=61).contains(&requested),
+        "{requested} requests in an hour"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,7 +57,7 @@ pub(crate) fn addresses(host: &SimHost, name: &str) -> Vec<String> {
     host.region().names.addresses(ZONE, name)
 }
 
-fn asked(record: &Record) -> Vec<(&str, u64)> {
+fn requests(record: &Record) -> Vec<(&str, u64)> {
     let calls = record.calls.iter();
     calls
         .filter_map(|(call, count)| Some((call.strip_prefix("route53:")?, *count)))
@@ -83,12 +83,12 @@ async fn names_are_published_in_one_batch_and_a_second_boot_only_looks() {
         ("GetHostedZone", 1),
         ("ListResourceRecordSets", 2),
     ];
-    assert_eq!(asked(&record), first);
+    assert_eq!(requests(&record), first);
     let before = host.region();
     again(&host);
     let (verdict, record) = run(&host, &request("control-plane")).await;
     assert_eq!((verdict.fault, record.writes()), (None, 0));
-    assert_eq!(asked(&record), [("ListResourceRecordSets", 1)]);
+    assert_eq!(requests(&record), [("ListResourceRecordSets", 1)]);
     assert!(host.region() == before);
 }
 
@@ -138,7 +138,7 @@ async fn the_address_of_another_control_plane_stays_while_it_lives() {
     assert_eq!(addresses(&host, API), [OURS, "10.0.0.11"]);
     again(&host);
     let (_, record) = run(&host, &request("control-plane")).await;
-    assert_eq!(asked(&record), [("ListResourceRecordSets", 1)]);
+    assert_eq!(requests(&record), [("ListResourceRecordSets", 1)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,9 +153,9 @@ async fn a_batch_that_another_one_overtook_is_decided_anew() {
     assert_eq!(verdict.fault, None);
     assert_eq!(addresses(&host, API), [OURS]);
     assert!(
-        asked(&record).contains(&("ListResourceRecordSets", 4)),
+        requests(&record).contains(&("ListResourceRecordSets", 4)),
         "{:?}",
-        asked(&record)
+        requests(&record)
     );
     let host = zoned();
     host.next_boot(Script::new(vec![strike(
@@ -365,7 +365,7 @@ async fn without_a_name_service_the_node_finds_its_own_names() {
     let host = node("  topology: {dns: {type: None}}\n");
     host.put_file("/etc/hosts", "127.0.0.1 localhost\n");
     let (verdict, record) = run(&host, &request("control-plane")).await;
-    assert_eq!((verdict.fault, asked(&record)), (None, Vec::new()));
+    assert_eq!((verdict.fault, requests(&record)), (None, Vec::new()));
     let hosts = String::from_utf8(host.tree()["/etc/hosts"].clone()).expect("a text");
     let block = format!("{OURS}\t{API}\n{OURS}\t{MAIN}\n{OURS}\t{EVENTS}\n");
     assert!(hosts.starts_with("127.0.0.1 localhost\n# Begin"), "{hosts}");
@@ -388,9 +388,9 @@ async fn a_hosts_file_that_is_no_text_is_left_as_it_is() {
 async fn workers_and_clusters_without_a_zone_publish_nothing() {
     let worker = host("workers", Timing::default());
     let (_, record) = run(&worker, &request("workers")).await;
-    assert_eq!(asked(&record), []);
+    assert_eq!(requests(&record), []);
     let unnamed = host("control-plane", Timing::default());
     let (verdict, record) = run(&unnamed, &request("control-plane")).await;
-    assert_eq!((verdict.fault, asked(&record)), (None, Vec::new()));
+    assert_eq!((verdict.fault, requests(&record)), (None, Vec::new()));
     assert!(!unnamed.tree().contains_key("/etc/hosts"));
 }

@@ -153,9 +153,9 @@ async fn a_plan_tells_what_somebody_changed_from_what_is_not_there_yet() {
         let unit = region.units.get_mut(TIMER).expect("it runs");
         unit.enabled = false;
     });
-    let mut asked = request(GROUP);
-    asked.acting = Mode::DryRun;
-    let (verdict, _) = run(&host, &asked).await;
+    let mut requested = request(GROUP);
+    requested.acting = Mode::DryRun;
+    let (verdict, _) = run(&host, &requested).await;
     let drifted: Vec<_> = verdict
         .planned
         .iter()
@@ -168,7 +168,7 @@ async fn a_plan_tells_what_somebody_changed_from_what_is_not_there_yet() {
     ];
     assert_eq!(drifted, wanted);
     host.remove_file(managed_files::PATH);
-    let (verdict, _) = run(&host, &asked).await;
+    let (verdict, _) = run(&host, &requested).await;
     let first = verdict.planned.iter().find(|step| step.step.id == file);
     let first = first.expect("it is planned");
     assert_eq!((&first.drift, first.differs.is_some()), (&None, true));

@@ -98,10 +98,10 @@ async fn every_answer_has_a_meaning_of_its_own_and_none_is_asked_for_in_a_hot_lo
         let minutes = began.elapsed().as_secs() / MINUTE;
         let is_as_long = (at_least..=at_most).contains(&minutes);
         assert!(is_as_long, "{condition:?}: {minutes} minutes");
-        let asked = host.port_calls_of("ask_bootstrap");
+        let requested = host.port_calls_of("ask_bootstrap");
         assert!(
-            asked <= 10 + 12 * minutes,
-            "{condition:?}: {asked} in {minutes} minutes"
+            requested <= 10 + 12 * minutes,
+            "{condition:?}: {requested} in {minutes} minutes"
         );
         let waited = fault.evidence_named("waited").is_some();
         assert_eq!(waited, minutes > 0, "{condition:?}: {fault:?}");
@@ -172,13 +172,16 @@ async fn a_server_that_takes_no_version_is_told_both_once_and_then_one_a_round()
     };
     let fault = run(&host, &request).await.0.fault.expect("it is refused");
     assert_eq!(fault.code, Code::ConfigControllerDenied, "{fault}");
-    let asked = host.port_calls_of("ask_bootstrap");
+    let requested = host.port_calls_of("ask_bootstrap");
     assert_eq!(
-        asked,
+        requested,
         host.port_calls_of("prove_instance"),
         "a proof for each"
     );
-    assert!(asked > 2, "both versions have their turn again: {asked}");
+    assert!(
+        requested > 2,
+        "both versions have their turn again: {requested}"
+    );
     let tried = fault.evidence_named("token-version");
     assert!(matches!(tried, Some("1" | "2")), "{fault:?}");
 }
@@ -209,9 +212,9 @@ async fn each_server_is_asked_in_turn_before_any_pause() {
     }
     let began = Instant::now();
     assert_eq!(run(&host, &request).await.0.fault, None);
-    let asked = host.asked_bootstrap();
-    assert!(asked.len() <= 3, "{asked:?}");
-    assert_eq!(asked.last().map(String::as_str), Some(SERVERS[2]));
+    let requested = host.asked_bootstrap();
+    assert!(requested.len() <= 3, "{requested:?}");
+    assert_eq!(requested.last().map(String::as_str), Some(SERVERS[2]));
     assert!(
         began.elapsed() < Duration::from_secs(30),
         "nothing was waited for"
@@ -229,13 +232,13 @@ async fn when_all_are_silent_every_server_is_asked_as_often_and_all_are_told() {
     let fault = run(&host, &request).await.0.fault.expect("nobody answers");
     assert_eq!(fault.code, Code::ConfigControllerUnreachable);
     let reported = format!("{fault:?}");
-    let asked = host.asked_bootstrap();
+    let requested = host.asked_bootstrap();
     for server in SERVERS {
         assert!(reported.contains(server), "{reported}");
-        let times = asked.iter().filter(|one| *one == server).count();
-        assert_eq!(times * 3, asked.len(), "{server}");
+        let times = requested.iter().filter(|one| *one == server).count();
+        assert_eq!(times * 3, requested.len(), "{server}");
     }
-    let firsts: BTreeSet<&String> = asked.iter().step_by(3).collect();
+    let firsts: BTreeSet<&String> = requested.iter().step_by(3).collect();
     assert_eq!(firsts.len(), 3, "each is the first at times");
 }
 

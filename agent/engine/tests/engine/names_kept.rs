@@ -23,7 +23,7 @@ struct Life {
     /// What was told of names after the boot.
     reported: Vec<Event>,
     /// Requests to Route 53 and EC2 after the boot.
-    asked: BTreeMap<String, u64>,
+    requests: BTreeMap<String, u64>,
 }
 
 #[expect(
@@ -79,7 +79,7 @@ async fn lives_with(
         )
     };
     let reported = kept.lock().expect("no other holder panics").clone();
-    let asked = host.calls().into_iter().filter_map(|(call, count)| {
+    let requests = host.calls().into_iter().filter_map(|(call, count)| {
         let count = count - before.get(&call).copied().unwrap_or_default();
         let is_counted = call.starts_with("route53:") || call.starts_with("ec2:");
         (is_counted && count > 0).then_some((call, count))
@@ -87,7 +87,7 @@ async fn lives_with(
     Life {
         record: emitter.record(),
         reported: reported.into_iter().filter(is_of_names).collect(),
-        asked: asked.collect(),
+        requests: requests.collect(),
     }
 }
 
@@ -124,9 +124,9 @@ async fn names_that_are_right_cost_one_question_every_half_hour_or_hour_and_no_w
     let host = zoned();
     let life = lives(&host, |_| {}, HOUR * 24).await;
     assert!(life.reported.is_empty(), "{:?}", life.reported);
-    let asked: Vec<&String> = life.asked.keys().collect();
-    assert_eq!(asked, ["route53:ListResourceRecordSets"]);
-    let count = life.asked["route53:ListResourceRecordSets"];
+    let requests: Vec<&String> = life.requests.keys().collect();
+    assert_eq!(requests, ["route53:ListResourceRecordSets"]);
+    let count = life.requests["route53:ListResourceRecordSets"];
     assert!((24..=48).contains(&count), "{count} a day");
     assert_eq!(host.region().names.batches.len(), 1, "the boot's");
 }
@@ -141,12 +141,12 @@ async fn what_somebody_changed_is_put_back_once_and_told() {
         [MAIN],
         "{:?} {:?}",
         life.reported,
-        life.asked
+        life.requests
     );
     assert_eq!(addresses(&host, MAIN), [OURS]);
     assert_eq!(host.region().names.batches.len(), 2);
     assert_eq!(
-        life.asked["ec2:DescribeVolumes"], 1,
+        life.requests["ec2:DescribeVolumes"], 1,
         "before the write alone"
     );
     assert!(life.record.is_ready() && !is_warned(&life));
@@ -175,7 +175,7 @@ async fn at_the_shared_name_only_the_own_address_is_looked_after() {
     let host = zoned();
     let stale = |host: &SimHost| put(host, API, &[OURS, "10.9.9.9"]);
     let life = lives(&host, stale, HOUR * 2).await;
-    assert_eq!((put_back(&life).len(), life.asked.len()), (0, 1));
+    assert_eq!((put_back(&life).len(), life.requests.len()), (0, 1));
     assert_eq!(addresses(&host, API), [OURS, "10.9.9.9"]);
     let host = zoned();
     let without = |host: &SimHost| {
@@ -244,7 +244,7 @@ async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Lif
         route53: 2 * TRIES + 2,
         ..LITTLE
     };
-    let asked = || {
+    let requests = || {
         let calls = host.calls();
         calls
             .get("ec2:DescribeVolumes")
@@ -257,9 +257,9 @@ async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Lif
             passes(Duration::from_millis(200)).await;
             let is_wrong = addresses(host, MAIN) == ["10.9.9.9"];
             if is_wrong && before.is_none() {
-                before = Some(asked());
+                before = Some(requests());
             }
-            if before.is_some_and(|before| asked() > before) {
+            if before.is_some_and(|before| requests() > before) {
                 return meanwhile(host);
             }
         }

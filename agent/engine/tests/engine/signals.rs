@@ -34,7 +34,7 @@ fn waiting_host() -> Arc<SimHost> {
     host
 }
 
-fn asked(on_fatal: &[&str], on_ready: &[&str], node_event: bool) -> SignalConfig {
+fn config(on_fatal: &[&str], on_ready: &[&str], node_event: bool) -> SignalConfig {
     let literal = "a literal";
     SignalConfig {
         on_fatal: on_fatal
@@ -58,7 +58,7 @@ fn break_spec(host: &SimHost) {
 async fn tell(
     host: &Arc<SimHost>,
     request: &Request,
-    asked: &SignalConfig,
+    config: &SignalConfig,
     earlier: &[Timestamp],
 ) -> (Record, Vec<Event>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -71,7 +71,7 @@ async fn tell(
     boot(host.as_ref(), &emitter, request, stop.clone()).await;
     let before = emitter.record();
     let signalled = Signalled {
-        asked,
+        config,
         earlier,
         event_deadline: Duration::from_secs(60),
     };
@@ -139,12 +139,12 @@ async fn without_being_asked_nobody_is_told() {
 async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy() {
     let host = waiting_host();
     break_spec(&host);
-    let asked = asked(
+    let config = config(
         &["abandon:launch", "set-unhealthy"],
         &["continue:launch"],
         false,
     );
-    let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
+    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
     assert_eq!(reported(&after), [HookAbandon, Unhealthy]);
     assert_eq!(group(&host).completed, ["launch=ABANDON"]);
     assert!(group(&host).unhealthy.contains(ME));
@@ -159,13 +159,13 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
 #[tokio::test(start_paused = true)]
 async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
     let host = waiting_host();
-    let asked = asked(&["abandon:launch"], &["continue:launch"], false);
-    let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
+    let config = config(&["abandon:launch"], &["continue:launch"], false);
+    let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
     assert_eq!(reported(&after), [HookContinue]);
     assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
 
     host.next_boot(Script::default());
-    let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
+    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
     let why = format!("{ME} does not wait at the hook launch");
     assert_eq!(skipped(&after), [(HookContinue, why.as_str())]);
     assert_eq!((not_sent(&after), record.exit_status()), (Vec::new(), 0));
@@ -173,7 +173,7 @@ async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
 
 #[tokio::test(start_paused = true)]
 async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
-    let asked = asked(&[], &["continue:launch"], false);
+    let config = config(&[], &["continue:launch"], false);
     let find = "autoscaling:DescribeAutoScalingInstances";
     for tagged in [true, false] {
         let host = waiting_host();
@@ -183,7 +183,7 @@ async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
                 region.instances[0].tags.insert(tag, GROUP.to_owned());
             }
         });
-        tell(&host, &request("workers"), &asked, &[]).await;
+        tell(&host, &request("workers"), &config, &[]).await;
         assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
         let expected = if tagged { None } else { Some(&1) };
         assert_eq!(host.calls().get(find), expected, "tagged: {tagged}");
@@ -192,7 +192,7 @@ async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
-    let asked = asked(&["set-unhealthy"], &[], false);
+    let config = config(&["set-unhealthy"], &[], false);
     for (earlier, is_reported) in [(2, false), (3, true)] {
         let host = waiting_host();
         host.next_boot(Script::new(vec![strike(
@@ -203,7 +203,7 @@ async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
         let mut request = request("workers");
         request.patience.deadline = Some(Duration::from_secs(60));
         let earlier = vec![host.now(); earlier];
-        let (record, after) = tell(&host, &request, &asked, &earlier).await;
+        let (record, after) = tell(&host, &request, &config, &earlier).await;
         assert_eq!(record.exit_status(), 75, "{:?}", record.fault);
         assert_eq!(
             group(&host).unhealthy.contains(ME),
@@ -241,7 +241,7 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
         let (record, after) = tell(
             &host,
             &request("control-plane"),
-            &asked(&[word], &[], false),
+            &config(&[word], &[], false),
             &[],
         )
         .await;
@@ -263,8 +263,8 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
         1..=9,
         Condition::Denied,
     )]));
-    let asked = asked(&["set-unhealthy"], &[], false);
-    let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
+    let config = config(&["set-unhealthy"], &[], false);
+    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
     assert_eq!(
         not_sent(&after),
         [(Unhealthy, Code::BootSignalDenied, false)]
@@ -278,7 +278,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_given_up() {
-    let asked = asked(&["set-unhealthy"], &[], false);
+    let config = config(&["set-unhealthy"], &[], false);
     for (calls, is_reported) in [(1..=2, true), (1..=99, false)] {
         let host = waiting_host();
         break_spec(&host);
@@ -287,7 +287,7 @@ async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_g
             calls,
             Condition::Throttled,
         )]));
-        let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
+        let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
         assert_eq!(
             reported(&after).len(),
             usize::from(is_reported),
@@ -307,8 +307,8 @@ async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_g
 async fn an_instance_in_no_group_has_nobody_to_tell() {
     let host = host("workers", Timing::default());
     break_spec(&host);
-    let asked = asked(&["abandon:launch", "set-unhealthy"], &[], false);
-    let (_, after) = tell(&host, &request("workers"), &asked, &[]).await;
+    let config = config(&["abandon:launch", "set-unhealthy"], &[], false);
+    let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
     let unplaced = |what| (what, Code::BootSignalUnplaced, false);
     assert_eq!(
         not_sent(&after),
@@ -324,7 +324,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
         1..=3,
         Condition::Unreachable,
     )]));
-    let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
+    let (_, after) = tell(&host, &request("workers"), &config(&[], &[], true), &[]).await;
     assert_eq!(reported(&after), [NodeEvent], "{after:?}");
     let events = host.region().node_events;
     let [json] = events.values().collect::<Vec<_>>()[..] else {
@@ -337,7 +337,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
 async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() {
     let host = waiting_host();
     break_spec(&host);
-    let (_, after) = tell(&host, &request("workers"), &asked(&[], &[], true), &[]).await;
+    let (_, after) = tell(&host, &request("workers"), &config(&[], &[], true), &[]).await;
     assert!(matches!(skipped(&after)[..], [(NodeEvent, _)]), "{after:?}");
     assert_eq!(host.port_calls_of("post_node_event"), 0);
 }
@@ -345,12 +345,12 @@ async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_forbidden_is_a_warning_once() {
     let host = waiting_host();
-    let asked = asked(&[], &[], true);
+    let config = config(&[], &[], true);
     let denied = || Script::new(vec![strike("post_node_event", 1..=9, Condition::Denied)]);
     let mut seen = Vec::new();
     for script in [denied(), denied(), Script::default(), denied()] {
         host.next_boot(script);
-        let (record, after) = tell(&host, &request("workers"), &asked, &[]).await;
+        let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
         let of_event = |code: &Code| *code == Code::BootSignalDenied;
         let warned = record
             .warnings
@@ -386,9 +386,9 @@ async fn who_is_told_to_stop_waits_for_no_api_server() {
         1..=9999,
         Condition::Unreachable,
     )]));
-    let asked = asked(&[], &[], true);
+    let config = config(&[], &[], true);
     let signalled = Signalled {
-        asked: &asked,
+        config: &config,
         earlier: &[],
         event_deadline: Duration::from_secs(600),
     };

@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_denied_attachment_gets_its_statement_with_the_condition() {
-        let asked = attempt("ec2:AttachVolume", &["arn:v/vol-1", "arn:instance/i-1"], "");
-        let text = remedy(&asked, &refusal("You are not authorized"));
+        let requested = attempt("ec2:AttachVolume", &["arn:v/vol-1", "arn:instance/i-1"], "");
+        let text = remedy(&requested, &refusal("You are not authorized"));
         let statement = r#"{"Sid":"QuakeAttachVolume","Effect":"Allow","Action":["ec2:AttachVolume"],"Resource":["arn:v/vol-1","arn:instance/i-1"],"Condition":{"StringEquals":{"aws:ResourceTag/KubernetesCluster":["<cluster>"]}}}"#;
         assert!(text.contains(statement), "{text}");
         assert!(text.contains("QuakeAttachVolumeOwned"), "{text}");
@@ -127,20 +127,20 @@ mod tests {
     #[test]
     fn a_denied_object_and_a_denied_listing_get_their_statements() {
         let key = "c/pki/private/kubelet/keyset.yaml";
-        let asked = attempt("s3:GetObject", &["arn:aws:s3:::b/c/pki"], key);
-        let text = remedy(&asked, &refusal("Access Denied"));
+        let requested = attempt("s3:GetObject", &["arn:aws:s3:::b/c/pki"], key);
+        let text = remedy(&requested, &refusal("Access Denied"));
         assert!(text.contains(r#"{"Sid":"QuakeReadCredentials","#), "{text}");
-        let asked = attempt("s3:ListBucket", &["arn:aws:s3:::b"], "c/pki/issued/ca/");
-        let text = remedy(&asked, &refusal("Access Denied"));
+        let requested = attempt("s3:ListBucket", &["arn:aws:s3:::b"], "c/pki/issued/ca/");
+        let text = remedy(&requested, &refusal("Access Denied"));
         let condition = r#""Condition":{"StringLike":{"s3:prefix":["c/pki/issued/ca/*"]}}"#;
         assert!(text.contains(condition), "{text}");
     }
 
     #[test]
     fn a_permission_the_agent_never_asks_for_is_written_without_a_sid() {
-        let asked = attempt("s3:GetObject", &["arn:aws:s3:::b/c/cluster.spec"], "c/x");
+        let requested = attempt("s3:GetObject", &["arn:aws:s3:::b/c/cluster.spec"], "c/x");
         let text = "User: x is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:k because no identity-based policy allows it";
-        let text = remedy(&asked, &refusal(text));
+        let text = remedy(&requested, &refusal(text));
         assert!(
             text.starts_with("allow kms:Decrypt on arn:aws:kms:k for"),
             "{text}"
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn an_explicit_denial_is_not_answered_with_an_allowance() {
-        let asked = attempt("s3:GetObject", &["arn:aws:s3:::b/k"], "k");
+        let requested = attempt("s3:GetObject", &["arn:aws:s3:::b/k"], "k");
         let text = "User: x is not authorized to perform: s3:GetObject on resource: arn:aws:s3:::b/k with an explicit deny in a resource-based policy";
-        let text = remedy(&asked, &refusal(text));
+        let text = remedy(&requested, &refusal(text));
         assert!(!text.contains("\"Allow\""), "{text}");
         assert!(text.contains("s3:GetObject on arn:aws:s3:::b/k"), "{text}");
     }

@@ -89,7 +89,7 @@ async fn request_token(
         .send()
         .await;
     let response = sent.map_err(|failure| silent(&url, &failure))?;
-    let asked = Instant::now();
+    let requested = Instant::now();
     check_token_status(&url, response.status())?;
     let granted = granted_seconds(&response);
     // A byte more than is believed tells an answer that is too long.
@@ -103,7 +103,7 @@ async fn request_token(
     Ok(Session {
         endpoint: endpoint.to_owned(),
         token: Secret::new(token),
-        ends: asked + Duration::from_secs(granted),
+        ends: requested + Duration::from_secs(granted),
     })
 }
 

@@ -102,8 +102,8 @@ impl ClusterApi for ClusterClient {
         };
         let mut listed = Vec::new();
         for _ in 0..PAGES {
-            let asked = request.list(&page).map_err(|_| attempt.impossible())?;
-            let mut answer = self.ask(access, asked, &attempt).await?;
+            let requested = request.list(&page).map_err(|_| attempt.impossible())?;
+            let mut answer = self.ask(access, requested, &attempt).await?;
             take_items(&mut answer, &query.served, &mut listed)
                 .ok_or_else(|| attempt.unreadable())?;
             let next = answer.pointer("/metadata/continue").and_then(Value::as_str);

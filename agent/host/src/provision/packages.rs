@@ -34,11 +34,11 @@ async fn is_installed(programs: &Programs, name: &str) -> Result<bool, PortError
     if uses_apt(programs) {
         let format = "--showformat=${db:Status-Status}";
         let words = ["dpkg-query", "--show", format, name];
-        let asked = programs.run(&words, DEADLINE).await?;
-        return Ok(asked.status.success() && asked.stdout == b"installed");
+        let requested = programs.run(&words, DEADLINE).await?;
+        return Ok(requested.status.success() && requested.stdout == b"installed");
     }
-    let asked = programs.run(&["rpm", "--query", name], DEADLINE).await?;
-    Ok(asked.status.success())
+    let requested = programs.run(&["rpm", "--query", name], DEADLINE).await?;
+    Ok(requested.status.success())
 }
 
 fn uses_apt(programs: &Programs) -> bool {

@@ -67,9 +67,9 @@ async fn by_systemd() -> Result<bool, PortError> {
     };
     let connection = Connection::system().await.map_err(unreachable)?;
     let properties = Some("org.freedesktop.DBus.Properties");
-    let asked = &(NAME, "NTPSynchronized");
+    let requested = &(NAME, "NTPSynchronized");
     let answer = connection
-        .call_method(Some(NAME), PATH, properties, "Get", asked)
+        .call_method(Some(NAME), PATH, properties, "Get", requested)
         .await;
     let value: OwnedVariant = answer
         .and_then(|answer| answer.body().deserialize())

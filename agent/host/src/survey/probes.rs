@@ -13,7 +13,7 @@ use quake_model::ports::{PortError, Probes};
 pub async fn look_at_probes(expected: &[String]) -> Result<Vec<ProbeSeen>, PortError> {
     let probes = HttpProbes::new();
     let named = expected.iter().filter_map(|probe| probe.split_once(' '));
-    let asked = named.map(|(component, url)| {
+    let requested = named.map(|(component, url)| {
         let probes = &probes;
         async move {
             ProbeSeen {
@@ -23,7 +23,7 @@ pub async fn look_at_probes(expected: &[String]) -> Result<Vec<ProbeSeen>, PortE
             }
         }
     });
-    Ok(join_all(asked).await)
+    Ok(join_all(requested).await)
 }
 
 #[cfg(test)]

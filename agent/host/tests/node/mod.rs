@@ -13,8 +13,8 @@ pub(crate) fn aws_at(endpoint: &str, instance: &str) -> (Aws, Server) {
     let calls = Calls::new();
     let lookup = |name: &str| (name == "AWS_ENDPOINT_URL").then(|| endpoint.to_owned());
     let settings = AwsSettings::from_lookup(Environment::Node, HttpSettings::default(), lookup);
-    let asked = Imds::new(&MetadataEndpoint::At(imds.base()), calls.clone());
-    (Aws::new(settings, asked, calls), imds)
+    let requested = Imds::new(&MetadataEndpoint::At(imds.base()), calls.clone());
+    (Aws::new(settings, requested, calls), imds)
 }
 
 /// Answers on a free port of loopback.

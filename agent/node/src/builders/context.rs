@@ -119,14 +119,14 @@ impl<'a> Context<'a> {
 
     /// Whether containers are given GPUs: asked for, and there.
     pub fn runs_nvidia(&self) -> bool {
-        let asked = self.config.nvidia.as_ref();
-        asked.is_some_and(|nvidia| nvidia.is_set("enabled")) && self.machine.has_nvidia_gpu
+        let requested = self.config.nvidia.as_ref();
+        requested.is_some_and(|nvidia| nvidia.is_set("enabled")) && self.machine.has_nvidia_gpu
     }
 
     /// Whether containers may run in gVisor: asked for, and on a worker.
     pub fn runs_gvisor(&self) -> bool {
-        let asked = self.config.gvisor.as_ref();
-        asked.is_some_and(|gvisor| gvisor.is_set("enabled")) && self.boot.role == Role::Worker
+        let requested = self.config.gvisor.as_ref();
+        requested.is_some_and(|gvisor| gvisor.is_set("enabled")) && self.boot.role == Role::Worker
     }
 
     /// The API server's name inside the cluster's network.

@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_labels_of_every_control_plane_win_over_those_of_the_pod() {
-        let asked = [
+        let requested = [
             ("role.example.com/apps", "a"),
             ("node-role.kubernetes.io/control-plane", "b"),
         ];
-        let asked = asked.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let labels = node_object(asked.into()).labels;
+        let requested = requested.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let labels = node_object(requested.into()).labels;
         assert_eq!(labels.len(), 4);
         assert_eq!(labels["role.example.com/apps"], "a");
         assert_eq!(labels["node-role.kubernetes.io/control-plane"], "");

@@ -8,7 +8,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use serde_json::Value;
 
-fn asked(on_fatal: &[&str], node_event: bool) -> SignalConfig {
+fn config(on_fatal: &[&str], node_event: bool) -> SignalConfig {
     SignalConfig {
         on_fatal: on_fatal
             .iter()
@@ -30,7 +30,7 @@ fn failed(class: Class, is_of_storage: bool, is_worker: bool, failed_lately: usi
 
 /// Whether a failure is told under a reach.
 fn is_reported(word: &str, ending: Ending) -> bool {
-    let decided = decide(&asked(&[word], false), ending);
+    let decided = decide(&config(&[word], false), ending);
     matches!(decided.as_slice(), [Decision::Send(Signal::SetUnhealthy)])
 }
 
@@ -85,16 +85,16 @@ fn nothing_is_told_that_was_not_asked_for() {
 
 #[test]
 fn a_ready_node_continues_and_a_failed_one_never_does() {
-    let asked = asked(&["abandon:launch", "set-unhealthy"], true);
+    let config = config(&["abandon:launch", "set-unhealthy"], true);
     let hook = || "launch".parse::<HookName>().expect("a literal");
-    let ready = decide(&asked, Ending::Ready);
+    let ready = decide(&config, Ending::Ready);
     let proceed = Signal::Complete(hook(), HookResult::Continue);
     assert_eq!(
         ready,
         [Decision::Send(proceed), Decision::Send(Signal::NodeEvent)],
         "the launch waits, and the event may wait for the API server"
     );
-    let broken = decide(&asked, failed(Class::Invalid, false, true, 1));
+    let broken = decide(&config, failed(Class::Invalid, false, true, 1));
     let abandon = Signal::Complete(hook(), HookResult::Abandon);
     assert_eq!(
         broken,
@@ -105,12 +105,12 @@ fn a_ready_node_continues_and_a_failed_one_never_does() {
         ],
         "the event comes before what may take the machine away"
     );
-    assert_eq!(decide(&asked, Ending::Stopped), []);
+    assert_eq!(decide(&config, Ending::Stopped), []);
 }
 
 #[test]
 fn what_is_withheld_says_why() {
-    let why = |word: &str, ending| match decide(&asked(&[word], false), ending).as_slice() {
+    let why = |word: &str, ending| match decide(&config(&[word], false), ending).as_slice() {
         [Decision::Skip(Signal::SetUnhealthy, why)] => why.clone(),
         other => panic!("{other:?}"),
     };

@@ -71,9 +71,9 @@ fn hosts(built: &[Built]) -> Option<(String, Entry)> {
     };
     let of = |built: &Built| built.items.iter().filter_map(record).collect::<Vec<_>>();
     let records: Vec<HostRecord> = built.iter().flat_map(of).collect();
-    let asked = built.iter().find(|built| !of(built).is_empty())?;
+    let requested = built.iter().find(|built| !of(built).is_empty())?;
     let entry = Entry {
-        builder: asked.builder,
+        builder: requested.builder,
         kind: "file",
         mode: 0o644,
         content: Some(hosts_text("", &records)),

@@ -39,12 +39,12 @@ pub async fn bootstrap<H: Bootstrap + Keys>(
     let came: Vec<&str> = answer.certificates.keys().map(String::as_str).collect();
     hold("and the certificate", came, vec!["kubelet"])?;
 
-    let asked = async |proof: &_, body: &[u8]| {
+    let requested = async |proof: &_, body: &[u8]| {
         let answer = host.ask_bootstrap(server, proof, body).await;
         answer.map(drop).map_err(|error| error.condition)
     };
     let other = asking_for("kubelet-server").body();
-    let refused = asked(&proof, &other).await;
+    let refused = requested(&proof, &other).await;
     hold("a proof of another body", refused, Err(Condition::Denied))?;
     for (promise, body, condition) in [
         (
@@ -58,7 +58,7 @@ pub async fn bootstrap<H: Bootstrap + Keys>(
             "a proof is made",
             host.prove_instance(&body, TokenVersion::V2).await,
         )?;
-        hold(promise, asked(&proof, &body).await, Err(condition))?;
+        hold(promise, requested(&proof, &body).await, Err(condition))?;
     }
     Ok(())
 }

@@ -39,11 +39,11 @@ async fn packages<H: Provision>(host: &H, has: &Provisioned<'_>) -> Result<(), B
     let wanted = Package::required(has.package);
     let proven = Package::required(has.unknown).proven_by([has.there]);
     let half = Package::required(has.unknown).proven_by([has.there, "/no/such/path"]);
-    let asked = [wanted, proven, half];
+    let requested = [wanted, proven, half];
     let missing = async || {
         sound(
             "packages are looked for",
-            host.missing_packages(&asked).await,
+            host.missing_packages(&requested).await,
         )
     };
     let names = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };

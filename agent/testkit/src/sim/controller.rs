@@ -63,7 +63,7 @@ impl Bootstrap for SimHost {
         let now = quake_model::ports::Clock::now(self);
         self.call("ask_bootstrap", |world| {
             world.count("kops-controller:Bootstrap");
-            world.asked.push(server.url.clone());
+            world.requested.push(server.url.clone());
             if world.silent.contains(&server.url) {
                 let summary = format!("{} does not answer", server.url);
                 return Err(PortError::new(Condition::Unreachable, summary));

@@ -37,7 +37,7 @@ impl SimHost {
 
     /// The servers of kops-controller that were asked, in their order.
     pub fn asked_bootstrap(&self) -> Vec<String> {
-        self.lock().asked.clone()
+        self.lock().requested.clone()
     }
 
     /// Makes the metadata show a prefix only after so many looks.

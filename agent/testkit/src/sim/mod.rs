@@ -105,7 +105,7 @@ pub(crate) struct World {
     pub(crate) waves: u32,
     /// Servers of kops-controller that do not answer, by their URLs, and those that were asked.
     pub(crate) silent: BTreeSet<String>,
-    pub(crate) asked: Vec<String>,
+    pub(crate) requested: Vec<String>,
     /// The cluster's API server; `None` where there is none.
     pub(crate) cluster: Option<ApiServer>,
     /// By how much the clock was set forward.
@@ -158,7 +158,7 @@ impl SimHost {
             reading: 0,
             waves: 0,
             silent: BTreeSet::new(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             cluster: None,
             ahead: Duration::ZERO,
         };
@@ -305,7 +305,7 @@ impl SimHost {
         let mut world = self.lock();
         world.script = script;
         world.calls.clear();
-        world.asked.clear();
+        world.requested.clear();
         (world.reading, world.waves) = (0, 0);
     }
 

@@ -206,7 +206,7 @@ fn each_group_decides_in_its_zones_and_sees_its_own_members() {
     assert_eq!(members, [Some("a"), Some("b")]);
     let judge = judge_of(&worlds, &facts.volumes[0]).expect("someone judges");
     assert_eq!(judge.me.instance_group.as_deref(), Some("ig-a"));
-    let asked = ViewRequest {
+    let requested = ViewRequest {
         instance_group: Some("ig-b".to_owned()),
         ..ViewRequest::default()
     };
@@ -215,7 +215,7 @@ fn each_group_decides_in_its_zones_and_sees_its_own_members() {
         zone: "z2".to_owned(),
         instance_id: None,
     };
-    assert_eq!(facts.viewpoints(&asked), [only]);
+    assert_eq!(facts.viewpoints(&requested), [only]);
     facts.zones.clear();
     let tagged: Vec<_> = facts.viewpoints(&ViewRequest::default());
     let groups: Vec<_> = tagged

@@ -79,11 +79,11 @@ fn absolute(text: &mut String, results: &Results) {
             );
             continue;
         }
-        let asked = results
+        let requested = results
             .runs
             .iter()
             .filter(|run| run.subject == subject && run.round > 0);
-        let (counted, asked) = (results.of(subject).count(), asked.count());
+        let (counted, requested) = (results.of(subject).count(), requested.count());
         let cells: Vec<String> = columns
             .iter()
             .map(|(_, figure, digits)| {
@@ -93,7 +93,7 @@ fn absolute(text: &mut String, results: &Results) {
             .collect();
         let _ = writeln!(
             text,
-            "| {name} | {counted}/{asked} | {} |",
+            "| {name} | {counted}/{requested} | {} |",
             cells.join(" | ")
         );
     }

@@ -134,7 +134,7 @@ fn converse(stream: TcpStream, served: &Path, counters: &Counters) -> io::Result
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
-    while let Some(asked) = read_request(&mut reader, served)? {
+    while let Some(requested) = read_request(&mut reader, served)? {
         counters.requests.fetch_add(1, Ordering::Relaxed);
         let number = counters.turn.fetch_add(1, Ordering::Relaxed) + 1;
         let treatment = treatment(number);
@@ -148,14 +148,14 @@ fn converse(stream: TcpStream, served: &Path, counters: &Counters) -> io::Result
             )?;
             continue;
         }
-        let Ok(file) = File::open(&asked.path) else {
+        let Ok(file) = File::open(&requested.path) else {
             write!(
                 stream,
                 "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
             )?;
             continue;
         };
-        answer(&mut stream, &file, asked.range, treatment, counters)?;
+        answer(&mut stream, &file, requested.range, treatment, counters)?;
         if matches!(treatment, Treatment::Reset | Treatment::Truncated) {
             return Ok(());
         }
@@ -179,8 +179,8 @@ fn read_request(reader: &mut impl BufRead, served: &Path) -> io::Result<Option<A
         if header.is_empty() {
             return Ok(Some(Asked { path, range }));
         }
-        if let Some(asked) = header.strip_prefix("range:") {
-            range = parse_range(asked);
+        if let Some(requested) = header.strip_prefix("range:") {
+            range = parse_range(requested);
         }
     }
     Ok(None)

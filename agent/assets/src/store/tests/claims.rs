@@ -70,8 +70,8 @@ async fn an_honest_mirror_without_a_length_is_used_where_another_one_claims_too_
 
 #[tokio::test]
 async fn an_only_mirror_that_claims_too_much_is_named_with_its_claim() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requested = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requested);
     let server = Server::start(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
         claiming("3000000000000000")
@@ -85,7 +85,7 @@ async fn an_only_mirror_that_claims_too_much_is_named_with_its_claim() {
     assert_eq!(error.condition, Condition::Impossible);
     let named = format!("{} claims 3000000000000000 bytes", server.url("/kubelet"));
     assert!(error.summary.contains(&named), "{error}");
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requested.load(Ordering::Relaxed), 1);
     assert_eq!(scene.files(), Vec::<String>::new());
 }
 
@@ -123,21 +123,21 @@ async fn a_claim_beside_a_file_that_began_elsewhere_is_the_second_mirrors_failur
     let fetched = fetch(&scene.store(AssetSource::Fetch), &asset).await;
     let fetched = fetched.expect("the first is good");
     assert_eq!(fetched.url, server.url("/good"));
-    let asked = server
+    let requested = server
         .lines()
         .iter()
         .filter(|line| line.contains("good"))
         .count();
-    assert_eq!(asked, 2, "{:?}", server.lines());
+    assert_eq!(requested, 2, "{:?}", server.lines());
 }
 
 #[tokio::test]
 async fn a_mirror_that_is_asked_alone_and_stalls_is_left_for_the_next_one() {
     let bytes = vec![b'p'; 2 << 20];
-    let (served, asked) = (bytes.clone(), AtomicUsize::new(0));
+    let (served, requested) = (bytes.clone(), AtomicUsize::new(0));
     let server = Server::start(move |seen| match seen.path.as_str() {
         // Its first bytes are wrong, so that nobody can tell whose fault the digest is.
-        "/wrong" if asked.fetch_add(1, Ordering::Relaxed) == 0 => {
+        "/wrong" if requested.fetch_add(1, Ordering::Relaxed) == 0 => {
             Reply::bytes(200, b"wrong").declaring(served.len())
         }
         "/wrong" => Reply::bytes(200, b"wrong")

@@ -67,15 +67,18 @@ async fn a_large_file_comes_in_pieces_and_a_small_one_by_one_request() {
     let asset = plain(&large, vec![server.url("/large")]);
     fetch(&store, &asset).await.expect("the mirror is well");
     assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
-    let mut asked: Vec<(usize, usize)> = ranges(&server)
+    let mut requested: Vec<(usize, usize)> = ranges(&server)
         .into_iter()
         .map(|range| range.expect("each asks for a piece"))
         .map(|(from, until)| (from, until.expect("each has an end").min(large.len())))
         .collect();
-    asked.sort_unstable();
-    assert!(asked.len() > 4, "{asked:?}");
-    let joined = asked.windows(2).all(|two| two[0].1 == two[1].0);
-    assert!(joined && asked[0].0 == 0, "no byte twice: {asked:?}");
+    requested.sort_unstable();
+    assert!(requested.len() > 4, "{requested:?}");
+    let joined = requested.windows(2).all(|two| two[0].1 == two[1].0);
+    assert!(
+        joined && requested[0].0 == 0,
+        "no byte twice: {requested:?}"
+    );
     let small = plain(b"program", vec![server.url("/small")]);
     fetch(&store, &small).await.expect("the mirror is well");
     let lines = server.lines();
@@ -117,8 +120,8 @@ async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
 #[tokio::test]
 async fn a_server_without_pieces_is_asked_again_for_the_whole_and_nothing_is_taken_twice() {
     let bytes = varied(1 << 20);
-    let (served, asked) = (bytes.clone(), AtomicUsize::new(0));
-    let server = Server::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+    let (served, requested) = (bytes.clone(), AtomicUsize::new(0));
+    let server = Server::start(move |_| match requested.fetch_add(1, Ordering::Relaxed) {
         0 => Reply::bytes(200, &served[..served.len() / 2]).declaring(served.len()),
         _ => Reply::bytes(200, &served),
     })
@@ -147,10 +150,10 @@ async fn what_a_killed_agent_got_is_not_fetched_again_unless_it_is_wrong() {
         let before = server.seen().len();
         fetch(&store, &asset).await.expect("the mirror is well");
         assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
-        let asked = ranges(&server).split_off(before);
-        let first = asked.first().copied().flatten().expect("a piece");
-        assert_eq!(first.0, 2 << 20, "{asked:?}");
-        assert_eq!(asked.contains(&None), is_wrong, "{asked:?}");
+        let requested = ranges(&server).split_off(before);
+        let first = requested.first().copied().flatten().expect("a piece");
+        assert_eq!(first.0, 2 << 20, "{requested:?}");
+        assert_eq!(requested.contains(&None), is_wrong, "{requested:?}");
         assert!(!partial.exists());
     }
 }
@@ -174,17 +177,19 @@ async fn a_file_that_was_whole_when_the_agent_was_killed_costs_one_question() {
 #[tokio::test]
 async fn a_file_that_changes_under_the_fetch_is_begun_anew() {
     let bytes = varied(3 << 20);
-    let (served, asked) = (bytes.clone(), AtomicUsize::new(0));
-    let server = Server::start(move |seen| match asked.fetch_add(1, Ordering::Relaxed) {
-        0 => {
-            let old = vec![b'x'; 1 << 19];
-            Reply::bytes(206, &old)
-                .with("content-range", "bytes 0-1048575/9000000")
-                .with("etag", "\"0\"")
-                .declaring(1 << 20)
-        }
-        _ => piece(seen, &served, "\"1\""),
-    })
+    let (served, requested) = (bytes.clone(), AtomicUsize::new(0));
+    let server = Server::start(
+        move |seen| match requested.fetch_add(1, Ordering::Relaxed) {
+            0 => {
+                let old = vec![b'x'; 1 << 19];
+                Reply::bytes(206, &old)
+                    .with("content-range", "bytes 0-1048575/9000000")
+                    .with("etag", "\"0\"")
+                    .declaring(1 << 20)
+            }
+            _ => piece(seen, &served, "\"1\""),
+        },
+    )
     .await;
     let scene = Scene::new();
     let store = scene.store(AssetSource::Fetch);
@@ -229,9 +234,9 @@ async fn a_mirror_that_stalls_is_left_for_the_next_one() {
 
 /// Answers well but for every seventh request, which fails in turn in each way there is.
 fn flaky(bytes: Vec<u8>) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
-    let asked = AtomicUsize::new(0);
+    let requested = AtomicUsize::new(0);
     move |seen| {
-        let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = requested.fetch_add(1, Ordering::Relaxed) + 1;
         let well = piece(seen, &bytes, "\"1\"");
         match (number.is_multiple_of(7), number / 7 % 4) {
             (false, _) => well,

@@ -19,31 +19,31 @@ pub(crate) use statuses::STATUSES;
 
 /// Explains what is named, or lists all there is; 1 when nothing of that name is known.
 pub(crate) fn run(arguments: &ExplainArguments) -> u8 {
-    let asked = arguments.words.join(" ");
-    let asked = asked.trim();
+    let query = arguments.words.join(" ");
+    let query = query.trim();
     if arguments.all {
         return print(names().iter().filter_map(|name| explain(name)), arguments);
     }
-    if asked.is_empty() {
+    if query.is_empty() {
         return list("", arguments.output);
     }
-    if let Some(status) = status_in(asked) {
+    if let Some(status) = status_in(query) {
         return match explain_status(status) {
             Some(explanation) => print(std::iter::once(explanation), arguments),
-            None => unknown(asked, arguments.output),
+            None => unknown(query, arguments.output),
         };
     }
-    let found = names_in(asked);
+    let found = names_in(query);
     if !found.is_empty() {
         return print(found.iter().filter_map(|name| explain(name)), arguments);
     }
-    let area = format!("{}.", asked.trim_end_matches(['.', ':']));
+    let area = format!("{}.", query.trim_end_matches(['.', ':']));
     if names().iter().any(|name| name.starts_with(&area)) {
         return list(&area, arguments.output);
     }
-    match explain_line(asked) {
+    match explain_line(query) {
         Some(explanation) => print(std::iter::once(explanation), arguments),
-        None => unknown(asked, arguments.output),
+        None => unknown(query, arguments.output),
     }
 }
 
@@ -88,12 +88,12 @@ fn list(beginning: &str, format: OutputFormat) -> u8 {
     exit::DONE
 }
 
-fn unknown(asked: &str, format: OutputFormat) -> u8 {
-    let near = nearest(asked, &names());
+fn unknown(query: &str, format: OutputFormat) -> u8 {
+    let near = nearest(query, &names());
     if format == OutputFormat::Json {
         output::line(json!({
             "schemaVersion": "quake-agent/explain/v1",
-            "query": asked,
+            "query": query,
             "known": false,
             "similar": near,
         }));
@@ -103,7 +103,7 @@ fn unknown(asked: &str, format: OutputFormat) -> u8 {
         false => format!("did you mean {}?", near.join(" or ")),
     };
     output::error_line(format_args!(
-        "{}: nothing is known of {asked:?}; {hint}",
+        "{}: nothing is known of {query:?}; {hint}",
         style::bad("error")
     ));
     exit::NO

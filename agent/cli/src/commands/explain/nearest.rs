@@ -5,9 +5,9 @@ const MOST: usize = 3;
 
 /// The names with the fewest slips of the keyboard between them and a word of what was asked for, the nearest first. A
 /// name may be given without its area.
-pub(super) fn nearest(asked: &str, names: &[&'static str]) -> Vec<&'static str> {
-    let asked = asked.to_ascii_lowercase();
-    let words = asked.split(|c: char| c.is_whitespace() || c == ':' || c == ',');
+pub(super) fn nearest(query: &str, names: &[&'static str]) -> Vec<&'static str> {
+    let query = query.to_ascii_lowercase();
+    let words = query.split(|c: char| c.is_whitespace() || c == ':' || c == ',');
     let words: Vec<&str> = words.filter(|word| word.len() > 2).collect();
     let mut near: Vec<(usize, &'static str)> = names
         .iter()
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_keyboard_leads_to_the_name_that_was_meant() {
-        for asked in [
+        for query in [
             "storage.volume-hold",
             "storage.voluem-held",
             "stroage.volume-held",
@@ -52,9 +52,9 @@ mod tests {
             "error: storage.volume_held: vol-0a1b",
         ] {
             assert_eq!(
-                nearest(asked, NAMES).first(),
+                nearest(query, NAMES).first(),
                 Some(&"storage.volume-held"),
-                "{asked}"
+                "{query}"
             );
         }
     }

@@ -40,10 +40,10 @@ const OWN: &[Status] = &[
 pub(crate) const STATUSES: &[&str] = &["0", "1", "2", "64", "70", "75", "77", "78", "80"];
 
 /// The status that is asked for: a number alone, or after `exit` or `exit status`.
-pub(super) fn status_in(asked: &str) -> Option<u8> {
-    let asked = asked.trim().to_ascii_lowercase();
-    let asked = asked.trim_start_matches("exit").trim_start();
-    let number = asked.trim_start_matches("status").trim_start();
+pub(super) fn status_in(query: &str) -> Option<u8> {
+    let query = query.trim().to_ascii_lowercase();
+    let query = query.trim_start_matches("exit").trim_start();
+    let number = query.trim_start_matches("status").trim_start();
     let number = number.trim_start_matches(['=', ':']).trim();
     number.parse().ok()
 }
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_status_is_asked_for_by_its_number_with_or_without_words() {
-        for asked in ["75", "exit 75", "exit status 75", "status=75", " Exit: 75 "] {
-            assert_eq!(status_in(asked), Some(75), "{asked}");
+        for query in ["75", "exit 75", "exit status 75", "status=75", " Exit: 75 "] {
+            assert_eq!(status_in(query), Some(75), "{query}");
         }
-        for asked in [
+        for query in [
             "",
             "exit",
             "try 2",
@@ -118,7 +118,7 @@ mod tests {
             "300",
             "exit 75 of 80",
         ] {
-            assert_eq!(status_in(asked), None, "{asked}");
+            assert_eq!(status_in(query), None, "{query}");
         }
     }
 }

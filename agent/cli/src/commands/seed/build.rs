@@ -39,8 +39,8 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
     let brought = bring(&store, &assets).await;
     list_images(&store, &images(&arguments.sources)?, &brought).await?;
     if arguments.record {
-        let asked = readahead::want_note(store.folder());
-        asked.map_err(|error| usage(&format!("a note cannot be asked for: {error}")))?;
+        let requested = readahead::want_note(store.folder());
+        requested.map_err(|error| usage(&format!("a note cannot be asked for: {error}")))?;
     }
     store.settle().await.map_err(store_failed)?;
     let leftovers = find_leftovers(store.folder());

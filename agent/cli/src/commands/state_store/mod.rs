@@ -12,4 +12,4 @@ pub(crate) use ca::read_ca;
 pub(crate) use cluster::{Generation, Refused, StoredCluster, Wanted, look, open};
 pub(crate) use group::{FoundGroup, say_assumptions};
 pub(crate) use read::{list_optional, read_optional};
-pub(crate) use sources::{Found, SignalConfig, documents_in, find, older_kube_env};
+pub(crate) use sources::{Found, StateStoreQuery, documents_in, find, older_kube_env};

@@ -28,7 +28,7 @@ pub(crate) struct Found {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SignalConfig<'a> {
+pub(crate) struct StateStoreQuery<'a> {
     pub(crate) store: Option<&'a str>,
     pub(crate) instance_group: Option<&'a str>,
     pub(crate) cluster: Option<&'a str>,
@@ -41,22 +41,22 @@ pub(crate) struct SignalConfig<'a> {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(crate) async fn find(asked: SignalConfig<'_>) -> Result<Found, u8> {
-    let Some(store) = asked.store else {
+pub(crate) async fn find(query: StateStoreQuery<'_>) -> Result<Found, u8> {
+    let Some(store) = query.store else {
         return Ok(Found::default());
     };
     let folder = folder_named(store)?;
     let mut found = match &folder {
-        Some(folder) => documents_in(folder, asked.instance_group)?,
+        Some(folder) => documents_in(folder, query.instance_group)?,
         None => Found::default(),
     };
     let wanted = Wanted {
         store,
-        cluster: asked.cluster,
+        cluster: query.cluster,
         region: None,
     };
     // The documents of one boot may lie in a directory without the cluster's own.
-    let cluster = match asked.has_kube_env || found.kube_env.is_some() {
+    let cluster = match query.has_kube_env || found.kube_env.is_some() {
         true => open_if_any(wanted).await?,
         false => Some(open(wanted).await?),
     };
@@ -67,7 +67,7 @@ pub(crate) async fn find(asked: SignalConfig<'_>) -> Result<Found, u8> {
         }
         Some(cluster) => {
             let base = cluster.base;
-            found.kube_env = found.kube_env.or_else(|| made_up(&base, asked));
+            found.kube_env = found.kube_env.or_else(|| made_up(&base, query));
             found.config_base = Some(base);
         }
         None => {}
@@ -117,8 +117,8 @@ pub(crate) fn documents_in(folder: &Path, group: Option<&str>) -> Result<Found, 
 }
 
 /// A `kube_env.yaml` for a store that has none: no assets are pinned there, everything else is.
-fn made_up(base: &Location, asked: SignalConfig<'_>) -> Option<Document> {
-    asked.instance_group.map(|group| Document {
+fn made_up(base: &Location, query: StateStoreQuery<'_>) -> Option<Document> {
+    query.instance_group.map(|group| Document {
         source: "the command line".to_owned(),
         text: older_kube_env(base, group),
     })

@@ -55,7 +55,7 @@ pub(super) async fn run(arguments: &VolumeArguments, change: &Change) -> Result<
 
 fn worlds(seen: &Seen, facts: &Facts) -> Vec<World> {
     // The same viewpoints twice: what differs is the choice's doing.
-    let viewpoints = seen.facts.viewpoints(&seen.asked);
+    let viewpoints = seen.facts.viewpoints(&seen.request);
     viewpoints.iter().map(|it| facts.world(it)).collect()
 }
 

@@ -22,7 +22,7 @@ use std::path::Path;
 /// What was seen, and by whom it is to be decided.
 pub(super) struct Seen {
     pub(super) facts: Facts,
-    pub(super) asked: ViewRequest,
+    pub(super) request: ViewRequest,
     /// What the reader should know about these facts.
     pub(super) notes: Vec<String>,
     /// EC2, unless a recording stands for it.
@@ -34,7 +34,7 @@ struct Place {
     observer: Observer,
     cluster: String,
     stored: Option<Stored>,
-    asked: ViewRequest,
+    request: ViewRequest,
 }
 
 /// Looks once. `volume` is looked at even if it has no tag of the cluster.
@@ -43,18 +43,18 @@ struct Place {
 ///
 /// Prints what is wrong and returns the exit status.
 pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> Result<Seen, u8> {
-    let asked = ViewRequest {
+    let request = ViewRequest {
         instance_group: arguments.instance_group.clone(),
         zone: arguments.zone.clone(),
         instance_id: arguments.instance_id.clone(),
     };
     let mut seen = match &arguments.recorded {
-        Some(file) => recorded(arguments, file, asked).await?,
+        Some(file) => recorded(arguments, file, request).await?,
         None => {
             let names_one = arguments.cluster.is_some() || arguments.state_store.is_some();
             let place = match names_one {
-                true => named(arguments, asked).await?,
-                false => own(arguments, asked).await?,
+                true => named(arguments, request).await?,
+                false => own(arguments, request).await?,
             };
             live(place, volume).await.map_err(|fault| fail(&fault))?
         }
@@ -66,8 +66,8 @@ pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
     }
     life.born = arguments.cluster_born.or(life.born);
     seen.facts.settled = arguments.settled;
-    if let Some(id) = &seen.asked.instance_id
-        && seen.facts.viewpoints(&seen.asked).len() > 1
+    if let Some(id) = &seen.request.instance_id
+        && seen.facts.viewpoints(&seen.request).len() > 1
     {
         let message = format!("{id} is not described: name its --instance-group and its --zone");
         return Err(usage(&message));
@@ -100,7 +100,7 @@ fn remark(seen: &mut Seen) {
 }
 
 /// The cluster and the store on the command line, with an operator's credentials.
-async fn named(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u8> {
+async fn named(arguments: &SourceArguments, request: ViewRequest) -> Result<Place, u8> {
     let opened = opened(arguments).await?;
     let name = opened.as_ref().map(|cluster| cluster.name.clone());
     let Some(cluster) = arguments.cluster.clone().or(name) else {
@@ -110,7 +110,7 @@ async fn named(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place,
         observer: wire(Environment::Elsewhere, arguments),
         cluster,
         stored: opened.map(stored),
-        asked,
+        request,
     })
 }
 
@@ -141,7 +141,7 @@ fn last_part(base: &Location) -> String {
 }
 
 /// This node: its user data says where everything is, and the decision is its own.
-async fn own(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u8> {
+async fn own(arguments: &SourceArguments, request: ViewRequest) -> Result<Place, u8> {
     let observer = wire(Environment::Node, arguments);
     let failed = |error: PortError| {
         let code = match error.condition {
@@ -165,10 +165,10 @@ async fn own(arguments: &SourceArguments, asked: ViewRequest) -> Result<Place, u
         observer,
         cluster: node.cluster,
         stored,
-        asked: ViewRequest {
-            instance_group: asked.instance_group.or(Some(node.instance_group)),
-            zone: asked.zone.or(Some(instance.zone)),
-            instance_id: asked.instance_id.or(Some(instance.instance_id)),
+        request: ViewRequest {
+            instance_group: request.instance_group.or(Some(node.instance_group)),
+            zone: request.zone.or(Some(instance.zone)),
+            instance_id: request.instance_id.or(Some(instance.instance_id)),
         },
     })
 }
@@ -216,7 +216,7 @@ async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
         observer,
         cluster,
         stored,
-        asked,
+        request,
     } = place;
     let mut facts = empty(cluster);
     if let Some(stored) = &stored {
@@ -228,10 +228,10 @@ async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
         let remedy = "check the name and the region: --cluster NAME --region REGION";
         return Err(Fault::new(Code::StorageVolumeMissing, summary).remedied_by(remedy));
     }
-    facts.instances = instances(&observer.ec2, &facts, &asked).await?;
+    facts.instances = instances(&observer.ec2, &facts, &request).await?;
     Ok(Seen {
         facts,
-        asked,
+        request,
         notes: Vec::new(),
         ec2: Some(observer.ec2),
     })
@@ -287,11 +287,11 @@ pub(super) async fn volumes(
 async fn instances(
     ec2: &Ec2,
     facts: &Facts,
-    asked: &ViewRequest,
+    request: &ViewRequest,
 ) -> Result<Vec<InstanceView>, Fault> {
     let attachments = facts.of_cluster().flat_map(|volume| &volume.attachments);
     let mut ids: BTreeSet<String> = attachments.map(|it| it.instance_id.clone()).collect();
-    ids.extend(asked.instance_id.clone());
+    ids.extend(request.instance_id.clone());
     let cluster = InstanceQuery::Tagged {
         key: CLUSTER_TAG.to_owned(),
         value: facts.cluster.clone(),
@@ -324,7 +324,7 @@ pub(super) fn cloud_fault(error: PortError, denied: Code) -> Fault {
 async fn recorded(
     arguments: &SourceArguments,
     file: &Path,
-    asked: ViewRequest,
+    request: ViewRequest,
 ) -> Result<Seen, u8> {
     let mut recorded = read_recording(file)?;
     if let Some(file) = &arguments.recorded_instances {
@@ -343,7 +343,7 @@ async fn recorded(
     }
     Ok(Seen {
         facts,
-        asked,
+        request,
         notes: Vec::new(),
         ec2: None,
     })
@@ -365,14 +365,14 @@ fn cluster_of(
     let named = clusters_of(&recorded.volumes);
     let known: Vec<&str> = named.iter().map(String::as_str).collect();
     let file = file.display();
-    let asked = arguments.cluster.clone().or(stored);
-    match (asked, known.as_slice()) {
+    let request = arguments.cluster.clone().or(stored);
+    match (request, known.as_slice()) {
         (_, []) => Err(usage(&format!(
             "no volume in {file} has an etcd tag and a tag of a cluster"
         ))),
-        (Some(asked), _) if named.contains(&asked) => Ok(asked),
-        (Some(asked), _) => Err(usage(&format!(
-            "no etcd volume in {file} is of the cluster {asked}; there are those of {}",
+        (Some(request), _) if named.contains(&request) => Ok(request),
+        (Some(request), _) => Err(usage(&format!(
+            "no etcd volume in {file} is of the cluster {request}; there are those of {}",
             known.join(", ")
         ))),
         (None, [only]) => Ok((*only).to_owned()),

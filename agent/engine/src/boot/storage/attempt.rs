@@ -50,7 +50,7 @@ fn is_taken(pass: &Pass, journal: &Journal) -> bool {
     let asked = journal
         .attempt
         .as_ref()
-        .map_or(0, |attempt| attempt.asked.0);
+        .map_or(0, |attempt| attempt.requested_at.0);
     pass.world.volumes.iter().filter(is_meant).any(|volume| {
         let [attachment] = volume.attachments.as_slice() else {
             return false;

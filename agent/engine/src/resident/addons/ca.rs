@@ -85,8 +85,8 @@ impl<H: AddonPorts> ClusterClient<'_, H> {
             return Ok(Planned::Nothing);
         }
         let change = creation(issuer(addon));
-        let asked = self.change(&place, &change, true).await;
-        asked.map_err(|error| fault_of_change(&place, error))?;
+        let requested = self.change(&place, &change, true).await;
+        requested.map_err(|error| fault_of_change(&place, error))?;
         Ok(Planned::Create)
     }
 

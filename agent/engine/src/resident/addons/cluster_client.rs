@@ -212,11 +212,11 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
         let groups = match known {
             Some(groups) => groups,
             None => {
-                let asked = retry_transient("groups", RETRY_LIMIT, || async {
+                let requested = retry_transient("groups", RETRY_LIMIT, || async {
                     let listed = self.host.list_groups(&self.access).await;
                     listed.map_err(fault_of_api)
                 });
-                let groups = asked.await?;
+                let groups = requested.await?;
                 lock(&self.served).groups = Some(groups.clone());
                 groups
             }
@@ -301,10 +301,10 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
             let summary = "this API server knows no dry run (Kubernetes 1.13 does)";
             return Err(PortError::new(Condition::Impossible, summary));
         }
-        let asked = self
+        let requested = self
             .host
             .change_object(&self.access, place, change, dry_run);
-        asked.await
+        requested.await
     }
 
     /// Changes a few fields of an object that is there.

@@ -28,7 +28,7 @@ async fn at(
 }
 
 /// The bodies of what was asked of Auto Scaling itself.
-fn asked(server: &Server) -> Vec<String> {
+fn requests(server: &Server) -> Vec<String> {
     let seen = server.seen().into_iter();
     seen.map(|seen| seen.body)
         .filter(|body| body.contains("Action="))
@@ -67,9 +67,9 @@ async fn the_group_of_an_instance_is_found_or_there_is_none() {
 async fn an_instance_is_unhealthy_whatever_its_grace() {
     let (autoscaling, calls, server) = at(|_| answer("SetInstanceHealth", "")).await;
     assert_eq!(autoscaling.set_unhealthy("i-1").await, Ok(()));
-    let asked = asked(&server);
-    let [body] = asked.as_slice() else {
-        panic!("there is one attempt: {asked:?}");
+    let requests = requests(&server);
+    let [body] = requests.as_slice() else {
+        panic!("there is one attempt: {requests:?}");
     };
     for part in [
         "Action=SetInstanceHealth",
@@ -86,14 +86,14 @@ async fn an_instance_is_unhealthy_whatever_its_grace() {
 async fn a_launch_is_abandoned_at_its_hook() {
     let (autoscaling, _calls, server) = at(|_| answer("CompleteLifecycleAction", "")).await;
     assert_eq!(autoscaling.complete_hook(&completion()).await, Ok(()));
-    let asked = asked(&server);
+    let requests = requests(&server);
     for part in [
         "AutoScalingGroupName=nodes.c.example",
         "LifecycleHookName=launch",
         "LifecycleActionResult=ABANDON",
         "InstanceId=i-1",
     ] {
-        assert!(asked[0].contains(part), "{part} in {asked:?}");
+        assert!(requests[0].contains(part), "{part} in {requests:?}");
     }
 }
 
@@ -139,7 +139,7 @@ async fn the_hook_of_a_warm_pool_is_found_among_those_of_its_group() {
     let group = "nodes.c.example";
     assert_eq!(autoscaling.has_hook(group, "kops-warmpool").await, Ok(true));
     assert_eq!(autoscaling.has_hook(group, "launch").await, Ok(false));
-    assert!(asked(&server)[0].contains("AutoScalingGroupName=nodes.c.example"));
+    assert!(requests(&server)[0].contains("AutoScalingGroupName=nodes.c.example"));
     assert_eq!(calls.calls()["autoscaling:DescribeLifecycleHooks"], 2);
 }
 

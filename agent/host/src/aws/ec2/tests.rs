@@ -33,7 +33,7 @@ fn done(action: &str) -> Reply {
 }
 
 /// The value of a parameter of a request, as it was sent.
-fn asked<'a>(seen: &'a Seen, name: &str) -> Option<&'a str> {
+fn requested<'a>(seen: &'a Seen, name: &str) -> Option<&'a str> {
     let pairs = seen.body.split('&').filter_map(|pair| pair.split_once('='));
     pairs
         .filter(|(key, _)| *key == name)
@@ -144,7 +144,7 @@ async fn instances_are_shown_with_their_state_tags_and_devices() {
 
 #[tokio::test]
 async fn instances_are_found_by_a_tag_over_all_pages_and_each_page_is_counted() {
-    let (aws, calls, server) = aws_at(|seen| match asked(seen, "NextToken") {
+    let (aws, calls, server) = aws_at(|seen| match requested(seen, "NextToken") {
         None => instances("<nextToken>more</nextToken>"),
         Some(_) => instances(""),
     })
@@ -158,10 +158,10 @@ async fn instances_are_found_by_a_tag_over_all_pages_and_each_page_is_counted() 
     assert_eq!(calls.calls()["ec2:DescribeInstances"], 2);
     let seen = server.seen();
     let last = seen.last().expect("it was asked");
-    let name = asked(last, "Filter.1.Name").expect("there is a filter");
+    let name = requested(last, "Filter.1.Name").expect("there is a filter");
     assert_eq!(name, "tag%3Akubernetes.io%2Fcluster%2Fc.example");
-    assert_eq!(asked(last, "Filter.1.Value.1"), Some("owned"));
-    assert_eq!(asked(last, "NextToken"), Some("more"));
+    assert_eq!(requested(last, "Filter.1.Value.1"), Some("owned"));
+    assert_eq!(requested(last, "NextToken"), Some("more"));
 }
 
 #[tokio::test]
@@ -183,17 +183,17 @@ async fn a_volume_is_kept_by_one_call_that_names_its_device() {
     assert_eq!(calls.calls()["ec2:ModifyInstanceAttribute"], 1);
     let seen = server.seen();
     let request = seen.last().expect("it was asked");
-    assert_eq!(asked(request, "InstanceId"), Some("i-1"));
-    let device = asked(request, "BlockDeviceMapping.1.DeviceName");
+    assert_eq!(requested(request, "InstanceId"), Some("i-1"));
+    let device = requested(request, "BlockDeviceMapping.1.DeviceName");
     assert_eq!(device, Some("%2Fdev%2Fxvdba"));
-    let deleted = asked(request, "BlockDeviceMapping.1.Ebs.DeleteOnTermination");
+    let deleted = requested(request, "BlockDeviceMapping.1.Ebs.DeleteOnTermination");
     assert_eq!(deleted, Some("false"));
-    assert_eq!(asked(request, "UserData.Value"), None);
+    assert_eq!(requested(request, "UserData.Value"), None);
 }
 
 #[tokio::test]
 async fn tags_are_written_with_their_values_and_removed_by_their_keys() {
-    let (aws, calls, server) = aws_at(|seen| done(asked(seen, "Action").unwrap_or(""))).await;
+    let (aws, calls, server) = aws_at(|seen| done(requested(seen, "Action").unwrap_or(""))).await;
     let ec2 = Ec2::new(aws);
     let tags = BTreeMap::from([("quake.io/etcd-pin".to_owned(), "main/a".to_owned())]);
     assert_eq!(ec2.tag_volume("vol-1", &tags).await, Ok(()));
@@ -209,11 +209,11 @@ async fn tags_are_written_with_their_values_and_removed_by_their_keys() {
         panic!("two calls: {seen:?}");
     };
     for request in [written, removed] {
-        assert_eq!(asked(request, "ResourceId.1"), Some("vol-1"));
-        assert_eq!(asked(request, "Tag.1.Key"), Some("quake.io%2Fetcd-pin"));
+        assert_eq!(requested(request, "ResourceId.1"), Some("vol-1"));
+        assert_eq!(requested(request, "Tag.1.Key"), Some("quake.io%2Fetcd-pin"));
     }
-    assert_eq!(asked(written, "Tag.1.Value"), Some("main%2Fa"));
-    assert_eq!(asked(removed, "Tag.1.Value"), None, "by key alone");
+    assert_eq!(requested(written, "Tag.1.Value"), Some("main%2Fa"));
+    assert_eq!(requested(removed, "Tag.1.Value"), None, "by key alone");
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn at(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> (Route53
 }
 
 /// What was asked of Route 53 itself.
-fn asked(server: &Server) -> Vec<Seen> {
+fn requests(server: &Server) -> Vec<Seen> {
     let seen = server.seen().into_iter();
     seen.filter(|seen| seen.path.starts_with("/2013-04-01/"))
         .collect()
@@ -77,7 +77,7 @@ async fn zones_are_listed_page_by_page_and_those_of_the_name_are_kept() {
     let found: Vec<_> = found.iter().map(|it| (it.id.as_str(), it.kind)).collect();
     assert_eq!(found, [("Z1", ZoneKind::Public), ("Z3", ZoneKind::Private)]);
     assert_eq!(calls.calls()["route53:ListHostedZones"], 2);
-    assert_eq!(asked(&server).len(), 2);
+    assert_eq!(requests(&server).len(), 2);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn records_are_read_in_one_listing_that_ends_behind_the_last_of_them() {
     );
     assert_eq!(found.len(), 2);
     assert_eq!(calls.calls()["route53:ListResourceRecordSets"], 1);
-    let path = &asked(&server)[0].path;
+    let path = &requests(&server)[0].path;
     assert!(
         path.starts_with("/2013-04-01/hostedzone/Z1/rrset?name=api.internal.c.example"),
         "{path}"
@@ -161,7 +161,7 @@ async fn a_batch_is_sent_whole_and_looked_at_by_its_id() {
     let id = route53.change_records("Z1", &changes).await;
     assert_eq!(id.as_deref(), Ok("C1"));
     assert_eq!(route53.look_change("C1").await, Ok(ChangeProgress::InSync));
-    let body = &asked(&server)[0].body;
+    let body = &requests(&server)[0].body;
     for part in [
         "<Action>DELETE</Action>",
         "<Action>CREATE</Action>",
@@ -170,7 +170,7 @@ async fn a_batch_is_sent_whole_and_looked_at_by_its_id() {
     ] {
         assert!(body.contains(part), "{part} in {body}");
     }
-    assert!(asked(&server)[1].path.ends_with("/change/C1"));
+    assert!(requests(&server)[1].path.ends_with("/change/C1"));
 }
 
 #[tokio::test]

@@ -263,9 +263,9 @@ mod tests {
         for requests in [2, 3] {
             let open = s3.open_object(&object(), &ObjectPiece::default()).await;
             assert_eq!(all(open.expect("it is there")).await, Ok(b"it".to_vec()));
-            let asked = server.seen().into_iter();
-            let asked = asked.filter(|it| it.path.starts_with("/assets/"));
-            assert_eq!(asked.count(), requests, "the region is asked for once");
+            let requested = server.seen().into_iter();
+            let requested = requested.filter(|it| it.path.starts_with("/assets/"));
+            assert_eq!(requested.count(), requests, "the region is asked for once");
         }
     }
 

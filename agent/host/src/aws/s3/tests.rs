@@ -225,10 +225,10 @@ async fn names_are_listed_sorted_over_all_pages() {
     assert_eq!(names, Ok(vec!["alpha".to_owned(), "zeta".to_owned()]));
     assert_eq!(calls.calls()["s3:ListObjectsV2"], 2);
     let seen = server.seen();
-    let asked = &seen.last().expect("it was asked").path;
+    let requested = &seen.last().expect("it was asked").path;
     assert!(
-        asked.contains("delimiter=%2F") && asked.contains("prefix=c%2Fpki%2F"),
-        "{asked}"
+        requested.contains("delimiter=%2F") && requested.contains("prefix=c%2Fpki%2F"),
+        "{requested}"
     );
 }
 

@@ -13,8 +13,8 @@ const DOCUMENT: &str = r#"{"accountId":"123456789012","architecture":"x86_64","a
 /// A well-behaved service that also checks the token.
 fn service(seen: &Seen) -> Reply {
     if seen.method == "PUT" {
-        let asked = seen.header("x-aws-ec2-metadata-token-ttl-seconds");
-        let status = if asked == Some("21600") { 200 } else { 400 };
+        let requested = seen.header("x-aws-ec2-metadata-token-ttl-seconds");
+        let status = if requested == Some("21600") { 200 } else { 400 };
         return Reply::text(status, "AQAEAtoken==");
     }
     if seen.header("x-aws-ec2-metadata-token") != Some("AQAEAtoken==") {

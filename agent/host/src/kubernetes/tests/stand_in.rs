@@ -115,6 +115,6 @@ async fn a_server_of_another_ca_is_not_believed() {
         server: server.url(),
         ..theirs
     };
-    let asked = ClusterClient::new().ask_version(&distrusted).await;
-    assert_eq!(condition(asked), Err(Condition::Unsafe));
+    let requested = ClusterClient::new().ask_version(&distrusted).await;
+    assert_eq!(condition(requested), Err(Condition::Unsafe));
 }

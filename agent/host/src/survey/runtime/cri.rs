@@ -193,8 +193,8 @@ async fn with_ends(containers: Vec<Container>) -> Vec<PodSeen> {
         .filter(|index| pods[*index].state == "exited")
         .take(MOST_ENDED)
         .collect();
-    let asked = ended.iter().map(|index| inspected(&containers[*index].id));
-    let codes = futures_util::future::join_all(asked).await;
+    let requested = ended.iter().map(|index| inspected(&containers[*index].id));
+    let codes = futures_util::future::join_all(requested).await;
     for (index, code) in ended.into_iter().zip(codes) {
         pods[index].exit_code = code;
     }

@@ -113,7 +113,7 @@ fn container(context: &Context<'_>, spec: &Section) -> Value {
 }
 
 fn resources(spec: &Section) -> Value {
-    let asked = |cpu: Option<&str>, memory: &str| {
+    let requested = |cpu: Option<&str>, memory: &str| {
         let mut all = Map::new();
         let found = [("cpu", cpu), ("memory", spec.text(memory))];
         for (resource, quantity) in found {
@@ -126,11 +126,11 @@ fn resources(spec: &Section) -> Value {
     let mut resources = Map::new();
     // kops' own default, which it writes into every spec.
     let cpu = spec.text("cpuRequest").unwrap_or("100m");
-    let limits = asked(spec.text("cpuLimit"), "memoryLimit");
+    let limits = requested(spec.text("cpuLimit"), "memoryLimit");
     if !limits.is_empty() {
         resources.insert("limits".to_owned(), limits.into());
     }
-    let requests = asked(Some(cpu), "memoryRequest");
+    let requests = requested(Some(cpu), "memoryRequest");
     resources.insert("requests".to_owned(), requests.into());
     resources.into()
 }

@@ -129,13 +129,13 @@ impl StaticPod {
         command: Command,
         priority: Priority,
     ) -> Self {
-        let asked = [
+        let requested = [
             ("requests", "cpu", &component.cpu_request),
             ("requests", "memory", &component.memory_request),
             ("limits", "cpu", &component.cpu_limit),
             ("limits", "memory", &component.memory_limit),
         ];
-        let resources = asked
+        let resources = requested
             .into_iter()
             .filter_map(|(kind, resource, quantity)| Some((kind, resource, quantity.clone()?)))
             .collect();
@@ -158,11 +158,11 @@ impl StaticPod {
 
     /// Requests `quantity` of CPU unless the spec requests some.
     pub(crate) fn default_cpu(&mut self, quantity: &str) {
-        let asked = self
+        let requested = self
             .resources
             .iter()
             .any(|(kind, resource, _)| (*kind, *resource) == ("requests", "cpu"));
-        if !asked {
+        if !requested {
             self.resources
                 .insert(0, ("requests", "cpu", quantity.to_owned()));
         }

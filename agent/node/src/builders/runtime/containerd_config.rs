@@ -24,8 +24,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     };
     let mut items = vec![Item::File(File::plain(CONFIG, text))];
     if context.runs_gvisor() {
-        let asked = context.config.gvisor.as_ref();
-        let platform = asked.and_then(|gvisor| gvisor.text("platform"));
+        let requested = context.config.gvisor.as_ref();
+        let platform = requested.and_then(|gvisor| gvisor.text("platform"));
         let table = json!({"runsc_config": {"platform": platform.unwrap_or(GVISOR_PLATFORM)}});
         let text = table.as_object().map(toml_text::document);
         let file = File::plain("/etc/containerd/runsc.toml", text.unwrap_or_default());

@@ -59,8 +59,8 @@ mod tests {
     fn beside_a_runtime_of_somebody_elses_it_comes_only_if_it_is_asked_for() {
         let skipped = sample("containerdConfig: {skipInstall: true}\n");
         assert_eq!(subjects(&skipped), [""; 0]);
-        let asked = sample("containerdConfig: {skipInstall: true, installCriCtl: true}\n");
-        assert_eq!(subjects(&asked), ["/usr/local/bin/crictl"]);
+        let requested = sample("containerdConfig: {skipInstall: true, installCriCtl: true}\n");
+        assert_eq!(subjects(&requested), ["/usr/local/bin/crictl"]);
         let other = sample("containerdConfig: {skipInstall: true, installNerdCtl: true}\n");
         assert_eq!(subjects(&other), [""; 0]);
     }

@@ -6,9 +6,9 @@ use quake_model::item::Item;
 use quake_model::step::Place;
 
 /// Places the tool called `name`, be it a pinned file or within a pinned archive; nothing where none is pinned. Where somebody
-/// else installs the runtime it is placed only if `asked`, a setting of the runtime's, is true.
-pub(super) fn tool(context: &Context<'_>, name: &str, asked: &str) -> Vec<Item> {
-    if is_skipped(context) && !context.config.containerd.is_set(asked) {
+/// else installs the runtime it is placed only if `requested`, a setting of the runtime's, is true.
+pub(super) fn tool(context: &Context<'_>, name: &str, requested: &str) -> Vec<Item> {
+    if is_skipped(context) && !context.config.containerd.is_set(requested) {
         return Vec::new();
     }
     let found = context.assets(|other| other == name);
