@@ -175,8 +175,8 @@ fn kubectl_is_told_who_holds_a_field_and_what_a_webhook_says() {
         code: 403,
         why: "not here".to_owned(),
     };
-    let trouble = InjectedFault::new(deny).verb(Verb::Apply);
-    bench.served.cluster(|cluster| cluster.trouble(trouble));
+    let inject = InjectedFault::new(deny).verb(Verb::Apply);
+    bench.served.cluster(|cluster| cluster.inject(inject));
     let (_, said) = bench.applies(&manifest);
     let words = "admission webhook \"deny.example.com\" denied the request: not here";
     assert!(said.contains(words), "{said}");

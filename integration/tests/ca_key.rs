@@ -60,7 +60,7 @@ fn the_key_of_a_ca_is_in_no_result_and_no_log() {
         why: "not today".to_owned(),
     };
     served.cluster(|server| {
-        server.trouble(
+        server.inject(
             InjectedFault::new(deny)
                 .kind("Secret")
                 .writes()

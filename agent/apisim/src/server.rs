@@ -26,7 +26,7 @@ pub struct ApiServer {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) shelves: Store,
     pub(crate) establishing: Establishing,
-    troubles: Vec<InjectedFault>,
+    injected: Vec<InjectedFault>,
     journal: Journal,
 }
 
@@ -62,7 +62,7 @@ impl ApiServer {
             kinds: built_in(minor),
             shelves: Store::default(),
             establishing: Establishing::default(),
-            troubles: Vec::new(),
+            injected: Vec::new(),
             journal: Journal::default(),
         };
         for name in NAMESPACES {
@@ -88,13 +88,13 @@ impl ApiServer {
     }
 
     /// Adds trouble. Of several that strike a call, the first does.
-    pub fn trouble(&mut self, trouble: InjectedFault) {
-        self.troubles.push(trouble);
+    pub fn inject(&mut self, inject: InjectedFault) {
+        self.injected.push(inject);
     }
 
     /// Ends all trouble.
     pub fn end_troubles(&mut self) {
-        self.troubles.clear();
+        self.injected.clear();
     }
 
     /// What it was asked so far.
@@ -158,12 +158,12 @@ impl ApiServer {
             user: &request.user,
         };
         let struck: Vec<bool> = self
-            .troubles
+            .injected
             .iter_mut()
-            .map(|trouble| trouble.strikes(&called, now))
+            .map(|inject| inject.strikes(&called, now))
             .collect();
         let act = struck.iter().position(|struck| *struck);
-        let act = act.map(|at| self.troubles[at].act().clone());
+        let act = act.map(|at| self.injected[at].act().clone());
         let refusal = act.as_ref().and_then(|act| failure(act, &called));
         let outcome = match (&act, refusal) {
             (Some(Act::Refuse), _) => Outcome::Refused,

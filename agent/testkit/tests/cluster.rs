@@ -51,8 +51,8 @@ async fn the_simulated_cluster_forgets_as_a_real_one() {
 #[tokio::test(start_paused = true)]
 async fn the_simulated_cluster_is_in_trouble_as_a_real_one() {
     let host = host("v1.35.0");
-    let strike = |trouble| {
-        host.cluster(|server| server.trouble(trouble));
+    let strike = |inject| {
+        host.cluster(|server| server.inject(inject));
     };
     let kept = contract::troubled_cluster(&host, &access(), strike).await;
     assert_eq!(kept, Ok(()));

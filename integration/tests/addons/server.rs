@@ -96,9 +96,9 @@ impl Server {
                     code: 403,
                     why: why.to_owned(),
                 };
-                let trouble = InjectedFault::new(deny).verb(Verb::Apply);
-                let trouble = trouble.kind("Deployment").name(name);
-                server.cluster(|model| model.trouble(trouble));
+                let inject = InjectedFault::new(deny).verb(Verb::Apply);
+                let inject = inject.kind("Deployment").name(name);
+                server.cluster(|model| model.inject(inject));
                 None
             }
             Self::Real(server) => {
@@ -148,7 +148,7 @@ impl Server {
         Full(match self {
             Self::StandIn(server) => {
                 server.cluster(|model| {
-                    model.trouble(InjectedFault::new(Act::Throttle(1)).calls(1..=3));
+                    model.inject(InjectedFault::new(Act::Throttle(1)).calls(1..=3));
                 });
                 None
             }

@@ -11,7 +11,7 @@ fn lab(case: &str, model: ApiServer) -> Option<Lab> {
 #[test]
 fn an_answer_that_is_lost_is_asked_for_again() {
     let mut model = ApiServer::new("v1.35.0");
-    model.trouble(InjectedFault::new(Act::LoseAnswer).writes().calls(4..=4));
+    model.inject(InjectedFault::new(Act::LoseAnswer).writes().calls(4..=4));
     let Some(lab) = lab("ha", model) else { return };
     lab.reported(&["apply", "--all"], 0);
 }

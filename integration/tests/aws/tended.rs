@@ -42,7 +42,7 @@ fn an_agent_that_stays_brings_its_clusters_add_ons_about_and_tells_of_them() {
     let Some(served) = unless_missing(Served::start(&[("control-plane", &["a"])])) else {
         return;
     };
-    served.api.cluster(|model| model.trouble(refusal()));
+    served.api.cluster(|model| model.inject(refusal()));
     served.api.take_down();
     let node = served.launch("control-plane");
     let running = node.boot();

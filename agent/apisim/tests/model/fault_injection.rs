@@ -14,7 +14,7 @@ fn trouble_strikes_the_calls_that_it_is_about_and_no_others() {
         .verb(Verb::Apply)
         .kind("ConfigMap")
         .calls(2..=3);
-    cluster.server.trouble(throttle);
+    cluster.server.inject(throttle);
     let object = config_map("a", &json!({}));
     let mut codes = Vec::new();
     for _ in 0..4 {
@@ -30,7 +30,7 @@ fn trouble_may_end_with_time() {
     let until = Timestamp(cluster.now.0 + 180_000);
     cluster
         .server
-        .trouble(InjectedFault::new(Act::Refuse).until(until));
+        .inject(InjectedFault::new(Act::Refuse).until(until));
     let version = Request::new("GET", "/version");
     assert!(matches!(cluster.outcome(&version), Outcome::Refused));
     cluster.now = until;
@@ -47,7 +47,7 @@ fn a_webhook_says_no_and_a_webhook_is_away() {
     };
     cluster
         .server
-        .trouble(InjectedFault::new(deny).writes().name("a"));
+        .inject(InjectedFault::new(deny).writes().name("a"));
     let denied = cluster.apply(PLACE, &config_map("a", &json!({})), "us");
     let words = "admission webhook \"deny.example.com\" denied the request: no such thing here";
     assert_eq!(refusal(&denied), (403, "Forbidden", words));
@@ -55,7 +55,7 @@ fn a_webhook_says_no_and_a_webhook_is_away() {
     let down = Act::WebhookDown {
         webhook: "away.example.com".to_owned(),
     };
-    cluster.server.trouble(InjectedFault::new(down).writes());
+    cluster.server.inject(InjectedFault::new(down).writes());
     let failed = cluster.send("POST", SYSTEM, &config_map("a", &json!({})));
     let (code, reason, message) = refusal(&failed);
     assert_eq!((code, reason), (500, "InternalError"));
@@ -68,7 +68,7 @@ fn a_webhook_says_no_and_a_webhook_is_away() {
 #[test]
 fn an_answer_may_be_lost_after_the_effect() {
     let mut cluster = Cluster::new();
-    cluster.server.trouble(
+    cluster.server.inject(
         InjectedFault::new(Act::LoseAnswer)
             .verb(Verb::Create)
             .calls(1..=1),

@@ -76,10 +76,10 @@ fn odd(addons: &AddonsRecord) -> impl Iterator<Item = String> {
 
 /// What keeps them from being looked after, and each that is not as it should be.
 fn amiss(addons: &AddonsRecord) -> impl Iterator<Item = String> {
-    let trouble = addons.fault.iter().map(ToString::to_string);
+    let warnings = addons.fault.iter().map(ToString::to_string);
     let open = addons.addons.values();
     let open = open.filter(|addon| addon.state != AddonState::Applied);
-    trouble.chain(open.map(ToString::to_string))
+    warnings.chain(open.map(ToString::to_string))
 }
 
 #[cfg(test)]

@@ -260,7 +260,7 @@ async fn an_api_server_that_is_down_for_three_minutes_is_waited_for() {
         return;
     };
     let until = Timestamp(EPOCH.0 + 180_000);
-    host.cluster(|server| server.trouble(InjectedFault::new(Act::Refuse).until(until)));
+    host.cluster(|server| server.inject(InjectedFault::new(Act::Refuse).until(until)));
     let agent = Agent::new(&host, "i-1");
     let reported = agent.looks_on(&host, MINUTE * 2).await;
     assert_eq!(reported.reconciler, Some(ReconcilerRef::Unknown));
@@ -288,20 +288,20 @@ async fn one_that_is_refused_holds_up_no_other_and_is_tried_again() {
         why: "not from our registry".to_owned(),
     };
     host.cluster(|server| {
-        server.trouble(
+        server.inject(
             InjectedFault::new(deny)
                 .verb(Verb::Apply)
                 .kind("Deployment")
                 .name("coredns"),
         );
-        server.trouble(
+        server.inject(
             InjectedFault::new(Act::Conflict)
                 .kind("DaemonSet")
                 .name("ebs-csi-node")
                 .writes()
                 .calls(1..=2),
         );
-        server.trouble(InjectedFault::new(Act::Throttle(1)).writes().calls(5..=12));
+        server.inject(InjectedFault::new(Act::Throttle(1)).writes().calls(5..=12));
     });
     let agent = Agent::new(&host, "i-1");
     let reported = agent.looks_on(&host, MINUTE * 10).await;

@@ -223,8 +223,8 @@ async fn the_key_is_in_nothing_that_is_told() {
     // It is refused, the answer is lost, and it is there at last.
     host.cluster(|server| {
         let of_secrets = |act| InjectedFault::new(act).kind("Secret").writes();
-        server.trouble(of_secrets(deny("no")).calls(1..=1));
-        server.trouble(of_secrets(Act::LoseAnswer).calls(2..=2));
+        server.inject(of_secrets(deny("no")).calls(1..=1));
+        server.inject(of_secrets(Act::LoseAnswer).calls(2..=2));
     });
     let agent = Agent::new(&host, "i-1");
     let reported = agent.looks_on(&host, MINUTE * 5).await;

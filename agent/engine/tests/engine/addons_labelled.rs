@@ -146,7 +146,7 @@ async fn what_is_refused_during_the_boot_is_tried_again_soon_and_is_a_warning_un
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root, true);
     register(&host);
-    host.cluster(|server| server.trouble(InjectedFault::new(Act::Forbid).writes().kind("Node")));
+    host.cluster(|server| server.inject(InjectedFault::new(Act::Forbid).writes().kind("Node")));
     let changing = async {
         passes(SECOND * 300).await;
         host.cluster(ApiServer::end_troubles);

@@ -19,7 +19,7 @@ fn refuse(host: &SimHost) {
         code: 403,
         why: "no".to_owned(),
     };
-    host.cluster(|server| server.trouble(InjectedFault::new(deny).writes().kind("ConfigMap")));
+    host.cluster(|server| server.inject(InjectedFault::new(deny).writes().kind("ConfigMap")));
 }
 
 #[tokio::test(start_paused = true)]

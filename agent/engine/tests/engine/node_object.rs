@@ -164,7 +164,7 @@ async fn the_object_of_another_instance_is_left_alone_and_is_a_warning() {
 async fn what_a_kubelet_may_not_say_is_a_warning_until_an_administrator_said_it() {
     let host = host("workers");
     register(&host, &json!({}));
-    host.cluster(|server| server.trouble(InjectedFault::new(Act::Forbid).writes().kind("Node")));
+    host.cluster(|server| server.inject(InjectedFault::new(Act::Forbid).writes().kind("Node")));
     let permits = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);
     };
@@ -216,7 +216,7 @@ async fn an_object_that_does_not_take_what_is_said_is_a_warning_until_it_does() 
     let host = host("control-plane");
     register(&host, &json!({}));
     let refused = InjectedFault::new(Act::Unavailable).writes().kind("Node");
-    host.cluster(|server| server.trouble(refused));
+    host.cluster(|server| server.inject(refused));
     let ends = |host: &SimHost| {
         host.cluster(ApiServer::end_troubles);
     };

@@ -45,7 +45,7 @@ pub struct Collected {
     /// The bytes, if there are any.
     pub bytes: Option<Vec<u8>>,
     /// What is wrong with them, or why there are none.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 /// Runs every collector beside the others, each under its own limits, and returns what they brought in the order of
@@ -59,17 +59,13 @@ pub async fn collect(root: &Path, limits: Limits) -> Vec<Collected> {
         .into_iter()
         .filter(|(_, source)| is_this_machine || matches!(source, Source::File(_)))
         .map(|(path, source)| async move {
-            let (bytes, trouble) = match source {
+            let (bytes, error) = match source {
                 Source::File(file) => file::read(root, file, limits).await,
                 Source::Program(words) => program::run(words, limits).await,
                 Source::Kernel => kernel::read_warnings(limits).await,
             };
-            let bytes = bytes.filter(|bytes| !bytes.is_empty() || trouble.is_none());
-            Collected {
-                path,
-                bytes,
-                trouble,
-            }
+            let bytes = bytes.filter(|bytes| !bytes.is_empty() || error.is_none());
+            Collected { path, bytes, error }
         });
     let mut all = join_all(each).await;
     all.sort_by(|one, other| one.path.cmp(&other.path));

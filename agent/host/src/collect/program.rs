@@ -39,7 +39,7 @@ pub(super) async fn run(words: &[&str], limits: Limits) -> (Option<Vec<u8>>, Opt
     let (bytes, cut) = printed.finish();
     let (complaint, _) = said.finish();
     let complaint = scrub(String::from_utf8_lossy(&complaint).trim());
-    let trouble = match ended {
+    let error = match ended {
         Err(_) => {
             let seconds = limits.time.as_secs_f32();
             Some(format!(
@@ -52,7 +52,7 @@ pub(super) async fn run(words: &[&str], limits: Limits) -> (Option<Vec<u8>>, Opt
         }
         Ok(Ok(_)) => None,
     };
-    let all: Vec<String> = trouble.into_iter().chain(cut).collect();
+    let all: Vec<String> = error.into_iter().chain(cut).collect();
     (Some(bytes), (!all.is_empty()).then(|| all.join("; ")))
 }
 

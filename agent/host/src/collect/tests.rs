@@ -45,7 +45,7 @@ async fn of_another_tree_its_own_files_are_collected_and_no_program_runs() {
     assert!(all.iter().all(|one| !one.path.starts_with("journal/")));
     let mounts = at(&all, "devices/mounts.txt");
     assert!(
-        mounts.bytes.is_none() && mounts.trouble.is_some(),
+        mounts.bytes.is_none() && mounts.error.is_some(),
         "{mounts:?}"
     );
 }
@@ -67,7 +67,7 @@ async fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let all = collect(root.path(), limits()).await;
     let resolver = at(&all, "network/resolver.txt");
-    let reported = resolver.trouble.as_deref().unwrap_or_default();
+    let reported = resolver.error.as_deref().unwrap_or_default();
     assert!(
         resolver.bytes.is_none() && reported.contains("it is no file"),
         "{reported}"
@@ -79,7 +79,7 @@ async fn of_this_machine_every_collector_brings_something_or_says_why_not() {
     let all = collect(Path::new("/"), Limits::default()).await;
     assert!(
         all.iter()
-            .all(|one| one.bytes.is_some() || one.trouble.is_some())
+            .all(|one| one.bytes.is_some() || one.error.is_some())
     );
     let mounts = at(&all, "devices/mounts.txt").bytes.as_deref().unwrap();
     assert!(!mounts.is_empty());
@@ -96,27 +96,27 @@ async fn a_program_that_does_not_end_is_stopped_and_what_it_printed_is_kept() {
         time: Duration::from_millis(500),
         ..limits()
     };
-    let (bytes, trouble) = run(&["sh", "-c", "echo begun; exec sleep 60"], short).await;
+    let (bytes, error) = run(&["sh", "-c", "echo begun; exec sleep 60"], short).await;
     assert_eq!(bytes.as_deref(), Some(b"begun\n".as_slice()));
     assert_eq!(
-        trouble.as_deref(),
+        error.as_deref(),
         Some("sh did not end within 0.5 s, and was stopped")
     );
 }
 
 #[tokio::test]
 async fn a_program_that_prints_without_end_is_cut_and_takes_no_memory_for_it() {
-    let (bytes, trouble) = run(&["sh", "-c", "yes | head -c 10000000"], limits()).await;
+    let (bytes, error) = run(&["sh", "-c", "yes | head -c 10000000"], limits()).await;
     assert!(bytes.is_some_and(|bytes| bytes.len() < 2 << 10));
-    assert!(trouble.is_some_and(|trouble| trouble.contains("were cut")));
+    assert!(error.is_some_and(|error| error.contains("were cut")));
 }
 
 #[tokio::test]
 async fn a_program_that_fails_is_told_with_what_it_complains_of_but_no_secret() {
     let script = "echo 'no: password=hunter2' >&2; exit 3";
-    let (_, trouble) = run(&["sh", "-c", script], limits()).await;
+    let (_, error) = run(&["sh", "-c", script], limits()).await;
     assert_eq!(
-        trouble.as_deref(),
+        error.as_deref(),
         Some("sh ended with exit status: 3: no: password=***")
     );
 }
@@ -129,9 +129,9 @@ async fn a_program_sees_nothing_of_our_environment() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
-    let (bytes, trouble) = run(&["no-such-program"], limits()).await;
+    let (bytes, error) = run(&["no-such-program"], limits()).await;
     assert_eq!(
-        (bytes, trouble.as_deref()),
+        (bytes, error.as_deref()),
         (None, Some("the program no-such-program is not installed"))
     );
 }

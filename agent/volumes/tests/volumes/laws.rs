@@ -32,7 +32,7 @@ fn verdicts(world: &World) -> Vec<String> {
         let slot = verdict.slot.as_ref().map(Slot::to_string);
         let (class, rule) = (verdict.class.name(), verdict.rule);
         let id = &verdict.volume.volume_id;
-        format!("{id} {slot:?} {standing} {rule} {}", verdict.inconsistent)
+        format!("{id} {slot:?} {class} {rule} {}", verdict.inconsistent)
     });
     shown.collect()
 }

@@ -77,7 +77,7 @@ pub(super) async fn write(
         if let Some(bytes) = &collected.bytes {
             bundle.add(&collected.path, bytes);
         }
-        match (&collected.trouble, collected.bytes.is_some()) {
+        match (&collected.error, collected.bytes.is_some()) {
             (Some(trouble), true) => bundle.add_cut(&collected.path, trouble),
             (Some(trouble), false) => bundle.add_failed(&collected.path, trouble),
             (None, _) => {}

@@ -49,32 +49,35 @@ const LEASE: &str = "kube-system/quake-agent";
 
 /// What is known of one add-on between rounds.
 #[derive(Debug, Clone, Copy, Default)]
-struct Trouble {
+struct RetryState {
     failures: u32,
     next: Option<Instant>,
 }
 
 /// What is known from what an earlier reconciler of this process reported. A try that it did not finish may have failed: the next
 /// one follows after the shortest pause.
-fn troubles(reported: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Trouble> {
+fn retries(
+    reported: &BTreeMap<String, AddonStatus>,
+    now: Timestamp,
+) -> BTreeMap<String, RetryState> {
     let is_cut_off = |status: &AddonStatus| status.state == AddonState::Applying;
     let troubled = reported
         .iter()
         .filter(|(_, status)| status.failures > 0 || is_cut_off(status));
     // No longer than it would ever be, whatever the clock did since.
     let left = |at: Timestamp| Duration::from_millis(at.millis_since(now)).min(AGAIN.cap);
-    let trouble = |status: &AddonStatus| {
+    let retry = |status: &AddonStatus| {
         let pause = match is_cut_off(status) {
             true => Some(AGAIN.floor),
             false => status.next_at.map(left),
         };
-        Trouble {
+        RetryState {
             failures: status.failures,
             next: pause.map(|pause| Instant::now() + pause),
         }
     };
     troubled
-        .map(|(name, status)| (name.clone(), trouble(status)))
+        .map(|(name, status)| (name.clone(), retry(status)))
         .collect()
 }
 
@@ -94,7 +97,7 @@ pub(crate) struct AddonReconciler<'a, H> {
     held: Option<Instant>,
     /// Why a channel cannot be read.
     unread: Option<Fault>,
-    troubles: BTreeMap<String, Trouble>,
+    retries: BTreeMap<String, RetryState>,
     reporter: AddonStatusReporter<'a>,
 }
 
@@ -182,8 +185,8 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
         let known = context.emitter.addons();
         // What this agent tried during its boot waits for its time; what another tried is no matter here.
-        let troubles = match known.reconciler {
-            Some(ReconcilerRef::Me) => troubles(&known.addons, context.host.now()),
+        let retries = match known.reconciler {
+            Some(ReconcilerRef::Me) => retries(&known.addons, context.host.now()),
             Some(
                 ReconcilerRef::Other { .. } | ReconcilerRef::Pod { .. } | ReconcilerRef::Unknown,
             )
@@ -199,7 +202,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             look_next: None,
             held: None,
             unread: None,
-            troubles,
+            retries,
             reporter: AddonStatusReporter::new(context.emitter),
         }
     }
@@ -207,7 +210,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
     /// The pause, or less where an add-on is tried again before.
     fn until_next(&self, pause: Duration) -> Duration {
         let now = Instant::now();
-        let due = self.troubles.values().filter_map(|trouble| trouble.next);
+        let due = self.retries.values().filter_map(|retry| retry.next);
         // What was to be tried before this and was not is tried with the next round, whatever held it up.
         let due = due.filter_map(|next| next.checked_duration_since(now));
         due.chain([pause])
@@ -243,7 +246,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             Err(fault) => self.report_reconciler(ReconcilerRef::Unknown, Some(fault)),
             Ok(Leadership::HeldByOther { holder, statuses }) => {
                 self.report_reconciler(ReconcilerRef::Other { holder }, None);
-                self.troubles.clear();
+                self.retries.clear();
                 // Its holder reads the channels, and reports their warnings.
                 self.reporter.warn(&[]);
                 self.replace_statuses(statuses);
@@ -282,12 +285,12 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             let known = self.reporter.statuses().get(&addon.name);
             if known.is_some_and(|known| known.wanted != addon.version) {
                 // What is newer may fix what failed.
-                self.troubles.remove(&addon.name);
+                self.retries.remove(&addon.name);
             }
-            let trouble = self.troubles.get(&addon.name).and_then(|known| known.next);
+            let retry = self.retries.get(&addon.name).and_then(|known| known.next);
             let is_current = !is_due(&addon.version, existing.as_ref());
             // One that lacks its CA is as much in trouble as one that could not be applied.
-            let is_pausing = trouble.is_some_and(|next| next > now);
+            let is_pausing = retry.is_some_and(|next| next > now);
             if is_pausing && (!is_current || addon.needs_pki) {
                 continue;
             }

@@ -44,7 +44,7 @@ async fn the_real_cluster_in_trouble_is_told_as_the_simulated_one() {
     let Some((server, access)) = cluster("v1.35.0") else {
         return;
     };
-    let strike = |trouble| server.cluster(|model| model.trouble(trouble));
+    let strike = |inject| server.cluster(|model| model.inject(inject));
     let kept = contract::troubled_cluster(&ClusterClient::new(), &access, strike).await;
     assert_eq!(kept, Ok(()));
 }

@@ -13,7 +13,7 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
     pub(super) fn report_ended(&mut self, mut status: AddonStatus) {
         match status.fault.take() {
             None => {
-                self.troubles.remove(&status.name);
+                self.retries.remove(&status.name);
                 status.state = AddonState::Applied;
                 status.failures = 0;
                 status.object = None;
@@ -28,12 +28,12 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
 
     /// Reports a failure, and when the next attempt is.
     pub(super) fn report_failed(&mut self, mut status: AddonStatus, object: &str, fault: Fault) {
-        let trouble = self.troubles.entry(status.name.clone()).or_default();
-        let pause = AGAIN.pause(trouble.failures, self.context.draw());
-        trouble.failures += 1;
-        trouble.next = Some(Instant::now() + pause);
+        let retry = self.retries.entry(status.name.clone()).or_default();
+        let pause = AGAIN.pause(retry.failures, self.context.draw());
+        retry.failures += 1;
+        retry.next = Some(Instant::now() + pause);
         status.state = AddonState::Failed;
-        status.failures = trouble.failures;
+        status.failures = retry.failures;
         status.object = Some(object.to_owned());
         status.fault = Some(fault);
         let now = self.context.host.now();
@@ -57,7 +57,7 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
 
     /// An add-on that the cluster has in the version that is wanted.
     pub(super) fn report_applied(&mut self, addon: &Addon) {
-        self.troubles.remove(&addon.name);
+        self.retries.remove(&addon.name);
         let known = self.status_of(addon);
         if known.state != AddonState::Applied {
             self.reporter.report(AddonStatus {
@@ -84,7 +84,7 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
 
     fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
         for name in self.reporter.keep_only(is_there) {
-            self.troubles.remove(&name);
+            self.retries.remove(&name);
         }
     }
 

@@ -36,10 +36,10 @@ async fn a_try_that_was_cut_off_is_repeated_after_the_shortest_pause() {
     ];
     for (status, expected) in rows {
         let reported = BTreeMap::from([(status.name.clone(), status.clone())]);
-        let found = troubles(&reported, now).remove(&status.name);
-        let found = found.map(|trouble| {
-            let pause = trouble.next.map(|next| next - Instant::now());
-            (trouble.failures, pause)
+        let found = retries(&reported, now).remove(&status.name);
+        let found = found.map(|retry| {
+            let pause = retry.next.map(|next| next - Instant::now());
+            (retry.failures, pause)
         });
         assert_eq!(found, expected, "{status:?}");
     }
