@@ -1,5 +1,5 @@
-//! What other programs on the node want to know of it, as a file that a POSIX shell sources and systemd reads
-//! (`EnvironmentFile=`). Its names are promised: docs/reference/node-environment.md. Nothing of it is secret.
+//! Facts of the node for other programs, as a file that a POSIX shell sources and systemd reads (`EnvironmentFile=`).
+//! Its names are stable: docs/reference/node-environment.md. Nothing in it is secret.
 
 use crate::expected::expected;
 use crate::plan_inputs::PlanInputs;
@@ -11,7 +11,7 @@ use quake_model::step::{Action, Step, WriteFile};
 pub const PATH: &str = "/run/quake-agent/node.env";
 
 const HEADER: &str =
-    "# What this node is, told by quake-agent on each boot: docs/reference/node-environment.md\n";
+    "# Facts of this node, written by quake-agent on each boot: docs/reference/node-environment.md\n";
 
 /// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it. A bastion is no node.
 pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {

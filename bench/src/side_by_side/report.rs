@@ -5,6 +5,7 @@ mod scaling;
 mod systemd;
 mod tables;
 mod targets;
+mod wrap;
 
 pub(crate) use machine::Machine;
 pub(crate) use tables::section;
@@ -14,7 +15,7 @@ use crate::server::Profile;
 use crate::statistics::STEADY;
 use std::fmt::Write;
 
-/// Everything that is told.
+/// The figures of the report.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     pub(crate) machine: &'a Machine,
@@ -37,7 +38,7 @@ impl Report<'_> {
         text.push_str(&systemd::section(self.systemd));
         text.push_str(&scaling::section(self.scaling));
         let _ = write!(text, "{}", how(self));
-        text
+        wrap::wrapped(&text)
     }
 
     /// The results of a scenario.
@@ -98,5 +99,5 @@ const NOTES: &str = "
 - Peak memory is that of the largest single process; pages of the program's own file count. A process is never
   seen smaller than the process that started it, here about 3 MiB.
 - Bytes are those that the kernel counts for the process and its children at the block layer (`/proc/PID/io`); what
-  is read from the page cache is not read there. Calls that read are told apart in a run over what is there.
-- No ratio is told of a figure whose largest among quake-agent's own runs is more than this many times the smallest:";
+  is read from the page cache is not read there. Read calls are counted apart in a run over what is there.
+- No ratio is given for a figure whose largest among quake-agent's own runs is more than this many times the smallest:";

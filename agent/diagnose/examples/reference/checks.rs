@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 pub(super) fn reference() -> String {
     let mut text = String::from(
         "# Checks\n\n\
-         What `quake-agent diagnose` looks at. This page is written from the table of checks by `cargo xtask faults`. A check\n\
-         passes when what stands in the second column is true. The schema of the report is\n\
+         The checks of `quake-agent diagnose`. `cargo xtask faults` writes this page from their table. A\n\
+         check passes when the statement in the second column is true. The schema of the report is\n\
          [diagnose.schema.json](diagnose.schema.json).\n",
     );
     let mut area = "";

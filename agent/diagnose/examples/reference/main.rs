@@ -3,6 +3,7 @@
 mod checks;
 mod index;
 mod page;
+mod wrap;
 
 use quake_model::fault::Code;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! The page of one code: what `quake-agent explain` prints, with links.
 
 use crate::escape;
+use crate::wrap::wrapped;
 use quake_model::fault::{Code, Page};
 use std::fmt::Write as _;
 
@@ -41,7 +42,7 @@ pub(super) fn page_of(code: Code) -> String {
         text,
         "\nOn a node, without the network: `quake-agent explain {code}`\n"
     );
-    text
+    wrapped(&text)
 }
 
 fn phase(page: &Page) -> String {
@@ -72,9 +73,15 @@ fn grants(page: &Page) -> String {
 mod tests {
     use super::*;
 
+    /// The page, with one space where a line was wrapped.
+    fn unwrapped(code: Code) -> String {
+        let text = page_of(code);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
     fn a_page_says_class_exit_status_why_remedy_and_phase() {
-        let text = page_of(Code::AssetsDigestMismatch);
+        let text = unwrapped(Code::AssetsDigestMismatch);
         let entry = Code::AssetsDigestMismatch.entry();
         for part in [
             "Class **invalid**, exit status **78**.",
@@ -89,15 +96,15 @@ mod tests {
 
     #[test]
     fn a_page_of_what_only_warns_says_that_no_boot_ends_with_it() {
-        let text = page_of(Code::AddonsPodForeign);
+        let text = unwrapped(Code::AddonsPodForeign);
         assert!(text.contains("exit status **80** of a command that ends with it; no boot does."));
         assert!(!text.contains("ends the boot"), "{text}");
     }
 
     #[test]
     fn a_page_of_what_iam_denies_names_the_action_and_its_statement() {
-        let text = page_of(Code::StorageAttachDenied);
-        let wanted = "  - `ec2:AttachVolume` (`QuakeAttachVolume`), storage: attach";
+        let text = unwrapped(Code::StorageAttachDenied);
+        let wanted = "- `ec2:AttachVolume` (`QuakeAttachVolume`), storage: attach";
         assert!(text.contains(wanted), "{text}");
     }
 
