@@ -142,7 +142,7 @@ impl<'a> Fetch<'a> {
                         self.note_wrong(source, &tally);
                         left.retain(|mirror| !self.failed.contains_key(&mirror.number));
                     }
-                    // Whose fault it is, nobody can tell.
+                    // Whose fault it is, nobody knows.
                     (sources, _) => {
                         for &source in sources {
                             self.claims.forget(source);

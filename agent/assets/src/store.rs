@@ -313,9 +313,8 @@ impl Assets for AssetStore {
             }
             AssetSource::Cache => {
                 let summary = format!("{} ({}) is not in the store", asset.name, asset.digest);
-                Err(PortError::new(Condition::Missing, summary).remedied_by(
-                    "fetch it into the store first; this run was told not to use the network",
-                ))
+                Err(PortError::new(Condition::Missing, summary)
+                    .remedied_by("fetch it into the store first; this run may not use the network"))
             }
         }
     }

@@ -97,7 +97,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Forgets one event: progress first, which tells nothing once there is newer. A boot that fetches for minutes would
-/// lose its own start otherwise, without which nobody can tell what it is.
+/// lose its own start otherwise, without which nobody knows what it is.
 fn make_room(events: &mut VecDeque<Envelope>) {
     let progress = events
         .iter()

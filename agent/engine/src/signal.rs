@@ -1,6 +1,6 @@
 //! Tells whoever replaces or watches the node how a boot ended, as far as an operator asked for it.
 //!
-//! This is after the verdict and after the boot's report, which must be safe before anything may take the machine away.
+//! This is after the verdict and after the boot's report, which must be safe before anything may terminate the instance.
 //! It changes nothing of the verdict: whatever goes wrong is a warning, and what is withheld says why.
 
 use crate::access::access_by;

@@ -104,7 +104,7 @@ pub fn verify(
     };
     let refused = |what: &str| PortError::new(Condition::Malformed, what);
     let public = ParsedPublicKey::new(algorithm, public)
-        .map_err(|_| refused("the public key is none of the kind"))?;
+        .map_err(|_| refused("the public key is of another kind"))?;
     let verified = public.verify_sig(message, signature);
     verified.map_err(|_| refused("the signature is not the key's"))
 }

@@ -10,8 +10,7 @@ use quake_model::step::{Action, Step, WriteFile};
 /// Where the file is. The directory is gone after a reboot, and so is what the file said of the last boot.
 pub const PATH: &str = "/run/quake-agent/node.env";
 
-const HEADER: &str =
-    "# Facts of this node, written by quake-agent on each boot: docs/reference/node-environment.md\n";
+const HEADER: &str = "# Facts of this node, written by quake-agent on each boot: docs/reference/node-environment.md\n";
 
 /// Plans the file: as soon as the configuration is known, for what runs on the node may wait for it. A bastion is no node.
 pub fn plan(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {

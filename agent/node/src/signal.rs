@@ -56,7 +56,7 @@ pub enum Decision {
 
 /// Decides what is told of a boot that ended like this, in order.
 ///
-/// Of a failure the event comes first, for what follows may take the machine away; of a ready node it comes last, for it may
+/// Of a failure the event comes first, for what follows may terminate the instance; of a ready node it comes last, for it may
 /// have to wait for the API server. What was asked for the other end is not among it. A boot that was told to stop says
 /// nothing: it goes on later.
 pub fn decide(config: &SignalConfig, ending: Ending) -> Vec<Decision> {
@@ -108,11 +108,11 @@ fn skipped(reach: FaultReach, ending: Ending) -> Option<String> {
             )
         }),
         Class::Invalid | Class::Refused if is_of_volumes && reach < FaultReach::All => Some(
-            "what a control plane's volumes are is told only with :all, for another instance meets the same volumes"
+            "faults of a control plane's volumes are signalled only with :all, because another instance meets the same volumes"
                 .to_owned(),
         ),
         Class::Refused if reach < FaultReach::Refused => {
-            Some("refusals are told only with :refused or :all".to_owned())
+            Some("refusals are signalled only with :refused or :all".to_owned())
         }
         Class::Denied | Class::Invalid | Class::Refused | Class::Bug => None,
     }

@@ -168,7 +168,7 @@ fn is_for(volume: &VolumeFacts, slot: &Slot) -> Result<(), ChangeError> {
         Ok(Some(named)) if named == *slot => return Ok(()),
         Ok(Some(named)) => named.to_string(),
         Ok(None) => "no slot".to_owned(),
-        Err(_) => "no slot that can be told".to_owned(),
+        Err(_) => "no readable slot".to_owned(),
     };
     Err(ChangeError::OtherSlot {
         volume: volume.volume_id.clone(),

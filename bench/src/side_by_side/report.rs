@@ -84,8 +84,8 @@ fn how(report: &Report<'_>) -> String {
 const NOTES: &str = "
 ## What favours whom
 
-- Against quake-agent: A is a whole boot, with its record, its small files, its volumes and its units, of which
-  AWS and systemd are simulated; C, D and E only download and unpack. A writes durably (fsync); the scripts do not.
+- Against quake-agent: A is a whole boot, with its record, its small files, its volumes and its units; AWS
+  and systemd are simulated; C, D and E only download and unpack. A writes durably (fsync); the scripts do not.
 - For quake-agent: systemd takes no time in a rehearsal. The published figures of nodeup, too, are with a
   `systemctl` that only logs, except where they say otherwise.
 - Under a real systemd nodeup's figure ends when it has started its units, and so does the one beside it; READY comes

@@ -89,7 +89,7 @@ fn becomes_a_control_plane(machine: &Emulated) {
     }
     assert_reported(
         &machine.said(),
-        &["kops-configuration.service", "certs     15, of which "],
+        &["kops-configuration.service", "certs     15; "],
     );
     let found = machine
         .output("/usr/local/bin/quake-agent diagnose --offline --check-timeout 30s 2>&1 || :");

@@ -47,7 +47,7 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         path: "agent/diagnose/src/checks/node_sample.rs",
         lines: 430,
-        reason: "a whole node, of which each test breaks one thing",
+        reason: "a whole node; each test breaks one thing in it",
     },
 ];
 

@@ -88,7 +88,7 @@ pub(super) fn manifest_text(assets: &[Bundled]) -> Result<Vec<u8>, PortError> {
 /// `Malformed` when it is none, or not in the order in which it would be written.
 pub(super) fn read_manifest(text: &[u8]) -> Result<Vec<Bundled>, PortError> {
     let contents: Contents = serde_json::from_slice(text)
-        .map_err(|error| malformed("the manifest is none").because(&error))?;
+        .map_err(|error| malformed("the manifest is invalid").because(&error))?;
     if contents.version != VERSION {
         let version = contents.version;
         return Err(malformed(&format!(

@@ -154,7 +154,7 @@ fn cannot_tell(path: &Path, error: Errno) -> PortError {
     match error.kind() {
         std::io::ErrorKind::Unsupported => {
             let summary = format!(
-                "the filesystem of {} does not tell what is in memory",
+                "the filesystem of {} does not report what is in memory",
                 path.display()
             );
             PortError::new(Condition::Impossible, summary).because(&error)

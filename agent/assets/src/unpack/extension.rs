@@ -147,7 +147,7 @@ fn decimal(value: &[u8]) -> Result<u64, PortError> {
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(value).ok().filter(|_| digits);
     let number = text.and_then(|text| text.parse().ok());
-    number.ok_or_else(|| dangerous(format!("gives the size {}, which is none", shown(value))))
+    number.ok_or_else(|| dangerous(format!("gives the invalid size {}", shown(value))))
 }
 
 /// Pax records: a length in decimal that counts the whole record, a space, `key=value`, a newline.

@@ -27,7 +27,7 @@ pub(crate) fn certificates_text(record: &Record) -> String {
         None => "only kops-controller signs it, for a new instance".to_owned(),
     };
     format!(
-        "{:<9} {count}, of which {} ends first, on {}; {then}\n",
+        "{:<9} {count}; {} expires first, on {}; {then}\n",
         "certs",
         first.name,
         day(first.ends)
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_end_is_told_with_who_renews_it() {
+    fn the_first_to_expire_is_shown_with_who_renews_it() {
         let mut record = Record::default();
         assert_eq!(certificates_text(&record), "");
         record.certificates = vec![
@@ -64,7 +64,7 @@ mod tests {
         ];
         assert_eq!(
             certificates_text(&record),
-            "certs     2, of which master ends first, on 1971-04-01; the agent renews it from 1970-10-31 on\n"
+            "certs     2; master expires first, on 1971-04-01; the agent renews it from 1970-10-31 on\n"
         );
         record.certificates = vec![dates("kubelet", 455, None)];
         let text = certificates_text(&record);

@@ -89,7 +89,7 @@ pub(super) async fn serve<L: Listener>(listener: L, app: Router) {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "accept fails at once until a descriptor is free, and nothing tells when one is"
+    reason = "accept fails at once until a descriptor is free, and nothing shows when one is"
 )]
 async fn wait_for_a_descriptor() {
     tokio::time::sleep(EXHAUSTED).await;

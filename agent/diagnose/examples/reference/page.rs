@@ -60,9 +60,8 @@ fn grants(page: &Page) -> String {
     if grants.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "- **IAM:** `quake-agent iam policy` prints the statements, of which the role needs\n",
-    );
+    let mut text =
+        String::from("- **IAM:** `quake-agent iam policy` prints the statements; the role needs\n");
     for (action, grant) in grants {
         let _ = writeln!(text, "  - `{action}` (`{}`), {}", grant.sid, grant.why);
     }

@@ -52,7 +52,9 @@ mod tests {
     fn prose_and_items_are_wrapped_and_code_is_not() {
         let words = "word ".repeat(30);
         let words = words.trim_end();
-        let text = wrapped(&format!("{words}\n\n  - {words}\n\n```\n{words}\n```\n| {words} |\n"));
+        let text = wrapped(&format!(
+            "{words}\n\n  - {words}\n\n```\n{words}\n```\n| {words} |\n"
+        ));
         let long = text.lines().filter(|line| line.len() > WIDTH);
         let long: Vec<&str> = long.collect();
         assert_eq!(long, [words, &format!("| {words} |")], "{text}");

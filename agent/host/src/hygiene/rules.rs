@@ -109,7 +109,7 @@ fn ssh_host_keys(image: &Image<'_>) -> Looked {
 }
 
 fn machine_id(image: &Image<'_>) -> Looked {
-    let what = "every instance of the image would have this machine id";
+    let what = "every instance of the image would have this machine-id";
     let mut findings = Vec::new();
     for (path, mend) in [
         ("etc/machine-id", "truncate -s 0"),
@@ -154,7 +154,7 @@ fn agent_state(image: &Image<'_>) -> Looked {
         }
         let is_empty = path.is_dir() && std::fs::read_dir(&path)?.next().is_none();
         if !is_empty {
-            let what = "it tells of a boot of the machine that the image was made on";
+            let what = "it is of a boot of the host that the image was made on";
             findings.push(found("agent-state", path, what, "rm -rf"));
         }
     }
@@ -172,7 +172,7 @@ fn aws_credentials(image: &Image<'_>) -> Looked {
     let mut findings = Vec::new();
     for home in homes(image)? {
         for path in image.list(&format!("{home}/.aws"))? {
-            let what = "credentials of whoever made the image";
+            let what = "credentials of the user who made the image";
             findings.push(found("aws-credentials", path, what, "rm -rf"));
         }
     }
@@ -207,7 +207,7 @@ fn authorized_keys(image: &Image<'_>) -> Looked {
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines().map(str::trim);
         if lines.any(|line| !line.is_empty() && !line.starts_with('#')) {
-            let what = "whoever made the image could log in to its instances";
+            let what = "the user who made the image could log in to its instances";
             findings.push(found("authorized-keys", path, what, "rm -f"));
         }
     }
@@ -224,7 +224,7 @@ fn logs(image: &Image<'_>) -> Looked {
                 .starts_with("quake-agent")
         });
         if length(&path) > 0 && (is_own || holds(&path, &LOG_MARKS)?) {
-            let what = "it tells of a boot of the machine that the image was made on";
+            let what = "it is of a boot of the host that the image was made on";
             findings.push(found("log", path, what, "rm -f"));
         }
     }

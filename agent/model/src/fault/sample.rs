@@ -140,7 +140,7 @@ files.write-failed: /etc/sysconfig/kubelet is not as just written
 files.no-space: write /var/lib/kubelet/kubeconfig: no space is left
 files.occupied: a directory stands at /etc/sysconfig/kubelet
 files.overwritten: /etc/sysconfig/kubelet was changed since the agent wrote it (other contents), and is written again
-files.owner-unknown: /home/admin/.kube/config is to be admin's, and this machine has no admin
+files.owner-unknown: /home/admin/.kube/config must belong to admin, and this host has no admin
 files.reaction-failed: sysctl --system ended with exit status: 255
 services.bus-unreachable: ask systemd for GetUnit: the bus is not there
 services.unit-unknown: systemd has no unit file for docker.service

@@ -148,7 +148,7 @@ pub const GRANTS: &[Grant] = &[
             "pki/private/kubelet/*",
             "secrets/dockerconfig",
         ]),
-        why: "credentials: the newest serial of a keypair; and to tell an absent object from a refusal",
+        why: "credentials: the newest serial of a keypair; and to distinguish an absent object from a refusal",
     },
     Grant {
         sid: "QuakeListStateStore",
@@ -164,7 +164,7 @@ pub const GRANTS: &[Grant] = &[
             "pki/private/*",
             "secrets/*",
         ]),
-        why: "credentials: the newest serial of a keypair; storage: etcd's backups; and to tell an absent object from a refusal",
+        why: "credentials: the newest serial of a keypair; storage: etcd's backups; and to distinguish an absent object from a refusal",
     },
     Grant {
         sid: "QuakeListStateStore",
@@ -176,7 +176,7 @@ pub const GRANTS: &[Grant] = &[
             "cluster.spec",
             "pki/issued/ca/*",
         ]),
-        why: "fleet: which nodes left a report; volumes explain: the newest serial of the CA; and to tell an absent object from a refusal",
+        why: "fleet: which nodes left a report; volumes explain: the newest serial of the CA; and to distinguish an absent object from a refusal",
     },
 ];
 
@@ -197,7 +197,7 @@ pub const SIGNAL_GRANTS: &[Grant] = &[
         ],
         callers: &[ControlPlane, Worker],
         reach: Reach::Groups,
-        why: "after the boot: tell the group that the instance is unhealthy, or how its launch goes on",
+        why: "after the boot: report to the group that the instance is unhealthy, or how its launch goes on",
     },
 ];
 
@@ -258,7 +258,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
             "pki/private/*",
             "secrets/*",
         ]),
-        why: "config: to tell an absent object from a refusal; storage: etcd's backups",
+        why: "config: to distinguish an absent object from a refusal; storage: etcd's backups",
     },
     Grant {
         sid: "QuakeDescribeTypes",
@@ -286,7 +286,7 @@ pub const NEWER_GRANTS: &[Grant] = &[
         actions: &["autoscaling:CompleteLifecycleAction"],
         callers: &[ControlPlane, Worker],
         reach: Reach::Groups,
-        why: "ready: tell the group that the instance is warm, or done",
+        why: "ready: report to the group that the instance is warm, or done",
     },
 ];
 

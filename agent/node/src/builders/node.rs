@@ -94,7 +94,7 @@ impl Node {
 }
 
 /// The items of all builders. What two of them want alike is wanted once; what they want differently is what the operator asks
-/// for over what the node needs, such as a file asset at the path of a file of kubelet's, and which is meant nobody can tell.
+/// for over what the node needs, such as a file asset at the path of a file of kubelet's, and which is meant nobody knows.
 /// nodeup ends there, too.
 fn merged(built: Vec<Built>) -> Result<Vec<Item>, Fault> {
     let mut items: Vec<Item> = Vec::new();

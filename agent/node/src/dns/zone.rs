@@ -154,7 +154,7 @@ mod tests {
         ];
         assert_eq!(chosen(Some(Private), &two), Ok("Z2".into()));
         let unknown = [zone("Z2", Private, &[]), zone("Z1", Private, &[])];
-        let fault = Fault::from(chosen(None, &unknown).expect_err("nobody can tell"));
+        let fault = Fault::from(chosen(None, &unknown).expect_err("nobody knows"));
         assert_eq!(fault.code, Code::DnsZoneAmbiguous);
         assert_eq!(
             fault.summary,

@@ -156,12 +156,12 @@ impl PodNetwork<'_> {
     /// Adds whether the cluster gave the node the range that the runtime's template needs.
     pub fn with_range(&self, fault: Fault, node: Option<&NodeObject>) -> Fault {
         match node.map(|node| node.pod_range.as_str()) {
-            None => fault.seen("range", "the API server does not tell the node's range of addresses yet"),
+            None => fault.seen("range", "the API server does not report the node's range of addresses yet"),
             Some("") => fault
                 .seen("range", "the cluster has given the node no range of addresses yet")
                 .remedied_by("kube-controller-manager gives it (--allocate-node-cidrs): kubectl -n kube-system logs of it; kubectl get node <name> -o jsonpath={.spec.podCIDR}"),
             Some(range) => fault
-                .seen("range", format!("{range} is given; containerd writes its file when kubelet tells it"))
+                .seen("range", format!("{range} is given; containerd writes its file when kubelet passes it on"))
                 .remedied_by("journalctl -b -u containerd -u kubelet | grep -i -e cni -e podcidr; conf_template of /etc/containerd/config.toml must name a file that is there"),
         }
     }

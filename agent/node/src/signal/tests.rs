@@ -103,7 +103,7 @@ fn a_ready_node_continues_and_a_failed_one_never_does() {
             Decision::Send(abandon),
             Decision::Send(Signal::SetUnhealthy)
         ],
-        "the event comes before what may take the machine away"
+        "the event comes before what may terminate the instance"
     );
     assert_eq!(decide(&config, Ending::Stopped), []);
 }

@@ -39,7 +39,7 @@ impl Owners {
         let find = |names: &BTreeMap<String, u32>, name: &str| match name {
             "root" => Ok(0),
             _ => names.get(name).copied().ok_or_else(|| {
-                let summary = format!("{path} is to be {name}'s, and this machine has no {name}");
+                let summary = format!("{path} must belong to {name}, and this host has no {name}");
                 Fault::new(Code::FilesOwnerUnknown, summary).seen("path", path)
             }),
         };

@@ -32,7 +32,11 @@ fn fill(paragraph: &str, lines: &mut Vec<String>) {
     if paragraph.is_empty() {
         return;
     }
-    let indent = if paragraph.starts_with("- ") { "  " } else { "" };
+    let indent = if paragraph.starts_with("- ") {
+        "  "
+    } else {
+        ""
+    };
     let mut words = paragraph.split(' ');
     let mut current = words.next().unwrap_or_default().to_owned();
     for word in words {

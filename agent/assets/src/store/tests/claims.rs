@@ -136,7 +136,7 @@ async fn a_mirror_that_is_asked_alone_and_stalls_is_left_for_the_next_one() {
     let bytes = vec![b'p'; 2 << 20];
     let (served, requested) = (bytes.clone(), AtomicUsize::new(0));
     let server = Server::start(move |seen| match seen.path.as_str() {
-        // Its first bytes are wrong, so that nobody can tell whose fault the digest is.
+        // Its first bytes are wrong, so that nobody knows whose fault the digest is.
         "/wrong" if requested.fetch_add(1, Ordering::Relaxed) == 0 => {
             Reply::bytes(200, b"wrong").declaring(served.len())
         }

@@ -83,7 +83,7 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
         .await?;
         let version = reported.parse().map_err(|error| {
             let reported =
-                PortError::new(Condition::Unreachable, "the API server tells no version");
+                PortError::new(Condition::Unreachable, "the API server reports no version");
             fault_of_api(reported.because(&error))
         })?;
         Ok(Self {

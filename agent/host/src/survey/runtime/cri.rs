@@ -69,7 +69,7 @@ pub(super) async fn version() -> Result<String, PortError> {
     let version = server
         .lines()
         .find_map(|line| line.trim().strip_prefix("Version:"));
-    let unknown = || PortError::new(Condition::Io, "ctr tells no version of its server");
+    let unknown = || PortError::new(Condition::Io, "ctr reports no version of its server");
     version
         .map(|version| version.trim().to_owned())
         .ok_or_else(unknown)

@@ -59,7 +59,7 @@ fn read_pin(text: &str, fault: impl Fn(Code, String) -> Fault) -> Result<AssetSp
     let digest = digest.parse::<Digest>().map_err(|error| match error {
         DigestError::Md5 => refused("is pinned with md5"),
         DigestError::NotHex { .. } | DigestError::Length { .. } | DigestError::Algorithm { .. } => {
-            malformed("has a digest that is none").caused_by(error.to_string())
+            malformed("has an invalid digest").caused_by(error.to_string())
         }
     })?;
     let urls: Vec<String> = urls.split(',').map(str::to_owned).collect();

@@ -96,7 +96,7 @@ impl Walk<'_> {
         if text.lines().any(is_secret) || text.contains("PRIVATE KEY-----") {
             self.doubtful(
                 "it holds what looks like a credential",
-                "whoever may call ec2:DescribeInstanceAttribute, and every process on the instance, can read user data: use the instance's role",
+                "every process on the instance, and everyone who may call ec2:DescribeInstanceAttribute, can read user data: use the instance's role",
             );
         }
     }
