@@ -128,7 +128,7 @@ fn findings(folder: &Path, mirror: &str) -> Vec<String> {
     }
     let ended = rehearse(&store, &root);
     let mut findings = wrong_report(&case, &ended);
-    findings.extend(left_behind(&case, &root));
+    findings.extend(leftovers(&case, &root));
     if let Some(file) = &case.check {
         findings.extend(unchecked(&case, &store.join(file)));
     }
@@ -175,7 +175,7 @@ fn wrong_report(case: &Case, ended: &Ended) -> Vec<String> {
 }
 
 /// What there should not be below the root after the failure: any file of the node, anything unverified.
-fn left_behind(case: &Case, root: &Path) -> Vec<String> {
+fn leftovers(case: &Case, root: &Path) -> Vec<String> {
     let tree = Tree::of_node(root).expect("the tree can be read");
     let mut left: Vec<String> = tree
         .files()

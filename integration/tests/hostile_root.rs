@@ -61,16 +61,16 @@ enum Inside {
 }
 
 /// A root with one link, and the directory beside it that nothing may touch.
-struct Scene {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl Fixture {
     fn new((link, target): (&str, &str), inside: Inside) -> Self {
-        let scene = Self {
+        let fixture = Self {
             folder: tempfile::tempdir().expect("a temporary directory"),
         };
-        let (root, outside) = (scene.root(), scene.outside());
+        let (root, outside) = (fixture.root(), fixture.outside());
         fs::create_dir_all(&outside).expect("the scene is ours");
         fs::create_dir_all(&root).expect("the scene is ours");
         fs::write(outside.join("canary"), "untouched\n").expect("the scene is ours");
@@ -85,7 +85,7 @@ impl Scene {
             fs::create_dir_all(root.join(seen)).expect("the scene is ours");
             fs::create_dir_all(root.join("outside")).expect("the scene is ours");
         }
-        scene
+        fixture
     }
 
     fn root(&self) -> PathBuf {
@@ -102,10 +102,10 @@ fn findings(command: &str, answers: &[i32], run: impl Fn(&Path) -> Ended) -> Vec
     let mut findings = Vec::new();
     for link in LINKS {
         for inside in [Inside::Nothing, Inside::Directory] {
-            let scene = Scene::new(*link, inside);
-            let before = Tree::new(&scene.outside(), &[]).expect("the tree can be read");
-            let ended = run(&scene.root());
-            let after = Tree::new(&scene.outside(), &[]).expect("the tree can be read");
+            let fixture = Fixture::new(*link, inside);
+            let before = Tree::new(&fixture.outside(), &[]).expect("the tree can be read");
+            let ended = run(&fixture.root());
+            let after = Tree::new(&fixture.outside(), &[]).expect("the tree can be read");
             let what = format!("{command}: {} -> {} ({inside:?})", link.0, link.1);
             for line in before.differences(&after) {
                 findings.push(format!("{what}: outside: {line}"));
@@ -139,11 +139,11 @@ fn an_installation_stays_below_its_root() {
 #[test]
 fn an_installation_follows_links_as_a_chroot_would() {
     for link in ["etc", "etc/systemd/system", "usr", "usr/local/bin"] {
-        let scene = Scene::new((link, "{outside}"), Inside::Directory);
-        let root = scene.root();
+        let fixture = Fixture::new((link, "{outside}"), Inside::Directory);
+        let root = fixture.root();
         let ended = agent::run(&["install", "--root", text(&root)]);
         assert_eq!(ended.status, 0, "{link}: {}", ended.text());
-        let seen = scene.outside();
+        let seen = fixture.outside();
         let seen = root.join(seen.strip_prefix("/").expect("it is absolute"));
         let written = Tree::new(&seen, &[]).expect("the tree can be read");
         assert_ne!(written, Tree::default(), "{link}");

@@ -28,7 +28,7 @@ pub enum Duplicate {
     /// There is none.
     None,
     /// It is there from the start, and everyone sees it.
-    Standing,
+    Persistent,
     /// It is tagged at any moment.
     Late,
     /// Both it and its twin are tagged at any moment, independently.

@@ -5,7 +5,7 @@ use crate::cloud;
 use crate::config::Config;
 use crate::hash::{Spread, fingerprint};
 use crate::invariants::{Violation, broken};
-use crate::liveness::Calm;
+use crate::liveness::Liveness;
 use crate::moves::Move;
 use crate::state::State;
 use crate::view::Decider;
@@ -24,7 +24,7 @@ pub struct Report {
     /// Views for which the real choice was called.
     pub views: usize,
     /// Settled states that were followed to their end.
-    pub calm_runs: usize,
+    pub liveness_runs: usize,
     /// The first violation.
     pub found: Option<Found>,
 }
@@ -55,7 +55,7 @@ pub fn explore(config: &Config, most_states: usize) -> Report {
     let mut search = Search {
         config,
         decider: Decider::new(config),
-        calm: Calm::new(config),
+        liveness: Liveness::new(config),
         visited: HashSet::default(),
         ways: Vec::new(),
         bytes: Vec::new(),
@@ -104,7 +104,7 @@ pub fn explore(config: &Config, most_states: usize) -> Report {
         depth,
         complete: complete && found.is_none(),
         views: search.decider.calls(),
-        calm_runs: search.calm.runs(),
+        liveness_runs: search.liveness.runs(),
         found,
     }
 }
@@ -112,7 +112,7 @@ pub fn explore(config: &Config, most_states: usize) -> Report {
 struct Search<'a> {
     config: &'a Config,
     decider: Decider,
-    calm: Calm,
+    liveness: Liveness,
     visited: HashSet<u64, Spread>,
     /// How each state was first reached: from which, and by which of its steps.
     ways: Vec<(u32, u16)>,
@@ -130,7 +130,7 @@ impl Search<'_> {
             if !Violation::Stuck.counts(self.config.judged) {
                 return None;
             }
-            let is_live = self.calm.is_reached(after, &mut self.decider);
+            let is_live = self.liveness.is_reached(after, &mut self.decider);
             (!is_live).then_some(Violation::Stuck)
         })
     }

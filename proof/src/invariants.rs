@@ -188,7 +188,7 @@ fn duplicate_attached(config: &Config, state: &State) -> Option<Violation> {
     let is_taken = |volume: usize| state.volumes[volume].shown.now().holder().is_some();
     let broken = match config.duplicate {
         Duplicate::None | Duplicate::BothLate => false,
-        Duplicate::Standing => is_taken(duplicate) || is_taken(config.slot_of(duplicate)),
+        Duplicate::Persistent => is_taken(duplicate) || is_taken(config.slot_of(duplicate)),
         Duplicate::Late => is_taken(duplicate),
     };
     broken.then_some(Violation::DuplicateAttached)

@@ -19,13 +19,13 @@ const ROUNDS: usize = 60;
 
 /// The fair continuations of states, each looked at once.
 #[derive(Debug)]
-pub struct Calm {
+pub struct Liveness {
     config: Config,
     good: [HashSet<u64, Spread>; 2],
     bytes: Vec<u8>,
 }
 
-impl Calm {
+impl Liveness {
     /// Nothing is looked at yet.
     pub fn new(config: &Config) -> Self {
         Self {

@@ -4,7 +4,7 @@ use crate::agent;
 use crate::config::{Config, Duplicate};
 use crate::explore::{Found, Report};
 use crate::invariants::Violation;
-use crate::liveness::Calm;
+use crate::liveness::Liveness;
 use crate::moves::{Move, Reply};
 use crate::reading::{Reading, for_each_reading, readings};
 use crate::state::{Life, Shown, State};
@@ -40,7 +40,7 @@ pub fn row(report: &Report) -> String {
         report.depth,
         covered,
         report.views,
-        report.calm_runs,
+        report.liveness_runs,
     )
 }
 
@@ -54,9 +54,9 @@ pub fn trace(config: &Config, found: &Found) -> String {
         let _ = writeln!(text, "  {:>2}. {said}{seen}", number + 1);
     }
     let _ = writeln!(text, "  =>  {}", found.violation);
-    let calm = Calm::new(config);
+    let liveness = Liveness::new(config);
     let end = match found.violation {
-        Violation::Stuck => calm.end(&found.end, &mut decider),
+        Violation::Stuck => liveness.end(&found.end, &mut decider),
         _ => None,
     };
     let shown = end.as_ref().unwrap_or(&found.end);

@@ -54,7 +54,7 @@ pub fn small() -> Vec<Case> {
         Config::new(2, 1, 2)
             .stale(2)
             .faults(CALLS)
-            .duplicate(Duplicate::Standing),
+            .duplicate(Duplicate::Persistent),
         Config::new(2, 2, 1)
             .stale(2)
             .faults(CALLS)
@@ -78,7 +78,7 @@ fn whole() -> Vec<Case> {
         losses: 2,
         ..Faults::default()
     };
-    let (one, standing, late) = (Faults::each(1), Duplicate::Standing, Duplicate::Late);
+    let (one, persistent, late) = (Faults::each(1), Duplicate::Persistent, Duplicate::Late);
     [
         Config::new(2, 1, 2).stale(2).faults(one),
         Config::new(2, 2, 2).stale(1).faults(KILLS),
@@ -91,7 +91,7 @@ fn whole() -> Vec<Case> {
         Config::new(2, 2, 2)
             .stale(2)
             .faults(KILLS)
-            .duplicate(standing),
+            .duplicate(persistent),
         Config::new(2, 1, 2).stale(2).faults(one).duplicate(late),
         Config::new(2, 2, 2).stale(2).faults(CALLS).duplicate(late),
     ]
@@ -132,7 +132,7 @@ pub fn walks() -> Vec<(Config, u64)> {
         ),
         (
             base()
-                .duplicate(Duplicate::Standing)
+                .duplicate(Duplicate::Persistent)
                 .named("5 x 3 x 2 and a duplicate"),
             2_000,
         ),
@@ -169,7 +169,7 @@ pub fn reference_walks() -> Vec<(Config, u64)> {
         rows.push((with(Variant::NoIntent, "no journal"), 1_000));
         rows.push((with(Variant::NoOrder, "no ordering"), 1_000));
         let duplicate = with(Variant::Whole, "one duplicate");
-        rows.push((duplicate.duplicate(Duplicate::Standing), 1_000));
+        rows.push((duplicate.duplicate(Duplicate::Persistent), 1_000));
     }
     rows
 }

@@ -193,7 +193,7 @@ impl State {
     /// The state in which a run begins.
     pub fn start(config: &Config) -> Self {
         let is_late = |volume| match config.duplicate {
-            Duplicate::None | Duplicate::Standing => false,
+            Duplicate::None | Duplicate::Persistent => false,
             Duplicate::Late => Some(volume) == config.duplicate_volume(),
             Duplicate::BothLate => Some(volume) == config.duplicate_volume() || volume == 0,
         };

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::explore::Found;
 use crate::history::History;
 use crate::invariants::{Violation, broken};
-use crate::liveness::Calm;
+use crate::liveness::Liveness;
 use crate::moves::Move;
 use crate::reading::Reading;
 use crate::state::State;
@@ -34,7 +34,7 @@ pub struct Walks {
 /// Runs once for each seed below `runs`.
 pub fn walk(config: &Config, runs: u64) -> Walks {
     let mut decider = Decider::new(config);
-    let mut calm = Calm::new(config);
+    let mut liveness = Liveness::new(config);
     let mut walks = Walks {
         runs,
         violations: BTreeMap::new(),
@@ -48,7 +48,7 @@ pub fn walk(config: &Config, runs: u64) -> Walks {
             state: State::start(config),
             trace: Vec::new(),
         };
-        let violation = run.finish(&mut decider, &mut calm);
+        let violation = run.finish(&mut decider, &mut liveness);
         walks.steps += run.trace.len() as u64;
         let Some(violation) = violation else {
             continue;
@@ -74,7 +74,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn finish(&mut self, decider: &mut Decider, calm: &mut Calm) -> Option<Violation> {
+    fn finish(&mut self, decider: &mut Decider, liveness: &mut Liveness) -> Option<Violation> {
         for _ in 0..STEPS {
             let Some((step, after)) = self.next(decider) else {
                 continue;
@@ -88,7 +88,7 @@ impl Run<'_> {
             }
         }
         let counts = Violation::Stuck.counts(self.config.judged);
-        let is_stuck = counts && !calm.is_reached(&self.state, decider);
+        let is_stuck = counts && !liveness.is_reached(&self.state, decider);
         is_stuck.then_some(Violation::Stuck)
     }
 

@@ -65,7 +65,7 @@ fn random_runs_of_a_whole_control_plane_hold() {
         kills: 3,
         reboots: 3,
     };
-    for duplicate in [Duplicate::None, Duplicate::Standing, Duplicate::Late] {
+    for duplicate in [Duplicate::None, Duplicate::Persistent, Duplicate::Late] {
         let config = Config::new(5, 3, 2).stale(4).faults(faults);
         let walks = walk(&config.duplicate(duplicate), 200);
         assert!(walks.violations.is_empty(), "{:?}", walks.violations);

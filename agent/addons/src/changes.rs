@@ -53,23 +53,23 @@ const SHOWN: [&str; 6] = [
 /// What the server writes, the status and the note of what was applied last are left out. Of a Secret it is said that a
 /// field differs, and not what it holds.
 pub fn changes(before: Option<&ClusterObject>, after: &ClusterObject) -> Vec<FieldChange> {
-    let before = before.map(meant);
+    let before = before.map(comparable);
     let kind = after.kind();
     let mut found = Found {
         is_secret: kind.group.is_empty() && kind.kind == "Secret",
         changes: Vec::new(),
     };
-    found.compare("", before.as_ref(), Some(&meant(after)));
+    found.compare("", before.as_ref(), Some(&comparable(after)));
     found.changes
 }
 
 /// Whether two views of an object mean the same.
 pub fn is_same(before: &ClusterObject, after: &ClusterObject) -> bool {
-    meant(before) == meant(after)
+    comparable(before) == comparable(after)
 }
 
 /// The object without what is not anybody's wish.
-fn meant(object: &ClusterObject) -> Value {
+fn comparable(object: &ClusterObject) -> Value {
     let mut value = object.value().clone();
     if let Some(fields) = value.as_object_mut() {
         fields.shift_remove("status");

@@ -48,13 +48,13 @@ impl SelectedAddons {
             let rest = addon.name.strip_prefix(name);
             rest.is_some_and(|rest| rest.starts_with('.'))
         };
-        let meant: Vec<&Addon> = self.addons.iter().filter(begins).collect();
+        let matching: Vec<&Addon> = self.addons.iter().filter(begins).collect();
         let names = |addons: &[&Addon]| {
             let names: Vec<&str> = addons.iter().map(|addon| addon.name.as_str()).collect();
             names.join(", ")
         };
         let name = name.to_owned();
-        match meant.as_slice() {
+        match matching.as_slice() {
             [one] => Ok(one),
             [] => {
                 let there: Vec<&Addon> = self.addons.iter().collect();
@@ -65,7 +65,7 @@ impl SelectedAddons {
             }
             several => Err(NameError::Several {
                 name,
-                meant: names(several),
+                matching: names(several),
             }),
         }
     }
@@ -82,8 +82,8 @@ pub enum NameError {
         there: String,
     },
     /// There are several whose names begin so.
-    #[error("{name} may mean {meant}")]
-    Several { name: String, meant: String },
+    #[error("{name} may mean {matching}")]
+    Several { name: String, matching: String },
 }
 
 /// Chooses what a server of version `server` gets.

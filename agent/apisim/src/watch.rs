@@ -102,8 +102,8 @@ impl ApiServer {
             watch.after = self.shelves.version();
             let shelf = watch.kind.shelf();
             let all = self.shelves.all(&shelf, watch.namespace.as_deref());
-            let meant = all.filter(|(_, object)| watch.selector.selects(object));
-            events.extend(meant.map(
+            let selected = all.filter(|(_, object)| watch.selector.selects(object));
+            events.extend(selected.map(
                 |(_, object)| json!({ "type": "ADDED", "object": shown(&watch.kind, object) }),
             ));
         }

@@ -167,7 +167,7 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
-    fn scene() -> (tempfile::TempDir, std::path::PathBuf) {
+    fn fixture() -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let path = folder.path().join("staging.lock");
         (folder, path)
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_lock_file_is_closed_to_other_users() {
-        let (_folder, path) = scene();
+        let (_folder, path) = fixture();
         let lock = Lock::take(&path, LockMode::Alone).expect("nobody holds it");
         assert_eq!(mode(&path), 0o600);
         drop(lock);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_held_lock_is_told_at_once_with_its_holder() {
-        let (_folder, path) = scene();
+        let (_folder, path) = fixture();
         let first = Lock::take(&path, LockMode::Shared).expect("nobody holds it");
         let second = Lock::take(&path, LockMode::Shared).expect("it may be shared");
         let error = Lock::take(&path, LockMode::Alone).expect_err("it is held");
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_file_that_others_can_open_is_replaced_once_no_agent_holds_it() {
-        let (_folder, path) = scene();
+        let (_folder, path) = fixture();
         std::fs::write(&path, "").expect("ours");
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("ours");
         let before = path.metadata().expect("ours").ino();
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_link_in_the_place_of_a_lock_is_not_followed() {
-        let (folder, path) = scene();
+        let (folder, path) = fixture();
         let target = folder.path().join("elsewhere");
         std::os::unix::fs::symlink(&target, &path).expect("ours");
         let error = Lock::take(&path, LockMode::Alone).expect_err("a link");
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn agents_that_replace_one_file_together_never_hold_it_together() {
-        let (_folder, path) = scene();
+        let (_folder, path) = fixture();
         let inside = std::sync::atomic::AtomicUsize::new(0);
         std::fs::write(&path, "").expect("ours");
         std::thread::scope(|scope| {

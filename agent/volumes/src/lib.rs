@@ -38,7 +38,7 @@ pub use held_back::{MOUNTS, mounted_volume, volume_at, withheld_manifests};
 pub use journal::{Attempt, Formatting, JOURNAL, Journal};
 pub use marker::{Marker, VolumeIdentity, Writer, identity};
 pub use recorded::{Recorded, RecordedError, read_recorded};
-pub use report::{describe, fault_of, instance_state, line, volume_state, warnings};
+pub use report::{decision_fault, describe, instance_state, line, volume_state, warnings};
 pub use rule::{Action, Rule};
 pub use scenario::{Scenario, ScenarioOutcome, decision_json, read_scenarios};
 pub use select::select_volumes;

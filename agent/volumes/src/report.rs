@@ -10,7 +10,7 @@ use quake_model::facts::{InstanceState, VolumeFacts, VolumeState};
 use quake_model::fault::{Code, Fault};
 
 /// The gravest reason why the node does not go on; `None` when it does.
-pub fn fault_of(world: &World, decision: &Decision<'_>) -> Option<Fault> {
+pub fn decision_fault(world: &World, decision: &Decision<'_>) -> Option<Fault> {
     if decision.is_go() {
         return None;
     }

@@ -5,7 +5,7 @@
 
 use quake_integration::agent::{self, Running};
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Cluster, Container, Kind, Lab};
+use quake_integration::machine::{Cluster, Container, Kind, Lab, MachineBackend};
 use quake_integration::tree::sha256;
 use quake_integration::waiting::wait_until;
 use serde_json::{Value, json};

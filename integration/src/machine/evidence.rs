@@ -1,7 +1,7 @@
 //! What a case leaves behind, whatever came of it: a directory with each machine's console, journal, ledgers and
 //! timeline, and what was asked of the services.
 
-use super::body::Body;
+use super::backend::MachineBackend;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -82,7 +82,7 @@ impl Evidence {
     }
 
     /// Collects what a machine has: from itself while it is up, else from its disk, whose root is at `disk`.
-    pub(super) fn collect(&self, machine: &mut impl Body, disk: &Path) {
+    pub(super) fn collect(&self, machine: &mut impl MachineBackend, disk: &Path) {
         let instance = machine.instance().to_owned();
         if machine.is_up() && machine.holds("true") {
             for (name, script) in QUESTIONS {

@@ -1,8 +1,8 @@
 //! A cluster of kops' own tests in a region: its state store as kops wrote it, and user data as the kops CLI made it. Its
 //! programs are stand-ins, so the configurations pin those, and user data pins the configurations.
 
+use super::backend::MachineBackend;
 use super::base::ran;
-use super::body::Body;
 use super::hardware::Hardware;
 use super::lab::Lab;
 use super::layer::Layer;

@@ -1,7 +1,7 @@
 //! What a case stands on: what this machine can boot, the base system, a network, and a directory for the evidence.
 
+use super::backend::MachineBackend;
 use super::base::{Base, IMAGES, UNITS, sorted};
-use super::body::Body;
 use super::cluster::{Cluster, endpoint_drop_in};
 use super::evidence::Evidence;
 use super::hardware::Hardware;

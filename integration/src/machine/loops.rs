@@ -1,7 +1,7 @@
 //! The devices of a container: loop devices, with the links that udev would make.
 
+use super::backend::Ran;
 use super::base::ran;
-use super::body::Ran;
 use super::vpc::Bay;
 use crate::agent::Running;
 use crate::ec2::Attached;

@@ -1,8 +1,8 @@
 //! Machines that really boot, each an EC2 instance as far as it can tell: containers with an init of their own, and
 //! emulated machines with a kernel of their own. docs/testing.md says how a case is written.
 
+mod backend;
 mod base;
-mod body;
 mod cluster;
 mod control_groups;
 mod evidence;
@@ -23,8 +23,8 @@ mod qmp;
 mod slots;
 mod vpc;
 
+pub use backend::{MachineBackend, Ran};
 pub use base::Base;
-pub use body::{Body, Ran};
 pub use cluster::{BUCKET, Cluster, POD_RANGE};
 pub use evidence::Evidence;
 pub use golden::{Golden, KOPS_UNIT, Nodeup};

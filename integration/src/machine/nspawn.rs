@@ -2,8 +2,8 @@
 //! Its disk is a directory over the base system. A volume's device is a loop device, with the link that udev would make.
 //! A power cut ends its processes; what they wrote is in this machine's memory and stays.
 
+use super::backend::{MachineBackend, Ran};
 use super::base::{Base, ran};
-use super::body::{Body, Ran};
 use super::control_groups::ControlGroups;
 use super::evidence::Evidence;
 use super::layer::Layer;
@@ -192,7 +192,7 @@ exec systemd-nspawn "$@""#;
     }
 }
 
-impl Body for Container {
+impl MachineBackend for Container {
     fn instance(&self) -> &str {
         &self.facts.instance
     }

@@ -1,7 +1,7 @@
 //! What an operator is told of a boot, at each place where one looks: the unit, the console, the journal, `status`,
 //! the endpoint.
 
-use super::body::Body;
+use super::backend::MachineBackend;
 use crate::waiting::{pause, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const OF_THE_SYSTEM: [&str; 5] = [
 ];
 
 /// What is told of the agent on a machine.
-pub trait OperatorOutput: Body {
+pub trait OperatorOutput: MachineBackend {
     /// A property of the agent's unit, as `systemctl show` has it.
     fn unit_shows(&self, property: &str) -> String {
         let script = format!("systemctl show --value -p {property} quake-agent.service");
@@ -120,7 +120,7 @@ pub trait OperatorOutput: Body {
     }
 }
 
-impl<T: Body> OperatorOutput for T {}
+impl<T: MachineBackend> OperatorOutput for T {}
 
 /// Asserts that every one of these is in what was told.
 ///

@@ -2,7 +2,7 @@
 //! Each script is a line with a number of its own, and so is what came of it: an answer to a script that was given
 //! up is told from the one that is awaited.
 
-use super::body::Ran;
+use super::backend::Ran;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,8 +1,8 @@
 //! An emulated machine: a kernel of its own, udev, and NVMe devices that come and go. Its disk is a copy of the base
 //! system's, which outlives its boots; a power cut loses what its kernel had not written yet.
 
+use super::backend::{MachineBackend, Ran};
 use super::base::{Base, in_own_mounts, ran};
-use super::body::{Body, Ran};
 use super::evidence::Evidence;
 use super::hardware::{Hardware, Parts};
 use super::layer::Layer;
@@ -167,7 +167,7 @@ done"#;
     }
 }
 
-impl Body for Emulated {
+impl MachineBackend for Emulated {
     fn instance(&self) -> &str {
         &self.facts.instance
     }

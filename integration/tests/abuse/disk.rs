@@ -103,7 +103,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// A disk in a machine, and a node that boots onto it.
-struct Scene {
+struct Fixture {
     machine: Machine,
     device: String,
     part: Part,
@@ -113,7 +113,7 @@ struct Scene {
     has_failed: Arc<AtomicBool>,
 }
 
-impl Scene {
+impl Fixture {
     fn make(failure: Failure, part: Part, files: &Mirrored) -> Result<Self, SetUpError> {
         let machine = Machine::make()?;
         let folder = machine.scratch().join("backing");
@@ -137,7 +137,7 @@ impl Scene {
             true => Manners::Right,
         });
         let mirror = mirror::start(files.clone(), manner).map_err(|error| error.to_string())?;
-        let scene = Self {
+        let fixture = Self {
             node: Node::new(files, &[mirror.base()]),
             machine,
             device,
@@ -145,8 +145,8 @@ impl Scene {
             mirror,
             has_failed,
         };
-        scene.mount();
-        Ok(scene)
+        fixture.mount();
+        Ok(fixture)
     }
 
     /// Where the node's files are, as the agent sees it.
@@ -229,30 +229,30 @@ impl Scene {
 /// What is wrong with a boot whose disk fails, and with the one after it.
 fn finding(row: &Row, files: &Mirrored, whole: &Tree) -> Result<Vec<String>, SetUpError> {
     let (when, failure, part, expected) = *row;
-    let scene = Scene::make(failure, part, files)?;
+    let fixture = Fixture::make(failure, part, files)?;
     if when == When::Before {
-        scene.fail(failure);
+        fixture.fail(failure);
     }
-    let running = scene.start();
+    let running = fixture.start();
     if when == When::InTheMiddle {
-        wait_until(agent::LIMIT, || !scene.mirror.seen().is_empty());
-        scene.fail(failure);
+        wait_until(agent::LIMIT, || !fixture.mirror.seen().is_empty());
+        fixture.fail(failure);
     }
     let ended = running.end(agent::LIMIT);
-    let mut found = wrong_end(&ended, &scene.place(), expected);
-    scene.mend(failure);
-    let again = scene.start().end(agent::LIMIT);
+    let mut found = wrong_end(&ended, &fixture.place(), expected);
+    fixture.mend(failure);
+    let again = fixture.start().end(agent::LIMIT);
     if again.status != 0 {
         found.push(format!("then: exit {}: {}", again.status, again.text()));
     }
-    let root = scene.root();
+    let root = fixture.root();
     let plain = root.to_str().expect("a plain name");
     let verify = agent::command(&["store", "verify", "--root", plain]);
-    let verified = agent::run_command(scene.machine.inside(&verify));
+    let verified = agent::run_command(fixture.machine.inside(&verify));
     if verified.status != 0 {
         found.push(format!("store verify: {}", verified.text()));
     }
-    let outside = scene.machine.at(plain);
+    let outside = fixture.machine.at(plain);
     found.extend(wrong_in_store(&outside));
     let mut tree = Tree::of_node(&outside).expect("the tree can be read");
     tree.forget("lost+found");

@@ -19,7 +19,7 @@ const STORE: &str = "var/lib/quake-agent/store";
 /// The user of nobody on every distribution that kops supports.
 const NOBODY: u32 = 65534;
 
-struct Scene {
+struct Fixture {
     node: Node,
     root: tempfile::TempDir,
     _mirror: Server,
@@ -28,7 +28,7 @@ struct Scene {
 /// A process that holds a lock; it ends with its value.
 struct Holder(Child);
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let files = mirror::large(1).expect("memory takes it");
         let well = mirror::start(files.clone(), Box::new(|_| Manners::Right));
@@ -98,13 +98,13 @@ fn a_lock_that_another_user_holds_holds_up_nothing() {
         return skipped("another user's processes can be started by root alone");
     }
     for name in ["staging.lock", "sets/lock"] {
-        let scene = Scene::new();
-        let path = scene.exposed(name);
+        let fixture = Fixture::new();
+        let path = fixture.exposed(name);
         let holder = Holder::start(&path, NOBODY);
-        let ended = scene.boot("20s");
+        let ended = fixture.boot("20s");
         assert_eq!(ended.status, 0, "{name}: {}", ended.text());
         assert_eq!(mode(&path), 0o600, "{name}");
-        assert_eq!(wrong_in_store(scene.root.path()), Vec::<String>::new());
+        assert_eq!(wrong_in_store(fixture.root.path()), Vec::<String>::new());
         drop(holder);
     }
 }
@@ -112,12 +112,12 @@ fn a_lock_that_another_user_holds_holds_up_nothing() {
 #[test]
 fn a_lock_that_another_agent_holds_is_waited_for_until_the_deadline_and_its_holder_named() {
     for name in ["staging.lock", "sets/lock"] {
-        let scene = Scene::new();
-        let path = scene.exposed(name);
+        let fixture = Fixture::new();
+        let path = fixture.exposed(name);
         let own = nix::unistd::geteuid().as_raw();
         let holder = Holder::start(&path, own);
         let began = Instant::now();
-        let ended = scene.boot("6s");
+        let ended = fixture.boot("6s");
         assert_eq!(ended.status, 75, "{name}: {}", ended.text());
         assert!(began.elapsed() < Duration::from_secs(30), "{name}");
         let fault = &ended.summary()["fault"];
@@ -127,16 +127,16 @@ fn a_lock_that_another_agent_holds_is_waited_for_until_the_deadline_and_its_hold
         assert!(summary.contains(&process), "{name}: {summary}");
         assert!(summary.contains("flock"), "{name}: {summary}");
         drop(holder);
-        let ended = scene.boot("20s");
+        let ended = fixture.boot("20s");
         assert_eq!(ended.status, 0, "{name}: {}", ended.text());
     }
 }
 
 #[test]
 fn the_locks_and_the_folders_of_what_is_on_its_way_are_closed_to_others() {
-    let scene = Scene::new();
-    assert_eq!(scene.boot("20s").status, 0);
-    let store = scene.root.path().join(STORE);
+    let fixture = Fixture::new();
+    assert_eq!(fixture.boot("20s").status, 0);
+    let store = fixture.root.path().join(STORE);
     for name in ["staging.lock", "sets/lock"] {
         assert_eq!(mode(&store.join(name)), 0o600, "{name}");
     }

@@ -33,13 +33,13 @@ const ENOUGH_BEYOND: u64 = 1024;
 const MOST_RESIDENT: u64 = 160 << 10;
 
 /// A mirror, and what a boot from it leaves.
-struct Scene {
+struct Fixture {
     node: Node,
     whole: Tree,
     _mirror: Server,
 }
 
-impl Scene {
+impl Fixture {
     fn new(files: &Mirrored) -> Self {
         let well = mirror::start(files.clone(), Box::new(|_| Manners::Right));
         let well = well.expect("a free port");
@@ -116,7 +116,7 @@ fn a_boot_with_too_little_address_space_ends_and_the_next_one_completes_it() {
         unless_missing::<()>(Err(SetUpError::Missing(what)));
         return;
     }
-    let scene = Scene::new(&mirror::large(1).expect("memory takes it"));
+    let fixture = Fixture::new(&mirror::large(1).expect("memory takes it"));
     let least = (8..512).step_by(2).find(|mebibytes| {
         let version = agent::command(&["version"]);
         agent::run_command(limited(&version, mebibytes * MIB)).status == 0
@@ -124,9 +124,9 @@ fn a_boot_with_too_little_address_space_ends_and_the_next_one_completes_it() {
     let least = least.expect("the program starts with half a gibibyte");
     let boot = |beyond: u64, must_be_ready: bool| {
         let root = tempfile::tempdir().expect("a temporary directory");
-        let command = scene.node.command(root.path());
+        let command = fixture.node.command(root.path());
         let ended = agent::run_command(limited(&command, (least + beyond) * MIB));
-        scene.finding(root.path(), &ended, must_be_ready)
+        fixture.finding(root.path(), &ended, must_be_ready)
     };
     let mut found = at_once(&BEYOND, |beyond| boot(*beyond, false));
     found.extend(boot(ENOUGH_BEYOND, true));
@@ -191,14 +191,14 @@ fn a_boot_in_a_small_control_group_ends_and_the_next_one_completes_it() {
     if unless_missing(Group::make(MIB)).is_none() {
         return;
     }
-    let scene = Scene::new(&mirror::large(1).expect("memory takes it"));
+    let fixture = Fixture::new(&mirror::large(1).expect("memory takes it"));
     let found = at_once(&GROUPS, |mebibytes| {
         let group = Group::make(mebibytes * MIB).expect("one was made before");
         let root = tempfile::tempdir().expect("a temporary directory");
-        let command = group.inside(&scene.node.command(root.path()));
+        let command = group.inside(&fixture.node.command(root.path()));
         let ended = agent::run_command(command);
         assert_ne!(ended.status, 99, "{}", ended.text());
-        scene.finding(root.path(), &ended, *mebibytes >= ENOUGH)
+        fixture.finding(root.path(), &ended, *mebibytes >= ENOUGH)
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -31,7 +31,7 @@ const DEADLINE: &str = "8s";
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// A network with a good mirror, one that has the name, a web page, and a metadata service.
-struct Scene {
+struct Fixture {
     namespace: Namespace,
     files: Mirrored,
     whole: Tree,
@@ -39,7 +39,7 @@ struct Scene {
     _others: Vec<Server>,
 }
 
-impl Scene {
+impl Fixture {
     fn make() -> Result<Self, SetUpError> {
         let namespace = Namespace::make()?;
         let wrong = |error: std::io::Error| SetUpError::Failed(error.to_string());
@@ -120,10 +120,10 @@ impl Scene {
 
 /// Tries each row, several at once, with a name server of its own at its own address; all that is wrong then.
 fn try_rows<R: Sync>(
-    scene: &Scene,
+    fixture: &Fixture,
     rows: &[R],
     of: fn(&R) -> (&'static str, Answers),
-    findings: impl Fn(&Scene, &R, Ipv4Addr) -> Vec<String> + Sync,
+    findings: impl Fn(&Fixture, &R, Ipv4Addr) -> Vec<String> + Sync,
 ) -> Vec<String> {
     let (waiting, found) = (Mutex::new(rows.iter().enumerate()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -135,9 +135,9 @@ fn try_rows<R: Sync>(
                     let number = u8::try_from(number).unwrap_or(u8::MAX);
                     let address = Ipv4Addr::new(127, 0, 1, number + 1);
                     let (name, answers) = of(row);
-                    let resolver = Resolver::start(&scene.namespace, address, answers);
+                    let resolver = Resolver::start(&fixture.namespace, address, answers);
                     let resolver = resolver.expect("nobody else listens inside");
-                    let all = findings(scene, row, address).into_iter();
+                    let all = findings(fixture, row, address).into_iter();
                     drop(resolver);
                     let all = all.map(|line| format!("{name}: {line}"));
                     found.lock().expect("no lane ended badly").extend(all);
@@ -150,43 +150,43 @@ fn try_rows<R: Sync>(
 
 #[test]
 fn whatever_a_name_server_says_of_a_mirror_another_one_makes_the_node_ready() {
-    let Some(scene) = unless_missing(Scene::make()) else {
+    let Some(fixture) = unless_missing(Fixture::make()) else {
         return;
     };
-    let mirrors = [format!("http://{HOST}"), scene.good.base()];
+    let mirrors = [format!("http://{HOST}"), fixture.good.base()];
     let of = |row: &Row| (row.0, row.1);
-    let found = try_rows(&scene, LIES, of, |scene, _, server| {
-        scene.not_ready(&[server], &mirrors)
+    let found = try_rows(&fixture, LIES, of, |fixture, _, server| {
+        fixture.not_ready(&[server], &mirrors)
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
 fn an_only_mirror_whose_name_is_lied_about_ends_the_boot_in_time_and_is_named() {
-    let Some(scene) = unless_missing(Scene::make()) else {
+    let Some(fixture) = unless_missing(Fixture::make()) else {
         return;
     };
     let of = |row: &Row| (row.0, row.1);
-    let found = try_rows(&scene, LIES, of, |scene, row, server| {
-        scene.wrong_end(server, row)
+    let found = try_rows(&fixture, LIES, of, |fixture, row, server| {
+        fixture.wrong_end(server, row)
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
 fn a_troubled_name_server_that_knows_the_mirror_is_enough() {
-    let Some(scene) = unless_missing(Scene::make()) else {
+    let Some(fixture) = unless_missing(Fixture::make()) else {
         return;
     };
     let mirrors = [format!("http://{HOST}")];
     let of = |row: &(&'static str, Answers)| *row;
-    let mut found = try_rows(&scene, TROUBLES, of, |scene, _, server| {
-        scene.not_ready(&[server], &mirrors)
+    let mut found = try_rows(&fixture, TROUBLES, of, |fixture, _, server| {
+        fixture.not_ready(&[server], &mirrors)
     });
     let good = Ipv4Addr::new(127, 0, 4, 1);
-    let resolver = Resolver::start(&scene.namespace, good, right).expect("nobody else is there");
+    let resolver = Resolver::start(&fixture.namespace, good, right).expect("nobody else is there");
     for first in [Ipv4Addr::new(10, 9, 9, 9), Ipv4Addr::new(127, 0, 4, 9)] {
-        let all = scene.not_ready(&[first, good], &mirrors).into_iter();
+        let all = fixture.not_ready(&[first, good], &mirrors).into_iter();
         found.extend(all.map(|line| format!("behind the dead server {first}: {line}")));
     }
     drop(resolver);

@@ -88,7 +88,7 @@ impl Cluster {
     }
 
     /// Where this instance runs.
-    fn surroundings(&self, instance: &str) -> Lab {
+    fn lab_of(&self, instance: &str) -> Lab {
         let (ec2, caller) = (Arc::clone(&self.ec2), instance.to_owned());
         let lab = Lab::with_aws(move |request| ec2.answer(&caller, request));
         let mut lab = lab.expect("namespaces can be made by root");
@@ -182,7 +182,7 @@ fn of_two_volumes_with_the_same_tags_etcd_manager_takes_none_after_the_agent() {
     };
     let mut volumes = cluster.add_volumes();
     let instance = cluster.launch();
-    let lab = cluster.surroundings(&instance);
+    let lab = cluster.lab_of(&instance);
     let held = cluster.boot(&lab, &instance);
     volumes.extend(cluster.add_volumes());
     cluster.takes_nothing((&lab, &instance), &ids(&volumes), &held);
@@ -213,7 +213,7 @@ fn of_three_members_in_one_group_etcd_manager_splits_none_after_the_agent() {
     assert_eq!(splits, 480);
     cluster.ec2.terminate(&bare);
     let instance = cluster.launch();
-    let lab = cluster.surroundings(&instance);
+    let lab = cluster.lab_of(&instance);
     let held = cluster.boot(&lab, &instance);
     assert_eq!(
         volumes[&held[0]], volumes[&held[1]],

@@ -14,14 +14,14 @@ const PATIENT: u32 = 30;
 const IMPATIENT: u32 = 3;
 
 /// A directory with what a delivery touches.
-pub(crate) struct Scene {
+pub(crate) struct Fixture {
     folder: TempDir,
     /// The program that is delivered: it notes that it was run, and how.
     pub(crate) program: Vec<u8>,
     seconds: u32,
 }
 
-impl Scene {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::delivering(0)
     }

@@ -1,6 +1,6 @@
 //! The binary comes from S3, signed as the instance's role; the metadata service is at its real address.
 
-use crate::fixtures::Scene;
+use crate::fixtures::Fixture;
 use crate::signature::check;
 use quake_integration::agent::{Ended, run_command};
 use quake_integration::http::{Reply, Request, Server};
@@ -23,11 +23,11 @@ struct Instance {
 impl Instance {
     /// `None`, said aloud, where no namespace can be made.
     fn start(
-        scene: &Scene,
+        fixture: &Fixture,
         metadata: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> Option<Self> {
         let namespace = unless_missing(Namespace::make())?;
-        let program = scene.program.clone();
+        let program = fixture.program.clone();
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let noted = Arc::clone(&seen);
         let listen = |address| {
@@ -62,8 +62,8 @@ impl Instance {
         })
     }
 
-    fn run(&self, scene: &Scene, script: &str) -> Ended {
-        let mut command = scene.command(&["sh"], script);
+    fn run(&self, fixture: &Fixture, script: &str) -> Ended {
+        let mut command = fixture.command(&["sh"], script);
         command.env("AWS_ENDPOINT_URL", &self.endpoint);
         // Credentials of a proxy's making must not reach the metadata service or be believed.
         command
@@ -92,17 +92,17 @@ fn holds_a_secret(text: &str) -> bool {
 #[test]
 fn the_binary_comes_from_s3_signed_as_the_role_and_no_secret_is_shown() {
     for region in [&["--binary-region", "us-east-1"][..], &[]] {
-        let scene = Scene::new();
+        let fixture = Fixture::new();
         let metadata = Metadata::new("i-0123456789abcdef0", "");
-        let Some(instance) = Instance::start(&scene, move |request| metadata.answer(request))
+        let Some(instance) = Instance::start(&fixture, move |request| metadata.answer(request))
         else {
             return;
         };
-        let digest = quake_integration::tree::sha256(&scene.program);
-        let script = scene.script_with(&[URL], &[&digest], region);
-        let ended = instance.run(&scene, &script);
-        scene.assert_delivered(&ended);
-        assert!(scene.verdict().contains(&format!("from={URL} ")));
+        let digest = quake_integration::tree::sha256(&fixture.program);
+        let script = fixture.script_with(&[URL], &[&digest], region);
+        let ended = instance.run(&fixture, &script);
+        fixture.assert_delivered(&ended);
+        assert!(fixture.verdict().contains(&format!("from={URL} ")));
         let requested = instance.servers[0].seen();
         let authorization = requested[0].header("authorization").unwrap_or_default();
         assert!(
@@ -120,33 +120,33 @@ fn the_binary_comes_from_s3_signed_as_the_role_and_no_secret_is_shown() {
 
 #[test]
 fn an_instance_without_a_role_is_told_so() {
-    let scene = Scene::impatient();
+    let fixture = Fixture::impatient();
     let metadata = Metadata::new("i-0123456789abcdef0", "");
     let answer = move |request: &Request| match request.path().contains("/iam/") {
         true => Reply::new(404, ""),
         false => metadata.answer(request),
     };
-    let Some(instance) = Instance::start(&scene, answer) else {
+    let Some(instance) = Instance::start(&fixture, answer) else {
         return;
     };
-    let ended = instance.run(&scene, &scene.script(&[URL]));
-    scene.assert_failed(&ended, 77, &format!("no-role from={URL} "));
+    let ended = instance.run(&fixture, &fixture.script(&[URL]));
+    fixture.assert_failed(&ended, 77, &format!("no-role from={URL} "));
     assert!(instance.servers[0].seen().is_empty());
 }
 
 #[test]
 fn metadata_that_is_switched_off_is_told_from_a_missing_role() {
-    let scene = Scene::impatient();
-    let Some(instance) = Instance::start(&scene, |_| Reply::new(403, "")) else {
+    let fixture = Fixture::impatient();
+    let Some(instance) = Instance::start(&fixture, |_| Reply::new(403, "")) else {
         return;
     };
-    let ended = instance.run(&scene, &scene.script(&[URL]));
-    scene.assert_failed(&ended, 75, "metadata-unreachable");
+    let ended = instance.run(&fixture, &fixture.script(&[URL]));
+    fixture.assert_failed(&ended, 75, "metadata-unreachable");
 }
 
 #[test]
 fn an_object_that_the_role_may_not_read_is_denied() {
-    let scene = Scene::impatient();
+    let fixture = Fixture::impatient();
     let metadata = Metadata::new("i-0123456789abcdef0", "");
     let answer = move |request: &Request| {
         let reply = metadata.answer(request);
@@ -157,9 +157,9 @@ fn an_object_that_the_role_may_not_read_is_denied() {
             ..reply
         }
     };
-    let Some(instance) = Instance::start(&scene, answer) else {
+    let Some(instance) = Instance::start(&fixture, answer) else {
         return;
     };
-    let ended = instance.run(&scene, &scene.script(&[URL]));
-    scene.assert_failed(&ended, 77, &format!("denied from={URL} "));
+    let ended = instance.run(&fixture, &fixture.script(&[URL]));
+    fixture.assert_failed(&ended, 77, &format!("denied from={URL} "));
 }

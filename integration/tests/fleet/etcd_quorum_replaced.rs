@@ -3,7 +3,9 @@
 
 use crate::volume_held::names;
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Cluster, Container, Facts, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{
+    Cluster, Container, Facts, Kind, Lab, MachineBackend, OperatorOutput,
+};
 use quake_integration::node::CLUSTER;
 use quake_integration::waiting::{pause, wait_until};
 use serde_json::Value;

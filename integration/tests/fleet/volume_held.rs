@@ -2,7 +2,9 @@
 //! takes the volume with its data.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Cluster, Container, Facts, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{
+    Cluster, Container, Facts, Kind, Lab, MachineBackend, OperatorOutput,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Two instances that may be the same control plane, and one volume for each of etcd's clusters.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Container, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Container, Kind, Lab, MachineBackend, OperatorOutput};
 use quake_integration::waiting::{pause, wait_until};
 use std::collections::BTreeMap;
 

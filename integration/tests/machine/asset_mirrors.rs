@@ -1,7 +1,9 @@
 //! Mirrors of assets: the first that a node is told of is dead, slow or lying, and the second one serves.
 
 use quake_integration::http::{Reply, Request};
-use quake_integration::machine::{AWS, Body, Cluster, Container, Kind, Lab, MIRROR, Place};
+use quake_integration::machine::{
+    AWS, Cluster, Container, Kind, Lab, MIRROR, MachineBackend, Place,
+};
 use quake_integration::mirror::piece;
 use quake_integration::waiting::pause;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use quake_integration::http::{Reply, Request};
 use quake_integration::imds::{ACCESS_KEY_ID, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN};
 use quake_integration::machine::{
-    Body, Hardware, Kind, Lab, OperatorOutput, Place, assert_reported,
+    Hardware, Kind, Lab, MachineBackend, OperatorOutput, Place, assert_reported,
 };
 use quake_integration::proxy::{Service, refusal};
 use quake_integration::waiting::wait_until;

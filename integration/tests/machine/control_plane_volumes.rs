@@ -1,7 +1,7 @@
 //! A control plane's volumes: attached by EC2, shown by the kernel as NVMe devices, made into filesystems and mounted;
 //! etcd writes to one, and what it wrote is there for the instance that replaces this one.
 
-use quake_integration::machine::{Body, Emulated, Hardware, Kind, Lab};
+use quake_integration::machine::{Emulated, Hardware, Kind, Lab, MachineBackend};
 use std::collections::BTreeMap;
 
 const ETCDCTL: &str = "ETCDCTL_API=3 etcdctl --endpoints http://127.0.0.1:4001";

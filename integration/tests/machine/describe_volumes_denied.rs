@@ -1,7 +1,7 @@
 //! The role of a control plane may not list volumes: the agent stops, and says which action is missing wherever one looks.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput};
 
 #[test]
 fn describe_volumes_denied() {

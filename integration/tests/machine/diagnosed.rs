@@ -1,7 +1,7 @@
 //! `diagnose` on a machine that runs: a ready node gives no alarm and costs little, what is broken then is named first, and
 //! a bundle has everything but the secrets that are all over the machine.
 
-use quake_integration::machine::{Body, Container, Kind, Lab};
+use quake_integration::machine::{Container, Kind, Lab, MachineBackend};
 use quake_integration::planted::planted_secrets;
 use quake_integration::schema::Schema;
 use serde_json::Value;

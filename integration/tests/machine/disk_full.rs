@@ -1,6 +1,6 @@
 //! A disk without room for the assets.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput, assert_reported};
 
 /// The agent's directory as a disk of its own that is nearly full from the start.
 const SMALL: &str = "[Unit]\nDefaultDependencies=no\nBefore=local-fs.target\n\

@@ -2,7 +2,9 @@
 //! volumes come and go as NVMe devices: nothing, in whatever order EC2 lists them. Then what it does without the agent.
 
 use quake_integration::etcd_manager::{self, Outcome, PROGRAM, Pods, Taken};
-use quake_integration::machine::{AWS, Body, Emulated, Facts, Golden, Hardware, Kind, Lab, ZONE};
+use quake_integration::machine::{
+    AWS, Emulated, Facts, Golden, Hardware, Kind, Lab, MachineBackend, ZONE,
+};
 use quake_integration::waiting::wait_until;
 use std::collections::BTreeMap;
 use std::time::Duration;

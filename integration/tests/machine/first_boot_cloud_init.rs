@@ -4,7 +4,7 @@
 
 use quake_integration::agent;
 use quake_integration::machine::{
-    Body, Cluster, Emulated, Hardware, Kind, Lab, MIRROR, OperatorOutput, assert_reported,
+    Cluster, Emulated, Hardware, Kind, Lab, MIRROR, MachineBackend, OperatorOutput, assert_reported,
 };
 use quake_integration::tree::sha256;
 use std::thread;

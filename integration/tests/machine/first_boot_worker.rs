@@ -1,6 +1,6 @@
 //! The first boot of a worker from an image that has the agent, up to a container with an address.
 
-use quake_integration::machine::{Body, Container, Kind, Lab};
+use quake_integration::machine::{Container, Kind, Lab, MachineBackend};
 
 /// Runs the first plugin of the configuration that the agent wrote, as a container runtime would, and then a container
 /// in the network that it made. Its root is the machine's own: what matters is that it runs, and where.

@@ -1,6 +1,6 @@
 //! The provisioning step of images.
 
-use quake_integration::machine::{BAKE, Body, Kind, Lab};
+use quake_integration::machine::{BAKE, Kind, Lab, MachineBackend};
 
 #[test]
 fn image_is_clean_and_starts_the_agent() {

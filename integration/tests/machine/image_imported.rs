@@ -1,7 +1,9 @@
 //! A container image that was baked into a machine image as an archive: docker has it when kubelet starts, without a
 //! registry, and is not given it a second time.
 
-use quake_integration::machine::{BAKE, Body, Container, Kind, Lab, MIRROR, OperatorOutput};
+use quake_integration::machine::{
+    BAKE, Container, Kind, Lab, MIRROR, MachineBackend, OperatorOutput,
+};
 use quake_integration::node::archive;
 use quake_integration::tree::sha256;
 use serde_json::json;

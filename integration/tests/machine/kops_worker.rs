@@ -4,7 +4,7 @@
 
 use quake_integration::ca::Ca;
 use quake_integration::controller::{Controller, Served};
-use quake_integration::machine::{Body, Emulated, Golden, Kind, Lab, ROUTER};
+use quake_integration::machine::{Emulated, Golden, Kind, Lab, MachineBackend, ROUTER};
 use quake_integration::node_api::NodeApi;
 use quake_integration::skip::unless_missing;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A kubelet that ends as soon as it is started, until the operator has done what the agent says.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput, assert_reported};
 use quake_integration::waiting::{pause, wait_until};
 
 /// What it says each time.

@@ -5,7 +5,7 @@
 //! without the agent: what is tested is the worker.
 
 use quake_integration::machine::{
-    Body, Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, POD_RANGE,
+    Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, MachineBackend, POD_RANGE,
 };
 use quake_integration::node::CLUSTER;
 use quake_integration::skip::skipped;
@@ -203,7 +203,7 @@ fn seen(server: &Container, worker: &Emulated, node: &Value) -> String {
         Value::Null => "kubelet has registered no node".to_owned(),
         conditions => format!("the node's conditions: {conditions:#}"),
     };
-    let journal = |machine: &dyn Body, unit: &str| {
+    let journal = |machine: &dyn MachineBackend, unit: &str| {
         let ran = machine.run(
             &format!("journalctl --no-pager -n 40 -u {unit}"),
             machine.second() * 20,

@@ -2,7 +2,9 @@
 //! when it is turned off.
 
 use quake_integration::http::Reply;
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_reported};
+use quake_integration::machine::{
+    Kind, Lab, MachineBackend, OperatorOutput, Place, assert_reported,
+};
 use quake_integration::waiting::pause;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The CNI directory is emptied on a node that was ready: the agent says so, writes nothing, and says when it is back.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput, assert_reported};
 
 /// Asks for readiness; the status is the last line.
 const READYZ: &str = "curl -s -w '%{http_code}' --unix-socket /run/quake-agent/quake-agent.sock http://localhost/readyz";

@@ -3,7 +3,8 @@
 //! control plane. Then what docs/replace-nodeup.md has an operator do on a node: again, after a reboot, back to nodeup, and over again.
 
 use quake_integration::machine::{
-    AWS, Body, Emulated, Golden, KOPS_UNIT as UNIT, Kind, Lab, OperatorOutput, assert_reported,
+    AWS, Emulated, Golden, KOPS_UNIT as UNIT, Kind, Lab, MachineBackend, OperatorOutput,
+    assert_reported,
 };
 
 const CLUSTER: &str = "minimal.example.com";

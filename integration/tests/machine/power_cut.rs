@@ -1,7 +1,7 @@
 //! The power is cut in the middle of a control plane's first boot, with one volume mounted; what the kernel had not written
 //! is lost. The next boot goes on from whatever is there.
 
-use quake_integration::machine::{Body, Hardware, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Hardware, Kind, Lab, MachineBackend, OperatorOutput};
 
 #[test]
 fn power_cut() {

@@ -1,7 +1,7 @@
 //! A machine that was ready boots again, with a new kernel: it is ready again, and no file of the node is written. What
 //! changes is what a new kernel has lost: kubelet, which the agent starts, what is below `/run`, and a control plane's mounts.
 
-use quake_integration::machine::{Body, Emulated, Hardware, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Emulated, Hardware, Kind, Lab, MachineBackend, OperatorOutput};
 use std::collections::BTreeSet;
 
 /// What the node is, for other programs; `/run` begins empty.

@@ -2,7 +2,7 @@
 //! timelines are in docs/operations.md.
 
 use quake_integration::http::Reply;
-use quake_integration::machine::{BAKE, Body, Kind, Lab, Place};
+use quake_integration::machine::{BAKE, Kind, Lab, MachineBackend, Place};
 use quake_integration::mirror::piece;
 use serde_json::Value;
 use std::path::Path;

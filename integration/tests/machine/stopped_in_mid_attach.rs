@@ -2,7 +2,7 @@
 //! on from what was done.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput};
 use quake_integration::waiting::wait_until;
 use std::collections::BTreeSet;
 use std::time::Duration;

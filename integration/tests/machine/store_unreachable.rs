@@ -1,7 +1,9 @@
 //! S3 that does not answer for a while.
 
 use quake_integration::http::{Reply, Request};
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, Place, assert_reported};
+use quake_integration::machine::{
+    Kind, Lab, MachineBackend, OperatorOutput, Place, assert_reported,
+};
 use quake_integration::proxy::Service;
 use quake_integration::waiting::wait_until;
 

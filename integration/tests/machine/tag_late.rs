@@ -2,7 +2,7 @@
 //! becomes ready once they are there, with nothing done before.
 
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Body, Container, Kind, Lab, OperatorOutput, ZONE};
+use quake_integration::machine::{Container, Kind, Lab, MachineBackend, OperatorOutput, ZONE};
 use quake_integration::node::CLUSTER;
 use quake_integration::waiting::{pause, wait_until};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 
 use quake_integration::ec2::Ec2;
 use quake_integration::http::{Reply, Request};
-use quake_integration::machine::{Body, Facts, Kind, Lab, OperatorOutput, Place};
+use quake_integration::machine::{Facts, Kind, Lab, MachineBackend, OperatorOutput, Place};
 use quake_integration::xml::Element;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! A user without any right, on a node that is ready and while it boots: whatever they try, the node stays ready, each boot becomes
 //! ready, and no file is another. `QUAKE_INTRUDER_SECONDS` says for how long; an hour was tried by hand.
 
-use quake_integration::machine::{Body, Container, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Container, Kind, Lab, MachineBackend, OperatorOutput};
 use serde_json::Value;
 use std::time::Duration;
 

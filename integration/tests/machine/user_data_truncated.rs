@@ -1,6 +1,6 @@
 //! User data that was cut off in the middle of one of its documents.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput, assert_reported};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput, assert_reported};
 
 #[test]
 fn user_data_truncated() {

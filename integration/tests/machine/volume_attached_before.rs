@@ -1,7 +1,7 @@
 //! The volumes are attached already when the instance boots, as by an operator or a boot that was lost: they are taken as
 //! they are, under whatever device name, and EC2 is asked for nothing.
 
-use quake_integration::machine::{Body, Kind, Lab, OperatorOutput};
+use quake_integration::machine::{Kind, Lab, MachineBackend, OperatorOutput};
 
 #[test]
 fn volume_attached_before() {

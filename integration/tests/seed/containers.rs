@@ -1,6 +1,6 @@
 //! Container images that an image of a machine brings along.
 
-use crate::fixtures::{STORE, Scene};
+use crate::fixtures::{Fixture, STORE};
 use quake_integration::agent;
 use quake_integration::http::{Reply, Server};
 use quake_integration::node::archive;
@@ -24,14 +24,14 @@ fn saved() -> Vec<u8> {
 
 #[test]
 fn a_seeded_image_is_listed_fetched_once_and_given_to_the_runtime_by_the_boot() {
-    let scene = Scene::new();
-    let mirror = scene.mirror();
-    scene.pin(&mirror);
+    let fixture = Fixture::new();
+    let mirror = fixture.mirror();
+    fixture.pin(&mirror);
     let bytes = saved();
     let pin = sha256(&bytes);
     let images = Server::start(move |_| Reply::new(200, bytes.clone())).expect("a free port");
     let image = format!("{pin}@{}/pause.tar.gz", images.base());
-    let (state, root) = (scene.path("state"), scene.path("root"));
+    let (state, root) = (fixture.path("state"), fixture.path("root"));
     let build = [
         "seed",
         "build",
@@ -60,11 +60,11 @@ fn a_seeded_image_is_listed_fetched_once_and_given_to_the_runtime_by_the_boot() 
     let collected = agent::run(&["store", "gc", "--root", &root, "--yes"]);
     assert_eq!(collected.status, 0, "{}", collected.text());
     drop(images);
-    let booted = scene.boot(&root);
+    let booted = fixture.boot(&root);
     assert_eq!(booted.status, 0, "{}", booted.text());
     let changed = booted.summary()["changed"].to_string();
     assert!(changed.contains("image"), "{changed}");
-    let again = scene.boot(&root);
+    let again = fixture.boot(&root);
     let changed: Value = again.summary()["changed"].clone();
     assert!(!changed.to_string().contains("image"), "{changed}");
 }

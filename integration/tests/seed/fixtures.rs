@@ -13,12 +13,12 @@ use std::process::Command;
 pub(crate) const STORE: &str = "var/lib/quake-agent/store";
 
 /// A state store whose nodes' assets a mirror serves.
-pub(crate) struct Scene {
+pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) files: Mirrored,
 }
 
-impl Scene {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("the directory is ours");
         std::fs::create_dir(folder.path().join("state")).expect("the directory is ours");

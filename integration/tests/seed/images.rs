@@ -1,6 +1,6 @@
 //! What an image builder and an operator do with a store: bundles, collections, checks, lists and releases.
 
-use crate::fixtures::{STORE, Scene, flip, kept_files, requests};
+use crate::fixtures::{Fixture, STORE, flip, kept_files, requests};
 use quake_integration::agent::{self, Ended};
 use quake_integration::http::{Reply, Server};
 use serde_json::Value;
@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn a_bundle_carries_a_seed_to_where_no_mirror_is() {
-    let scene = Scene::new();
-    let mirror = scene.mirror();
-    scene.pin(&mirror);
-    let (state, empty) = (scene.path("state/kube_env.yaml"), scene.path("empty"));
+    let fixture = Fixture::new();
+    let mirror = fixture.mirror();
+    fixture.pin(&mirror);
+    let (state, empty) = (fixture.path("state/kube_env.yaml"), fixture.path("empty"));
     std::fs::create_dir(&empty).unwrap();
-    let bundles = [scene.path("first.qb"), scene.path("second.qb")];
+    let bundles = [fixture.path("first.qb"), fixture.path("second.qb")];
     for bundle in &bundles {
         let ended = agent::run(&[
             "seed",
@@ -37,20 +37,20 @@ fn a_bundle_carries_a_seed_to_where_no_mirror_is() {
     );
     assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
     drop(mirror);
-    let root = scene.path("root");
+    let root = fixture.path("root");
     let load =
         |bundle: &str| agent::run(&["seed", "load", bundle, "--root", &root, "--output", "json"]);
     assert_eq!(load(&bundles[0]).summary()["new"], 3);
     assert_eq!(load(&bundles[0]).summary()["new"], 0);
-    scene.becomes_ready(&root);
-    let piped = scene.path("piped");
+    fixture.becomes_ready(&root);
+    let piped = fixture.path("piped");
     let mut command = Command::new(agent::binary().unwrap());
     command.args(["seed", "load", "-", "--root", &piped]);
     command
         .stdin(File::open(&bundles[0]).unwrap())
         .stdout(Stdio::null());
     assert!(command.status().unwrap().success());
-    scene.becomes_ready(&piped);
+    fixture.becomes_ready(&piped);
     let mut half = Vec::new();
     let length = bytes[0].len() as u64 / 2;
     bytes[0]
@@ -59,7 +59,7 @@ fn a_bundle_carries_a_seed_to_where_no_mirror_is() {
         .read_to_end(&mut half)
         .unwrap();
     std::fs::write(&bundles[1], half).unwrap();
-    let ended = agent::run(&["seed", "load", &bundles[1], "--root", &scene.path("cut")]);
+    let ended = agent::run(&["seed", "load", &bundles[1], "--root", &fixture.path("cut")]);
     assert_eq!(ended.status, 78, "{}", ended.text());
     assert!(
         ended.stderr.contains("assets.bundle-damaged"),
@@ -70,10 +70,10 @@ fn a_bundle_carries_a_seed_to_where_no_mirror_is() {
 
 #[test]
 fn a_collection_keeps_the_sets_of_the_last_two_boots_and_all_that_is_placed() {
-    let scene = Scene::new();
-    let mirror = scene.mirror();
-    let pins = scene.files.pins(&mirror.base());
-    let root = scene.path("root");
+    let fixture = Fixture::new();
+    let mirror = fixture.mirror();
+    let pins = fixture.files.pins(&mirror.base());
+    let root = fixture.path("root");
     let sets = Path::new(&root).join(STORE).join("sets");
     let gc = |more: &[&str]| {
         let mut arguments = vec!["store", "gc", "--root", &root, "--output", "json"];
@@ -82,13 +82,13 @@ fn a_collection_keeps_the_sets_of_the_last_two_boots_and_all_that_is_placed() {
     };
     let unwanted = |collected: &Value| collected["unwanted"].as_array().map_or(0, Vec::len);
     // Each boot names one asset less: the kubelet's pin goes last.
-    scene.pin_only(&pins);
-    scene.becomes_ready(&root);
+    fixture.pin_only(&pins);
+    fixture.becomes_ready(&root);
     let noted = std::fs::metadata(sets.join("current.json"))
         .unwrap()
         .modified()
         .unwrap();
-    scene.becomes_ready(&root);
+    fixture.becomes_ready(&root);
     let again = std::fs::metadata(sets.join("current.json"))
         .unwrap()
         .modified()
@@ -100,16 +100,16 @@ fn a_collection_keeps_the_sets_of_the_last_two_boots_and_all_that_is_placed() {
         .filter(|it| !it.ends_with("kubectl"))
         .cloned()
         .collect();
-    scene.pin_only(&less);
-    scene.boot(&root);
+    fixture.pin_only(&less);
+    fixture.boot(&root);
     assert_eq!(unwanted(&gc(&[])), 0);
     let kubelet: Vec<String> = pins
         .iter()
         .filter(|it| it.ends_with("kubelet"))
         .cloned()
         .collect();
-    scene.pin_only(&kubelet);
-    scene.boot(&root);
+    fixture.pin_only(&kubelet);
+    fixture.boot(&root);
     assert_eq!(unwanted(&gc(&[])), 1, "{}", gc(&[]));
     let partial = Path::new(&root).join(STORE).join("partial");
     std::fs::create_dir_all(&partial).unwrap();
@@ -135,11 +135,11 @@ fn a_collection_keeps_the_sets_of_the_last_two_boots_and_all_that_is_placed() {
 
 #[test]
 fn an_image_that_carries_the_past_of_its_maker_is_not_verified() {
-    let scene = Scene::new();
-    let mirror = scene.mirror();
-    scene.pin(&mirror);
-    let root = scene.path("root");
-    scene.seed(&root);
+    let fixture = Fixture::new();
+    let mirror = fixture.mirror();
+    fixture.pin(&mirror);
+    let root = fixture.path("root");
+    fixture.seed(&root);
     let verify = || agent::run(&["seed", "verify", "--root", &root, "--output", "json"]);
     assert_eq!(verify().status, 0, "{}", verify().text());
     let key = Path::new(&root).join("etc/ssh/ssh_host_rsa_key");
@@ -178,8 +178,8 @@ fn a_release_is_pinned_as_its_publishers_say_and_a_mirror_stands_for_them() {
     })
     .unwrap();
     let base = mirror.base();
-    let scene = Scene::new();
-    let state = scene.path("state");
+    let fixture = Fixture::new();
+    let state = fixture.path("state");
     let show = |kops: &str| {
         agent::run(&[
             "seed",
@@ -226,8 +226,8 @@ fn a_release_is_pinned_as_its_publishers_say_and_a_mirror_stands_for_them() {
 
 #[test]
 fn a_list_that_cannot_be_read_is_refused_at_its_place() {
-    let scene = Scene::new();
-    let (root, list) = (scene.path("root"), scene.path("list"));
+    let fixture = Fixture::new();
+    let (root, list) = (fixture.path("root"), fixture.path("list"));
     std::fs::write(&list, "\n  https://mirror.example/kubelet\n").unwrap();
     let ended = agent::run(&["seed", "build", "--list", &list, "--root", &root]);
     assert_eq!(ended.status, 78, "{}", ended.text());

@@ -1,17 +1,17 @@
 //! What a killed agent left beside its assets.
 
-use crate::fixtures::{STORE, Scene};
+use crate::fixtures::{Fixture, STORE};
 use quake_integration::agent;
 use quake_integration::tree::Tree;
 use std::path::Path;
 
 #[test]
 fn what_a_killed_agent_left_beside_its_assets_is_no_asset_and_is_removed_once() {
-    let scene = Scene::new();
-    let mirror = scene.mirror();
-    scene.pin(&mirror);
-    let root = scene.path("root");
-    scene.seed(&root);
+    let fixture = Fixture::new();
+    let mirror = fixture.mirror();
+    fixture.pin(&mirror);
+    let root = fixture.path("root");
+    fixture.seed(&root);
     let contents = || Tree::new(&Path::new(&root).join(STORE), &[]).expect("ours");
     let before = contents();
     let family = Path::new(&root).join(STORE).join("sha256");

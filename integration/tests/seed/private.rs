@@ -1,6 +1,6 @@
 //! Seeds of assets that are in a private bucket.
 
-use crate::fixtures::{STORE, Scene, kept_files, outcomes};
+use crate::fixtures::{Fixture, STORE, kept_files, outcomes};
 use quake_integration::agent::{Ended, command, run_command};
 use quake_integration::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY};
 use quake_integration::moto::Moto;
@@ -21,16 +21,16 @@ fn run_with(moto: &Moto, arguments: &[&str]) -> Ended {
 
 #[test]
 fn a_seed_of_a_private_bucket_boots_when_the_bucket_cannot_be_reached() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let Some(moto) = unless_missing(Moto::start()) else {
         return;
     };
-    for (path, bytes) in scene.files.all() {
+    for (path, bytes) in fixture.files.all() {
         let put = moto.put_object(BUCKET, path.trim_start_matches('/'), bytes);
         put.expect("moto takes it");
     }
-    scene.pin_only(&scene.files.pins(&format!("s3://{BUCKET}")));
-    let (root, state) = (scene.path("root"), scene.path("state"));
+    fixture.pin_only(&fixture.files.pins(&format!("s3://{BUCKET}")));
+    let (root, state) = (fixture.path("root"), fixture.path("state"));
     let arguments = [
         "seed",
         "build",
@@ -52,31 +52,31 @@ fn a_seed_of_a_private_bucket_boots_when_the_bucket_cannot_be_reached() {
         built.text()
     );
     drop(moto);
-    scene.becomes_ready(&root);
+    fixture.becomes_ready(&root);
 }
 
 #[test]
 fn a_folder_that_stands_for_the_buckets_has_their_assets_too() {
-    let scene = Scene::new();
-    let bucket = scene.folder.path().join("state").join(BUCKET);
-    for (path, bytes) in scene.files.all() {
+    let fixture = Fixture::new();
+    let bucket = fixture.folder.path().join("state").join(BUCKET);
+    for (path, bytes) in fixture.files.all() {
         let file = bucket.join(path.trim_start_matches('/'));
         std::fs::create_dir_all(file.parent().expect("it has one")).expect("ours");
         std::fs::write(file, bytes).expect("ours");
     }
-    scene.pin_only(&scene.files.pins(&format!("s3://{BUCKET}")));
-    let root = scene.path("root");
-    scene.becomes_ready(&root);
+    fixture.pin_only(&fixture.files.pins(&format!("s3://{BUCKET}")));
+    let root = fixture.path("root");
+    fixture.becomes_ready(&root);
     assert!(kept_files(&root).len() >= 5, "they are in {STORE}");
     assert!(Path::new(&root).join("usr/local/bin/kubelet").is_file());
 }
 
 #[test]
 fn a_list_names_objects_of_buckets_and_no_other_scheme_but_https() {
-    let scene = Scene::new();
-    let (root, list) = (scene.path("root"), scene.path("list"));
+    let fixture = Fixture::new();
+    let (root, list) = (fixture.path("root"), fixture.path("list"));
     for scheme in ["gs", "azureblob", "ftp"] {
-        let pin = scene.files.pins(&format!("{scheme}://files")).remove(0);
+        let pin = fixture.files.pins(&format!("{scheme}://files")).remove(0);
         std::fs::write(&list, pin).expect("ours");
         let refused = command(&["seed", "build", "--list", &list, "--root", &root]);
         let refused = run_command(refused);

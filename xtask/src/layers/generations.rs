@@ -82,7 +82,7 @@ const EXCEPTIONS: &[Exception] = &[
 pub(super) fn check(root: &Path) -> Result<Vec<String>, TaskError> {
     let is_rust = |path: &Path| path.extension().is_some_and(|it| it == "rs");
     let mut findings = Vec::new();
-    let mut asking = Vec::new();
+    let mut callers = Vec::new();
     for folder in FOLDERS {
         for path in files_below(&root.join(folder), &is_rust)? {
             let name = path.strip_prefix(root).unwrap_or(&path);
@@ -92,11 +92,11 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TaskError> {
             }
             let text = std::fs::read_to_string(&path).map_err(TaskError::path(&path))?;
             if asks(&text) {
-                asking.push(name);
+                callers.push(name);
             }
         }
     }
-    for name in &asking {
+    for name in &callers {
         if !EXCEPTIONS.iter().any(|it| it.path == name) {
             findings.push(format!(
                 "{name} asks for the kops generation: plan from the spec, or let a front end in agent/node/src/config say it"
@@ -104,7 +104,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TaskError> {
         }
     }
     for exception in EXCEPTIONS {
-        if !asking.iter().any(|name| name == exception.path) {
+        if !callers.iter().any(|name| name == exception.path) {
             findings.push(format!(
                 "{} no longer asks for the kops generation: remove its exception",
                 exception.path

@@ -5,7 +5,7 @@ use crate::fields::{self, Compared, Holder, Managers, Operation, Shape, given, k
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, ParsedRequest, stamp};
-use crate::verbs::preconditions::{is_the_one_meant, namespace_is_there, read};
+use crate::verbs::preconditions::{check_preconditions, namespace_is_there, read};
 use crate::verbs::write::{commit, holder};
 use crate::verbs::{patch, shown};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(crate) fn apply(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resul
     let live = server.shelves.get(&kind.shelf(), &key);
     let live = live.map(|live| shown(kind, live));
     if let Some(live) = &live {
-        is_the_one_meant(kind, &name, live, &config)?;
+        check_preconditions(kind, &name, live, &config)?;
     } else if parsed.target.subresource.is_empty() {
         namespace_is_there(server, parsed, &name)?;
     } else {

@@ -8,7 +8,7 @@ use crate::request::Reply;
 use crate::selector::Selector;
 use crate::server::{ApiServer, ParsedRequest, stamp};
 use crate::store::Key;
-use crate::verbs::preconditions::is_the_one_meant;
+use crate::verbs::preconditions::check_preconditions;
 use crate::verbs::shown;
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ pub(crate) fn delete(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
     let found = found
         .ok_or_else(|| Failure::not_found(kind, &key.1))?
         .clone();
-    let meant = json!({ "metadata": options["preconditions"] });
-    is_the_one_meant(kind, &key.1, &found, &meant)?;
+    let preconditions = json!({ "metadata": options["preconditions"] });
+    check_preconditions(kind, &key.1, &found, &preconditions)?;
     let dry_run = parsed.dry_run || options["dryRun"] == json!(["All"]);
     if dry_run {
         return Ok(Reply::of(200, deleted(kind, &found)));
@@ -49,8 +49,8 @@ pub(crate) fn delete_collection(
     let all = server
         .shelves
         .all(&shelf, parsed.target.namespace.as_deref());
-    let meant = all.filter(|(_, object)| selector.selects(object));
-    let keys: Vec<Key> = meant.map(|(key, _)| key.clone()).collect();
+    let selected = all.filter(|(_, object)| selector.selects(object));
+    let keys: Vec<Key> = selected.map(|(key, _)| key.clone()).collect();
     for key in keys.iter().filter(|_| !parsed.dry_run) {
         end(server, parsed, kind, key);
     }

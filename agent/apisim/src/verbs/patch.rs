@@ -5,7 +5,7 @@ use crate::fields::merge_keys;
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, ParsedRequest};
-use crate::verbs::preconditions::{is_the_one_meant, name_of};
+use crate::verbs::preconditions::{check_preconditions, name_of};
 use crate::verbs::shown;
 use crate::verbs::write::commit;
 use serde_json::{Map, Value};
@@ -43,7 +43,7 @@ pub(crate) fn patch(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resul
     let live = server.shelves.get(&kind.shelf(), &parsed.target.key());
     let live = live.ok_or_else(|| Failure::not_found(kind, &name))?;
     let live = shown(kind, live);
-    is_the_one_meant(kind, &name, &live, &given)?;
+    check_preconditions(kind, &name, &live, &given)?;
     let mut patched = live.clone();
     if is_strategic {
         strategic(kind, &[], &mut patched, &given);

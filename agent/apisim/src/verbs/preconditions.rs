@@ -78,7 +78,7 @@ pub(crate) fn namespace_is_there(
 }
 
 /// The version and the identity that are named must be those of the object.
-pub(crate) fn is_the_one_meant(
+pub(crate) fn check_preconditions(
     kind: &Kind,
     name: &str,
     before: &Value,

@@ -8,7 +8,7 @@ use crate::fields::{Compared, Holder, Managers, Operation};
 use crate::kinds::Kind;
 use crate::request::Reply;
 use crate::server::{ApiServer, ParsedRequest, stamp};
-use crate::verbs::preconditions::{is_the_one_meant, name_of, namespace_is_there, read};
+use crate::verbs::preconditions::{check_preconditions, name_of, namespace_is_there, read};
 use crate::verbs::shown;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ pub(crate) fn update(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
         let wrong = Wrong::value("metadata.resourceVersion", &json!(0), why);
         return Err(Failure::invalid(kind, &name, &[wrong]));
     }
-    is_the_one_meant(kind, &name, &before, &object)?;
+    check_preconditions(kind, &name, &before, &object)?;
     let replaced = commit(server, parsed, &name, &object, None)?;
     Ok(Reply::of(200, replaced))
 }

@@ -10,11 +10,11 @@ use quake_model::ports::{Condition, PortError};
 use quake_model::spec::AssetKind;
 use std::path::{Path, PathBuf};
 
-struct Scene {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
         Self { folder }
@@ -82,17 +82,17 @@ fn close_up(tar: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_same_assets_give_the_same_bytes_in_whatever_order_and_age() {
-    let scene = Scene::new();
-    let first = scene.write("first", scene.assets());
-    let mut assets = scene.assets();
+    let fixture = Fixture::new();
+    let first = fixture.write("first", fixture.assets());
+    let mut assets = fixture.assets();
     assets.reverse();
-    assert_eq!(scene.write("second", assets), first);
+    assert_eq!(fixture.write("second", assets), first);
 }
 
 #[test]
 fn it_is_a_tar_that_any_program_reads_with_the_manifest_first() {
-    let scene = Scene::new();
-    let tar = open_up(&scene.write("bundle", scene.assets()));
+    let fixture = Fixture::new();
+    let tar = open_up(&fixture.write("bundle", fixture.assets()));
     let mut archive = tar::Archive::new(tar.as_slice());
     let mut names = Vec::new();
     for entry in archive.entries().expect("a tar") {
@@ -109,24 +109,24 @@ fn it_is_a_tar_that_any_program_reads_with_the_manifest_first() {
 
 #[tokio::test]
 async fn what_is_loaded_is_in_the_store_and_once_more_is_nothing_new() {
-    let scene = Scene::new();
-    let bundle = scene.write("bundle", scene.assets());
-    let (first, ended) = scene.load(bundle.clone()).await;
+    let fixture = Fixture::new();
+    let bundle = fixture.write("bundle", fixture.assets());
+    let (first, ended) = fixture.load(bundle.clone()).await;
     assert_eq!(ended, Ok(()));
     assert!(first.len() == 4 && first.iter().all(|it| !it.was_held));
-    let (second, ended) = scene.load(bundle).await;
+    let (second, ended) = fixture.load(bundle).await;
     assert_eq!(ended, Ok(()));
     assert!(second.len() == 4 && second.iter().all(|it| it.was_held));
-    assert_eq!(scene.store().list().await.map(|it| it.len()), Ok(4));
+    assert_eq!(fixture.store().list().await.map(|it| it.len()), Ok(4));
 }
 
 #[test]
 fn a_file_that_is_not_what_its_digest_says_is_not_bundled() {
-    let scene = Scene::new();
-    let assets = scene.assets();
+    let fixture = Fixture::new();
+    let assets = fixture.assets();
     let forged = &assets[0].1;
     std::fs::write(forged, [8; 3000]).expect("ours");
-    let path = scene.path("bundle");
+    let path = fixture.path("bundle");
     let file = std::fs::File::create(&path).expect("ours");
     let error = write_bundle(assets, file, &path).expect_err("it was forged");
     assert_eq!(error.condition, Condition::DigestMismatch);
@@ -160,9 +160,9 @@ const BYTES: &[u8] = b"the bytes of an asset";
 
 impl Parts {
     fn new() -> Self {
-        let scene = Scene::new();
-        let (asset, _) = scene.asset(Algorithm::Sha256, "tool", BYTES);
-        let (other, _) = scene.asset(Algorithm::Sha256, "other", b"another");
+        let fixture = Fixture::new();
+        let (asset, _) = fixture.asset(Algorithm::Sha256, "tool", BYTES);
+        let (other, _) = fixture.asset(Algorithm::Sha256, "other", b"another");
         let size = BYTES.len() as u64;
         Self {
             manifest: manifest_of(std::slice::from_ref(&asset)),
@@ -193,11 +193,11 @@ fn manifest_of(assets: &[Bundled]) -> Vec<u8> {
 async fn are_refused(condition: Condition, cases: Vec<(&str, Vec<u8>)>) {
     let parts = Parts::new();
     for (name, bundle) in cases {
-        let scene = Scene::new();
-        let (_, ended) = scene.load(bundle).await;
+        let fixture = Fixture::new();
+        let (_, ended) = fixture.load(bundle).await;
         let error = ended.expect_err(name);
         assert_eq!(error.condition, condition, "{name}: {error:?}");
-        let kept = scene.store().list().await.expect("it can be read");
+        let kept = fixture.store().list().await.expect("it can be read");
         let is_proven = |it: &crate::Entry| it.digest == parts.asset.digest;
         assert!(kept.iter().all(is_proven), "{name}");
     }
@@ -269,11 +269,11 @@ async fn whatever_stands_behind_the_end_is_refused() {
 
 #[tokio::test]
 async fn a_bundle_cut_anywhere_is_refused() {
-    let scene = Scene::new();
-    let bundle = scene.write("bundle", scene.assets());
+    let fixture = Fixture::new();
+    let bundle = fixture.write("bundle", fixture.assets());
     for length in (0..bundle.len()).step_by(bundle.len() / 40 + 1) {
-        let scene = Scene::new();
-        let (_, ended) = scene.load(bundle[..length].to_vec()).await;
+        let fixture = Fixture::new();
+        let (_, ended) = fixture.load(bundle[..length].to_vec()).await;
         let condition = ended.expect_err("it is cut").condition;
         assert_eq!(condition, Condition::Malformed, "cut after {length}");
     }
@@ -281,14 +281,14 @@ async fn a_bundle_cut_anywhere_is_refused() {
 
 #[tokio::test]
 async fn a_flipped_bit_anywhere_is_refused() {
-    let scene = Scene::new();
-    let bundle = scene.write("bundle", scene.assets());
+    let fixture = Fixture::new();
+    let bundle = fixture.write("bundle", fixture.assets());
     // Behind zstd's own header, a bit of which means nothing (RFC 8878, 3.1.1.1.1.3).
     for at in (6..bundle.len()).step_by(bundle.len() / 60 + 1) {
         let mut flipped = bundle.clone();
         flipped[at] ^= 0x10;
-        let scene = Scene::new();
-        let (_, ended) = scene.load(flipped).await;
+        let fixture = Fixture::new();
+        let (_, ended) = fixture.load(flipped).await;
         ended.expect_err("a bit is wrong");
     }
 }
@@ -303,12 +303,12 @@ async fn a_bundle_in_any_portions_is_the_same_bundle() {
             self.0.read(&mut buffer[..most])
         }
     }
-    let scene = Scene::new();
-    let bundle = scene.write("bundle", scene.assets());
+    let fixture = Fixture::new();
+    let bundle = fixture.write("bundle", fixture.assets());
     let mut loaded = Vec::new();
     let source = Trickle(std::io::Cursor::new(bundle));
-    let ended = scene.store().load_bundle(source, &mut loaded).await;
+    let ended = fixture.store().load_bundle(source, &mut loaded).await;
     assert_eq!(ended.map(|()| loaded.len()), Ok(4));
-    let left = crate::find_leftovers(Path::new(&scene.path("root/store")));
+    let left = crate::find_leftovers(Path::new(&fixture.path("root/store")));
     assert_eq!(left, []);
 }

@@ -69,9 +69,9 @@ fn docker(tags: &serde_json::Value) -> (Vec<u8>, Digest) {
     (tar_of(&files), id)
 }
 
-struct Scene(tempfile::TempDir);
+struct Fixture(tempfile::TempDir);
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a scratch root"))
     }
@@ -108,10 +108,10 @@ impl Scene {
 
 #[tokio::test]
 async fn a_layout_is_known_by_its_manifest_and_its_configuration() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let (bytes, manifest, id) = oci("registry.example/pause:3.9");
-    let image = scene.put(&bytes).await;
-    let found = scene.store().look_image(&image.archive.digest).await;
+    let image = fixture.put(&bytes).await;
+    let found = fixture.store().look_image(&image.archive.digest).await;
     let found = found.expect("it is an image");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].refs, ["registry.example/pause:3.9"]);
@@ -120,11 +120,11 @@ async fn a_layout_is_known_by_its_manifest_and_its_configuration() {
 
 #[tokio::test]
 async fn what_docker_saved_is_known_by_its_configuration() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for tags in [json!(["pause:3.9"]), json!(null)] {
         let (bytes, id) = docker(&tags);
-        let image = scene.put(&bytes).await;
-        let found = scene.store().look_image(&image.archive.digest).await;
+        let image = fixture.put(&bytes).await;
+        let found = fixture.store().look_image(&image.archive.digest).await;
         let found = found.expect("it is an image");
         assert_eq!(found[0].digests, [id]);
         assert_eq!(found[0].refs.len(), tags.as_array().map_or(0, Vec::len));
@@ -161,17 +161,17 @@ async fn an_archive_of_something_else_or_with_forged_parts_is_refused() {
         tar_of(&[("index.json".into(), index.to_string().into()), forged]),
         b"no archive at all, and longer than one block of a tar".repeat(20),
     ];
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for bytes in cases {
-        let image = scene.put(&bytes).await;
-        let error = scene
+        let image = fixture.put(&bytes).await;
+        let error = fixture
             .store()
             .seed_image(&image)
             .await
             .expect_err("no image");
         assert_eq!(error.condition, Condition::Malformed);
     }
-    assert_eq!(scene.store().list_images().await, Ok(Vec::new()));
+    assert_eq!(fixture.store().list_images().await, Ok(Vec::new()));
 }
 
 #[tokio::test]
@@ -179,14 +179,14 @@ async fn a_seeded_archive_is_listed_without_secrets_and_its_list_does_not_depend
     let archives = [oci("registry.example/pause:3.9").0, docker(&json!(null)).0];
     let mut texts = Vec::new();
     for order in [[0, 1], [1, 0]] {
-        let scene = Scene::new();
+        let fixture = Fixture::new();
         for index in order {
-            let image = scene.put(&archives[index]).await;
-            scene.store().seed_image(&image).await.expect("an image");
+            let image = fixture.put(&archives[index]).await;
+            fixture.store().seed_image(&image).await.expect("an image");
         }
-        let listed = scene.store().list_images().await.expect("a list");
+        let listed = fixture.store().list_images().await.expect("a list");
         assert!(listed.iter().all(|image| image.seeded && image.size > 0));
-        let path = scene.0.path().join("store/images.json");
+        let path = fixture.0.path().join("store/images.json");
         texts.push(std::fs::read_to_string(path).expect("ours"));
     }
     assert_eq!(texts[0], texts[1]);
@@ -195,34 +195,38 @@ async fn a_seeded_archive_is_listed_without_secrets_and_its_list_does_not_depend
 
 #[tokio::test]
 async fn an_archive_that_was_listed_is_not_read_again() {
-    let scene = Scene::new();
-    let image = scene.put(&oci("registry.example/pause:3.9").0).await;
+    let fixture = Fixture::new();
+    let image = fixture.put(&oci("registry.example/pause:3.9").0).await;
     let digest = &image.archive.digest;
-    let first = scene.store().look_image(digest).await.expect("an image");
-    std::fs::remove_file(path_of(scene.store().folder(), digest)).expect("it was there");
-    assert_eq!(scene.store().look_image(digest).await, Ok(first));
-    let listed = scene.store().list_images().await.expect("a list");
+    let first = fixture.store().look_image(digest).await.expect("an image");
+    std::fs::remove_file(path_of(fixture.store().folder(), digest)).expect("it was there");
+    assert_eq!(fixture.store().look_image(digest).await, Ok(first));
+    let listed = fixture.store().list_images().await.expect("a list");
     assert!(!listed[0].seeded, "a boot read it, no seed put it there");
-    scene.store().forget_image(digest).await.expect("it can be");
-    let error = scene.store().look_image(digest).await.expect_err("gone");
+    fixture
+        .store()
+        .forget_image(digest)
+        .await
+        .expect("it can be");
+    let error = fixture.store().look_image(digest).await.expect_err("gone");
     assert_eq!(error.condition, Condition::Missing);
 }
 
 #[tokio::test]
 async fn two_that_add_at_once_lose_nothing() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let mut images = Vec::new();
     for tag in 0..8 {
         let name = format!("registry.example/pause:{tag}");
-        images.push(scene.put(&oci(&name).0).await);
+        images.push(fixture.put(&oci(&name).0).await);
     }
-    let stores: Vec<AssetStore> = images.iter().map(|_| scene.store()).collect();
+    let stores: Vec<AssetStore> = images.iter().map(|_| fixture.store()).collect();
     let adding = stores.iter().zip(&images);
     let added = adding.map(|(store, image)| store.seed_image(image));
     for added in futures_util::future::join_all(added).await {
         added.expect("an image");
     }
-    let listed = scene.store().list_images().await.expect("a list");
+    let listed = fixture.store().list_images().await.expect("a list");
     assert_eq!(listed.len(), 8);
 }
 
@@ -240,15 +244,15 @@ async fn every_compression_is_taken_off_for_the_runtime() {
         encoder.finish().expect("memory takes it")
     };
     let zstd = zstd::encode_all(bytes.as_slice(), 1).expect("memory takes it");
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     for packed in [bytes.clone(), gz, xz, zstd] {
-        let image = scene.put(&packed).await;
-        let feed = scene.store().feed_image(&image.archive.digest).await;
+        let image = fixture.put(&packed).await;
+        let feed = fixture.store().feed_image(&image.archive.digest).await;
         let feed = feed.expect("the store holds it");
         let mut fed = Vec::new();
         feed(&mut fed).expect("memory takes it");
         assert!(fed == bytes);
-        let found = scene.store().look_image(&image.archive.digest).await;
+        let found = fixture.store().look_image(&image.archive.digest).await;
         assert!(found.is_ok_and(|found| found.len() == 1));
     }
 }

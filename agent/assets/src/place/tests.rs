@@ -2,19 +2,19 @@
 
 use super::*;
 
-struct Scene {
+struct Fixture {
     _scratch: tempfile::TempDir,
     source: PathBuf,
     target: PathBuf,
 }
 
-fn scene() -> Scene {
+fn fixture() -> Fixture {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let source = scratch.path().join("store-file");
     std::fs::write(&source, "program").expect("ours");
     std::fs::set_permissions(&source, Permissions::from_mode(0o755)).expect("ours");
     let target = scratch.path().join("usr/local/bin/kubelet");
-    Scene {
+    Fixture {
         source,
         target,
         _scratch: scratch,
@@ -30,48 +30,54 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_file_wanted_with_the_stores_mode_shares_its_bytes() {
-    let scene = scene();
+    let fixture = fixture();
     assert_eq!(
-        look(&scene.source, &scene.target, 0o755),
+        look(&fixture.source, &fixture.target, 0o755),
         Ok(Placed::Absent)
     );
-    put(&scene.source, &scene.target, 0o755).expect("nothing is in the way");
-    let (store, placed) = (scene.source.metadata(), scene.target.metadata());
+    put(&fixture.source, &fixture.target, 0o755).expect("nothing is in the way");
+    let (store, placed) = (fixture.source.metadata(), fixture.target.metadata());
     let inodes = (store.expect("ours").ino(), placed.expect("ours").ino());
     assert_eq!(inodes.0, inodes.1);
-    assert_eq!(look(&scene.source, &scene.target, 0o755), Ok(Placed::Same));
+    assert_eq!(
+        look(&fixture.source, &fixture.target, 0o755),
+        Ok(Placed::Same)
+    );
 }
 
 #[test]
 fn a_file_wanted_with_another_mode_leaves_the_stores_mode_alone() {
-    let scene = scene();
-    put(&scene.source, &scene.target, 0o644).expect("nothing is in the way");
-    assert_eq!(look(&scene.source, &scene.target, 0o644), Ok(Placed::Same));
-    let mode = scene.source.metadata().expect("ours").mode() & 0o7777;
+    let fixture = fixture();
+    put(&fixture.source, &fixture.target, 0o644).expect("nothing is in the way");
+    assert_eq!(
+        look(&fixture.source, &fixture.target, 0o644),
+        Ok(Placed::Same)
+    );
+    let mode = fixture.source.metadata().expect("ours").mode() & 0o7777;
     assert_eq!(mode, 0o755);
 }
 
 #[test]
 fn placing_twice_leaves_one_name() {
-    let scene = scene();
+    let fixture = fixture();
     for _ in 0..2 {
-        put(&scene.source, &scene.target, 0o755).expect("nothing is in the way");
+        put(&fixture.source, &fixture.target, 0o755).expect("nothing is in the way");
     }
     assert_eq!(
-        names(scene.target.parent().expect("it has one")),
+        names(fixture.target.parent().expect("it has one")),
         ["kubelet"]
     );
 }
 
 #[test]
 fn what_a_killed_agent_left_beside_the_target_is_replaced() {
-    let scene = scene();
-    let parent = scene.target.parent().expect("it has one");
+    let fixture = fixture();
+    let parent = fixture.target.parent().expect("it has one");
     std::fs::create_dir_all(parent).expect("ours");
     std::fs::write(parent.join(".kubelet.quake-placing"), "half").expect("ours");
-    put(&scene.source, &scene.target, 0o755).expect("nothing is in the way");
+    put(&fixture.source, &fixture.target, 0o755).expect("nothing is in the way");
     assert_eq!(
-        std::fs::read_to_string(&scene.target).expect("ours"),
+        std::fs::read_to_string(&fixture.target).expect("ours"),
         "program"
     );
     assert_eq!(names(parent), ["kubelet"]);
@@ -79,65 +85,69 @@ fn what_a_killed_agent_left_beside_the_target_is_replaced() {
 
 #[test]
 fn other_bytes_another_mode_and_other_kinds_are_different() {
-    let scene = scene();
-    std::fs::create_dir_all(scene.target.parent().expect("it has one")).expect("ours");
+    let fixture = fixture();
+    std::fs::create_dir_all(fixture.target.parent().expect("it has one")).expect("ours");
     for (bytes, mode) in [
         ("longer program", 0o755),
         ("prograM", 0o755),
         ("program", 0o700),
     ] {
-        std::fs::write(&scene.target, bytes).expect("ours");
-        std::fs::set_permissions(&scene.target, Permissions::from_mode(mode)).expect("ours");
+        std::fs::write(&fixture.target, bytes).expect("ours");
+        std::fs::set_permissions(&fixture.target, Permissions::from_mode(mode)).expect("ours");
         assert_eq!(
-            look(&scene.source, &scene.target, 0o755),
+            look(&fixture.source, &fixture.target, 0o755),
             Ok(Placed::Different),
             "{bytes}"
         );
     }
-    std::fs::remove_file(&scene.target).expect("ours");
-    std::os::unix::fs::symlink(&scene.source, &scene.target).expect("ours");
+    std::fs::remove_file(&fixture.target).expect("ours");
+    std::os::unix::fs::symlink(&fixture.source, &fixture.target).expect("ours");
     assert_eq!(
-        look(&scene.source, &scene.target, 0o755),
+        look(&fixture.source, &fixture.target, 0o755),
         Ok(Placed::Different)
     );
-    put(&scene.source, &scene.target, 0o755).expect("a link is replaced");
-    assert!(scene.target.symlink_metadata().expect("ours").is_file());
+    put(&fixture.source, &fixture.target, 0o755).expect("a link is replaced");
+    assert!(fixture.target.symlink_metadata().expect("ours").is_file());
 }
 
 #[test]
 fn equal_bytes_in_a_file_of_its_own_are_the_same() {
-    let scene = scene();
-    std::fs::create_dir_all(scene.target.parent().expect("it has one")).expect("ours");
-    std::fs::copy(&scene.source, &scene.target).expect("ours");
-    assert_eq!(look(&scene.source, &scene.target, 0o755), Ok(Placed::Same));
+    let fixture = fixture();
+    std::fs::create_dir_all(fixture.target.parent().expect("it has one")).expect("ours");
+    std::fs::copy(&fixture.source, &fixture.target).expect("ours");
+    assert_eq!(
+        look(&fixture.source, &fixture.target, 0o755),
+        Ok(Placed::Same)
+    );
 }
 
 #[test]
 fn a_directory_in_the_way_is_never_replaced() {
-    let scene = scene();
-    std::fs::create_dir_all(&scene.target).expect("ours");
-    let error = put(&scene.source, &scene.target, 0o755).expect_err("a directory is in the way");
+    let fixture = fixture();
+    std::fs::create_dir_all(&fixture.target).expect("ours");
+    let error =
+        put(&fixture.source, &fixture.target, 0o755).expect_err("a directory is in the way");
     assert_eq!(error.condition, Condition::Occupied);
-    assert!(scene.target.is_dir());
+    assert!(fixture.target.is_dir());
 }
 
 #[test]
 fn a_file_where_a_parent_belongs_is_never_replaced() {
-    let scene = scene();
-    let parent = scene.target.parent().expect("it has one");
+    let fixture = fixture();
+    let parent = fixture.target.parent().expect("it has one");
     std::fs::create_dir_all(parent.parent().expect("it has one")).expect("ours");
     std::fs::write(parent, "a file").expect("ours");
-    let error = put(&scene.source, &scene.target, 0o755).expect_err("a file is in the way");
+    let error = put(&fixture.source, &fixture.target, 0o755).expect_err("a file is in the way");
     assert_eq!(error.condition, Condition::Occupied);
 }
 
 #[test]
 fn a_file_the_store_does_not_hold_is_missing() {
-    let scene = scene();
-    let absent = scene.source.with_file_name("absent");
+    let fixture = fixture();
+    let absent = fixture.source.with_file_name("absent");
     for result in [
-        look(&absent, &scene.target, 0o755).map(|_| ()),
-        put(&absent, &scene.target, 0o755),
+        look(&absent, &fixture.target, 0o755).map(|_| ()),
+        put(&absent, &fixture.target, 0o755),
     ] {
         assert_eq!(
             result.expect_err("it is not there").condition,

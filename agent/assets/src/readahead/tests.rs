@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 const BLOCKS: u64 = 64;
 
 /// A root on a disk, with a store and a file of `BLOCKS` blocks in it.
-struct Scene {
+struct Fixture {
     root: tempfile::TempDir,
 }
 
-impl Scene {
+impl Fixture {
     /// Says why nothing can be told here.
     fn new() -> Result<Self, String> {
         let root = tempfile::tempdir().expect("a scratch root");
-        let scene = Self { root };
-        std::fs::create_dir_all(scene.store()).expect("ours");
+        let fixture = Self { root };
+        std::fs::create_dir_all(fixture.store()).expect("ours");
         let bytes = vec![7; usize::try_from(BLOCKS * BLOCK_BYTES).expect("small")];
-        std::fs::write(scene.file(), bytes).expect("ours");
-        scene.drop_pages();
-        let found = scene.cached();
+        std::fs::write(fixture.file(), bytes).expect("ours");
+        fixture.drop_pages();
+        let found = fixture.cached();
         // Where something was looked for, a page is on its way.
-        scene.drop_pages();
+        fixture.drop_pages();
         match found {
-            Ok(runs) if runs.is_empty() => Ok(scene),
+            Ok(runs) if runs.is_empty() => Ok(fixture),
             Ok(_) => Err("this filesystem keeps what it is told to drop".to_owned()),
             Err(error) => Err(format!("this filesystem does not tell: {error}")),
         }
@@ -74,10 +74,10 @@ impl Scene {
 }
 
 /// The scene, or a line that says why there is none.
-macro_rules! scene {
+macro_rules! fixture {
     () => {
-        match Scene::new() {
-            Ok(scene) => scene,
+        match Fixture::new() {
+            Ok(fixture) => fixture,
             Err(reason) => {
                 println!("skipped: {reason}");
                 return;
@@ -93,29 +93,29 @@ fn runs(of: &[(u64, u64)]) -> Vec<(u64, u64)> {
 
 #[test]
 fn exactly_the_blocks_that_were_read_are_noted() {
-    let scene = scene!();
-    want_note(&scene.store()).expect("ours");
-    scene.touch(&[3, 4, 5, 20, 63]);
-    let noted = scene.note();
+    let fixture = fixture!();
+    want_note(&fixture.store()).expect("ours");
+    fixture.touch(&[3, 4, 5, 20, 63]);
+    let noted = fixture.note();
     assert_eq!((noted.files, noted.extents), (1, 3));
     assert_eq!(noted.bytes, 5 * BLOCK_BYTES);
-    let files = read_note(&scene.store());
+    let files = read_note(&fixture.store());
     assert_eq!(files[0].extents, runs(&[(3, 3), (20, 1), (63, 1)]));
     assert_eq!(files[0].path, Path::new("store/program"));
-    assert!(!is_note_wanted(&scene.store()), "it was asked for once");
+    assert!(!is_note_wanted(&fixture.store()), "it was asked for once");
 }
 
 #[tokio::test]
 async fn what_was_noted_and_nothing_else_is_brought_back() {
-    let scene = scene!();
-    scene.touch(&[3, 4, 5, 20, 63]);
-    scene.note();
-    scene.drop_pages();
-    let mut reading = ReadingAhead::begin(scene.root.path(), &scene.store()).expect("a note");
+    let fixture = fixture!();
+    fixture.touch(&[3, 4, 5, 20, 63]);
+    fixture.note();
+    fixture.drop_pages();
+    let mut reading = ReadingAhead::begin(fixture.root.path(), &fixture.store()).expect("a note");
     let warmed = reading.ended().await;
     assert_eq!((warmed.extents, warmed.skipped), (3, 0));
     assert_eq!(warmed.bytes, 5 * BLOCK_BYTES);
-    let found = scene.cached().expect("it tells");
+    let found = fixture.cached().expect("it tells");
     let holds = |block: u64| {
         let at = block * BLOCK_BYTES;
         found
@@ -128,10 +128,10 @@ async fn what_was_noted_and_nothing_else_is_brought_back() {
 
 #[tokio::test]
 async fn a_file_that_is_gone_changed_or_outside_is_skipped() {
-    let scene = scene!();
-    scene.touch(&[1]);
-    scene.note();
-    let mut files = read_note(&scene.store());
+    let fixture = fixture!();
+    fixture.touch(&[1]);
+    fixture.note();
+    let mut files = read_note(&fixture.store());
     for path in ["store/gone", "../../etc/passwd", "/etc/passwd"] {
         let path = PathBuf::from(path);
         files.push(Touched {
@@ -141,8 +141,8 @@ async fn a_file_that_is_gone_changed_or_outside_is_skipped() {
     }
     files[0].size += 1;
     let text = serde_json::to_vec(&files).expect("plain data");
-    std::fs::write(scene.store().join(NOTE), text).expect("ours");
-    let mut reading = ReadingAhead::begin(scene.root.path(), &scene.store()).expect("a note");
+    std::fs::write(fixture.store().join(NOTE), text).expect("ours");
+    let mut reading = ReadingAhead::begin(fixture.root.path(), &fixture.store()).expect("a note");
     let warmed = reading.ended().await;
     assert_eq!((warmed.skipped, warmed.bytes), (4, 0));
 }

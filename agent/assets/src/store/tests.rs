@@ -17,11 +17,11 @@ use quake_model::ports::Arriving;
 use std::io::Write;
 use std::time::Duration;
 
-struct Scene {
+struct Fixture {
     root: tempfile::TempDir,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         Self {
             root: tempfile::tempdir().expect("a scratch root"),

@@ -44,7 +44,7 @@ impl Yard {
     }
 
     /// Everything but what is in the target: kind, mode, size, links and bytes.
-    fn surroundings(&self) -> BTreeMap<PathBuf, String> {
+    fn outside(&self) -> BTreeMap<PathBuf, String> {
         let mut seen = BTreeMap::new();
         look(self.scratch.path(), &self.target(), &mut seen);
         seen
@@ -83,7 +83,7 @@ fn look(folder: &Path, except: &Path, seen: &mut BTreeMap<PathBuf, String>) {
 /// beside the target touched.
 fn assert_refused(case: &str, bytes: &[u8], says: &str) {
     let yard = Yard::new();
-    let before = yard.surroundings();
+    let before = yard.outside();
     let error = match yard.unpack(bytes) {
         Err(error) => error,
         Ok(members) => panic!("{case}: it was unpacked as {members:?}"),
@@ -92,7 +92,7 @@ fn assert_refused(case: &str, bytes: &[u8], says: &str) {
     assert!(error.summary.contains(says), "{case}: {error}");
     let clean = |text: &str| !text.chars().any(char::is_control);
     assert!(clean(&error.summary), "{case}: {:?}", error.summary);
-    assert_eq!(yard.surroundings(), before, "{case}");
+    assert_eq!(yard.outside(), before, "{case}");
 }
 
 /// Each is refused after honest entries as well, in every compression.

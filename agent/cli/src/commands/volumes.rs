@@ -3,7 +3,7 @@
 //! It works from any machine with credentials, on recorded output, and on a node, whose disks it never touches.
 
 mod change;
-mod life;
+mod cluster_facts;
 mod scenarios;
 mod source;
 

@@ -80,13 +80,13 @@ impl NodeHost {
         let calls = Calls::new();
         let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
         let on_node = !wiring.simulated.contains(&Part::Metadata);
-        let surroundings = if on_node {
+        let environment = if on_node {
             Environment::Node
         } else {
             Environment::Elsewhere
         };
         let aws = Aws::new(
-            AwsSettings::from_environment(surroundings),
+            AwsSettings::from_environment(environment),
             imds.clone(),
             calls.clone(),
         );

@@ -40,13 +40,13 @@ pub(crate) struct Observer {
 impl Observer {
     /// Wires the services; nothing is contacted or read yet.
     pub(crate) fn wire(
-        surroundings: Environment,
+        environment: Environment,
         region: Option<String>,
         place: StorePlace,
     ) -> Self {
         let calls = Calls::new();
         let imds = Imds::new(&MetadataEndpoint::from_environment(), calls.clone());
-        let mut settings = AwsSettings::from_environment(surroundings);
+        let mut settings = AwsSettings::from_environment(environment);
         settings.region = region.or(settings.region);
         let aws = Aws::new(settings, imds.clone(), calls.clone());
         let objects = place.store(&aws);

@@ -74,12 +74,12 @@ fn row(boot: &BootReport) -> [String; 7] {
         result.as_str().unwrap_or_default().to_owned(),
         seconds(boot.took_ms),
         boot.agent.version.clone(),
-        fault_of(boot),
+        fault_cell(boot),
     ]
 }
 
 /// What a boot failed of, and where; empty of a ready one.
-pub(super) fn fault_of(boot: &BootReport) -> String {
+pub(super) fn fault_cell(boot: &BootReport) -> String {
     let fault = boot.fault.as_ref().map(|fault| match &fault.phase {
         Some(phase) => format!("{} in {phase}", fault.code),
         None => fault.code.clone(),

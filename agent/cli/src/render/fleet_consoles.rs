@@ -1,6 +1,6 @@
 //! What the consoles of a cluster say, for people and for programs.
 
-use super::fleet::{details_text, fault_of, seconds};
+use super::fleet::{details_text, fault_cell, seconds};
 use super::table::table;
 use quake_diagnose::fleet::{ConsoleFleet, Quiet};
 use quake_model::boot_report::BootReport;
@@ -75,7 +75,7 @@ fn row(boot: &BootReport) -> [String; 6] {
         boot.started_at.to_string(),
         result.as_str().unwrap_or_default().to_owned(),
         took,
-        fault_of(boot),
+        fault_cell(boot),
     ]
 }
 

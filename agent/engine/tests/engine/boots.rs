@@ -1,6 +1,6 @@
 //! Whole boots of the example cluster against the simulated machine and region.
 
-use crate::common::{fault_of, host, request, run, run_unanswered, run_with, strike};
+use crate::common::{failing_boot, host, request, run, run_unanswered, run_with, strike};
 use quake_engine::{Mode, NODE_BUDGET, Request, stop_signal};
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Class, Code};
@@ -110,7 +110,7 @@ async fn a_wrong_digest_is_invalid_and_names_both() {
     let host = host("workers", Timing::default());
     let (url, _) = example::mirrors().swap_remove(0);
     host.serve(&url, "<html>captive portal</html>");
-    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let (fault, record) = failing_boot(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::AssetsDigestMismatch, 78)
@@ -128,7 +128,7 @@ async fn a_refusal_is_given_a_grace_and_then_ends_the_boot() {
         1..=1000,
         Condition::Denied,
     )]));
-    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let (fault, record) = failing_boot(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::ConfigStoreDenied, 77)
@@ -145,7 +145,7 @@ async fn a_wait_ends_at_its_deadline_with_the_last_state_seen() {
             ..Timing::default()
         },
     );
-    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let (fault, record) = failing_boot(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, fault.class()),
         (Code::IdentityTagsPending, Class::NotYet)
@@ -191,7 +191,7 @@ async fn a_budget_of_cloud_calls_is_never_exceeded_silently() {
             ..Timing::default()
         },
     );
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert!(
         record.calls.values().sum::<u64>() <= NODE_BUDGET.ec2 + NODE_BUDGET.s3 + NODE_BUDGET.imds
     );

@@ -117,7 +117,7 @@ pub(crate) async fn run_unanswered(
     verdict.fault
 }
 
-pub(crate) async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {
+pub(crate) async fn failing_boot(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {
     let (verdict, record) = run(host, request).await;
     (verdict.fault.expect("the boot fails"), record)
 }

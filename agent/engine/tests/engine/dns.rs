@@ -1,6 +1,6 @@
 //! The names of a control plane, published in the simulated Route 53 or in the machine's own `/etc/hosts`.
 
-use crate::common::{events_of, fault_of, host, request, run, run_unanswered, strike};
+use crate::common::{events_of, failing_boot, host, request, run, run_unanswered, strike};
 use quake_engine::{Mode, Request};
 use quake_model::dns::{AddressRecord, ZoneFacts, ZoneKind};
 use quake_model::event::Event;
@@ -163,7 +163,7 @@ async fn a_batch_that_another_one_overtook_is_decided_anew() {
         1..=99,
         Condition::Conflict,
     )]));
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!((fault.code, record.exit_status()), (Code::DnsConflict, 75));
 }
 
@@ -211,7 +211,7 @@ async fn what_keeps_a_node_from_publishing_ends_the_boot_by_its_name_while_kubel
             1..=999,
             condition,
         )]));
-        let (fault, record) = fault_of(&host, &request("control-plane")).await;
+        let (fault, record) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!((fault.code, record.exit_status()), (code, status));
         assert_eq!(fault.evidence_named("zone"), Some(ZONE));
         let kubelet = host.region().units["kubelet.service"].active;
@@ -231,7 +231,7 @@ async fn a_role_without_route_53_ends_the_boot_naming_what_to_allow_while_kubele
             1..=999,
             Condition::Denied,
         )]));
-        let (fault, record) = fault_of(&host, &request("control-plane")).await;
+        let (fault, record) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!((fault.code, record.exit_status()), (Code::DnsDenied, 77));
         for action in ["ListResourceRecordSets", "ChangeResourceRecordSets"] {
             let action = format!("route53:{action}");
@@ -266,14 +266,14 @@ async fn a_zone_is_found_by_its_name_and_its_network() {
     assert_eq!(addresses(&host, API), [OURS]);
     host.change(|region| region.metadata.clear());
     again(&host);
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::DnsZoneAmbiguous, 78)
     );
     host.change(|region| region.names.zones.clear());
     again(&host);
-    let (fault, _) = fault_of(&host, &request("control-plane")).await;
+    let (fault, _) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::DnsZoneMissing);
 }
 
@@ -285,7 +285,7 @@ async fn a_zone_of_other_names_is_not_written() {
         other.name = "other.example".to_owned();
         region.names.add_zone(other);
     });
-    let (fault, _) = fault_of(&host, &request("control-plane")).await;
+    let (fault, _) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::DnsZoneMissing);
     assert!(
         fault.summary.contains("is not below other.example"),
@@ -379,7 +379,7 @@ async fn without_a_name_service_the_node_finds_its_own_names() {
 async fn a_hosts_file_that_is_no_text_is_left_as_it_is() {
     let host = node("  topology: {dns: {type: None}}\n");
     host.put_file("/etc/hosts", [0xff, 0xfe]);
-    let (fault, _) = fault_of(&host, &request("control-plane")).await;
+    let (fault, _) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::FilesOccupied);
     assert_eq!(host.tree()["/etc/hosts"], [0xff, 0xfe]);
 }

@@ -1,6 +1,6 @@
 //! The gate before a volume's data: what is mounted, what is formatted, and what is left as it is.
 
-use crate::common::{EPOCH, fault_of, host, request, run, strike};
+use crate::common::{EPOCH, failing_boot, host, request, run, strike};
 use quake_model::facts::{
     Attachment, AttachmentState, DeviceContents, InsideFacts, MountFacts, VolumeFacts, VolumeState,
 };
@@ -94,7 +94,7 @@ async fn what_carries_anything_else_is_left_as_it_is() {
     ] {
         let host = host("control-plane", Timing::default());
         host.change(|region| region.contents.insert(MAIN.to_owned(), contents.clone()));
-        let (fault, record) = fault_of(&host, &request("control-plane")).await;
+        let (fault, record) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(
             (fault.code, record.exit_status()),
             (code, 80),
@@ -148,7 +148,7 @@ async fn a_filesystem_that_is_not_provably_ours_is_refused_and_an_operators_word
     for (inside, code, adoptable) in not_provably_ours() {
         let host = host("control-plane", Timing::default());
         plant(&host, inside.clone());
-        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        let (fault, _) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(fault.code, code);
         assert_eq!(host.region().inside[MAIN], inside, "nothing was written");
         host.change(|region| {
@@ -257,7 +257,7 @@ async fn an_empty_volume_where_data_is_expected_is_refused_with_the_way_back() {
     for (index, prepare) in EXPECTATIONS.into_iter().enumerate() {
         let host = host("control-plane", Timing::default());
         prepare(&host);
-        let (fault, record) = fault_of(&host, &request("control-plane")).await;
+        let (fault, record) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(
             (fault.code, record.exit_status()),
             (Code::StorageDataExpected, 80),
@@ -344,7 +344,7 @@ async fn another_volume_of_the_slot_that_had_its_data_is_not_forgotten() {
                 tag => tags.remove(tag),
             };
         });
-        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        let (fault, _) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(fault.code, Code::StorageDataExpected, "{lost}");
         assert!(
             fault.remedy_text().contains("vol-0old"),
@@ -366,7 +366,7 @@ async fn a_mount_point_that_something_else_has_is_refused() {
             number: "8:240".to_owned(),
         });
     });
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::StorageMountOccupied, 80)

@@ -1,6 +1,6 @@
 //! Container images that a seed left: imported by digest, before kubelet starts, never twice.
 
-use crate::common::{fault_of, host, request, run, run_unanswered, strike};
+use crate::common::{failing_boot, host, request, run, run_unanswered, strike};
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -99,7 +99,7 @@ async fn an_image_that_is_required_and_cannot_be_imported_ends_the_boot() {
     let host = seeded(Need::Required);
     let fails = strike("import_images", 1..=2, Condition::Malformed);
     host.next_boot(Script::new(vec![fails]));
-    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let (fault, record) = failing_boot(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::ServicesImageUnusable, 78)

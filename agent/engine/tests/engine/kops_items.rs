@@ -1,6 +1,6 @@
 //! What a node asks of the cloud while it finds out what it is: prefixes of pods, and what its instance's type has.
 
-use crate::common::{fault_of, run, strike};
+use crate::common::{failing_boot, run, strike};
 use crate::kops::{WRITES, conformance, warnings, worker_with};
 use quake_engine::{Mode, Request};
 use quake_model::facts::EniCapacity;
@@ -44,7 +44,7 @@ async fn a_prefix_is_asked_for_once_and_awaited() {
     // One that is never shown, and one that nobody gives, are told apart.
     let (host, request) = worker_with(&root, &ipv6);
     host.late_prefix(u32::MAX);
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::NetworkPrefixPending);
     assert!(
         host.port_calls_of("assign_prefix") <= 5,
@@ -56,7 +56,7 @@ async fn a_prefix_is_asked_for_once_and_awaited() {
         1..=999,
         Condition::Limit,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::NetworkPrefixFailed);
 }
 
@@ -83,7 +83,7 @@ async fn a_prefix_that_is_denied_is_named_with_its_permission() {
         1..=999,
         Condition::Denied,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::NetworkPrefixDenied);
     assert_eq!(fault.code.page().actions, ["ec2:AssignIpv6Addresses"]);
 }
@@ -140,7 +140,7 @@ async fn what_a_type_has_is_asked_once_and_kept() {
     let (host, request) = worker_with(&root, &amazon);
     let silent = strike("describe_type", 1..=999, Condition::Unreachable);
     host.next_boot(Script::new(vec![silent]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ConfigInstanceTypeUnknown);
 }
 
@@ -153,7 +153,7 @@ async fn a_type_that_may_not_be_described_is_named_with_its_permission() {
         1..=999,
         Condition::Denied,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ConfigInstanceTypeDenied);
     assert_eq!(fault.code.page().actions, ["ec2:DescribeInstanceTypes"]);
 }

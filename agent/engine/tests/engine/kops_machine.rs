@@ -1,6 +1,6 @@
 //! What a node of kops (1.32 and newer) has of its distribution and of its disks: packages, users, volumes, files of others.
 
-use crate::common::{fault_of, run, strike};
+use crate::common::{failing_boot, run, strike};
 use crate::kops::{conformance, warnings, worker_with};
 use crate::kops_items::writes;
 use quake_model::facts::DeviceContents;
@@ -25,7 +25,7 @@ async fn a_lock_of_another_is_waited_for_and_its_holder_named() {
     assert!(host.region().packages.contains("nfs-common"));
     let (host, request) = worker_with(&root, &with(PACKAGE));
     host.hold_packages("unattended-upgr (process 812)", u32::MAX);
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsPackagesLocked);
     let holder = fault.evidence_named("holder");
     assert_eq!(holder, Some("unattended-upgr (process 812)"));
@@ -36,7 +36,7 @@ async fn a_package_that_no_source_has_is_not_tried_again() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &with(PACKAGE));
     host.lack_package("nfs-common");
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsPackageUnknown);
     assert_eq!(host.port_calls_of("install_packages"), 1);
 }
@@ -50,7 +50,7 @@ async fn a_package_that_does_not_install_ends_the_boot_unless_the_node_can_do_wi
         1..=999,
         Condition::Io,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsPackagesFailed);
     assert!(
         host.port_calls_of("install_packages") > 1,
@@ -85,7 +85,7 @@ async fn a_source_is_there_before_its_packages_and_its_key_is_pinned_by_the_firs
         1..=1,
         Condition::Malformed,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsKeyringUnusable);
 }
 
@@ -99,7 +99,7 @@ async fn a_user_whose_number_is_anothers_is_refused() {
     let Some(root) = conformance() else { return };
     let (host, request) = control_plane(&root);
     host.put_file("/etc/passwd", "somebody:x:10011:10011::/:/bin/sh\n");
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsUserRefused);
 }
 
@@ -119,7 +119,7 @@ async fn lists_of_users_that_are_locked_are_waited_for() {
         1..=999,
         Condition::Conflict,
     )]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::AssetsUserFailed);
 }
 
@@ -128,7 +128,7 @@ async fn a_command_that_fails_is_owed_until_it_succeeds() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &str::to_owned);
     host.fail_commands("sysctl", 1);
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::FilesReactionFailed);
     assert_eq!(fault.evidence_named("command"), Some("sysctl --system"));
     host.next_boot(Script::default());
@@ -201,7 +201,7 @@ async fn a_volume_with_something_on_it_is_never_formatted() {
     ] {
         let (host, request) = worker_with(&root, &with(VOLUME));
         host.plug_device("/dev/nvme1n1", contents.clone());
-        let (fault, _) = fault_of(&host, &request).await;
+        let (fault, _) = failing_boot(&host, &request).await;
         assert_eq!(fault.code, code, "{contents}");
         assert_eq!(host.port_calls_of("format_device"), 0);
         assert_eq!(host.plugged_device("/dev/nvme1n1"), Some(contents));
@@ -212,7 +212,7 @@ async fn a_volume_with_something_on_it_is_never_formatted() {
 async fn a_volume_whose_device_does_not_come_is_missing_by_name() {
     let Some(root) = conformance() else { return };
     let (host, request) = worker_with(&root, &with(VOLUME));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::StorageDeviceMissing);
     assert_eq!(fault.evidence_named("device"), Some("/dev/nvme1n1"));
 }
@@ -247,7 +247,7 @@ async fn the_runtime_runs_while_kops_controller_is_still_asked_for_certificates(
     let (host, request) = worker_with(&root, &edit);
     let silent = strike("ask_bootstrap", 2..=9999, Condition::Unreachable);
     host.next_boot(Script::new(vec![silent]));
-    let (fault, record) = fault_of(&host, &request).await;
+    let (fault, record) = failing_boot(&host, &request).await;
     assert!(host.port_calls_of("ask_bootstrap") > 1, "{fault}");
     let runtime = host.region().units.remove("containerd.service");
     let runtime = runtime.expect("it was started");

@@ -1,6 +1,6 @@
 //! Warm pools: an instance is made ready, stopped, and joins when it is needed.
 
-use crate::common::{fault_of, run, strike};
+use crate::common::{failing_boot, run, strike};
 use crate::kops::{conformance, warnings, worker_with};
 use crate::kops_items::writes;
 use quake_model::facts::ActiveState;
@@ -82,7 +82,7 @@ async fn the_group_is_told_before_what_others_bring_is_awaited() {
     wait_for(&host, "InService");
     let away = strike("look_node", 1..=9999, Condition::Unreachable);
     host.next_boot(Script::new(vec![away]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyNodeUnregistered);
     assert_eq!(kubelet(&host), (true, ActiveState::Active));
     assert_eq!(group(&host).completed, [format!("{HOOK}=CONTINUE")]);
@@ -130,7 +130,7 @@ async fn a_hook_that_may_not_be_completed_is_named_with_its_permission() {
         let (host, request) = worker_with(&root, &pooled);
         wait_for(&host, "InService");
         host.next_boot(Script::new(vec![strike(call, 1..=999, Condition::Denied)]));
-        let (fault, _) = fault_of(&host, &request).await;
+        let (fault, _) = failing_boot(&host, &request).await;
         assert_eq!(fault.code, Code::ReadyHookDenied, "{call}");
         let lacking = "autoscaling:CompleteLifecycleAction";
         assert!(fault.code.page().actions.contains(&lacking));
@@ -153,6 +153,6 @@ async fn a_throttled_group_is_asked_again() {
     wait_for(&host, "InService");
     let silent = strike("complete_hook", 1..=999, Condition::Unreachable);
     host.next_boot(Script::new(vec![silent]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyHookFailed);
 }

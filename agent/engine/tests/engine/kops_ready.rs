@@ -30,7 +30,7 @@ fn with_files(root: &Path, case: &str, names: &[&str]) -> (Arc<SimHost>, Request
     (host, request)
 }
 
-async fn fault_of(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {
+async fn failing_boot(host: &Arc<SimHost>, request: &Request) -> (Fault, Record) {
     let (verdict, record) = run(host, request).await;
     (verdict.fault.expect("it does not become ready"), record)
 }
@@ -74,7 +74,7 @@ async fn the_pod_that_keeps_ending_is_the_cause_and_shows_its_last_lines() {
             containers: vec![ended("etcd-manager-main-i-1", "etcd-manager")],
         },
     );
-    let (fault, record) = fault_of(&host, &request).await;
+    let (fault, record) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyPodFailing);
     assert!(
         fault
@@ -96,7 +96,7 @@ async fn a_runtime_that_falls_silent_is_named_before_all_that_needs_it() {
     let (host, request) = node(&root, "minimal-1.35", "nodes");
     let strike = crate::common::strike("ask_runtime", 1..=9999, Condition::Unreachable);
     host.next_boot(Script::new(vec![strike]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyRuntimeSilent);
 }
 
@@ -110,7 +110,7 @@ async fn a_node_that_the_cluster_does_not_know_says_why() {
         let (host, request) = node(&root, "minimal-1.35", "nodes");
         let strike = crate::common::strike("look_node", 1..=9999, condition);
         host.next_boot(Script::new(vec![strike]));
-        let (fault, record) = fault_of(&host, &request).await;
+        let (fault, record) = failing_boot(&host, &request).await;
         assert_eq!(fault.code, Code::ReadyNodeUnregistered);
         assert!(
             fault.summary.contains("api.internal.") && fault.summary.contains(said),
@@ -129,7 +129,7 @@ async fn the_pod_of_the_network_that_is_late_is_named() {
         containers: Vec::new(),
     };
     host.show_pods("calico-node", late);
-    let (fault, record) = fault_of(&host, &request).await;
+    let (fault, record) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyCniMissing);
     let reported = fault.evidence_named("pod").expect("the pod is told of");
     assert!(
@@ -144,7 +144,7 @@ async fn a_file_that_is_in_the_way_is_named_and_left_where_it_is() {
     let Some(root) = conformance() else { return };
     let files = ["10-calico.conflist", "00-left.conflist"];
     let (host, request) = with_files(&root, "privatecalico", &files);
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.code, Code::ReadyCniForeign);
     assert!(
         fault

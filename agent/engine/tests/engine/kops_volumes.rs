@@ -1,7 +1,7 @@
 //! etcd's volumes on a control plane of kops 1.32 and newer: chosen by the agent, found mounted by etcd-manager, and held
 //! back from it while they may not be used.
 
-use crate::common::{events_of, fault_of, run, run_with, strike};
+use crate::common::{events_of, failing_boot, run, run_with, strike};
 use crate::kops::{EPOCH_OF_THE_DATA, conformance, node};
 use quake_engine::{Request, stop_signal};
 use quake_model::event::Event;
@@ -122,7 +122,7 @@ async fn duplicates_are_refused_in_every_order_and_etcd_cannot_start() {
             add_volume(region, OTHER, "main", "a");
             arrange(&mut region.volumes, &all, &order);
         });
-        let (fault, record) = fault_of(&host, &request).await;
+        let (fault, record) = failing_boot(&host, &request).await;
         let found = (fault.code, record.exit_status());
         assert_eq!(found, (Code::StorageVolumeConflict, 80), "{order:?}");
         is_held_back(&host, &record);
@@ -226,7 +226,7 @@ async fn a_reboot_without_ec2_starts_kubelet_and_no_etcd() {
     reboot(&host);
     let denied = strike("describe_volumes", 1..=9_999, Condition::Denied);
     host.next_boot(Script::new(vec![denied]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.class().exit_status(), 77, "{fault}");
     assert!(is_waiting(&host));
 }
@@ -238,7 +238,7 @@ async fn an_agent_that_is_restarted_leaves_a_running_etcd_alone() {
     assert_eq!(run(&host, &request).await.0.fault, None);
     let denied = strike("describe_volumes", 1..=9_999, Condition::Denied);
     host.next_boot(Script::new(vec![denied]));
-    let (fault, _) = fault_of(&host, &request).await;
+    let (fault, _) = failing_boot(&host, &request).await;
     assert_eq!(fault.class().exit_status(), 77, "{fault}");
     assert_eq!(manifests(&host), both());
 }
@@ -336,7 +336,7 @@ async fn blank_volumes_beside_backups_are_refused_with_the_way_to_restore() {
     let store = format!("s3://tests/{CLUSTER}/backups/etcd/main");
     let backup = format!("{store}/2026-05-06T07:08:09Z-000001");
     host.put_object(&format!("{backup}/_etcd_backup.meta"), "{}");
-    let (fault, record) = fault_of(&host, &request).await;
+    let (fault, record) = failing_boot(&host, &request).await;
     assert_eq!(record.exit_status(), 80, "{fault}");
     let shown = serde_json::to_string(&fault).expect("a fault is JSON");
     let steps = "etcd-manager-ctl --backup-store=s3://tests/minimal.example.com/backups/etcd/main restore-backup 2026-05-06T07:08:09Z-000001";

@@ -18,7 +18,7 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// What one life of the agent after its boot came to.
-struct Life {
+struct NodeRun {
     record: Record,
     /// What was told of names after the boot.
     reported: Vec<Event>,
@@ -43,7 +43,7 @@ const LITTLE: Budget = Budget {
 };
 
 /// Boots the node, changes the world, and looks on for this long.
-async fn lives(host: &Arc<SimHost>, change: impl Fn(&SimHost), time: Duration) -> Life {
+async fn lives(host: &Arc<SimHost>, change: impl Fn(&SimHost), time: Duration) -> NodeRun {
     lives_with(host, change, LITTLE, time).await
 }
 
@@ -53,7 +53,7 @@ async fn lives_with(
     change: impl Fn(&SimHost),
     budget: Budget,
     time: Duration,
-) -> Life {
+) -> NodeRun {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -84,7 +84,7 @@ async fn lives_with(
         let is_counted = call.starts_with("route53:") || call.starts_with("ec2:");
         (is_counted && count > 0).then_some((call, count))
     });
-    Life {
+    NodeRun {
         record: emitter.record(),
         reported: reported.into_iter().filter(is_of_names).collect(),
         requests: requests.collect(),
@@ -97,8 +97,8 @@ fn put(host: &SimHost, name: &str, addresses: &[&str]) {
     host.change(|region| region.names.put(ZONE, record.clone()));
 }
 
-fn put_back(life: &Life) -> Vec<&str> {
-    let names = life.reported.iter().flat_map(|event| match event {
+fn put_back(node_run: &NodeRun) -> Vec<&str> {
+    let names = node_run.reported.iter().flat_map(|event| match event {
         Event::DnsPublished { names, .. } => names.as_slice(),
         _ => &[],
     });
@@ -106,13 +106,13 @@ fn put_back(life: &Life) -> Vec<&str> {
 }
 
 /// Whether the node's status has a warning about names.
-fn is_warned(life: &Life) -> bool {
-    let mut warnings = life.record.warnings.iter();
+fn is_warned(node_run: &NodeRun) -> bool {
+    let mut warnings = node_run.record.warnings.iter();
     warnings.any(|fault| fault.code.area() == "dns")
 }
 
-fn faults(life: &Life) -> Vec<Code> {
-    let faults = life.reported.iter().filter_map(|event| match event {
+fn faults(node_run: &NodeRun) -> Vec<Code> {
+    let faults = node_run.reported.iter().filter_map(|event| match event {
         Event::DnsNotPublished { fault } => Some(fault.code),
         _ => None,
     });
@@ -122,11 +122,11 @@ fn faults(life: &Life) -> Vec<Code> {
 #[tokio::test(start_paused = true)]
 async fn names_that_are_right_cost_one_question_every_half_hour_or_hour_and_no_write() {
     let host = zoned();
-    let life = lives(&host, |_| {}, HOUR * 24).await;
-    assert!(life.reported.is_empty(), "{:?}", life.reported);
-    let requests: Vec<&String> = life.requests.keys().collect();
+    let node_run = lives(&host, |_| {}, HOUR * 24).await;
+    assert!(node_run.reported.is_empty(), "{:?}", node_run.reported);
+    let requests: Vec<&String> = node_run.requests.keys().collect();
     assert_eq!(requests, ["route53:ListResourceRecordSets"]);
-    let count = life.requests["route53:ListResourceRecordSets"];
+    let count = node_run.requests["route53:ListResourceRecordSets"];
     assert!((24..=48).contains(&count), "{count} a day");
     assert_eq!(host.region().names.batches.len(), 1, "the boot's");
 }
@@ -135,21 +135,21 @@ async fn names_that_are_right_cost_one_question_every_half_hour_or_hour_and_no_w
 async fn what_somebody_changed_is_put_back_once_and_told() {
     let host = zoned();
     let change = |host: &SimHost| put(host, MAIN, &["10.9.9.9"]);
-    let life = lives(&host, change, HOUR * 6).await;
+    let node_run = lives(&host, change, HOUR * 6).await;
     assert_eq!(
-        put_back(&life),
+        put_back(&node_run),
         [MAIN],
         "{:?} {:?}",
-        life.reported,
-        life.requests
+        node_run.reported,
+        node_run.requests
     );
     assert_eq!(addresses(&host, MAIN), [OURS]);
     assert_eq!(host.region().names.batches.len(), 2);
     assert_eq!(
-        life.requests["ec2:DescribeVolumes"], 1,
+        node_run.requests["ec2:DescribeVolumes"], 1,
         "before the write alone"
     );
-    assert!(life.record.is_ready() && !is_warned(&life));
+    assert!(node_run.record.is_ready() && !is_warned(&node_run));
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,8 +163,8 @@ async fn an_address_that_changed_is_put_in_place_of_the_old_one() {
             region.metadata.insert(key, "10.0.0.77".to_owned());
         });
     };
-    let life = lives(&host, change, HOUR * 2).await;
-    assert_eq!(put_back(&life), [API, MAIN, EVENTS]);
+    let node_run = lives(&host, change, HOUR * 2).await;
+    assert_eq!(put_back(&node_run), [API, MAIN, EVENTS]);
     for name in [API, MAIN, EVENTS] {
         assert_eq!(addresses(&host, name), ["10.0.0.77"], "{name}");
     }
@@ -174,8 +174,8 @@ async fn an_address_that_changed_is_put_in_place_of_the_old_one() {
 async fn at_the_shared_name_only_the_own_address_is_looked_after() {
     let host = zoned();
     let stale = |host: &SimHost| put(host, API, &[OURS, "10.9.9.9"]);
-    let life = lives(&host, stale, HOUR * 2).await;
-    assert_eq!((put_back(&life).len(), life.requests.len()), (0, 1));
+    let node_run = lives(&host, stale, HOUR * 2).await;
+    assert_eq!((put_back(&node_run).len(), node_run.requests.len()), (0, 1));
     assert_eq!(addresses(&host, API), [OURS, "10.9.9.9"]);
     let host = zoned();
     let without = |host: &SimHost| {
@@ -194,8 +194,8 @@ async fn at_the_shared_name_only_the_own_address_is_looked_after() {
             });
         });
     };
-    let life = lives(&host, without, HOUR * 2).await;
-    assert_eq!(put_back(&life), [API]);
+    let node_run = lives(&host, without, HOUR * 2).await;
+    assert_eq!(put_back(&node_run), [API]);
     assert_eq!(addresses(&host, API), [OURS, "10.0.0.11"]);
 }
 
@@ -211,10 +211,10 @@ async fn a_member_whose_volume_moved_is_left_to_its_new_holder() {
             }
         });
     };
-    let life = lives(&host, moved, HOUR * 6).await;
-    assert!(put_back(&life).is_empty(), "{:?}", life.reported);
-    assert_eq!(faults(&life), [Code::DnsConflict], "said once");
-    assert!(is_warned(&life));
+    let node_run = lives(&host, moved, HOUR * 6).await;
+    assert!(put_back(&node_run).is_empty(), "{:?}", node_run.reported);
+    assert_eq!(faults(&node_run), [Code::DnsConflict], "said once");
+    assert!(is_warned(&node_run));
     assert_eq!(addresses(&host, MAIN), ["10.0.0.11"]);
     assert_eq!(host.region().names.batches.len(), 1);
 }
@@ -232,7 +232,7 @@ fn takes(host: &SimHost, tag: &str, name: &str) {
 }
 
 /// The member `main` leads elsewhere, and Route 53 refuses for a minute to change it; meanwhile `meanwhile` happens.
-async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Life {
+async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> NodeRun {
     const TRIES: u64 = 9;
     let change = |host: &SimHost| {
         put(host, MAIN, &["10.9.9.9"]);
@@ -267,31 +267,40 @@ async fn tries_through(host: &Arc<SimHost>, meanwhile: impl Fn(&SimHost)) -> Lif
     };
     // A conflict is told by the second look that meets it.
     let living = lives_with(host, change, budget, HOUR * 3);
-    let (life, ()) = tokio::join!(living, moving);
-    life
+    let (node_run, ()) = tokio::join!(living, moving);
+    node_run
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_moves_between_two_tries_takes_its_name_along() {
     let host = zoned();
     // The name of the other member was right when the look began: it is nobody's to write, whoever holds its volume now.
-    let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/events", EVENTS)).await;
+    let node_run = tries_through(&host, |host| takes(host, "k8s.io/etcd/events", EVENTS)).await;
     assert_eq!(
         addresses(&host, EVENTS),
         ["10.0.0.11"],
         "{:?}",
-        life.reported
+        node_run.reported
     );
     assert_eq!(
-        (put_back(&life), addresses(&host, MAIN)),
+        (put_back(&node_run), addresses(&host, MAIN)),
         (vec![MAIN], vec![OURS.to_owned()])
     );
-    assert_eq!(faults(&life), [Code::DnsConflict], "it leads elsewhere now");
+    assert_eq!(
+        faults(&node_run),
+        [Code::DnsConflict],
+        "it leads elsewhere now"
+    );
     let host = zoned();
-    let life = tries_through(&host, |host| takes(host, "k8s.io/etcd/main", MAIN)).await;
-    assert_eq!(addresses(&host, MAIN), ["10.0.0.11"], "{:?}", life.reported);
-    assert!(put_back(&life).is_empty(), "{:?}", life.reported);
-    assert_eq!(faults(&life), [Code::DnsConflict]);
+    let node_run = tries_through(&host, |host| takes(host, "k8s.io/etcd/main", MAIN)).await;
+    assert_eq!(
+        addresses(&host, MAIN),
+        ["10.0.0.11"],
+        "{:?}",
+        node_run.reported
+    );
+    assert!(put_back(&node_run).is_empty(), "{:?}", node_run.reported);
+    assert_eq!(faults(&node_run), [Code::DnsConflict]);
     assert_eq!(host.region().names.batches.len(), 1, "the boot's");
 }
 
@@ -306,9 +315,9 @@ async fn a_name_whose_answer_was_lost_is_written_once_and_told() {
         };
         host.next_boot(Script::new(vec![lost]));
     };
-    let life = lives(&host, change, HOUR * 2).await;
+    let node_run = lives(&host, change, HOUR * 2).await;
     assert_eq!(
-        (put_back(&life), addresses(&host, MAIN)),
+        (put_back(&node_run), addresses(&host, MAIN)),
         (vec![MAIN], vec![OURS.to_owned()])
     );
     assert_eq!(host.region().names.batches.len(), 2, "the boot's, and this");
@@ -322,24 +331,24 @@ async fn a_transient_failure_is_not_reported_and_a_role_that_lost_its_statement_
         let faults = vec![strike("read_records", 1..=1, Condition::Throttled)];
         host.next_boot(Script::new(faults));
     };
-    let life = lives(&throttled, failure, HOUR * 6).await;
-    assert!(life.reported.is_empty(), "{:?}", life.reported);
+    let node_run = lives(&throttled, failure, HOUR * 6).await;
+    assert!(node_run.reported.is_empty(), "{:?}", node_run.reported);
     let denied = zoned();
     let lost = |host: &SimHost| {
         let faults = vec![strike("read_records", 1..=3, Condition::Denied)];
         host.next_boot(Script::new(faults));
     };
-    let life = lives(&denied, lost, HOUR * 6).await;
+    let node_run = lives(&denied, lost, HOUR * 6).await;
     let [
         Event::DnsNotPublished { fault },
         Event::DnsPublished { names, zone },
-    ] = &life.reported[..]
+    ] = &node_run.reported[..]
     else {
-        panic!("{:?}", life.reported);
+        panic!("{:?}", node_run.reported);
     };
     assert_eq!(
         (fault.code, names.len(), zone.as_str()),
         (Code::DnsDenied, 0, ZONE)
     );
-    assert!(!is_warned(&life), "it is over");
+    assert!(!is_warned(&node_run), "it is over");
 }

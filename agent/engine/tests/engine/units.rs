@@ -1,6 +1,6 @@
 //! The units of a node, brought up together: how often systemd is asked for what, and what of one that fails.
 
-use crate::common::{events_of, fault_of, host, request, run, strike};
+use crate::common::{events_of, failing_boot, host, request, run, strike};
 use quake_model::event::Event;
 use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
@@ -96,7 +96,7 @@ async fn a_unit_that_fails_names_itself_and_hides_no_other() {
         strike("start_unit", DOCKER..=DOCKER, Condition::Unknown),
         strike("start_unit", KUBELET..=KUBELET, Condition::Unknown),
     ]));
-    let (fault, record) = fault_of(&host, &request("workers")).await;
+    let (fault, record) = failing_boot(&host, &request("workers")).await;
     let unit = |fault: &Fault| fault.evidence_named("unit").map(str::to_owned);
     assert_eq!(fault.code, Code::ServicesUnitUnknown);
     assert_eq!(unit(&fault).as_deref(), Some("docker.service"));
@@ -214,7 +214,7 @@ async fn one_failed_start_is_no_verdict() {
 async fn a_unit_that_never_stays_up_ends_the_boot_at_the_deadline_with_its_journal() {
     let host = worker_of_eight_units();
     host.fail_starts("kubelet.service", u32::MAX);
-    let (fault, _) = fault_of(&host, &request("workers")).await;
+    let (fault, _) = failing_boot(&host, &request("workers")).await;
     assert_eq!(
         (fault.code, fault.class().exit_status()),
         (Code::ServicesUnitFailed, 75)

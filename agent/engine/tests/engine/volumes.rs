@@ -1,6 +1,6 @@
 //! The protocol of a volume: chosen, asked for, seen here; whatever EC2 answers, and whenever.
 
-use crate::common::{EPOCH, fault_of, host, request, run, strike};
+use crate::common::{EPOCH, failing_boot, host, request, run, strike};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, InstanceView, VolumeState};
 use quake_model::fault::{Class, Code};
 use quake_model::ports::Condition;
@@ -98,7 +98,7 @@ fn later(host: &Arc<SimHost>, after: Duration, change: impl FnOnce(&mut Region) 
 async fn two_volumes_of_one_member_stop_the_boot_and_nothing_is_attached() {
     let host = host("control-plane", Timing::default());
     add_volume(&host, "vol-0cc", "main");
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(
         (fault.code, record.exit_status()),
         (Code::StorageVolumeConflict, 80)
@@ -159,7 +159,7 @@ async fn a_refusal_is_believed_although_volumes_of_pods_move_all_the_time() {
     let host = host("control-plane", Timing::default());
     move_a_pods_volume(&host);
     add_volume(&host, "vol-0cc", "main");
-    let (fault, record) = fault_of(&host, &request("control-plane")).await;
+    let (fault, record) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::StorageVolumeConflict);
     assert!(record.elapsed_ms < 60_000, "{} ms", record.elapsed_ms);
 }
@@ -187,7 +187,7 @@ async fn an_ask_without_an_answer_stays_on_disk_with_its_member() {
         1..=1000,
         Condition::Unreachable,
     )]));
-    fault_of(&host, &request("control-plane")).await;
+    failing_boot(&host, &request("control-plane")).await;
     let journal = kept_journal(&host);
     assert_eq!(journal.member.as_deref(), Some("a"));
     assert!(
@@ -227,7 +227,7 @@ async fn a_volume_of_a_living_peer_is_stood_by_for_and_a_foreigners_is_refused()
     ] {
         let host = host("control-plane", Timing::default());
         host.change(|region| hold(region, MAIN, InstanceState::Running, group));
-        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        let (fault, _) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!((fault.code, fault.class()), (code, class), "{group:?}");
         assert!(fault.summary.contains(PEER), "{}", fault.summary);
         assert_eq!(holders(&host), [(MAIN.to_owned(), PEER.to_owned())]);
@@ -241,7 +241,7 @@ async fn a_peer_whose_tags_are_late_is_not_taken_for_a_foreigner() {
     later(&host, Duration::from_secs(60), |region| {
         hold(region, MAIN, InstanceState::Running, Some("control-plane"));
     });
-    let (fault, _) = fault_of(&host, &request("control-plane")).await;
+    let (fault, _) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::StorageVolumeHeld);
 }
 
@@ -290,7 +290,7 @@ async fn each_answer_to_an_attach_has_its_meaning() {
             1..=1000,
             condition,
         )]));
-        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        let (fault, _) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(fault.code, code, "{condition:?}");
         assert_eq!(holders(&host), []);
     }
@@ -308,7 +308,7 @@ async fn a_race_that_a_peer_won_ends_in_standing_by_without_a_member() {
     later(&host, Duration::from_millis(1), |region| {
         hold(region, MAIN, InstanceState::Running, Some("control-plane"));
     });
-    let (fault, _) = fault_of(&host, &request("control-plane")).await;
+    let (fault, _) = failing_boot(&host, &request("control-plane")).await;
     assert_eq!(fault.code, Code::StorageVolumeHeld);
     let journal = kept_journal(&host);
     assert_eq!((journal.member, journal.attempt), (None, None));
@@ -323,7 +323,7 @@ async fn an_ask_that_was_never_answered_is_not_forgotten_for_a_stale_holder() {
     host.put_file(JOURNAL, journal.text());
     // The holder had the volume an hour before the ask: it may be a view of the past.
     host.change(|region| hold(region, MAIN, InstanceState::Running, Some("control-plane")));
-    fault_of(&host, &request("control-plane")).await;
+    failing_boot(&host, &request("control-plane")).await;
     let kept = kept_journal(&host);
     assert_eq!(kept, journal);
     host.next_boot(Script::default());
@@ -336,7 +336,7 @@ async fn an_ask_that_was_never_answered_is_not_forgotten_for_a_stale_holder() {
                 .for_each(|a| a.since = Some(long_after));
         }
     });
-    fault_of(&host, &request("control-plane")).await;
+    failing_boot(&host, &request("control-plane")).await;
     let given_up = kept_journal(&host);
     assert_eq!((given_up.member, given_up.attempt), (None, None));
 }
@@ -389,7 +389,7 @@ async fn a_device_that_a_program_of_a_killed_agent_still_has_is_waited_for() {
         let host = crate::common::host("control-plane", Timing::default());
         let taken = vec![strike(operation, 1..=100_000, Condition::Conflict)];
         host.next_boot(Script::new(taken));
-        let (fault, _) = fault_of(&host, &request("control-plane")).await;
+        let (fault, _) = failing_boot(&host, &request("control-plane")).await;
         assert_eq!(
             (fault.code, fault.class()),
             (Code::StorageVolumeBusy, Class::NotYet)

@@ -232,7 +232,7 @@ impl Aws {
     /// The region as set, or the instance's; `None` leaves it to the profile, on an operator's machine.
     async fn configured_region(&self) -> Result<Option<String>, PortError> {
         let settings = &self.0.settings;
-        match (&settings.region, settings.surroundings) {
+        match (&settings.region, settings.environment) {
             (Some(region), _) => Ok(Some(region.clone())),
             (None, Environment::Node) => self.0.imds.read_region().await.map(Some),
             (None, Environment::Elsewhere) => Ok(profile_region().await),

@@ -32,7 +32,7 @@ pub struct StoreKeys {
 #[derive(Debug, Clone)]
 pub struct AwsSettings {
     /// Where the agent runs.
-    pub surroundings: Environment,
+    pub environment: Environment,
     /// The region, if it is set; else the instance's, or elsewhere the profile's.
     pub region: Option<String>,
     /// The endpoint of EC2, if it is not AWS' own.
@@ -53,9 +53,9 @@ pub struct AwsSettings {
 
 impl AwsSettings {
     /// Reads the settings of this process' environment.
-    pub fn from_environment(surroundings: Environment) -> Self {
+    pub fn from_environment(environment: Environment) -> Self {
         let http = HttpSettings::from_environment();
-        Self::from_lookup(surroundings, http, |name| std::env::var(name).ok())
+        Self::from_lookup(environment, http, |name| std::env::var(name).ok())
     }
 
     /// Reads the settings from `lookup`, which answers for one variable's name.
@@ -63,7 +63,7 @@ impl AwsSettings {
     /// What names S3 alone wins over what names all services; AWS' own names win over those of kops
     /// (`S3_ENDPOINT`, `S3_REGION`, `S3_ACCESS_KEY_ID`, `S3_SECRET_ACCESS_KEY`).
     pub fn from_lookup(
-        surroundings: Environment,
+        environment: Environment,
         http: HttpSettings,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Self {
@@ -74,7 +74,7 @@ impl AwsSettings {
             "AWS_PROFILE",
             "AWS_WEB_IDENTITY_TOKEN_FILE",
         ]);
-        let credentials = match (surroundings, &reported) {
+        let credentials = match (environment, &reported) {
             (Environment::Node, None) => CredentialSource::Instance,
             (Environment::Node, Some(_)) | (Environment::Elsewhere, _) => CredentialSource::Chain,
         };
@@ -89,7 +89,7 @@ impl AwsSettings {
         let own_store = set("S3_ENDPOINT").filter(|_| set("AWS_ENDPOINT_URL_S3").is_none());
         let store_region = own_store.and_then(|_| set("S3_REGION"));
         Self {
-            surroundings,
+            environment,
             store_region,
             region: first(&["AWS_REGION", "AWS_DEFAULT_REGION", "S3_REGION"]),
             ec2_endpoint: first(&["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]).map(with_scheme),
@@ -118,8 +118,8 @@ fn with_scheme(endpoint: String) -> String {
 mod tests {
     use super::*;
 
-    fn settings(surroundings: Environment, pairs: &[(&str, &str)]) -> AwsSettings {
-        AwsSettings::from_lookup(surroundings, HttpSettings::default(), |name| {
+    fn settings(environment: Environment, pairs: &[(&str, &str)]) -> AwsSettings {
+        AwsSettings::from_lookup(environment, HttpSettings::default(), |name| {
             let found = pairs.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })

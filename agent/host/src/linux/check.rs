@@ -61,8 +61,8 @@ pub(super) async fn check_filesystem(device: DeviceFacts) -> Result<FilesystemCh
 }
 
 async fn check(device: DeviceFacts) -> Result<FilesystemCheck, PortError> {
-    let meant = device.clone();
-    let Some((image, superblock)) = blocking(move || open_unmounted(&meant)).await? else {
+    let expected = device.clone();
+    let Some((image, superblock)) = blocking(move || open_unmounted(&expected)).await? else {
         return Ok(FilesystemCheck::Clean);
     };
     let path = &device.path;

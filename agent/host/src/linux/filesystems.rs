@@ -32,8 +32,8 @@ pub(super) async fn make_filesystem(
     wanted: NewFilesystem,
 ) -> Result<(), PortError> {
     require_form(&wanted)?;
-    let (meant, requested) = (device.clone(), wanted.clone());
-    let held = blocking(move || require_formattable(&meant, &requested)).await?;
+    let (expected, requested) = (device.clone(), wanted.clone());
+    let held = blocking(move || require_formattable(&expected, &requested)).await?;
     let path = &device.path;
     // No `-F`: all it could add is to run over a refusal of mkfs's own.
     let (uuid, label) = (wanted.uuid.as_str(), wanted.label.as_str());

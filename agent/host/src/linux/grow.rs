@@ -19,12 +19,15 @@ const RESIZE: Program = Program {
 
 /// Grows the filesystem, which is `Missing` where it is not mounted.
 pub(super) async fn grow_filesystem(device: DeviceFacts) -> Result<(), PortError> {
-    let meant = device.clone();
+    let expected = device.clone();
     // Both held open until the end: the path stays this device's, and the filesystem mounted.
     let (_image, _root) = blocking(move || {
-        let image = open_device(&meant, Access::Shared)?;
-        let root = open_mounted(&meant)?.ok_or_else(|| {
-            PortError::new(Condition::Missing, format!("{} is not mounted", meant.path))
+        let image = open_device(&expected, Access::Shared)?;
+        let root = open_mounted(&expected)?.ok_or_else(|| {
+            PortError::new(
+                Condition::Missing,
+                format!("{} is not mounted", expected.path),
+            )
         })?;
         Ok((image, root))
     })

@@ -77,8 +77,8 @@ pub(super) async fn format_device(
         );
     };
     require_options(&volume)?;
-    let meant = device.clone();
-    let held = blocking(move || require_blank(&meant)).await?;
+    let expected = device.clone();
+    let held = blocking(move || require_blank(&expected)).await?;
     let options = volume.format_options.iter().map(String::as_str);
     let own = own.iter().copied();
     // The operator's come last: of an option that is given twice the last counts.
@@ -135,9 +135,9 @@ pub(super) async fn mount_volume(
     device: DeviceFacts,
     volume: VolumeMount,
 ) -> Result<(), PortError> {
-    let (meant, target) = (device.clone(), volume.path.clone());
+    let (expected, target) = (device.clone(), volume.path.clone());
     // Held open until it is mounted, so that the path stays this device's.
-    let Some(_held) = blocking(move || place(&meant, &target)).await? else {
+    let Some(_held) = blocking(move || place(&expected, &target)).await? else {
         return Ok(());
     };
     let options = volume.mount_options.join(",");

@@ -6,7 +6,7 @@
 //! `QUAKE_REMEDY`, `QUAKE_ADDON`. The protocol is systemd's "native journal protocol"
 //! (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>): one datagram for an entry.
 
-use super::sentence::{fault_of, sentence};
+use super::sentence::{event_fault, sentence};
 use quake_model::event::{Envelope, Event};
 use quake_model::phase::Phase;
 use quake_model::ports::{Sink, SinkError};
@@ -86,7 +86,7 @@ fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
     {
         field("QUAKE_ADDON", addon);
     }
-    if let Some(fault) = fault_of(&envelope.event) {
+    if let Some(fault) = event_fault(&envelope.event) {
         field("QUAKE_CODE", fault.code.entry().code);
         field("QUAKE_REMEDY", fault.remedy_text());
     }

@@ -119,7 +119,7 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
         Event::CertificatesHeld { certificates } => match first_to_end(certificates) {
             Some(first) => format!(
-                "{} certificates; {} ends first, at {}",
+                "{} certificates; {} expires first, at {}",
                 certificates.len(),
                 first.name,
                 first.ends
@@ -189,7 +189,7 @@ fn first_of(faults: &[Fault]) -> String {
 }
 
 /// The fault an event carries.
-pub(super) fn fault_of(event: &Event) -> Option<&Fault> {
+pub(super) fn event_fault(event: &Event) -> Option<&Fault> {
     match event {
         Event::PhaseFailed { fault, .. }
         | Event::Waiting { fault, .. }

@@ -79,7 +79,7 @@ fn is_named(said: &TbsCertificate, subject: &Subject) -> bool {
 
 /// When what is held comes of age: two thirds of its life are over. `None` where the certificate cannot be read.
 pub fn renew_at(held: &IssuedCertificate) -> Option<Timestamp> {
-    let (begins, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
+    let (begins, ends) = validity(&certificates(&held.certificate).first()?.tbs_certificate);
     Some(Timestamp(
         ends.saturating_sub((ends.saturating_sub(begins)) / 3) * 1000,
     ))
@@ -87,12 +87,12 @@ pub fn renew_at(held: &IssuedCertificate) -> Option<Timestamp> {
 
 /// When it ends.
 pub fn ends_at(held: &IssuedCertificate) -> Option<Timestamp> {
-    let (_, ends) = life(&certificates(&held.certificate).first()?.tbs_certificate);
+    let (_, ends) = validity(&certificates(&held.certificate).first()?.tbs_certificate);
     Some(Timestamp(ends * 1000))
 }
 
 /// Since when and until when, in seconds of the epoch.
-fn life(said: &TbsCertificate) -> (u64, u64) {
+fn validity(said: &TbsCertificate) -> (u64, u64) {
     let begins = said.validity.not_before.to_unix_duration().as_secs();
     let ends = said.validity.not_after.to_unix_duration().as_secs();
     (begins, ends)
@@ -104,7 +104,7 @@ fn life(said: &TbsCertificate) -> (u64, u64) {
 const SKEW_SECONDS: u64 = 5 * 60;
 
 fn is_old(said: &TbsCertificate, now: Timestamp) -> bool {
-    let (begins, ends) = life(said);
+    let (begins, ends) = validity(said);
     !has_begun(begins, now) || is_nearly_over(begins, ends, now)
 }
 

@@ -106,7 +106,7 @@ fn world(spec: &NodeSpec, volumes: &[VolumeFacts]) -> World {
 fn select(spec: &NodeSpec, volumes: &[VolumeFacts]) -> Result<Vec<VolumeStep>, Fault> {
     let world = world(spec, volumes);
     let decision = quake_volumes::select_volumes(&world);
-    match quake_volumes::fault_of(&world, &decision) {
+    match quake_volumes::decision_fault(&world, &decision) {
         Some(fault) => Err(fault),
         None => Ok(quake_volumes::volume_steps(
             &world, &decision, "ab12", "/mnt",
@@ -295,7 +295,7 @@ fn what_runs_goes_on_and_a_surplus_volume_is_a_warning() {
     world.verified.insert("vol-0m".to_owned());
     let decision = quake_volumes::select_volumes(&world);
     assert_eq!(decision.slots[0].1.rule, Rule::Surplus);
-    assert_eq!(quake_volumes::fault_of(&world, &decision), None);
+    assert_eq!(quake_volumes::decision_fault(&world, &decision), None);
     let warnings = quake_volumes::warnings(&decision);
     assert_eq!(warnings[0].code, Code::StorageSurplusVolumes);
     assert!(

@@ -3,8 +3,8 @@
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
 use quake_volumes::{
-    Change, ChangeError, ClusterGeneration, Facts, Slot, ViewRequest, Viewpoint, apply, edits,
-    fault_of, judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
+    Change, ChangeError, ClusterGeneration, Facts, Slot, ViewRequest, Viewpoint, apply,
+    decision_fault, edits, judge_of, near_misses, read_recorded, select_volumes, verdict_of, why,
 };
 use serde_json::{Value, json};
 
@@ -278,6 +278,6 @@ fn every_slot_and_every_volume_has_its_sentence() {
         .map(|it| it.volume.volume_id.as_str())
         .collect();
     assert_eq!(near, ["vol-4"]);
-    let remedy = fault_of(&world, &decision).and_then(|fault| fault.remedy);
+    let remedy = decision_fault(&world, &decision).and_then(|fault| fault.remedy);
     assert!(remedy.is_some_and(|it| it.contains("volumes pin <volume id> --slot main/a --yes")));
 }

@@ -30,14 +30,14 @@ fn a_fetch_dropped_at_any_moment_leaves_nothing_torn_and_the_next_one_ends_well(
     let mut ended_early = 0;
     for (bytes, is_archive) in [(member.clone(), false), (packed, true)] {
         for moment in 0..MOMENTS {
-            let (scene, runtime) = (Scene::new(), Runtime::new().expect("threads"));
+            let (fixture, runtime) = (Fixture::new(), Runtime::new().expect("threads"));
             let served = bytes.clone();
             let server = runtime.block_on(Server::start(move |_| Reply::bytes(200, &served)));
             let asset = match is_archive {
                 true => archived(&bytes, vec![server.url("/a")]),
                 false => plain(&bytes, vec![server.url("/a")]),
             };
-            let store = scene.store(AssetSource::Fetch);
+            let store = fixture.store(AssetSource::Fetch);
             let ended = runtime.block_on(give_up_after(&store, &asset, moment));
             ended_early += usize::from(!ended);
             for key in runtime.block_on(store.keys()).expect("ours") {
@@ -52,7 +52,7 @@ fn a_fetch_dropped_at_any_moment_leaves_nothing_torn_and_the_next_one_ends_well(
             drop(store);
             // Ending the runtime waits for the writers' threads.
             drop((server, runtime));
-            assert_eq!(scene.staged(), 0, "given up after {moment}");
+            assert_eq!(fixture.staged(), 0, "given up after {moment}");
         }
     }
     assert!(ended_early > MOMENTS, "only {ended_early} were given up");

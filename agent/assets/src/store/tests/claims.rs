@@ -24,8 +24,8 @@ async fn fetched_past(wrong: impl Fn() -> Reply + Send + Sync + 'static) -> Asse
         _ => Reply::text(200, "program"),
     })
     .await;
-    let scene = Scene::new();
-    let mut store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let mut store = fixture.store(AssetSource::Fetch);
     store.shared.most_bytes = 8 << 20;
     let asset = plain(b"program", vec![server.url("/wrong"), server.url("/good")]);
     let fetched = fetch(&store, &asset).await.expect("the second is good");
@@ -61,8 +61,8 @@ async fn an_honest_mirror_without_a_length_is_used_where_another_one_claims_too_
         _ => Reply::text(200, "7\r\nprogram\r\n0\r\n\r\n").chunked(),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let asset = plain(b"program", vec![server.url("/good"), server.url("/short")]);
     let fetched = fetch(&store, &asset).await.expect("the first is good");
     assert_eq!(fetched.url, server.url("/good"));
@@ -77,23 +77,23 @@ async fn an_only_mirror_that_claims_too_much_is_named_with_its_claim() {
         claiming("3000000000000000")
     })
     .await;
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let asset = plain(b"program", vec![server.url("/kubelet")]);
-    let error = fetch(&scene.store(AssetSource::Fetch), &asset)
+    let error = fetch(&fixture.store(AssetSource::Fetch), &asset)
         .await
         .expect_err("no asset has so much");
     assert_eq!(error.condition, Condition::Impossible);
     let named = format!("{} claims 3000000000000000 bytes", server.url("/kubelet"));
     assert!(error.summary.contains(&named), "{error}");
     assert_eq!(requested.load(Ordering::Relaxed), 1);
-    assert_eq!(scene.files(), Vec::<String>::new());
+    assert_eq!(fixture.files(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn an_only_mirror_whose_body_does_not_end_is_named_and_nothing_is_kept() {
     let server = Server::start(|_| without_length(9 << 20)).await;
-    let scene = Scene::new();
-    let mut store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let mut store = fixture.store(AssetSource::Fetch);
     store.shared.most_bytes = 8 << 20;
     let asset = plain(b"program", vec![server.url("/kubelet")]);
     let error = fetch(&store, &asset).await.expect_err("it does not end");
@@ -103,7 +103,7 @@ async fn an_only_mirror_whose_body_does_not_end_is_named_and_nothing_is_kept() {
         "{error}"
     );
     assert!(error.summary.contains(&server.url("/kubelet")), "{error}");
-    assert_eq!(scene.files(), Vec::<String>::new());
+    assert_eq!(fixture.files(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -118,9 +118,9 @@ async fn a_claim_beside_a_file_that_began_elsewhere_is_the_second_mirrors_failur
         },
     })
     .await;
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let asset = plain(&bytes, vec![server.url("/good"), server.url("/wrong")]);
-    let fetched = fetch(&scene.store(AssetSource::Fetch), &asset).await;
+    let fetched = fetch(&fixture.store(AssetSource::Fetch), &asset).await;
     let fetched = fetched.expect("the first is good");
     assert_eq!(fetched.url, server.url("/good"));
     let requested = server
@@ -146,8 +146,8 @@ async fn a_mirror_that_is_asked_alone_and_stalls_is_left_for_the_next_one() {
         _ => piece(seen, &served, "\"1\""),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let asset = plain(&bytes, vec![server.url("/wrong"), server.url("/good")]);
     let limit = Duration::from_secs(30);
     let fetched = tokio::time::timeout(limit, fetch(&store, &asset)).await;

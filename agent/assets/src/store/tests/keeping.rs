@@ -5,12 +5,12 @@ use super::*;
 #[tokio::test]
 async fn a_fetched_file_is_in_the_store_under_its_digest() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let asset = plain(
         b"program",
         vec![server.url("/v1/kubelet?x-amz-signature=s3cr3t")],
     );
-    let store = scene.store(AssetSource::Fetch);
+    let store = fixture.store(AssetSource::Fetch);
     let seen = std::sync::Mutex::new(Vec::new());
     let report = |arriving: Arriving<'_>| {
         let mut seen = seen.lock().expect("ours");
@@ -25,20 +25,23 @@ async fn a_fetched_file_is_in_the_store_under_its_digest() {
     let hex = asset.digest.hex();
     let base = format!("var/lib/store/sha256/{hex}");
     let stamp = format!("{base}.stamp");
-    assert_eq!(scene.files(), [base.clone(), format!("{base}.json"), stamp]);
+    assert_eq!(
+        fixture.files(),
+        [base.clone(), format!("{base}.json"), stamp]
+    );
     assert_eq!(store.has_asset(&asset).await, Ok(true));
     let place = place_at("/usr/local/bin/kubelet", &asset, None);
     store.place(&place).await.expect("nothing is in the way");
     assert_eq!(store.look_placed(&place).await, Ok(Placed::Same));
-    let placed = std::fs::read(scene.root.path().join("usr/local/bin/kubelet"));
+    let placed = std::fs::read(fixture.root.path().join("usr/local/bin/kubelet"));
     assert_eq!(placed.expect("it was placed"), b"program");
 }
 
 #[tokio::test]
 async fn assets_pinned_with_each_algorithm_are_accepted() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     for algorithm in [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512] {
         let mut asset = plain(b"program", vec![server.url("/kubelet")]);
         asset.digest = digest_of(algorithm, b"program".as_slice()).expect("memory reads");
@@ -57,8 +60,8 @@ async fn an_archive_is_unpacked_and_its_members_are_found_by_their_names() {
     let asset_bytes = bytes.clone();
     let server = Server::start(move |_| Reply::bytes(200, &bytes)).await;
     let asset = archived(&asset_bytes, vec![server.url("/cni-plugins.tgz")]);
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     fetch(&store, &asset).await.expect("the archive is honest");
     assert_eq!(store.has_asset(&asset).await, Ok(true));
     let members = store.list_members(&asset.digest).await;
@@ -68,7 +71,7 @@ async fn an_archive_is_unpacked_and_its_members_are_found_by_their_names() {
     );
     let place = place_at("/opt/cni/bin/bridge", &asset, Some("bridge"));
     store.place(&place).await.expect("nothing is in the way");
-    let placed = std::fs::read(scene.root.path().join("opt/cni/bin/bridge"));
+    let placed = std::fs::read(fixture.root.path().join("opt/cni/bin/bridge"));
     assert_eq!(placed.expect("it was placed"), b"br");
     let absent = place_at("/opt/cni/bin/dhcp", &asset, Some("dhcp"));
     let error = store
@@ -76,31 +79,31 @@ async fn an_archive_is_unpacked_and_its_members_are_found_by_their_names() {
         .await
         .expect_err("the archive has none");
     assert_eq!(error.condition, Condition::Missing);
-    assert_eq!(scene.staged(), 0, "the archive itself is gone");
+    assert_eq!(fixture.staged(), 0, "the archive itself is gone");
 }
 
 #[tokio::test]
 async fn what_a_killed_agent_left_is_removed_when_the_store_is_opened() {
-    let scene = Scene::new();
-    let staging = scene.root.path().join("var/lib/store/staging");
+    let fixture = Fixture::new();
+    let staging = fixture.root.path().join("var/lib/store/staging");
     std::fs::create_dir_all(staging.join("77-1/files")).expect("ours");
     std::fs::write(staging.join("77-0"), "half").expect("ours");
-    scene.store(AssetSource::Fetch);
-    assert_eq!(scene.files(), Vec::<String>::new());
+    fixture.store(AssetSource::Fetch);
+    assert_eq!(fixture.files(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_file_changed_in_place_is_no_longer_in_the_store_and_is_replaced() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let (scene, asset) = (
-        Scene::new(),
+    let (fixture, asset) = (
+        Fixture::new(),
         plain(b"program", vec![server.url("/kubelet")]),
     );
-    let store = scene.store(AssetSource::Fetch);
+    let store = fixture.store(AssetSource::Fetch);
     fetch(&store, &asset).await.expect("the mirror is well");
     let place = place_at("/usr/bin/kubelet", &asset, None);
     store.place(&place).await.expect("nothing is in the way");
-    let placed = scene.root.path().join("usr/bin/kubelet");
+    let placed = fixture.root.path().join("usr/bin/kubelet");
     let mut open = std::fs::OpenOptions::new();
     let mut file = open.write(true).open(&placed).expect("ours");
     file.write_all(b"PROGRAM").expect("ours");
@@ -115,11 +118,11 @@ async fn a_file_changed_in_place_is_no_longer_in_the_store_and_is_replaced() {
 #[tokio::test]
 async fn a_file_whose_manifest_is_gone_is_verified_by_its_bytes() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let (scene, asset) = (
-        Scene::new(),
+    let (fixture, asset) = (
+        Fixture::new(),
         plain(b"program", vec![server.url("/kubelet")]),
     );
-    let store = scene.store(AssetSource::Fetch);
+    let store = fixture.store(AssetSource::Fetch);
     fetch(&store, &asset).await.expect("the mirror is well");
     let file = store.layout.file(&asset.digest);
     std::fs::remove_file(store.layout.file_manifest(&asset.digest)).expect("ours");
@@ -134,8 +137,8 @@ async fn an_archive_with_a_changed_or_missing_file_is_fetched_anew() {
     let served = bytes.clone();
     let server = Server::start(move |_| Reply::bytes(200, &served)).await;
     let asset = archived(&bytes, vec![server.url("/cni.tgz")]);
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     fetch(&store, &asset).await.expect("the archive is honest");
     let inside = archive_files(&store.layout.archive(&asset.digest)).join("dhcp");
     std::fs::remove_file(inside).expect("ours");
@@ -144,20 +147,20 @@ async fn an_archive_with_a_changed_or_missing_file_is_fetched_anew() {
         .await
         .expect("a damaged archive is replaced");
     assert_eq!(store.has_asset(&asset).await, Ok(true));
-    assert_eq!(scene.staged(), 0, "the damaged one is gone");
+    assert_eq!(fixture.staged(), 0, "the damaged one is gone");
 }
 
 #[tokio::test]
 async fn an_open_of_a_settled_store_writes_nothing() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let (scene, asset) = (
-        Scene::new(),
+    let (fixture, asset) = (
+        Fixture::new(),
         plain(b"program", vec![server.url("/kubelet")]),
     );
-    fetch(&scene.store(AssetSource::Fetch), &asset)
+    fetch(&fixture.store(AssetSource::Fetch), &asset)
         .await
         .expect("the mirror is well");
-    let folder = scene.root.path().join("var/lib/store");
+    let folder = fixture.root.path().join("var/lib/store");
     let times = || -> Vec<_> {
         let paths = [
             folder.clone(),
@@ -170,7 +173,7 @@ async fn an_open_of_a_settled_store_writes_nothing() {
         modified.map(|time| time.expect("ours")).collect()
     };
     let before = times();
-    let store = scene.store(AssetSource::Fetch);
+    let store = fixture.store(AssetSource::Fetch);
     assert_eq!(store.has_asset(&asset).await, Ok(true));
     assert_eq!(times(), before);
 }

@@ -4,13 +4,13 @@ use super::*;
 
 /// The error of fetching `bytes` from one mirror with this answer; nothing may be left of it.
 async fn failure(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> PortError {
-    let (scene, server) = (Scene::new(), Server::start(answer).await);
+    let (fixture, server) = (Fixture::new(), Server::start(answer).await);
     let asset = plain(b"program", vec![server.url("/kubelet")]);
-    let store = scene.store(AssetSource::Fetch);
+    let store = fixture.store(AssetSource::Fetch);
     let error = fetch(&store, &asset)
         .await
         .expect_err("the mirror is no good");
-    assert_eq!(scene.files(), Vec::<String>::new(), "{error}");
+    assert_eq!(fixture.files(), Vec::<String>::new(), "{error}");
     assert_eq!(store.has_asset(&asset).await, Ok(false));
     error
 }
@@ -44,8 +44,8 @@ async fn the_same_wrong_bytes_on_two_mirrors_cast_doubt_on_the_pin() {
         b"program",
         vec![server.url("/a/kubelet"), server.url("/b/kubelet")],
     );
-    let scene = Scene::new();
-    let error = fetch(&scene.store(AssetSource::Fetch), &asset)
+    let fixture = Fixture::new();
+    let error = fetch(&fixture.store(AssetSource::Fetch), &asset)
         .await
         .expect_err("both differ");
     assert!(
@@ -71,8 +71,8 @@ async fn the_next_mirror_is_tried_after_each_kind_of_failure() {
         .collect();
     urls.insert(0, format!("{}/kubelet", closed_port().await));
     urls.insert(0, "ftp://mirror/kubelet".to_owned());
-    let scene = Scene::new();
-    let fetched = fetch(&scene.store(AssetSource::Fetch), &plain(b"program", urls)).await;
+    let fixture = Fixture::new();
+    let fetched = fetch(&fixture.store(AssetSource::Fetch), &plain(b"program", urls)).await;
     let fetched = fetched.expect("the last mirror is well");
     assert_eq!(
         fetched.failed_mirrors.len(),
@@ -116,8 +116,8 @@ async fn of_several_conditions_the_one_that_can_heal_wins() {
         _ => Reply::text(500, ""),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     for (paths, condition) in [
         (
             vec!["/missing", "/busy", "/denied", "/wrong"],
@@ -150,25 +150,25 @@ async fn a_dangerous_archive_leaves_nothing_and_no_other_mirror_is_asked() {
     let served = bytes.clone();
     let server = Server::start(move |_| Reply::bytes(200, &served)).await;
     let asset = archived(&bytes, vec![server.url("/1"), server.url("/2")]);
-    let scene = Scene::new();
-    let error = fetch(&scene.store(AssetSource::Fetch), &asset)
+    let fixture = Fixture::new();
+    let error = fetch(&fixture.store(AssetSource::Fetch), &asset)
         .await
         .expect_err("a hard link");
     assert_eq!(error.condition, Condition::Unsafe);
     assert_eq!(server.lines(), ["GET /1"]);
-    assert_eq!(scene.files(), Vec::<String>::new());
+    assert_eq!(fixture.files(), Vec::<String>::new());
 }
 
 #[test]
 fn an_interrupted_fetch_leaves_nothing() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     runtime.block_on(async {
         let half = vec![b'x'; 1 << 20];
         let server = Server::start(move |_| Reply::bytes(200, &half).declaring(2 << 20).hanging());
         let server = server.await;
         let asset = plain(b"program", vec![server.url("/kubelet")]);
-        let store = scene.store(AssetSource::Fetch);
+        let store = fixture.store(AssetSource::Fetch);
         let arrived = tokio::sync::Notify::new();
         let report = |arriving: Arriving<'_>| {
             if arriving.done > 1 << 19 {
@@ -182,7 +182,7 @@ fn an_interrupted_fetch_leaves_nothing() {
     });
     // Ending the runtime waits for the writer's thread, as the end of the agent does.
     drop(runtime);
-    assert_eq!(scene.files(), Vec::<String>::new());
+    assert_eq!(fixture.files(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -192,8 +192,8 @@ async fn a_silent_mirror_does_not_hold_back_other_assets() {
         _ => Reply::text(200, "program"),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let silent = plain(b"program", vec![server.url("/silent")]);
     let well = plain(b"program", vec![server.url("/kubelet")]);
     let limit = Duration::from_secs(20);

@@ -4,14 +4,14 @@ use super::*;
 
 #[tokio::test]
 async fn a_folder_stands_in_for_the_network() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let folder = tempfile::tempdir().expect("a scratch directory");
     for path in ["release/v1/kubelet", "mirror.example/v2/kubelet", "kubectl"] {
         let path = folder.path().join(path);
         std::fs::create_dir_all(path.parent().expect("it is below")).expect("ours");
         std::fs::write(path, "program").expect("ours");
     }
-    let store = scene.store(AssetSource::Folder(folder.path().to_owned()));
+    let store = fixture.store(AssetSource::Folder(folder.path().to_owned()));
     for url in [
         "https://mirror.example/release/v1/kubelet",
         "https://mirror.example/v2/kubelet",
@@ -27,40 +27,40 @@ async fn a_folder_stands_in_for_the_network() {
 
 #[tokio::test]
 async fn a_file_url_is_read_from_this_machine() {
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let folder = tempfile::tempdir().expect("a scratch directory");
     let path = folder.path().join("kubelet");
     std::fs::write(&path, "program").expect("ours");
     let asset = plain(b"program", vec![format!("file://{}", path.display())]);
-    let fetched = fetch(&scene.store(AssetSource::Fetch), &asset).await;
+    let fetched = fetch(&fixture.store(AssetSource::Fetch), &asset).await;
     assert_eq!(fetched.map(|fetched| fetched.bytes), Ok(7));
 }
 
 #[tokio::test]
 async fn a_store_told_to_stay_off_the_network_asks_nobody() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
-    let (scene, asset) = (
-        Scene::new(),
+    let (fixture, asset) = (
+        Fixture::new(),
         plain(b"program", vec![server.url("/kubelet")]),
     );
-    let error = fetch(&scene.store(AssetSource::Cache), &asset)
+    let error = fetch(&fixture.store(AssetSource::Cache), &asset)
         .await
         .expect_err("it is empty");
     assert_eq!(error.condition, Condition::Missing);
     assert_eq!(server.lines(), Vec::<String>::new());
-    fetch(&scene.store(AssetSource::Fetch), &asset)
+    fetch(&fixture.store(AssetSource::Fetch), &asset)
         .await
         .expect("the mirror is well");
     assert_eq!(
-        scene.store(AssetSource::Cache).has_asset(&asset).await,
+        fixture.store(AssetSource::Cache).has_asset(&asset).await,
         Ok(true)
     );
 }
 
 #[tokio::test]
 async fn a_placeholder_is_never_taken_for_a_verified_asset() {
-    let scene = Scene::new();
-    let stubs = scene.store(AssetSource::Stub);
+    let fixture = Fixture::new();
+    let stubs = fixture.store(AssetSource::Stub);
     let kubelet = plain(b"program", vec!["https://h/kubelet".to_owned()]);
     let cni = archived(
         b"archive",
@@ -73,7 +73,7 @@ async fn a_placeholder_is_never_taken_for_a_verified_asset() {
             .expect("a placeholder needs nothing");
         assert_eq!(stubs.has_asset(asset).await, Ok(true));
         assert_eq!(
-            scene.store(AssetSource::Fetch).has_asset(asset).await,
+            fixture.store(AssetSource::Fetch).has_asset(asset).await,
             Ok(false)
         );
     }
@@ -84,10 +84,10 @@ async fn a_placeholder_is_never_taken_for_a_verified_asset() {
     assert!(members.contains(&"host-local".to_owned()), "{members:?}");
     let place = place_at("/usr/bin/kubelet", &kubelet, None);
     stubs.place(&place).await.expect("nothing is in the way");
-    let placed = std::fs::read_to_string(scene.root.path().join("usr/bin/kubelet"));
+    let placed = std::fs::read_to_string(fixture.root.path().join("usr/bin/kubelet"));
     assert!(placed.expect("it was placed").contains("placeholder"));
     assert!(
-        scene
+        fixture
             .files()
             .iter()
             .any(|path| path.starts_with("var/lib/store-stub/"))
@@ -96,8 +96,8 @@ async fn a_placeholder_is_never_taken_for_a_verified_asset() {
 
 #[tokio::test]
 async fn placing_from_an_empty_store_is_missing() {
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Cache);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Cache);
     let asset = plain(b"program", Vec::new());
     for member in [None, Some("bridge")] {
         let place = place_at("/usr/bin/kubelet", &asset, member);

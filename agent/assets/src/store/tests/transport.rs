@@ -62,8 +62,8 @@ async fn a_large_file_comes_in_pieces_and_a_small_one_by_one_request() {
         _ => piece(seen, &served, "\"1\""),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let asset = plain(&large, vec![server.url("/large")]);
     fetch(&store, &asset).await.expect("the mirror is well");
     assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
@@ -103,8 +103,8 @@ async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
             true => archived(&bytes, vec![server.url("/cni.tgz")]),
             false => plain(&bytes, vec![server.url("/cni.tgz")]),
         };
-        let scene = Scene::new();
-        let store = scene.store(AssetSource::Fetch);
+        let fixture = Fixture::new();
+        let store = fixture.store(AssetSource::Fetch);
         let fetched = fetch(&store, &asset).await.expect("a cut heals");
         assert_eq!(fetched.failed_mirrors, Vec::<String>::new());
         assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
@@ -126,8 +126,8 @@ async fn a_server_without_pieces_is_asked_again_for_the_whole_and_nothing_is_tak
         _ => Reply::bytes(200, &served),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
     fetch(&store, &asset).await.expect("a cut heals");
     assert_eq!(server.lines().len(), 2);
@@ -140,8 +140,8 @@ async fn what_a_killed_agent_got_is_not_fetched_again_unless_it_is_wrong() {
     let server = Server::start(move |seen| piece(seen, &served, "\"1\"")).await;
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
     for is_wrong in [false, true] {
-        let scene = Scene::new();
-        let store = scene.store(AssetSource::Fetch);
+        let fixture = Fixture::new();
+        let store = fixture.store(AssetSource::Fetch);
         let partial = store.layout.partial(&asset.digest);
         std::fs::create_dir_all(partial.parent().expect("it has one")).expect("ours");
         let mut half = bytes[..2 << 20].to_vec();
@@ -164,8 +164,8 @@ async fn a_file_that_was_whole_when_the_agent_was_killed_costs_one_question() {
     let served = bytes.clone();
     let server = Server::start(move |seen| piece(seen, &served, "\"1\"")).await;
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let partial = store.layout.partial(&asset.digest);
     std::fs::create_dir_all(partial.parent().expect("it has one")).expect("ours");
     std::fs::write(&partial, &bytes).expect("ours");
@@ -191,8 +191,8 @@ async fn a_file_that_changes_under_the_fetch_is_begun_anew() {
         },
     )
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
     fetch(&store, &asset).await.expect("the new one is right");
     assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
@@ -216,8 +216,8 @@ async fn a_mirror_that_stalls_is_left_for_the_next_one() {
         _ => piece(seen, &served, "\"b\""),
     })
     .await;
-    let scene = Scene::new();
-    let store = scene.store(AssetSource::Fetch);
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
     let urls = ["/stalls/kubelet", "/works/kubelet"].map(|path| server.url(path));
     let began = Instant::now();
     let fetched = fetch(&store, &plain(&bytes, urls.to_vec())).await;
@@ -253,8 +253,8 @@ async fn every_seventh_request_may_fail_in_any_way_and_the_bytes_are_right() {
     let bytes = archive(&[("bin/bridge", &varied(6 << 20)), ("bin/dhcp", &varied(999))]);
     let server = Server::start(flaky(bytes.clone())).await;
     for round in 0..12 {
-        let scene = Scene::new();
-        let store = scene.store(AssetSource::Fetch);
+        let fixture = Fixture::new();
+        let store = fixture.store(AssetSource::Fetch);
         let urls = vec![server.url("/cni.tgz")];
         let asset = match round % 2 {
             0 => plain(&bytes, urls),
@@ -268,7 +268,7 @@ async fn every_seventh_request_may_fail_in_any_way_and_the_bytes_are_right() {
             assert!(tries < 9, "{error}");
         }
         assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
-        let left = scene
+        let left = fixture
             .files()
             .into_iter()
             .filter(|path| path.contains("partial/"));
@@ -295,15 +295,15 @@ async fn two_agents_at_once_on_one_store_both_end_well() {
     let bytes = varied(3 << 20);
     let served = bytes.clone();
     let server = Server::start(move |seen| piece(seen, &served, "\"1\"")).await;
-    let scene = Scene::new();
+    let fixture = Fixture::new();
     let asset = plain(&bytes, vec![server.url("/kubelet")]);
     let packed = archive(&[("bin/bridge", &varied(1 << 20))]);
     let again = packed.clone();
     let other = Server::start(move |seen| piece(seen, &again, "\"1\"")).await;
     let unpacked = archived(&packed, vec![other.url("/cni.tgz")]);
     let (first, second) = (
-        scene.store(AssetSource::Fetch),
-        scene.store(AssetSource::Fetch),
+        fixture.store(AssetSource::Fetch),
+        fixture.store(AssetSource::Fetch),
     );
     let ended = tokio::join!(
         fetch_as_the_engine(&first, &asset),

@@ -1,6 +1,6 @@
 //! Where the facts come from: EC2 and the state store, a recording, or on a node its own configuration.
 
-use super::life::Stored;
+use super::cluster_facts::Stored;
 use crate::args::SourceArguments;
 use crate::commands::running::{document, fail, usage};
 use crate::commands::state_store::{self, Generation, StoredCluster, Wanted};
@@ -59,12 +59,12 @@ pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
             live(place, volume).await.map_err(|fault| fail(&fault))?
         }
     };
-    let life = &mut seen.facts.cluster_generation;
+    let generation = &mut seen.facts.cluster_generation;
     if let Some(uid) = &arguments.cluster_uid {
-        life.uids = [uid.clone()].into();
-        life.current = Some(uid.clone());
+        generation.uids = [uid.clone()].into();
+        generation.current = Some(uid.clone());
     }
-    life.born = arguments.cluster_born.or(life.born);
+    generation.born = arguments.cluster_born.or(generation.born);
     seen.facts.settled = arguments.settled;
     if let Some(id) = &seen.request.instance_id
         && seen.facts.viewpoints(&seen.request).len() > 1
@@ -206,9 +206,9 @@ fn own_store(kube_env: &str) -> Result<OwnStore, Fault> {
     })
 }
 
-fn wire(surroundings: Environment, arguments: &SourceArguments) -> Observer {
+fn wire(environment: Environment, arguments: &SourceArguments) -> Observer {
     let place = StorePlace::default();
-    Observer::wire(surroundings, arguments.region.clone(), place)
+    Observer::wire(environment, arguments.region.clone(), place)
 }
 
 async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
@@ -252,7 +252,7 @@ fn empty(cluster: String) -> Facts {
 /// Adds what the state store knows.
 async fn learn(facts: &mut Facts, stored: &Stored) -> Result<(), Fault> {
     (facts.etcd, facts.zones) = stored.read_members().await?;
-    facts.cluster_generation = stored.read_life().await?;
+    facts.cluster_generation = stored.read_cluster_generation().await?;
     Ok(())
 }
 

@@ -4,8 +4,8 @@ use super::list::volume_json;
 use crate::render::{fault_json, fault_text};
 use quake_model::fault::Fault;
 use quake_volumes::{
-    Decision, Facts, Rule, STAGES, Slot, SlotDecision, Stage, Verdict, World, decision_json,
-    describe, fault_of, fired, line, near_misses, select_volumes, verdict_of, warnings, why,
+    Decision, Facts, Rule, STAGES, Slot, SlotDecision, Stage, Verdict, World, decision_fault,
+    decision_json, describe, fired, line, near_misses, select_volumes, verdict_of, warnings, why,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -17,15 +17,15 @@ pub(crate) fn explanation_json(
     slot: Option<&Slot>,
     notes: &[String],
 ) -> Value {
-    let life = &facts.cluster_generation;
+    let generation = &facts.cluster_generation;
     let decisions = worlds.iter().filter_map(|world| decided_json(world, slot));
     json!({
         "schemaVersion": "quake-agent/volumes-explain/v1",
         "cluster": facts.cluster,
         "clusterGeneration": {
-            "uids": life.uids,
-            "current": life.current,
-            "createdAt": life.born.map(|born| born.to_string()),
+            "uids": generation.uids,
+            "current": generation.current,
+            "createdAt": generation.born.map(|born| born.to_string()),
         },
         "settled": facts.settled,
         "notes": notes,
@@ -92,7 +92,7 @@ fn decided_json(world: &World, slot: Option<&Slot>) -> Option<Value> {
         "proceeds": decision.is_go(),
         "decisions": decision_json(&decision),
         "slots": slots.collect::<Vec<_>>(),
-        "fault": fault_of(world, &decision).as_ref().map(fault_json),
+        "fault": decision_fault(world, &decision).as_ref().map(fault_json),
         "warnings": warnings(&decision).iter().map(fault_json).collect::<Vec<_>>(),
         "volumes": volumes.collect::<Vec<_>>(),
         "nearMisses": near.collect::<Vec<_>>(),
@@ -126,7 +126,7 @@ fn write_decision(text: &mut String, world: &World, decision: &Decision<'_>, slo
     for fault in warnings(decision) {
         text.push_str(&label("warning", &fault));
     }
-    if let Some(fault) = fault_of(world, decision) {
+    if let Some(fault) = decision_fault(world, decision) {
         text.push_str(&label("this would be", &fault));
     }
     text.push_str("  volumes:\n");

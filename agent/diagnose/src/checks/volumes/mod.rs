@@ -14,7 +14,7 @@ use quake_model::facts::Unseen;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
 use quake_volumes::{
-    Action, Decision, World, describe, fault_of, line, near_misses, select_volumes, warnings,
+    Action, Decision, World, decision_fault, describe, line, near_misses, select_volumes, warnings,
 };
 
 pub(super) const CHECKS: &[Check] = &[
@@ -181,7 +181,7 @@ fn decided(
     let world = world_of(node)?;
     let decision = select_volumes(&world);
     let is_ours = |fault: &Fault| owner_of_code(fault.code) == id;
-    if let Some(fault) = fault_of(&world, &decision).filter(is_ours) {
+    if let Some(fault) = decision_fault(&world, &decision).filter(is_ours) {
         let mut finding = finding_of(&fault);
         for near in near_misses(&decision) {
             finding = finding.seen("not counted", describe(near));

@@ -92,7 +92,7 @@ async fn take<H: Host>(
                 _ => {}
             }
         }
-        _ if quake_volumes::fault_of(&pass.world, &decision).is_none() => {
+        _ if quake_volumes::decision_fault(&pass.world, &decision).is_none() => {
             let summary = format!(
                 "{} is not the volume of {} any more",
                 volume.volume_id, volume.slot
@@ -101,7 +101,7 @@ async fn take<H: Host>(
         }
         _ => {}
     }
-    let fault = quake_volumes::fault_of(&pass.world, &decision).unwrap_or_else(|| {
+    let fault = quake_volumes::decision_fault(&pass.world, &decision).unwrap_or_else(|| {
         let summary = format!("{} cannot be taken in its turn", volume.volume_id);
         Fault::new(Code::StorageViewInconsistent, summary)
     });

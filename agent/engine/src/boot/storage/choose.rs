@@ -90,7 +90,7 @@ impl<H: Host> Context<'_, H> {
         let is_open = self.journal().await?.member.is_some() && !holds_any(&pass);
         self.learn(|knowledge| knowledge.storage.has_open_intent = is_open);
         let decision = quake_volumes::select_volumes(&pass.world);
-        if let Some(fault) = quake_volumes::fault_of(&pass.world, &decision) {
+        if let Some(fault) = quake_volumes::decision_fault(&pass.world, &decision) {
             return Err(self.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)));
         }
         for fault in quake_volumes::warnings(&decision) {

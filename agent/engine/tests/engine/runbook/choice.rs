@@ -150,8 +150,13 @@ async fn what_only_an_operator_can_decide_is_taken_once_it_is_decided() {
                     host.change(|region| volume(region, MAIN).created = before);
                 },
                 |host| {
-                    let life = cluster_generation(&[AUTHORITY.to_owned()], EPOCH);
-                    tag(host, MAIN, ADOPT, &life.current.expect("it has a key"));
+                    let generation = cluster_generation(&[AUTHORITY.to_owned()], EPOCH);
+                    tag(
+                        host,
+                        MAIN,
+                        ADOPT,
+                        &generation.current.expect("it has a key"),
+                    );
                 },
             ),
             (

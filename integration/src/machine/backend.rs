@@ -22,7 +22,7 @@ pub struct Ran {
 }
 
 /// A machine: it has a disk that outlives its boots, and a console.
-pub trait Body {
+pub trait MachineBackend {
     /// The instance that it is.
     fn instance(&self) -> &str;
 

@@ -1,4 +1,4 @@
-//! Reads from the state store what the choice needs: etcd's members, their groups' zones, and the cluster's life.
+//! Reads from the state store what the choice needs: etcd's members, their groups' zones, and the cluster's generation.
 
 use crate::commands::state_store::{Generation, list_optional, read_ca, read_optional};
 use quake_host::clock::SystemClock;
@@ -91,7 +91,7 @@ impl Stored {
     /// # Errors
     ///
     /// What reading the objects comes to.
-    pub(super) async fn read_life(&self) -> Result<ClusterGeneration, Fault> {
+    pub(super) async fn read_cluster_generation(&self) -> Result<ClusterGeneration, Fault> {
         let ca_bundle = match self.generation {
             Generation::Legacy => self.read_older_ca_bundle().await?,
             Generation::Current => {
