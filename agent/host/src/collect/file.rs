@@ -1,7 +1,7 @@
 //! Files of the node, as far as they go.
 
 use super::Limits;
-use super::kept::Kept;
+use super::bounded::BoundedOutput;
 use crate::linux::{OwnerPolicy, Tree};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -42,7 +42,7 @@ fn read_now(root: PathBuf, file: &str, size: usize) -> io::Result<(Vec<u8>, Opti
     if !open.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    let mut kept = Kept::new(size);
+    let mut kept = BoundedOutput::new(size);
     let mut buffer = vec![0; 64 << 10];
     loop {
         match open.read(&mut buffer)? {

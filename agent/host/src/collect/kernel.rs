@@ -1,7 +1,7 @@
 //! The kernel's warnings, from its ring buffer, where they are whether a journal runs or not.
 
 use super::Limits;
-use super::kept::Kept;
+use super::bounded::BoundedOutput;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -36,7 +36,7 @@ pub(super) async fn read_warnings(limits: Limits) -> (Option<Vec<u8>>, Option<St
 }
 
 fn read_all(mut device: File, size: usize) -> std::io::Result<(Vec<u8>, Option<String>)> {
-    let mut kept = Kept::new(size);
+    let mut kept = BoundedOutput::new(size);
     let mut record = vec![0; LONGEST_RECORD];
     let mut overtaken = 0;
     loop {

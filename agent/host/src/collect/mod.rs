@@ -4,8 +4,8 @@
 //! What leaks most is not collected at all, whatever the redactor might do with it: the environments of processes and
 //! containers, user data, and the output of user data (`cloud-init-output.log`).
 
+mod bounded;
 mod file;
-mod kept;
 mod kernel;
 mod program;
 mod source;

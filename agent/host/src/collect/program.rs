@@ -1,7 +1,7 @@
 //! What programs of the node print.
 
 use super::Limits;
-use super::kept::Kept;
+use super::bounded::BoundedOutput;
 use crate::linux::{DIRECTORIES, find_program};
 use quake_model::redact::scrub;
 use std::process::Stdio;
@@ -34,7 +34,10 @@ pub(super) async fn run(words: &[&str], limits: Limits) -> (Option<Vec<u8>>, Opt
         Ok(child) => child,
         Err(error) => return (None, Some(format!("start {name}: {error}"))),
     };
-    let (mut printed, mut said) = (Kept::new(limits.size), Kept::new(LONGEST_COMPLAINT));
+    let (mut printed, mut said) = (
+        BoundedOutput::new(limits.size),
+        BoundedOutput::new(LONGEST_COMPLAINT),
+    );
     let ended = tokio::time::timeout(limits.time, wait(&mut child, &mut printed, &mut said)).await;
     let (bytes, cut) = printed.finish();
     let (complaint, _) = said.finish();
@@ -58,15 +61,18 @@ pub(super) async fn run(words: &[&str], limits: Limits) -> (Option<Vec<u8>>, Opt
 
 async fn wait(
     child: &mut Child,
-    printed: &mut Kept,
-    said: &mut Kept,
+    printed: &mut BoundedOutput,
+    said: &mut BoundedOutput,
 ) -> std::io::Result<std::process::ExitStatus> {
     let (output, errors) = (child.stdout.take(), child.stderr.take());
     tokio::try_join!(read(output, printed), read(errors, said))?;
     child.wait().await
 }
 
-async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Kept) -> std::io::Result<()> {
+async fn read(
+    from: Option<impl AsyncRead + Unpin>,
+    into: &mut BoundedOutput,
+) -> std::io::Result<()> {
     let Some(mut from) = from else {
         return Ok(());
     };

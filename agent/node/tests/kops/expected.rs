@@ -1,7 +1,7 @@
 //! What our builders make against what a real nodeup made, file by file, by meaning.
 
 use crate::lists::{self, Line};
-use crate::meaning::meaning;
+use crate::parsed::parsed;
 use crate::rendered::{Entry, Tree, render};
 use crate::support::{Assets, Boot, boots, instance, machine};
 use quake_node::builders::{Context, Inputs, build};
@@ -170,7 +170,7 @@ fn differs(expected: &Value, ours: &Entry) -> Option<String> {
     }
     let text = expected["content"].as_str()?;
     let found = ours.content.as_deref().unwrap_or_default();
-    let (wanted, found) = (meaning(path, text), meaning(path, found));
+    let (wanted, found) = (parsed(path, text), parsed(path, found));
     difference("", &wanted, &found)
 }
 

@@ -3,7 +3,7 @@
 //! Those tests start from the CLI's input; here a case's configuration is changed to what the CLI makes of it. They know no
 //! instance, so what names it is ours alone.
 
-use crate::meaning::meaning;
+use crate::parsed::parsed;
 use crate::rendered::{Tree, render};
 use crate::support::{Assets, boots, conformance, instance, machine};
 use quake_node::builders::{Context, Inputs, build};
@@ -78,20 +78,20 @@ fn kubelet_is_set_up_as_in_the_test_of_its_feature_gates() {
         return;
     };
     let path = "/var/lib/kubelet/kubelet.conf";
-    let mut found = meaning(path, text(&tree, path));
+    let mut found = parsed(path, text(&tree, path));
     let fields = found.as_object_mut().expect("it is a map");
     let provider = fields.remove("providerID");
     assert_eq!(
         provider,
         Some("aws:///us-test-1a/i-0123456789abcdef0".into())
     );
-    assert_eq!(found, meaning(path, &task(LIST, path)));
+    assert_eq!(found, parsed(path, &task(LIST, path)));
     let path = "/etc/sysconfig/kubelet";
     let found = text(&tree, path).replace(&format!(" {NAME}"), "");
     assert_eq!(found, task(LIST, path));
-    let wanted = meaning("kubelet.service", &task(LIST, "kubelet.service"));
+    let wanted = parsed("kubelet.service", &task(LIST, "kubelet.service"));
     let unit = text(&tree, "/usr/lib/systemd/system/kubelet.service");
-    assert_eq!(meaning("kubelet.service", unit), wanted);
+    assert_eq!(parsed("kubelet.service", unit), wanted);
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn kube_proxy_is_that_of_its_tests_on_either_processor() {
             return;
         };
         let path = "/etc/kubernetes/manifests/kube-proxy.manifest";
-        let mut found = meaning(path, text(&tree, path));
+        let mut found = parsed(path, text(&tree, path));
         let arguments = found["spec"]["containers"][0]["args"].as_array_mut();
         let arguments = arguments.expect("the pod has arguments");
         let before = arguments.len();
         arguments.retain(|argument| argument != NAME);
         assert_eq!(arguments.len() + 1, before, "the node is named once");
-        assert_eq!(found, meaning(path, &task(list, path)), "{list}");
+        assert_eq!(found, parsed(path, &task(list, path)), "{list}");
     }
 }

@@ -1,6 +1,6 @@
 //! kops' own goldens of what no boot of the corpus has: builders by their name, on a configuration in a few lines.
 
-use crate::meaning::meaning;
+use crate::parsed::parsed;
 use crate::support::{conformance, instance, machine};
 use quake_model::item::{Item, Source};
 use quake_node::builders::{Context, Inputs, Objects, builders};
@@ -75,7 +75,7 @@ fn a_hook_says_all_that_nodeups_says() {
         &format!("/usr/lib/systemd/system/{name}"),
     );
     let wanted = task["definition"].as_str().expect("a definition");
-    let (wanted, found) = (meaning(name, wanted), meaning(name, &found));
+    let (wanted, found) = (parsed(name, wanted), parsed(name, &found));
     for (setting, values) in wanted.as_object().expect("settings") {
         assert_eq!(&found[setting], values, "{setting}");
     }
@@ -93,7 +93,7 @@ fn automatic_updates_are_configured_as_nodeup_does() {
     let path = tasks[0]["path"].as_str().expect("a path");
     let wanted = tasks[0]["contents"].as_str().expect("contents");
     let found = text_at(&items, path);
-    assert_eq!(meaning(path, &found), meaning(path, wanted));
+    assert_eq!(parsed(path, &found), parsed(path, wanted));
     let package = format!("package/{}", tasks[1]["Name"].as_str().expect("a name"));
     assert!(
         items.iter().any(|item| item.subject() == package),
@@ -107,9 +107,9 @@ fn updates_that_are_somebody_elses_are_turned_off() {
     let path = "/etc/apt/apt.conf.d/20auto-upgrades";
     let found = text_at(&items, path);
     assert_eq!(items.len(), 1);
-    assert_eq!(meaning(path, &found)[0], "APT::Periodic::Enable \"0\";");
+    assert_eq!(parsed(path, &found)[0], "APT::Periodic::Enable \"0\";");
     if let Some(tasks) = golden("updateservicebuilder/external/tasks-updateservice.yaml") {
         let wanted = tasks[0]["contents"].as_str().expect("contents");
-        assert_eq!(meaning(path, &found), meaning(path, wanted));
+        assert_eq!(parsed(path, &found), parsed(path, wanted));
     }
 }

@@ -9,8 +9,8 @@
 mod bodies;
 mod changes;
 mod conformance;
-mod held;
 mod laws;
 mod observed;
 mod safety;
+mod two_members;
 mod worlds;

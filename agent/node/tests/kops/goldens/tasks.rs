@@ -1,7 +1,7 @@
 //! nodeup's tasks and our items, each as what it is about and what it says.
 
 use super::cluster::BuiltCluster;
-use crate::meaning::meaning;
+use crate::parsed::parsed;
 use crate::pem;
 use quake_model::item::{
     AlternateName, Autostart, CertificateOrder, FileOwner, Issuer, Item, Source, UnitState, Usage,
@@ -138,7 +138,7 @@ fn of_task(task: &Value) -> Option<(String, Value)> {
     }
     if let Some(definition) = text("definition") {
         let value = json!({
-            "text": meaning(&name, &definition),
+            "text": parsed(&name, &definition),
             "running": task["running"],
             "enabled": task["enabled"],
         });
@@ -152,7 +152,7 @@ fn of_task(task: &Value) -> Option<(String, Value)> {
 
 fn of_contents(path: &str, contents: &Value) -> Value {
     if let Some(text) = contents.as_str() {
-        return meaning(path, &pem::normalise(text));
+        return parsed(path, &pem::normalise(text));
     }
     let task = &contents["task"];
     if let Some(server) = task.get("ServerURL") {
@@ -164,7 +164,7 @@ fn of_contents(path: &str, contents: &Value) -> Value {
     }
     match contents.get("Asset") {
         Some(asset) => json!({"asset": asset["Key"]}),
-        None => meaning(path, ""),
+        None => parsed(path, ""),
     }
 }
 
@@ -190,7 +190,7 @@ fn of_item(item: &Item, orders: &Orders, cluster: &BuiltCluster) -> Option<(Stri
             let contents = match &wanted.source {
                 Source::Bytes(bytes) => {
                     let text = String::from_utf8_lossy(&bytes.0);
-                    meaning(&wanted.path, &pem::normalise(&text))
+                    parsed(&wanted.path, &pem::normalise(&text))
                 }
                 Source::Issued { order, .. } => json!({"certificate": orders[order]}),
                 Source::Kubeconfig(kubeconfig) => {
@@ -219,7 +219,7 @@ fn of_item(item: &Item, orders: &Orders, cluster: &BuiltCluster) -> Option<(Stri
             let text = unit
                 .file
                 .as_ref()
-                .map(|file| meaning(&unit.name, &file.text));
+                .map(|file| parsed(&unit.name, &file.text));
             let value = json!({
                 "text": text,
                 "running": unit.state == UnitState::Running,

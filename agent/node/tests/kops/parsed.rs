@@ -24,7 +24,7 @@ const LINES: &[&str] = &[
 ];
 
 /// The meaning of a file's text.
-pub(crate) fn meaning(path: &str, text: &str) -> Value {
+pub(crate) fn parsed(path: &str, text: &str) -> Value {
     let ends = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
     if ends(UNITS) || (path.ends_with(".conf") && path.contains("/systemd/")) {
         return unit(text);

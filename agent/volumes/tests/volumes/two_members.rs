@@ -1,4 +1,4 @@
-//! An instance that holds volumes of two members is told so, whatever else is listed.
+//! An instance that holds volumes of two members is reported, whatever else is listed.
 
 use crate::laws::outcome;
 use crate::worlds::{CLUSTER, ME, bare_volume};

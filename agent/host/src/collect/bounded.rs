@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 /// Bytes as they come, of which the middle is dropped once there are too many.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct BoundedOutput {
     half: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
 }
 
-impl Kept {
+impl BoundedOutput {
     /// Keeps so many bytes.
     pub(super) fn new(size: usize) -> Self {
         Self {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn kept(size: usize, pieces: &[&str]) -> (String, Option<String>) {
-        let mut kept = Kept::new(size);
+        let mut kept = BoundedOutput::new(size);
         pieces.iter().for_each(|piece| kept.take(piece.as_bytes()));
         let (bytes, cut) = kept.finish();
         (String::from_utf8(bytes).unwrap(), cut)
