@@ -24,7 +24,8 @@ struct Case {
     code: String,
     exit: i32,
     /// What the fault's summary or causes hold.
-    says: Vec<String>,
+    #[serde(rename = "says")]
+    expected: Vec<String>,
     evidence: BTreeMap<String, String>,
     /// Files that the state store lacks.
     #[serde(default)]
@@ -156,7 +157,7 @@ fn wrong_report(case: &Case, ended: &Ended) -> Vec<String> {
     }
     let reported = format!("{} {}", fault["summary"], fault["causes"]);
     for words in case
-        .says
+        .expected
         .iter()
         .filter(|words| !reported.contains(words.as_str()))
     {

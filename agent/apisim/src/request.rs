@@ -59,7 +59,7 @@ impl Request {
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    pub(crate) fn says(&self, name: &str) -> bool {
+    pub(crate) fn has_flag(&self, name: &str) -> bool {
         matches!(self.query(name), "1" | "true" | "True")
     }
 

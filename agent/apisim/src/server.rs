@@ -323,7 +323,7 @@ fn verb(request: &Request, target: Option<&Target>) -> Verb {
     };
     let is_one = target.name.is_some();
     match (request.method.as_str(), is_one) {
-        ("GET", _) if request.says("watch") => Verb::Watch,
+        ("GET", _) if request.has_flag("watch") => Verb::Watch,
         ("GET", true) => Verb::Get,
         ("GET", false) => Verb::List,
         ("POST", _) => Verb::Create,

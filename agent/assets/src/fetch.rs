@@ -67,7 +67,7 @@ pub(super) struct Fetch<'a> {
     pub(super) asset: &'a AssetSpec,
     pub(super) servers: &'a Servers,
     pub(super) shared: &'a Shared,
-    pub(super) keeper: Committer,
+    pub(super) committer: Committer,
     pub(super) report: ReportBytes<'a>,
     /// The last failure of each mirror.
     failed: BTreeMap<usize, FailedMirror>,
@@ -94,14 +94,14 @@ impl<'a> Fetch<'a> {
         asset: &'a AssetSpec,
         servers: &'a Servers,
         shared: &'a Shared,
-        keeper: Committer,
+        committer: Committer,
         report: ReportBytes<'a>,
     ) -> Self {
         Self {
             asset,
             servers,
             shared,
-            keeper,
+            committer,
             report,
             failed: BTreeMap::new(),
             claims: Claims::default(),
@@ -220,7 +220,7 @@ impl<'a> Fetch<'a> {
                 (arrival, known)
             }
         };
-        let folder = self.keeper.layout.folder();
+        let folder = self.committer.layout.folder();
         let room = Room::new(folder, self.shared.most_bytes, arrival.received);
         let network = (self.servers, &self.shared.pool, &self.shared.breakers);
         let mut flow = Download::new(network, course, known, self.report, room);
@@ -272,9 +272,9 @@ impl<'a> Fetch<'a> {
         let bytes = arrived.tally.size;
         let source = known.sources.last().copied().unwrap_or_default();
         let url = shown(self.url(source));
-        let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
+        let (committer, asset) = (self.committer.clone(), self.asset.clone());
         on_blocking_thread(move || {
-            let kept = keeper.keep(&asset, &url, arrived);
+            let kept = committer.keep(&asset, &url, arrived);
             kept.map_err(|error| FailedMirror::new(&asset, &url, error).error)
         })
         .await?;
@@ -285,12 +285,12 @@ impl<'a> Fetch<'a> {
     }
 
     async fn begin(&self, is_whole: bool) -> Result<Ingest, PortError> {
-        let (keeper, asset) = (self.keeper.clone(), self.asset.clone());
+        let (committer, asset) = (self.committer.clone(), self.asset.clone());
         let landing = on_blocking_thread(move || {
             if is_whole {
-                super::staging::remove(&keeper.layout.partial(&asset.digest));
+                super::staging::remove(&committer.layout.partial(&asset.digest));
             }
-            Destination::open(&keeper.layout, &keeper.staging, &asset)
+            Destination::open(&committer.layout, &committer.staging, &asset)
         });
         Ok(Ingest::begin(landing.await?, self.asset.digest.algorithm()))
     }

@@ -75,7 +75,7 @@ impl AssetStore {
         }
     }
 
-    async fn keeper(&self) -> Result<Committer, PortError> {
+    async fn committer(&self) -> Result<Committer, PortError> {
         let layout = self.layout.clone();
         let opened = self
             .staging
@@ -93,7 +93,7 @@ impl AssetStore {
     ///
     /// `NotReady` while another process holds it alone; `NoSpace` or `Io`.
     pub async fn hold(&self) -> Result<(), PortError> {
-        self.keeper().await.map(|_| ())
+        self.committer().await.map(|_| ())
     }
 
     async fn servers(&self) -> Result<&Servers, PortError> {
@@ -123,10 +123,10 @@ impl AssetStore {
         url: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<u64, PortError> {
-        let keeper = self.keeper().await?;
+        let committer = self.committer().await?;
         let (asset, url) = (asset.clone(), shown(url));
         on_blocking_thread(move || {
-            let landing = Destination::open(&keeper.layout, &keeper.staging, &asset)?;
+            let landing = Destination::open(&committer.layout, &committer.staging, &asset)?;
             landing.empty()?;
             let origin = Origin::Machine(Box::new(reader));
             let arrived = take_in(landing, IngestReader::new(origin, asset.digest.algorithm()))?;
@@ -135,7 +135,7 @@ impl AssetStore {
                 return Err(mismatch(&asset, &arrived.tally));
             }
             let size = arrived.tally.size;
-            keeper.keep(&asset, &url, arrived)?;
+            committer.keep(&asset, &url, arrived)?;
             Ok(size)
         })
         .await
@@ -191,9 +191,9 @@ impl AssetStore {
         if !failed.is_empty() && asset.urls.iter().all(is_here) {
             return Err(sum_up(asset, &failed));
         }
-        let keeper = self.keeper().await?;
+        let committer = self.committer().await?;
         let servers = self.servers().await?;
-        Fetch::new(asset, servers, &self.shared, keeper, report)
+        Fetch::new(asset, servers, &self.shared, committer, report)
             .run()
             .await
     }
@@ -308,8 +308,8 @@ impl Assets for AssetStore {
         match &self.source {
             AssetSource::Fetch | AssetSource::Folder(_) => self.fetch(asset, report).await,
             AssetSource::Stub => {
-                let (keeper, asset) = (self.keeper().await?, asset.clone());
-                on_blocking_thread(move || keeper.keep_stub(&asset)).await
+                let (committer, asset) = (self.committer().await?, asset.clone());
+                on_blocking_thread(move || committer.keep_stub(&asset)).await
             }
             AssetSource::Cache => {
                 let summary = format!("{} ({}) is not in the store", asset.name, asset.digest);

@@ -129,7 +129,7 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodePatch {
     /// What it says, for a person: `label a=b`, `taint k=v:NoSchedule`, `provider id aws:///z/i`.
-    pub says: Vec<String>,
+    pub changes: Vec<String>,
     /// kubelet's flag that says the same of a node that it registers.
     pub flag: &'static str,
     pub patch: Value,
@@ -146,7 +146,7 @@ pub fn decide(node: &ClusterObject, wanted: &NodeIdentity) -> Decision {
     }
     let lacks_id = there.is_empty() && !wanted.provider_id.is_empty();
     let provider = lacks_id.then(|| NodePatch {
-        says: vec![format!("provider id {}", wanted.provider_id)],
+        changes: vec![format!("provider id {}", wanted.provider_id)],
         flag: "--cloud-provider",
         patch: json!({"spec": {"providerID": wanted.provider_id}}),
     });
@@ -167,13 +167,13 @@ fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePat
     let missing: Map<String, Value> = missing
         .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
         .collect();
-    let says = missing.iter().map(|(key, value)| {
+    let changes = missing.iter().map(|(key, value)| {
         let value = value.as_str().unwrap_or_default();
         format!("label {key}={value}")
     });
-    let says: Vec<String> = says.collect();
-    (!says.is_empty()).then(|| NodePatch {
-        says,
+    let changes: Vec<String> = changes.collect();
+    (!changes.is_empty()).then(|| NodePatch {
+        changes,
         flag: "--node-labels",
         patch: json!({"metadata": {"labels": missing}}),
     })
@@ -205,11 +205,11 @@ fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePat
         }
         taints.push(object);
     }
-    let says = missing
+    let changes = missing
         .iter()
         .map(|taint| format!("taint {}={}:{}", taint.key, taint.value, taint.effect));
     Some(NodePatch {
-        says: says.collect(),
+        changes: changes.collect(),
         flag: "--register-with-taints",
         patch: json!({
             "metadata": {"resourceVersion": node.resource_version().unwrap_or_default()},

@@ -30,7 +30,7 @@ pub(super) fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// A connection of which it is known whether its client showed a certificate.
-trait Known: Stream {
+trait ByteStream: Stream {
     fn is_known(&self) -> bool;
 }
 
@@ -53,19 +53,19 @@ impl Write for Plain {
     }
 }
 
-impl Known for Plain {
+impl ByteStream for Plain {
     fn is_known(&self) -> bool {
         true
     }
 }
 
-impl Known for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
+impl ByteStream for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
     fn is_known(&self) -> bool {
         self.conn.peer_certificates().is_some()
     }
 }
 
-fn answer_all(stream: &mut impl Known, shared: &Shared) -> io::Result<()> {
+fn answer_all(stream: &mut impl ByteStream, shared: &Shared) -> io::Result<()> {
     while let Some(requested) = read_request(stream)? {
         if shared.is_down() {
             return Ok(());

@@ -44,14 +44,14 @@ struct Clock {
 }
 
 impl Clock {
-    fn make(says: &str) -> Result<Self, SetUpError> {
+    fn make(time: &str) -> Result<Self, SetUpError> {
         let library = library().ok_or_else(|| {
             let what = "missing here: libfaketime, of the package faketime";
             SetUpError::Missing(what.to_owned())
         })?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let clock = Self { folder, library };
-        clock.set(says);
+        clock.set(time);
         Ok(clock)
     }
 
@@ -59,10 +59,10 @@ impl Clock {
         self.folder.path().join("clock")
     }
 
-    fn set(&self, says: &str) {
+    fn set(&self, time: &str) {
         // A reader sees the old words or the new ones.
         let next = self.folder.path().join("next");
-        std::fs::write(&next, format!("{says}\n")).expect("ours");
+        std::fs::write(&next, format!("{time}\n")).expect("ours");
         std::fs::rename(next, self.file()).expect("ours");
     }
 

@@ -195,7 +195,7 @@ impl Fixture {
     }
 
     /// Makes the disk whole again; what it had not taken until then is lost.
-    fn mend(&self, failure: Failure) {
+    fn repair(&self, failure: Failure) {
         if !matches!(failure, Failure::Unmounted) {
             self.machine.run("umount", &[&self.place()]);
         }
@@ -240,7 +240,7 @@ fn finding(row: &Row, files: &Mirrored, whole: &Tree) -> Result<Vec<String>, Set
     }
     let ended = running.end(agent::LIMIT);
     let mut found = wrong_end(&ended, &fixture.place(), expected);
-    fixture.mend(failure);
+    fixture.repair(failure);
     let again = fixture.start().end(agent::LIMIT);
     if again.status != 0 {
         found.push(format!("then: exit {}: {}", again.status, again.text()));

@@ -1,10 +1,13 @@
 //! `words`: names and phrases that may not come back; docs/style.md says why.
 //!
-//! Names are looked for in the identifiers of Rust code, phrases in its string literals and in the docs. Comments are
-//! not read: they explain, and may name what is gone.
+//! Names are looked for in the identifiers and the file names of Rust code, phrases in its string literals, in the docs
+//! and in the schemas. Comments are not read: they explain, and may name what is gone. Lines of the docs are at most 100
+//! columns wide.
 
+mod files;
 mod scan;
 mod table;
+mod width;
 
 use crate::error::TaskError;
 use crate::workspace::{Workspace, files_below};
@@ -13,19 +16,28 @@ use std::path::Path;
 use table::{NAMES, Name, PHRASES, Phrase, READERS_OF_OLD};
 
 /// Where names are looked for.
-const CODE: &[&str] = &["agent", "bench", "integration", "proof", "xtask"];
+const CODE: &[&str] = &["agent", "bench", "fuzz", "integration", "proof", "xtask"];
 
 /// Where phrases are looked for, besides string literals.
 const DOCS: &[&str] = &[
     "docs",
+    "bench",
     "cloud-init",
+    "fuzz",
+    "images",
+    "integration",
+    "proof",
     "README.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
 ];
 
 /// The table itself, and the page that lists what not to write.
-const OWN: &[&str] = &["xtask/src/words", "docs/style.md", "docs/reference"];
+const OWN: &[&str] = &["xtask/src/words", "docs/style.md"];
+
+/// The page that says which keys were renamed.
+const HISTORY: &str = "CHANGELOG.md";
 
 /// Checks everything and says what was checked.
 ///
@@ -49,9 +61,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<String, TaskError> {
 fn findings(root: &Path) -> Result<Vec<String>, TaskError> {
     let mut found = Vec::new();
     for (path, text) in texts(root, CODE, "rs")? {
+        found.extend(files::finding(&path));
         found.extend(in_code(&path, &text));
     }
     for (path, text) in texts(root, DOCS, "md")? {
+        found.extend(in_docs(&path, &text));
+        found.extend(width::findings(&path, &text));
+    }
+    for (path, text) in texts(root, &["docs"], "json")? {
         found.extend(in_docs(&path, &text));
     }
     Ok(found)
@@ -63,9 +80,10 @@ fn texts(root: &Path, places: &[&str], ending: &str) -> Result<Vec<(String, Stri
     let mut texts = Vec::new();
     for place in places {
         let place = root.join(place);
-        let files = match place.is_file() {
-            true => vec![place],
-            false => files_below(&place, &has_ending)?,
+        let files = if place.is_file() {
+            vec![place].into_iter().filter(|it| has_ending(it)).collect()
+        } else {
+            files_below(&place, &has_ending)?
         };
         for file in files {
             let path = file.strip_prefix(root).unwrap_or(&file);
@@ -90,7 +108,9 @@ fn in_code(path: &str, text: &str) -> Vec<String> {
                 found.extend(name.map(|name| format!("{path}:{line}: {name}")));
             }
             Kind::Literal if !reads_old => {
-                let phrases = PHRASES.iter().filter(|phrase| phrase.is_in(text));
+                let phrases = PHRASES
+                    .iter()
+                    .filter(|phrase| phrase.is_closed(path) && phrase.is_in_literal(text));
                 found.extend(phrases.map(|phrase| format!("{path}:{line}: {phrase}")));
             }
             Kind::Literal => {}
@@ -102,7 +122,11 @@ fn in_code(path: &str, text: &str) -> Vec<String> {
 fn in_docs(path: &str, text: &str) -> Vec<String> {
     let lines = text.lines().enumerate();
     let of_line = |(index, line): (usize, &str)| {
-        let phrases = PHRASES.iter().filter(|phrase| phrase.is_in(line));
+        let is_old = |phrase: &&Phrase| {
+            let is_history = phrase.is_key && path == HISTORY;
+            !is_history && phrase.is_closed(path) && phrase.is_in_page(line)
+        };
+        let phrases = PHRASES.iter().filter(is_old);
         let found = phrases.map(|phrase| format!("{path}:{}: {phrase}", index + 1));
         found.collect::<Vec<_>>()
     };
@@ -123,6 +147,28 @@ impl std::fmt::Display for Name {
 }
 
 impl Phrase {
+    /// Whether the phrase may not stand in this file.
+    fn is_closed(&self, path: &str) -> bool {
+        !self.open_in.iter().any(|it| path.starts_with(it))
+    }
+
+    /// Whether a string literal has the phrase, or is the key.
+    fn is_in_literal(&self, text: &str) -> bool {
+        if self.is_key {
+            return text == self.old || text.contains(&format!("\"{}\"", self.old));
+        }
+        self.is_in(text)
+    }
+
+    /// Whether a line of a page or a schema has the phrase, or the key in quotes or as code.
+    fn is_in_page(&self, line: &str) -> bool {
+        if self.is_key {
+            let old = self.old;
+            return line.contains(&format!("\"{old}\"")) || line.contains(&format!("`{old}`"));
+        }
+        self.is_in(line)
+    }
+
     /// Whether the phrase is in a text as whole words, in any case.
     fn is_in(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();

@@ -172,7 +172,7 @@ fn merged(
     fields::prune(kind, &mut merged, &former, &managers.held());
     let change = Compared::of(kind, live, &merged);
     let conflicts = managers.conflicts(&us, &change.changed);
-    if !conflicts.is_empty() && !parsed.request.says("force") {
+    if !conflicts.is_empty() && !parsed.request.has_flag("force") {
         return Err(Failure::fields_held(&conflicts));
     }
     managers.take_from_others(&us, &change.changed);

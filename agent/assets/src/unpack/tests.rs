@@ -79,9 +79,9 @@ fn look(folder: &Path, except: &Path, seen: &mut BTreeMap<PathBuf, String>) {
     }
 }
 
-/// Unpacks `bytes`, which must be refused whole, with a summary that says `says`, and without anything
+/// Unpacks `bytes`, which must be refused whole, with a summary that says `expected`, and without anything
 /// beside the target touched.
-fn assert_refused(case: &str, bytes: &[u8], says: &str) {
+fn assert_refused(case: &str, bytes: &[u8], expected: &str) {
     let yard = Yard::new();
     let before = yard.outside();
     let error = match yard.unpack(bytes) {
@@ -89,7 +89,7 @@ fn assert_refused(case: &str, bytes: &[u8], says: &str) {
         Ok(members) => panic!("{case}: it was unpacked as {members:?}"),
     };
     assert_eq!(error.condition, Condition::Unsafe, "{case}: {error:?}");
-    assert!(error.summary.contains(says), "{case}: {error}");
+    assert!(error.summary.contains(expected), "{case}: {error}");
     let clean = |text: &str| !text.chars().any(char::is_control);
     assert!(clean(&error.summary), "{case}: {:?}", error.summary);
     assert_eq!(yard.outside(), before, "{case}");
@@ -97,13 +97,13 @@ fn assert_refused(case: &str, bytes: &[u8], says: &str) {
 
 /// Each is refused after honest entries as well, in every compression.
 fn assert_all_refused(cases: Vec<(&str, Tar, &str)>) {
-    for (case, attack, says) in cases {
+    for (case, attack, expected) in cases {
         let honest = Tar::new().folder("bin/").file("bin/tool", b"program");
         let archive = honest.raw(&attack.clone().open_end()).end();
-        assert_refused(case, &archive, says);
-        assert_refused(case, &attack.end(), says);
+        assert_refused(case, &archive, expected);
+        assert_refused(case, &attack.end(), expected);
         for compressed in [gzip(&archive), xz(&archive), zstd(&archive)] {
-            assert_refused(case, &compressed, says);
+            assert_refused(case, &compressed, expected);
         }
     }
 }

@@ -124,7 +124,7 @@ fn finding_json(finding: &Finding) -> Value {
         "rule": finding.rule,
         "path": finding.path.display().to_string(),
         "what": finding.what,
-        "remedy": finding.mend,
+        "remedy": finding.remedy,
     })
 }
 
@@ -141,14 +141,14 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
             let _ = writeln!(text, "  path: {path}");
         }
         let (hex, root) = (digest.hex(), checked.root.display());
-        let mend = format!("quake-agent store verify --remove --root {root} {hex}");
-        let _ = writeln!(text, "  fix: {mend}");
+        let remedy = format!("quake-agent store verify --remove --root {root} {hex}");
+        let _ = writeln!(text, "  fix: {remedy}");
     }
     for finding in &checked.findings {
         let (rule, what) = (finding.rule, &finding.what);
         let _ = writeln!(text, "finding: {rule}: {what}");
         let _ = writeln!(text, "  path: {}", finding.path.display());
-        let _ = writeln!(text, "  fix: {}", finding.mend);
+        let _ = writeln!(text, "  fix: {}", finding.remedy);
     }
     let good = checked.assets.iter().filter(|it| it.state.is_good());
     let sizes = good.clone().filter_map(|it| it.manifest.as_ref());

@@ -6,7 +6,7 @@
 use super::{LOOKS_APART, Reconciler, between};
 use crate::context::Context;
 use crate::emit::Emitter;
-use crate::ensure::health::{self, Watched};
+use crate::ensure::unit_watch::{self, Watched};
 use crate::ensure::{ready, services, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::millis;

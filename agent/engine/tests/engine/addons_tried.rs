@@ -65,17 +65,17 @@ async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
     let reported = agent.looks_on(&host, MINUTE * 60).await;
     let failed = &reported.addons["one.addons.k8s.io"];
     assert!(failed.failures > 5, "{failed:?}");
-    let mended =
+    let repaired =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: settings, namespace: kube-system}\n";
-    host.put_object(&CHANNEL.replace("bootstrap-channel", "two"), mended);
+    host.put_object(&CHANNEL.replace("bootstrap-channel", "two"), repaired);
     let newer = channel("")
         .replace("id: one", "id: two")
         .replace("one.yaml", "two.yaml");
     host.put_object(CHANNEL, newer);
     // The agent begins anew, reads the channel at once, and minds what it told of the one before.
     let reported = agent.looks_on(&host, Duration::from_secs(1)).await;
-    let mended = &reported.addons["one.addons.k8s.io"];
-    assert_eq!(mended.state, AddonState::Applied, "{mended:?}");
+    let repaired = &reported.addons["one.addons.k8s.io"];
+    assert_eq!(repaired.state, AddonState::Applied, "{repaired:?}");
 }
 
 /// Nine manifests of 12 seconds each: whoever reads them acts with a lease that it holds.

@@ -13,7 +13,7 @@ pub struct Finding {
     /// What is wrong with it.
     pub what: String,
     /// The command that fixes it.
-    pub mend: String,
+    pub remedy: String,
 }
 
 /// The agent's own directory.
@@ -62,19 +62,19 @@ pub fn look_image(root: &Path, allowed: &[String]) -> Vec<Finding> {
                 rule: name,
                 path: root.to_owned(),
                 what: format!("it cannot be looked at: {error}"),
-                mend: "run this as root".to_owned(),
+                remedy: "run this as root".to_owned(),
             }),
         }
     }
     findings
 }
 
-fn found(rule: &'static str, path: PathBuf, what: &str, mend: &str) -> Finding {
+fn found(rule: &'static str, path: PathBuf, what: &str, remedy: &str) -> Finding {
     let quoted = quoted(&path);
     Finding {
         rule,
         what: what.to_owned(),
-        mend: format!("{mend} {quoted}"),
+        remedy: format!("{remedy} {quoted}"),
         path,
     }
 }
@@ -111,7 +111,7 @@ fn ssh_host_keys(image: &Image<'_>) -> Looked {
 fn machine_id(image: &Image<'_>) -> Looked {
     let what = "every instance of the image would have this machine-id";
     let mut findings = Vec::new();
-    for (path, mend) in [
+    for (path, remedy) in [
         ("etc/machine-id", "truncate -s 0"),
         ("var/lib/dbus/machine-id", "rm -f"),
     ] {
@@ -122,7 +122,7 @@ fn machine_id(image: &Image<'_>) -> Looked {
         let text = std::fs::read_to_string(&path)?;
         // machine-id(5): an empty file and this word have the first boot choose one.
         if !matches!(text.trim(), "" | "uninitialized") {
-            findings.push(found("machine-id", path, what, mend));
+            findings.push(found("machine-id", path, what, remedy));
         }
     }
     Ok(findings)

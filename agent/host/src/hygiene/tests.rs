@@ -77,11 +77,11 @@ fn each_rule_finds_what_it_is_for_and_names_a_command_that_mends_it() {
         let root = image(&[(path, text)]);
         assert_eq!(broken(root.path()), [rule], "{path}");
         let finding = look_image(root.path(), &[]).remove(0);
-        assert!(finding.mend.contains(&*root.path().to_string_lossy()));
-        let mended = std::process::Command::new("sh")
-            .args(["-c", &finding.mend])
+        assert!(finding.remedy.contains(&*root.path().to_string_lossy()));
+        let repaired = std::process::Command::new("sh")
+            .args(["-c", &finding.remedy])
             .status();
-        assert!(mended.is_ok_and(|it| it.success()), "{}", finding.mend);
+        assert!(repaired.is_ok_and(|it| it.success()), "{}", finding.remedy);
         assert_eq!(broken(root.path()), Vec::<&str>::new(), "{path}");
     }
 }

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn why_a_value_is_not_valid_is_told_and_the_value_is_not() {
-        let telling = ApiErrorRedactor::default();
+        let redactor = ApiErrorRedactor::default();
         for (message, expected) in [
             (
                 "Deployment.apps \"x\" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{\"a\":\"b: c\"}}: field is immutable",
@@ -208,7 +208,7 @@ mod tests {
                 "[x: Duplicate value: ***, y: Required value]",
             ),
         ] {
-            assert_eq!(telling.tell(message), expected.replace("***", MASK));
+            assert_eq!(redactor.tell(message), expected.replace("***", MASK));
         }
     }
 
@@ -220,9 +220,9 @@ mod tests {
             "spec": {"env": [{"name": "A", "value": "hushed-too"}]},
             "binaryData": {"b": "aHVzaGVkLWJ5dGVz"},
         });
-        let telling = ApiErrorRedactor::about("ConfigMap", Some(&sent));
+        let redactor = ApiErrorRedactor::about("ConfigMap", Some(&sent));
         let said = "admission webhook \"x\" denied the request: first hushed line, second \\\"hushed\\\" line and hushed-too or hushed-bytes";
-        let reported = telling.tell(said);
+        let reported = redactor.tell(said);
         assert!(!reported.contains("hushed"), "{reported}");
         assert!(
             reported.starts_with("admission webhook \"x\" denied the request"),
@@ -232,20 +232,20 @@ mod tests {
 
     #[test]
     fn of_what_is_said_of_a_secret_only_its_start_is_told() {
-        let telling = ApiErrorRedactor::about("Secret", None);
+        let redactor = ApiErrorRedactor::about("Secret", None);
         let said = "admission webhook \"x\" denied the request: hush is too short";
         assert_eq!(
-            telling.tell(said),
+            redactor.tell(said),
             "admission webhook \"x\" denied the request"
         );
-        assert!(!telling.tell("the data hush").contains("hush"));
+        assert!(!redactor.tell("the data hush").contains("hush"));
     }
 
     #[test]
     fn a_piece_of_json_and_the_rest_of_a_long_message_are_cut() {
-        let telling = ApiErrorRedactor::default();
+        let redactor = ApiErrorRedactor::default();
         let said = "ReadString: expects \", error found in #10 byte of ...|\"hush\":8|..., bigger context ...|hush|...";
-        assert_eq!(telling.tell(said), "ReadString: expects \", …");
-        assert_eq!(telling.tell(&"x ".repeat(900)).chars().count(), SHOWN + 1);
+        assert_eq!(redactor.tell(said), "ReadString: expects \", …");
+        assert_eq!(redactor.tell(&"x ".repeat(900)).chars().count(), SHOWN + 1);
     }
 }

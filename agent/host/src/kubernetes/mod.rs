@@ -6,7 +6,7 @@
 //! | `api` | which request each method of the port is |
 //! | `served` | what the server says that it serves |
 //! | `refusal` | what an answer other than the wanted one means |
-//! | `telling` | how much of such an answer may be shown |
+//! | `redactor` | how much of such an answer may be shown |
 
 mod api;
 mod api_error_redactor;

@@ -37,15 +37,15 @@ fn listings<'a>(world: &'a World, id: &str) -> Vec<&'a VolumeFacts> {
         .collect()
 }
 
-fn says(volume: &VolumeFacts, tag: &str, wanted: &str) -> bool {
+fn has_tag(volume: &VolumeFacts, tag: &str, wanted: &str) -> bool {
     volume.tags.get(tag).is_some_and(|value| value == wanted)
 }
 
 /// Whether the tags of a listing put it into the control plane of the cluster, for etcd.
 fn is_etcd_s(volume: &VolumeFacts) -> bool {
-    let ours = says(volume, "KubernetesCluster", CLUSTER)
-        || says(volume, &format!("kubernetes.io/cluster/{CLUSTER}"), "owned");
-    let has_role = says(volume, "k8s.io/role/master", "1");
+    let ours = has_tag(volume, "KubernetesCluster", CLUSTER)
+        || has_tag(volume, &format!("kubernetes.io/cluster/{CLUSTER}"), "owned");
+    let has_role = has_tag(volume, "k8s.io/role/master", "1");
     ours && has_role
         && volume
             .tags
@@ -168,7 +168,7 @@ proptest! {
             }
         }
         for (slot, id) in attaches(&other) {
-            let is_pinned = says(listings(&other, &id)[0], PIN, &slot.to_string());
+            let is_pinned = has_tag(listings(&other, &id)[0], PIN, &slot.to_string());
             prop_assert!(is_pinned, "nothing but an operator's choice is attached");
         }
     }
@@ -197,7 +197,7 @@ proptest! {
     ) {
         for (slot, free) in attaches(&world) {
             let volume = listings(&world, &free)[0];
-            if says(volume, PIN, &slot.to_string()) {
+            if has_tag(volume, PIN, &slot.to_string()) {
                 continue;
             }
             let mut second = volume.clone();

@@ -123,7 +123,7 @@ impl Drop for Flaky {
     }
 }
 
-struct Asked {
+struct FileRequest {
     path: PathBuf,
     range: Option<(u64, Option<u64>)>,
 }
@@ -163,7 +163,7 @@ fn converse(stream: TcpStream, served: &Path, counters: &Counters) -> io::Result
     Ok(())
 }
 
-fn read_request(reader: &mut impl BufRead, served: &Path) -> io::Result<Option<Asked>> {
+fn read_request(reader: &mut impl BufRead, served: &Path) -> io::Result<Option<FileRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -177,7 +177,7 @@ fn read_request(reader: &mut impl BufRead, served: &Path) -> io::Result<Option<A
         reader.read_line(&mut header)?;
         let header = header.trim().to_ascii_lowercase();
         if header.is_empty() {
-            return Ok(Some(Asked { path, range }));
+            return Ok(Some(FileRequest { path, range }));
         }
         if let Some(requested) = header.strip_prefix("range:") {
             range = parse_range(requested);

@@ -73,7 +73,7 @@ fn empty(root: &Path) -> Finding {
         rule: EMPTY_STORE,
         path: root.join(STORE),
         what: "there is nothing to verify: the store has no assets".to_owned(),
-        mend: format!(
+        remedy: format!(
             "quake-agent seed build --root {}, or --allow {EMPTY_STORE} for an image without a seed",
             root.display()
         ),
@@ -97,7 +97,7 @@ pub(super) async fn check(
         rule: "store-leftover",
         path: leftover.path.clone(),
         what: format!("{} bytes of an interrupted fetch", leftover.bytes),
-        mend: format!("quake-agent store gc --yes --root {}", root.display()),
+        remedy: format!("quake-agent store gc --yes --root {}", root.display()),
     }));
     Ok(Checked {
         root: root.to_owned(),

@@ -87,7 +87,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
             match self.say(&mark).await {
                 Ok(after) => {
                     node = after;
-                    said.extend(mark.says);
+                    said.extend(mark.changes);
                 }
                 // kubelet, too, writes to it.
                 Err(error) if error.condition == Condition::Conflict && conflicts < CONFLICTS => {
@@ -96,7 +96,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
                     continue;
                 }
                 Err(error) if error.condition == Condition::Denied => {
-                    let fault = self.denied(error, &mark.says.join(", "), mark.flag);
+                    let fault = self.denied(error, &mark.changes.join(", "), mark.flag);
                     refused = refused.or(Some(fault));
                 }
                 Err(error) => return Err(self.unsaid(error)),
@@ -110,7 +110,7 @@ impl<A: ClusterApi> NodeClient<'_, A> {
             return Ok(said);
         }
         let left = self.missing(&self.node().await?)?;
-        let left: Vec<String> = left.into_iter().flat_map(|mark| mark.says).collect();
+        let left: Vec<String> = left.into_iter().flat_map(|mark| mark.changes).collect();
         if left.is_empty() {
             return Ok(said);
         }

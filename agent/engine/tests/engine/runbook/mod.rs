@@ -82,7 +82,7 @@ fn boot_of(group: &str) -> Request {
 
 /// The fault ends the boot; after the remedy the agent is started again, and the node is ready.
 async fn ends_until_mended(group: &str, trials: &[Trial]) {
-    for (code, broken, mended) in trials {
+    for (code, broken, repaired) in trials {
         let host = node(group);
         broken(&host);
         let (verdict, record) = run(&host, &boot_of(group)).await;
@@ -90,7 +90,7 @@ async fn ends_until_mended(group: &str, trials: &[Trial]) {
         assert_eq!(ended_with, Some(*code), "{:?}", verdict.fault);
         let status = code.entry().class.exit_status();
         assert_eq!(record.exit_status(), status, "{code}");
-        mended(&host);
+        repaired(&host);
         host.next_boot(Script::default());
         let (verdict, record) = run(&host, &boot_of(group)).await;
         assert_eq!(verdict.fault, None, "after the remedy of {code}");
@@ -112,13 +112,13 @@ fn reported(event: &Event) -> Option<&Fault> {
     reason = "the clock is paused: nothing waits"
 )]
 async fn waits_until_mended(group: &str, trials: &[Trial]) {
-    for (code, broken, mended) in trials {
+    for (code, broken, repaired) in trials {
         let host = node(group);
         broken(&host);
-        let (operator, mended) = (Arc::clone(&host), *mended);
+        let (operator, repaired) = (Arc::clone(&host), *repaired);
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(30)).await;
-            mended(&operator);
+            repaired(&operator);
         });
         let (verdict, events) = events_of(&host, &boot_of(group)).await;
         assert_eq!(verdict.fault, None, "after the remedy of {code}");
@@ -129,10 +129,10 @@ async fn waits_until_mended(group: &str, trials: &[Trial]) {
 
 /// The node is ready and warns; after the remedy the next boot does not.
 async fn warns_until_mended(group: &str, trials: &[Trial]) {
-    for (code, broken, mended) in trials {
+    for (code, broken, repaired) in trials {
         let host = node(group);
         broken(&host);
-        for (warns, act) in [(true, *mended), (false, NOTHING)] {
+        for (warns, act) in [(true, *repaired), (false, NOTHING)] {
             let (verdict, record) = run(&host, &boot_of(group)).await;
             assert_eq!(verdict.fault, None, "{code}");
             let seen: Vec<Code> = record.warnings.iter().map(|fault| fault.code).collect();
