@@ -42,7 +42,7 @@ impl CaErrorVerifier {
     }
 
     /// The refusal in more words. Dates are left to the library, whose error others know by its kind.
-    fn tell(
+    fn explain(
         &self,
         error: rustls::Error,
         shown: &CertificateDer<'_>,
@@ -86,7 +86,7 @@ impl ServerCertVerifier for CaErrorVerifier {
         let judged = self
             .judge
             .verify_server_cert(certificate, others, name, stapled, now);
-        judged.map_err(|error| self.tell(error, certificate, name))
+        judged.map_err(|error| self.explain(error, certificate, name))
     }
 
     fn verify_tls12_signature(

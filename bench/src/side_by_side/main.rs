@@ -62,13 +62,13 @@ fn measure(arguments: &Arguments) -> Result<(), BenchError> {
     kept.keep("start-up", &start_up)?;
     let binary = &start_up.binary;
     // After each scenario, so that a sitting that is broken off has its report.
-    let tell = || tell(&bench, &kept, &start_up, &network);
-    tell()?;
+    let write_report = || write_report(&bench, &kept, &start_up, &network);
+    write_report()?;
     for scenario in &arguments.scenarios {
         let results = sitting::run(&bench, scenario, binary)?;
         print!("{}", report::section(&results));
         kept.keep(&scenario.name, &results)?;
-        tell()?;
+        write_report()?;
     }
     if arguments.curves {
         let scaling = Scaling {
@@ -76,13 +76,13 @@ fn measure(arguments: &Arguments) -> Result<(), BenchError> {
             curves: curves::measure(&bench)?,
         };
         kept.keep("scaling", &scaling)?;
-        tell()?;
+        write_report()?;
     }
     Ok(())
 }
 
 /// Writes the report of everything that was measured of this binary, now and before.
-fn tell(
+fn write_report(
     bench: &Bench<'_>,
     kept: &Kept,
     start_up: &StartUp,

@@ -79,7 +79,7 @@ impl Names {
     /// # Errors
     ///
     /// Says why they cannot be told to it.
-    pub(super) fn tell(&self, names: &BTreeMap<String, Ipv4Addr>) -> Result<(), String> {
+    pub(super) fn publish(&self, names: &BTreeMap<String, Ipv4Addr>) -> Result<(), String> {
         let lines = names
             .iter()
             .map(|(name, address)| format!("{address} {name}\n"));

@@ -240,7 +240,7 @@ impl Vpc {
     ///
     /// Says why they cannot be told to it.
     pub fn publish_names(&self, names: &BTreeMap<String, Ipv4Addr>) -> Result<(), String> {
-        self.names.tell(names)
+        self.names.publish(names)
     }
 
     /// The address of an instance that was launched.

@@ -68,7 +68,7 @@ fn seeded_boot() {
     }
     let table = side_by_side(&unseeded, &machine.ask_agent("/v1/timeline"));
     lab.evidence().write("timelines.md", &table);
-    tell(&table);
+    update_document(&table);
 }
 
 /// A row for each phase: when it began and how long it took, in both boots.
@@ -102,7 +102,7 @@ fn side_by_side(unseeded: &Value, seeded: &Value) -> String {
 
 /// Writes the table where it is told, or holds what is told to it: the same phases, in the same columns. Times are
 /// this machine's and differ.
-fn tell(table: &str) {
+fn update_document(table: &str) {
     let document = std::fs::read_to_string(Path::new(DOCUMENT)).expect("it is ours");
     let (before, rest) = document
         .split_once(BEGIN)

@@ -81,7 +81,10 @@ fn texts(root: &Path, places: &[&str], ending: &str) -> Result<Vec<(String, Stri
     for place in places {
         let place = root.join(place);
         let files = if place.is_file() {
-            vec![place].into_iter().filter(|it| has_ending(it)).collect()
+            vec![place]
+                .into_iter()
+                .filter(|it| has_ending(it))
+                .collect()
         } else {
             files_below(&place, &has_ending)?
         };

@@ -19,7 +19,7 @@ const PASSING_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Tells the outside how the boot ended, as far as it was asked to. The report is first: what follows may take the machine
 /// away.
-pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
+pub(super) async fn notify_ended(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
     if run.report {
         let digest = own_digest().await.map(|digest| digest.to_string());
         let digest = digest.as_deref();
@@ -41,7 +41,7 @@ pub(super) async fn tell(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: 
 }
 
 /// Leaves the event of a node that is ready, while the agent stays with it.
-pub(super) async fn tell_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
+pub(super) async fn notify_api_server(run: &Run, emitter: &Emitter, stop: Stop) {
     let config = SignalConfig {
         node_event: run.signals.node_event,
         ..SignalConfig::default()

@@ -82,7 +82,7 @@ pub(crate) async fn run(run: Run) -> u8 {
     let watchdog = run.is_machine.then(|| tokio::spawn(feed_watchdog()));
     let verdict = boot_reading_ahead(&run, &emitter, stop.clone()).await;
     // The verdict stands and systemd has it. The summary is told after this, for it is the last thing that is told.
-    notify::tell(&run, &emitter, &verdict, stop.clone()).await;
+    notify::notify_ended(&run, &emitter, &verdict, stop.clone()).await;
     let record = emitter.record();
     if record.is_ready() && (run.record || run.host.is_note_wanted()) {
         note_touched(&run, &record).await;
@@ -259,10 +259,10 @@ pub(super) async fn wait_for_signal() -> &'static str {
 
 /// Stays with a node that is ready, until told to stop.
 async fn stay(run: &Run, emitter: &Emitter, verdict: &Verdict, stop: Stop) {
-    let stop_telling = stop.clone();
+    let stop_reporting = stop.clone();
     let looking = keep_looking(&run.host, emitter, &run.request, verdict, stop);
-    let telling = notify::tell_api_server(run, emitter, stop_telling);
-    tokio::join!(settle(&run.host), looking, telling);
+    let reporting = notify::notify_api_server(run, emitter, stop_reporting);
+    tokio::join!(settle(&run.host), looking, reporting);
 }
 
 /// Brings what was fetched onto the disk, which nobody waits for: it is used from memory long before.

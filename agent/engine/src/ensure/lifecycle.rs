@@ -43,14 +43,14 @@ pub(crate) async fn completed<H: Host>(
         instance_id: context.know(BootFacts::instance)?.instance_id,
         result: HookResult::Continue,
     };
-    let tell = || async {
+    let report = || async {
         match context.host.complete_hook(&completion).await {
             Ok(()) => Ok(true),
             Err(error) if error.condition == Condition::Missing => Ok(false),
             Err(error) => Err(about(to_fault(Operation::CompleteHook, error))),
         }
     };
-    if !context.retry(&wait, tell).await? {
+    if !context.retry(&wait, report).await? {
         return Ok(Outcome::Unchanged);
     }
     // Only now is it known that this was no step that holds.

@@ -57,13 +57,13 @@ impl<H: Host> Reconciler for Conditions<'_, H> {
     async fn reconcile(&mut self) {
         for (watch, known) in self.watches.iter().zip(&mut self.known) {
             let (look, fault) = look_at(self.context, &watch.subject, known).await;
-            tell(self.context, watch, known, look, fault).await;
+            report(self.context, watch, known, look, fault).await;
         }
     }
 }
 
 /// Tells what changed with this look.
-async fn tell<H: Host>(
+async fn report<H: Host>(
     context: &Context<'_, H>,
     watch: &Watch,
     known: &mut WatchState,

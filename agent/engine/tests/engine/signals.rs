@@ -55,7 +55,7 @@ fn break_spec(host: &SimHost) {
 }
 
 /// A boot and what is told of it; its record, and what happened after it ended.
-async fn tell(
+async fn report(
     host: &Arc<SimHost>,
     request: &Request,
     config: &SignalConfig,
@@ -123,7 +123,7 @@ async fn without_being_asked_nobody_is_told() {
         if broken {
             break_spec(&host);
         }
-        let (_, after) = tell(&host, &request("workers"), &SignalConfig::default(), &[]).await;
+        let (_, after) = report(&host, &request("workers"), &SignalConfig::default(), &[]).await;
         assert_eq!(after, []);
         assert_eq!(
             host.calls()
@@ -144,7 +144,7 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
         &["continue:launch"],
         false,
     );
-    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
+    let (record, after) = report(&host, &request("workers"), &config, &[]).await;
     assert_eq!(reported(&after), [HookAbandon, Unhealthy]);
     assert_eq!(group(&host).completed, ["launch=ABANDON"]);
     assert!(group(&host).unhealthy.contains(ME));
@@ -160,12 +160,12 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
 async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
     let host = waiting_host();
     let config = config(&["abandon:launch"], &["continue:launch"], false);
-    let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
+    let (_, after) = report(&host, &request("workers"), &config, &[]).await;
     assert_eq!(reported(&after), [HookContinue]);
     assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
 
     host.next_boot(Script::default());
-    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
+    let (record, after) = report(&host, &request("workers"), &config, &[]).await;
     let why = format!("{ME} does not wait at the hook launch");
     assert_eq!(skipped(&after), [(HookContinue, why.as_str())]);
     assert_eq!((not_sent(&after), record.exit_status()), (Vec::new(), 0));
@@ -183,7 +183,7 @@ async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
                 region.instances[0].tags.insert(tag, GROUP.to_owned());
             }
         });
-        tell(&host, &request("workers"), &config, &[]).await;
+        report(&host, &request("workers"), &config, &[]).await;
         assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
         let expected = if tagged { None } else { Some(&1) };
         assert_eq!(host.calls().get(find), expected, "tagged: {tagged}");
@@ -203,7 +203,7 @@ async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
         let mut request = request("workers");
         request.patience.deadline = Some(Duration::from_secs(60));
         let earlier = vec![host.now(); earlier];
-        let (record, after) = tell(&host, &request, &config, &earlier).await;
+        let (record, after) = report(&host, &request, &config, &earlier).await;
         assert_eq!(record.exit_status(), 75, "{:?}", record.fault);
         assert_eq!(
             group(&host).unhealthy.contains(ME),
@@ -238,7 +238,7 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
             };
             region.add_etcd_volume(example::CLUSTER, &slot);
         });
-        let (record, after) = tell(
+        let (record, after) = report(
             &host,
             &request("control-plane"),
             &config(&[word], &[], false),
@@ -264,7 +264,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
         Condition::Denied,
     )]));
     let config = config(&["set-unhealthy"], &[], false);
-    let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
+    let (record, after) = report(&host, &request("workers"), &config, &[]).await;
     assert_eq!(
         not_sent(&after),
         [(Unhealthy, Code::BootSignalDenied, false)]
@@ -287,7 +287,7 @@ async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_g
             calls,
             Condition::Throttled,
         )]));
-        let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
+        let (_, after) = report(&host, &request("workers"), &config, &[]).await;
         assert_eq!(
             reported(&after).len(),
             usize::from(is_reported),
@@ -308,7 +308,7 @@ async fn an_instance_in_no_group_has_nobody_to_tell() {
     let host = host("workers", Timing::default());
     break_spec(&host);
     let config = config(&["abandon:launch", "set-unhealthy"], &[], false);
-    let (_, after) = tell(&host, &request("workers"), &config, &[]).await;
+    let (_, after) = report(&host, &request("workers"), &config, &[]).await;
     let unplaced = |what| (what, Code::BootSignalUnplaced, false);
     assert_eq!(
         not_sent(&after),
@@ -324,7 +324,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
         1..=3,
         Condition::Unreachable,
     )]));
-    let (_, after) = tell(&host, &request("workers"), &config(&[], &[], true), &[]).await;
+    let (_, after) = report(&host, &request("workers"), &config(&[], &[], true), &[]).await;
     assert_eq!(reported(&after), [NodeEvent], "{after:?}");
     let events = host.region().node_events;
     let [json] = events.values().collect::<Vec<_>>()[..] else {
@@ -337,7 +337,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
 async fn a_boot_that_failed_before_it_knew_the_api_server_withholds_its_event() {
     let host = waiting_host();
     break_spec(&host);
-    let (_, after) = tell(&host, &request("workers"), &config(&[], &[], true), &[]).await;
+    let (_, after) = report(&host, &request("workers"), &config(&[], &[], true), &[]).await;
     assert!(matches!(skipped(&after)[..], [(NodeEvent, _)]), "{after:?}");
     assert_eq!(host.port_calls_of("post_node_event"), 0);
 }
@@ -350,7 +350,7 @@ async fn an_event_that_is_forbidden_is_a_warning_once() {
     let mut seen = Vec::new();
     for script in [denied(), denied(), Script::default(), denied()] {
         host.next_boot(script);
-        let (record, after) = tell(&host, &request("workers"), &config, &[]).await;
+        let (record, after) = report(&host, &request("workers"), &config, &[]).await;
         let of_event = |code: &Code| *code == Code::BootSignalDenied;
         let warned = record
             .warnings
@@ -393,13 +393,13 @@ async fn who_is_told_to_stop_waits_for_no_api_server() {
         event_deadline: Duration::from_secs(600),
     };
     let began = tokio::time::Instant::now();
-    let telling = signal_boot(host.as_ref(), &emitter, signalled, stop);
+    let reporting = signal_boot(host.as_ref(), &emitter, signalled, stop);
     let stopping = async {
         tokio::time::timeout(Duration::from_secs(5), std::future::pending::<()>())
             .await
             .ok();
         handle.stop("SIGTERM");
     };
-    tokio::join!(telling, stopping);
+    tokio::join!(reporting, stopping);
     assert_eq!(began.elapsed().as_secs(), 5);
 }

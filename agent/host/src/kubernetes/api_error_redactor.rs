@@ -62,7 +62,7 @@ impl ApiErrorRedactor {
     }
 
     /// The message, as far as it may be shown.
-    pub(super) fn tell(&self, message: &str) -> String {
+    pub(super) fn redact(&self, message: &str) -> String {
         let mut text = match self.secret {
             true => harmless_start(message),
             false => message.to_owned(),
@@ -208,7 +208,7 @@ mod tests {
                 "[x: Duplicate value: ***, y: Required value]",
             ),
         ] {
-            assert_eq!(redactor.tell(message), expected.replace("***", MASK));
+            assert_eq!(redactor.redact(message), expected.replace("***", MASK));
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         });
         let redactor = ApiErrorRedactor::about("ConfigMap", Some(&sent));
         let said = "admission webhook \"x\" denied the request: first hushed line, second \\\"hushed\\\" line and hushed-too or hushed-bytes";
-        let reported = redactor.tell(said);
+        let reported = redactor.redact(said);
         assert!(!reported.contains("hushed"), "{reported}");
         assert!(
             reported.starts_with("admission webhook \"x\" denied the request"),
@@ -235,17 +235,20 @@ mod tests {
         let redactor = ApiErrorRedactor::about("Secret", None);
         let said = "admission webhook \"x\" denied the request: hush is too short";
         assert_eq!(
-            redactor.tell(said),
+            redactor.redact(said),
             "admission webhook \"x\" denied the request"
         );
-        assert!(!redactor.tell("the data hush").contains("hush"));
+        assert!(!redactor.redact("the data hush").contains("hush"));
     }
 
     #[test]
     fn a_piece_of_json_and_the_rest_of_a_long_message_are_cut() {
         let redactor = ApiErrorRedactor::default();
         let said = "ReadString: expects \", error found in #10 byte of ...|\"hush\":8|..., bigger context ...|hush|...";
-        assert_eq!(redactor.tell(said), "ReadString: expects \", …");
-        assert_eq!(redactor.tell(&"x ".repeat(900)).chars().count(), SHOWN + 1);
+        assert_eq!(redactor.redact(said), "ReadString: expects \", …");
+        assert_eq!(
+            redactor.redact(&"x ".repeat(900)).chars().count(),
+            SHOWN + 1
+        );
     }
 }

@@ -73,7 +73,7 @@ impl Attempt<'_> {
     pub(super) fn refused(&self, status: &Status, retry_after: Option<u32>) -> PortError {
         let summary = format!("{} answers {} to {}", self.place(), status.code, self.what);
         let mut error = PortError::new(condition_of(status), summary);
-        let answer = self.redactor.tell(&status.message);
+        let answer = self.redactor.redact(&status.message);
         if !answer.is_empty() {
             error = error.seen("answer", answer);
         }

@@ -149,7 +149,7 @@ impl<W: Write + Send> Console<W> {
         self.line(verdict)
     }
 
-    fn tell(&mut self, envelope: &Envelope, record: &Record) -> io::Result<()> {
+    fn print(&mut self, envelope: &Envelope, record: &Record) -> io::Result<()> {
         let event = &envelope.event;
         let said = sentence(event);
         match event {
@@ -186,7 +186,7 @@ impl<W: Write + Send> Console<W> {
 
 impl<W: Write + Send> Sink for Console<W> {
     fn accept(&mut self, envelope: &Envelope, record: &Record) -> Result<(), SinkError> {
-        self.tell(envelope, record).map_err(refuse)
+        self.print(envelope, record).map_err(refuse)
     }
 }
 
