@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// All files below `folder` with their sizes; nothing but files and folders may be there.
 fn look(folder: &Path, inner: &Path, found: &mut BTreeMap<String, u64>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(folder).expect("a directory") {
         let entry = entry.expect("readable");
         let name = inner.join(entry.file_name());
         let metadata = entry.metadata().expect("it was listed");

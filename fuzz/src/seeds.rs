@@ -102,7 +102,7 @@ fn long_names() -> io::Result<Vec<u8>> {
     let mut header = Header::new_gnu();
     header.set_size(1);
     header.set_mode(0o644);
-    builder.append_data(&mut header, "folder/".repeat(20) + "file", b"x".as_slice())?;
+    builder.append_data(&mut header, "directory/".repeat(20) + "file", b"x".as_slice())?;
     header.set_size(0);
     header.set_entry_type(EntryType::Symlink);
     builder.append_link(&mut header, "link", "target/".repeat(20))?;

@@ -48,7 +48,7 @@ impl Ca {
     /// # Errors
     ///
     /// Says that openssl is missing here, or what failed.
-    pub fn of(folder: &Path) -> Result<Self, SetUpError> {
+    pub fn open(folder: &Path) -> Result<Self, SetUpError> {
         if program("openssl").is_none() {
             return Err(SetUpError::Missing("missing here: openssl".to_owned()));
         }
@@ -64,9 +64,9 @@ impl Ca {
     ///
     /// # Errors
     ///
-    /// As [`Ca::of`].
+    /// As [`Ca::open`].
     pub fn new() -> Result<Self, SetUpError> {
-        let made = Self::of(Path::new(""))?;
+        let made = Self::open(Path::new(""))?;
         let (certificate, key) = (
             made.folder.path().join("crt"),
             made.folder.path().join("key"),
@@ -252,9 +252,9 @@ impl Ca {
     ///
     /// # Errors
     ///
-    /// As [`Ca::of`].
+    /// As [`Ca::open`].
     pub fn known(certificate: &str) -> Result<Self, SetUpError> {
-        let made = Self::of(Path::new(""))?;
+        let made = Self::open(Path::new(""))?;
         let file = made.folder.path().join("crt");
         std::fs::write(&file, certificate).map_err(|error| error.to_string())?;
         Ok(Self {

@@ -64,7 +64,7 @@ pub fn steps(
 /// Whether an agent is to observe in its next step, and what it knows then.
 pub fn observes(config: &Config, state: &State, me: usize) -> Option<LocalFacts> {
     let instance = &state.instances[me];
-    let known = LocalFacts::of(config, state, me);
+    let known = LocalFacts::for_instance(config, state, me);
     match instance.at {
         _ if !instance.is_up() => None,
         At::Start => Some(known),

@@ -41,7 +41,7 @@ pub struct LocalFacts {
 
 impl LocalFacts {
     /// What an agent knows by its journal and its kernel.
-    pub fn of(config: &Config, state: &State, me: usize) -> Self {
+    pub fn for_instance(config: &Config, state: &State, me: usize) -> Self {
         let is_marked = |volume: &usize| {
             state.volumes[*volume].content == Content::Marked(config.slot_of(*volume) as u8)
         };

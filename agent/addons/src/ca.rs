@@ -26,7 +26,7 @@ pub const CA_OBJECTS: usize = 2;
 pub fn ca_place(addon: &Addon) -> ObjectPlace {
     ObjectPlace {
         served: ServedKind {
-            kind: ObjectKind::of("v1", "Secret"),
+            kind: ObjectKind::from_version("v1", "Secret"),
             plural: "secrets".to_owned(),
             namespaced: true,
         },
@@ -41,7 +41,7 @@ fn secret_name(addon: &Addon) -> String {
 
 /// The kind of the CA's issuer.
 pub fn issuer_kind() -> ObjectKind {
-    ObjectKind::of(ISSUER.0, ISSUER.1)
+    ObjectKind::from_version(ISSUER.0, ISSUER.1)
 }
 
 /// Where the issuer is, on a server that serves its kind so.

@@ -118,7 +118,7 @@ mod tests {
     fn place() -> ObjectPlace {
         ObjectPlace {
             served: ServedKind {
-                kind: ObjectKind::of("apps/v1", "Deployment"),
+                kind: ObjectKind::from_version("apps/v1", "Deployment"),
                 plural: "deployments".to_owned(),
                 namespaced: true,
             },

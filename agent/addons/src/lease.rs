@@ -83,7 +83,7 @@ impl LeaseKind {
         };
         ObjectPlace {
             served: ServedKind {
-                kind: ObjectKind::of(api_version, kind),
+                kind: ObjectKind::from_version(api_version, kind),
                 plural: plural.to_owned(),
                 namespaced: true,
             },

@@ -163,7 +163,7 @@ mod tests {
     fn a_rule_that_means_everything_means_nothing() {
         let listed = [object("Deployment", "kube-system", "a", "calico")];
         let served = ServedKind {
-            kind: ObjectKind::of("apps/v1", "Deployment"),
+            kind: ObjectKind::from_version("apps/v1", "Deployment"),
             plural: "deployments".to_owned(),
             namespaced: true,
         };

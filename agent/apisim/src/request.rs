@@ -165,7 +165,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn of(status: u16, body: Value) -> Self {
+    pub(crate) fn with_body(status: u16, body: Value) -> Self {
         Self {
             status,
             retry_after: None,

@@ -249,7 +249,9 @@ impl ApiServer {
                 self.serve_objects(&parsed)
             }
             Ok(_) if request.method != "GET" => Err(Failure::not_allowed()),
-            Ok(place) => self.discovered(&place).map(|body| Reply::of(200, body)),
+            Ok(place) => self
+                .discovered(&place)
+                .map(|body| Reply::with_body(200, body)),
             Err(failure) => Err(failure),
         };
         Outcome::Reply(found.unwrap_or_else(Reply::from))

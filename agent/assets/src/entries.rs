@@ -102,7 +102,7 @@ impl Entries {
         let Some(paths) = self.paths(key) else {
             return Ok(EntryState::Absent);
         };
-        let before = Stamp::of(&paths, &self.boot, false);
+        let before = Stamp::from_paths(&paths, &self.boot, false);
         let state = match key.1 {
             AssetKind::Plain => self.prove_file(&key.0)?,
             AssetKind::Archive => self.prove_members(&key.0)?,
@@ -178,7 +178,7 @@ impl Entries {
         // Another agent may be replacing it at this moment; then the stamp is that agent's to write.
         let stamp = self
             .paths(key)
-            .and_then(|paths| Stamp::of(&paths, &self.boot, false));
+            .and_then(|paths| Stamp::from_paths(&paths, &self.boot, false));
         if let Some(stamp) = stamp {
             self.stamp(key, &stamp);
         }

@@ -28,10 +28,10 @@ impl Inode {
     /// The file that is at `path` itself; `None` when it is no regular file.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         let found = path.symlink_metadata().ok()?;
-        found.is_file().then(|| Self::of(&found))
+        found.is_file().then(|| Self::from_metadata(&found))
     }
 
-    fn of(found: &Metadata) -> Self {
+    fn from_metadata(found: &Metadata) -> Self {
         let nanoseconds =
             |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Self {
@@ -56,7 +56,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// Stamps files as they are now; `None` when one of them is none.
-    pub(crate) fn of(paths: &[PathBuf], boot: &str, durable: bool) -> Option<Self> {
+    pub(crate) fn from_paths(paths: &[PathBuf], boot: &str, durable: bool) -> Option<Self> {
         let files: Option<Vec<Inode>> = paths.iter().map(|path| Inode::at(path)).collect();
         Some(Self {
             boot: boot.to_owned(),
@@ -74,7 +74,7 @@ impl Stamp {
     /// Whether this kernel may believe it, and it fits.
     pub(crate) fn holds(&self, paths: &[PathBuf], boot: &str) -> bool {
         (self.durable || self.boot == boot)
-            && Self::of(paths, &self.boot, self.durable).as_ref() == Some(self)
+            && Self::from_paths(paths, &self.boot, self.durable).as_ref() == Some(self)
     }
 
     /// Takes one file's new look for its old one, after a change that was this agent's own. Whether it fitted before.
@@ -122,7 +122,7 @@ mod tests {
         let path = folder.path().join("kubelet");
         std::fs::write(&path, "program").expect("ours");
         let paths = [path.clone()];
-        let stamp = Stamp::of(&paths, "now", false).expect("a file");
+        let stamp = Stamp::from_paths(&paths, "now", false).expect("a file");
         assert!(stamp.holds(&paths, "now"));
         let modified = path.metadata().and_then(|it| it.modified()).expect("ours");
         let mut file = File::options().write(true).open(&path).expect("ours");
@@ -142,9 +142,9 @@ mod tests {
         let path = folder.path().join("kubelet");
         std::fs::write(&path, "program").expect("ours");
         let paths = [path];
-        let fresh = Stamp::of(&paths, "first", false).expect("a file");
+        let fresh = Stamp::from_paths(&paths, "first", false).expect("a file");
         assert!(fresh.holds(&paths, "first") && !fresh.holds(&paths, "second"));
-        let durable = Stamp::of(&paths, "first", true).expect("a file");
+        let durable = Stamp::from_paths(&paths, "first", true).expect("a file");
         assert!(durable.holds(&paths, "second"));
     }
 

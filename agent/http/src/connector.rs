@@ -102,7 +102,7 @@ impl Connector {
     pub(crate) fn proxy_authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         match &self.route {
             Route::Network { proxies, .. } if uri.scheme() == Some(&Scheme::HTTP) => {
-                proxies.of(uri)?.basic_auth().cloned()
+                proxies.for_uri(uri)?.basic_auth().cloned()
             }
             _ => None,
         }
@@ -114,7 +114,7 @@ impl Connector {
                 let stream = UnixStream::connect(&path).await?;
                 Ok(Channel::new(TokioIo::new(stream)))
             }
-            Route::Network { direct, proxies } => match proxies.of(&uri) {
+            Route::Network { direct, proxies } => match proxies.for_uri(&uri) {
                 None => direct.open(uri).await,
                 Some(proxy) if uri.scheme() == Some(&Scheme::HTTPS) => {
                     tunnel(direct, &proxy, uri).await

@@ -53,7 +53,7 @@ impl ProxySettings {
     pub fn takes(&self, url: &str) -> bool {
         let uri = url.parse::<Uri>().ok();
         let taken = self.read().ok().zip(uri);
-        taken.is_some_and(|(proxies, uri)| proxies.of(&uri).is_some())
+        taken.is_some_and(|(proxies, uri)| proxies.for_uri(&uri).is_some())
     }
 
     /// Reads the URLs.
@@ -101,7 +101,7 @@ impl Proxies {
     }
 
     /// The proxy for a request to `uri`, if it goes through one.
-    pub(crate) fn of(&self, uri: &Uri) -> Option<Intercept> {
+    pub(crate) fn for_uri(&self, uri: &Uri) -> Option<Intercept> {
         self.0.intercept(uri)
     }
 }

@@ -44,15 +44,15 @@ struct Settings {
 impl Tls {
     /// Nothing is read yet.
     pub(crate) fn new(trust: Trust) -> Self {
-        Self::of(trust, None)
+        Self::with_trust(trust, None)
     }
 
     /// The same for a client that proves who it is.
     pub(crate) fn with_identity(trust: Trust, identity: Identity) -> Self {
-        Self::of(trust, Some(identity))
+        Self::with_trust(trust, Some(identity))
     }
 
-    fn of(trust: Trust, identity: Option<Identity>) -> Self {
+    fn with_trust(trust: Trust, identity: Option<Identity>) -> Self {
         let config = OnceLock::new();
         Self(Arc::new(Settings {
             trust,

@@ -18,7 +18,7 @@ pub struct ObjectKind {
 
 impl ObjectKind {
     /// The kind named by an `apiVersion` (`v1`, `apps/v1`) and a `kind`.
-    pub fn of(api_version: &str, kind: &str) -> Self {
+    pub fn from_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self {
             group: group.to_owned(),
@@ -91,7 +91,7 @@ impl ClusterObject {
 
     /// What it is of.
     pub fn kind(&self) -> ObjectKind {
-        ObjectKind::of(self.text("/apiVersion"), self.text("/kind"))
+        ObjectKind::from_version(self.text("/apiVersion"), self.text("/kind"))
     }
 
     /// `metadata.name`; empty without one.
@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn a_kind_is_read_from_its_two_words() {
-        let core = ObjectKind::of("v1", "ConfigMap");
+        let core = ObjectKind::from_version("v1", "ConfigMap");
         assert_eq!(
             (core.group.as_str(), core.api_version().as_str()),
             ("", "v1")
         );
-        let grouped = ObjectKind::of("apps/v1", "Deployment");
+        let grouped = ObjectKind::from_version("apps/v1", "Deployment");
         assert_eq!(grouped.to_string(), "Deployment.apps/v1");
     }
 

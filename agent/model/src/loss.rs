@@ -53,7 +53,7 @@ impl Losses {
     }
 
     /// The first loss of a phase, and its step.
-    pub fn of(&self, phase: Phase) -> Option<(&str, &LostCondition)> {
+    pub fn for_phase(&self, phase: Phase) -> Option<(&str, &LostCondition)> {
         self.iter().find(|(_, loss)| loss.phase == phase)
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         let mut losses = Losses::default();
         losses.fold(&envelope(3, lost(Code::ServicesUnitStarting)));
         losses.fold(&envelope(5, lost(Code::ServicesUnitFailed)));
-        let (step, loss) = losses.of(Phase::Services).expect("it is lost");
+        let (step, loss) = losses.for_phase(Phase::Services).expect("it is lost");
         assert_eq!((step, loss.since), ("services:x", Timestamp(3)));
         assert_eq!(loss.fault.code, Code::ServicesUnitFailed);
         losses.fold(&envelope(

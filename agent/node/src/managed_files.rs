@@ -70,7 +70,7 @@ pub enum Owners {
 
 impl Owners {
     /// From whether the host sets them.
-    pub fn of(sets_owners: bool) -> Self {
+    pub fn for_host(sets_owners: bool) -> Self {
         if sets_owners {
             Self::Set
         } else {
@@ -112,7 +112,7 @@ impl ManagedFiles {
                     .insert(file.path.clone(), ManagedFile::left(file));
             }
             Action::Place(place) => {
-                let program = ManagedProgram::of(place);
+                let program = ManagedProgram::from_place(place);
                 self.programs.insert(place.path.clone(), program);
             }
             Action::StartUnit(StartUnit { unit, enable, .. }) if *enable => {
@@ -157,7 +157,7 @@ impl ManagedFiles {
 
 impl ManagedFile {
     /// The file as a step leaves it.
-    pub fn of(file: &WriteFile) -> Self {
+    pub fn from_file(file: &WriteFile) -> Self {
         let digest = match file.keep {
             Keep::Never => Some(sha256(&file.contents.0)),
             Keep::IfPresent => None,
@@ -172,7 +172,7 @@ impl ManagedFile {
 
     /// What is the agent's of the file: all of it, or of [`SHARED`] its block. The other lines are somebody else's to change.
     pub fn left(file: &WriteFile) -> Self {
-        let whole = Self::of(file);
+        let whole = Self::from_file(file);
         if file.path != SHARED {
             return whole;
         }
@@ -238,7 +238,7 @@ fn own_lines(contents: &[u8]) -> Vec<u8> {
 
 impl ManagedProgram {
     /// The file as a step leaves it.
-    pub fn of(place: &Place) -> Self {
+    pub fn from_place(place: &Place) -> Self {
         Self {
             asset: place.asset.to_string(),
             member: place.member.clone(),
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn a_file_that_only_has_to_exist_may_have_any_bytes() {
         let log = WriteFile::present("/var/log/x.log", 0o644);
-        let file = ManagedFile::of(&log);
+        let file = ManagedFile::from_file(&log);
         assert_eq!(
             file.differs(Some(&found(0o644, "lines")), Owners::Set),
             None

@@ -63,7 +63,7 @@ impl NodeIdentity {
     pub fn place(&self) -> ObjectPlace {
         ObjectPlace {
             served: ServedKind {
-                kind: ObjectKind::of("v1", "Node"),
+                kind: ObjectKind::from_version("v1", "Node"),
                 plural: "nodes".to_owned(),
                 namespaced: false,
             },

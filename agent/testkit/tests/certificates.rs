@@ -39,10 +39,10 @@ fn order() -> CertificateOrder {
             keyset: "kubernetes-ca".to_owned(),
             keypair_id: "1".to_owned(),
         },
-        subject: Subject::named("kubernetes-master").of("system:masters"),
+        subject: Subject::named("kubernetes-master").with_organization("system:masters"),
         usage: Usage::Server,
         names: ["kubernetes", "127.0.0.1", "fd00::1"]
-            .map(AlternateName::of)
+            .map(AlternateName::from_text)
             .to_vec(),
     }
 }
@@ -82,7 +82,9 @@ fn what_is_issued_is_held_and_kept_while_it_fits_its_order() {
     other.subject = Subject::named("kubernetes-master");
     assert_eq!(judge(&other, &public, 0), Some(Misfit::AnotherSubject));
     let mut other = order();
-    other.names.push(AlternateName::of("api.example.com"));
+    other
+        .names
+        .push(AlternateName::from_text("api.example.com"));
     assert_eq!(judge(&other, &public, 0), Some(Misfit::OtherNames));
     let mut other = order();
     other.usage = Usage::Client;

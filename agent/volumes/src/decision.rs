@@ -41,7 +41,7 @@ impl SlotDecision {
         }
     }
 
-    pub(super) fn of(action: Action, rule: Rule, volume: &str) -> Self {
+    pub(super) fn with_volume(action: Action, rule: Rule, volume: &str) -> Self {
         Self {
             volume: Some(volume.to_owned()),
             ..Self::new(action, rule)

@@ -21,7 +21,7 @@ pub(super) fn decide_slot(world: &World, verdicts: &[Verdict<'_>], slot: &Slot) 
     let doubtful = |verdict: &&Verdict<'_>| verdict.claims.iter().any(may_mean);
     if let Some(verdict) = verdicts.iter().find(doubtful) {
         let id = &verdict.volume.volume_id;
-        return SlotDecision::of(Action::Wait, Rule::InconsistentView, id);
+        return SlotDecision::with_volume(Action::Wait, Rule::InconsistentView, id);
     }
     let candidates: Vec<&VolumeFacts> = here
         .iter()
@@ -86,9 +86,9 @@ fn keep(here: &[&Verdict<'_>], volume_id: &str) -> SlotDecision {
         .filter(|id| id != volume_id)
         .collect();
     if others.is_empty() {
-        return SlotDecision::of(Action::Adopt, Rule::AlreadyOurs, volume_id);
+        return SlotDecision::with_volume(Action::Adopt, Rule::AlreadyOurs, volume_id);
     }
-    SlotDecision::of(Action::Adopt, Rule::Surplus, volume_id).with(Detail::Volumes(others))
+    SlotDecision::with_volume(Action::Adopt, Rule::Surplus, volume_id).with(Detail::Volumes(others))
 }
 
 fn refuse_several(rule: Rule, volumes: &[&VolumeFacts]) -> SlotDecision {
@@ -105,7 +105,7 @@ fn refuse_conflicts(mut conflicts: Vec<&Verdict<'_>>) -> Option<SlotDecision> {
         .map(|verdict| verdict.volume.volume_id.clone())
         .collect();
     ids.sort();
-    let refused = SlotDecision::of(Action::Refuse, first.rule, &first.volume.volume_id);
+    let refused = SlotDecision::with_volume(Action::Refuse, first.rule, &first.volume.volume_id);
     Some(refused.with(Detail::Volumes(ids)))
 }
 
@@ -118,21 +118,25 @@ fn decide_single(world: &World, volume: &VolumeFacts) -> SlotDecision {
         several => {
             let mut holders: Vec<String> = several.iter().map(|a| a.instance_id.clone()).collect();
             holders.sort();
-            return SlotDecision::of(Action::Refuse, Rule::MultipleAttachments, id)
+            return SlotDecision::with_volume(Action::Refuse, Rule::MultipleAttachments, id)
                 .with(Detail::Instances(holders));
         }
     };
     match (volume.state, attachment) {
-        (VolumeState::Creating, _) => SlotDecision::of(Action::Wait, Rule::VolumeCreating, id),
+        (VolumeState::Creating, _) => {
+            SlotDecision::with_volume(Action::Wait, Rule::VolumeCreating, id)
+        }
         // A member whose zone is not known, or not this one, may have its volume anywhere.
         (VolumeState::Available, None) if volume.zone != world.me.zone => {
-            SlotDecision::of(Action::Refuse, Rule::ZoneMismatch, id)
+            SlotDecision::with_volume(Action::Refuse, Rule::ZoneMismatch, id)
                 .with(Detail::Volumes(vec![id.clone()]))
         }
-        (VolumeState::Available, None) => SlotDecision::of(Action::Attach, Rule::Attach, id),
+        (VolumeState::Available, None) => {
+            SlotDecision::with_volume(Action::Attach, Rule::Attach, id)
+        }
         (VolumeState::InUse, Some(attachment)) => decide_attached(world, id, attachment),
         // Deleting, deleted and lost volumes are no candidates; what is left contradicts itself.
-        _ => SlotDecision::of(Action::Wait, Rule::InconsistentView, id),
+        _ => SlotDecision::with_volume(Action::Wait, Rule::InconsistentView, id),
     }
 }
 
@@ -141,9 +145,11 @@ fn decide_attached(world: &World, id: &str, attachment: &Attachment) -> SlotDeci
     let ours = attachment.instance_id == world.me.instance_id;
     let device = || Detail::Device(attachment.device_name.clone());
     let holder = || Detail::Holder(attachment.instance_id.clone());
-    let wait = |rule| SlotDecision::of(Action::Wait, rule, id);
+    let wait = |rule| SlotDecision::with_volume(Action::Wait, rule, id);
     match (ours, attachment.state) {
-        (true, Attached) => SlotDecision::of(Action::Adopt, Rule::AlreadyOurs, id).with(device()),
+        (true, Attached) => {
+            SlotDecision::with_volume(Action::Adopt, Rule::AlreadyOurs, id).with(device())
+        }
         (true, Attaching) => wait(Rule::AttachingSelf).with(device()),
         (true, Detaching) => wait(Rule::DetachingSelf).with(device()),
         (true, Busy) => wait(Rule::BusySelf).with(device()),
@@ -151,7 +157,7 @@ fn decide_attached(world: &World, id: &str, attachment: &Attachment) -> SlotDeci
         (false, Detaching | Detached) => wait(Rule::DetachingOther).with(holder()),
         (false, Attaching | Attached | Busy) => {
             let (action, rule) = decide_holder(world, &attachment.instance_id);
-            SlotDecision::of(action, rule, id).with(holder())
+            SlotDecision::with_volume(action, rule, id).with(holder())
         }
     }
 }

@@ -42,7 +42,7 @@ impl Report<'_> {
     }
 
     /// The results of a scenario.
-    fn of(&self, name: &str) -> Option<&Results> {
+    fn for_scenario(&self, name: &str) -> Option<&Results> {
         self.results
             .iter()
             .find(|results| results.scenario.name == name && results.unavailable.is_none())

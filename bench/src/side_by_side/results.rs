@@ -38,7 +38,7 @@ pub(crate) struct Amount {
 
 impl Amount {
     /// The amount of a workload.
-    pub(crate) fn of(workload: &Workload) -> Self {
+    pub(crate) fn from_workload(workload: &Workload) -> Self {
         Self {
             assets: workload.assets.len(),
             wire: workload.wire_bytes(),
@@ -66,7 +66,7 @@ pub(crate) struct Results {
 
 impl Results {
     /// The runs that count, of one subject.
-    pub(crate) fn of(&self, subject: Subject) -> impl Iterator<Item = &Run> {
+    pub(crate) fn for_subject(&self, subject: Subject) -> impl Iterator<Item = &Run> {
         let counts =
             move |run: &&Run| run.subject == subject && run.round > 0 && run.void.is_none();
         self.runs.iter().filter(counts)
@@ -76,7 +76,11 @@ impl Results {
     pub(crate) fn by_round(&self, subject: Subject, figure: fn(&Run) -> f64) -> Vec<Option<f64>> {
         let last = self.runs.iter().map(|run| run.round).max().unwrap_or(0);
         (1..=last)
-            .map(|round| self.of(subject).find(|run| run.round == round).map(figure))
+            .map(|round| {
+                self.for_subject(subject)
+                    .find(|run| run.round == round)
+                    .map(figure)
+            })
             .collect()
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(
     let workload = build::prepare(&bench.served, &scenario.workload, bench.arguments.seed)?;
     let mut results = Results {
         scenario: scenario.clone(),
-        amount: Amount::of(&workload),
+        amount: Amount::from_workload(&workload),
         binary: binary.clone(),
         runs: Vec::new(),
         skipped: Vec::new(),

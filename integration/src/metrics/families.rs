@@ -142,7 +142,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
             '\\' => value.push(match characters.next() {
                 Some((_, 'n')) => '\n',
                 Some((_, plain @ ('\\' | '"'))) => plain,
-                _ => return Err("an escape that is none".to_owned()),
+                _ => return Err("an invalid escape".to_owned()),
             }),
             plain => value.push(plain),
         }

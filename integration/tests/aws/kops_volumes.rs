@@ -32,10 +32,10 @@ impl Cluster {
     /// `None`, with the reason printed, where something is missing here.
     fn start(members: &'static [&'static str]) -> Option<Self> {
         let case = conformance("kops")?.join("cases").join(CASE);
-        unless_missing(Self::of(&case, members))
+        unless_missing(Self::from_case(&case, members))
     }
 
-    fn of(case: &Path, members: &'static [&'static str]) -> Result<Self, SetUpError> {
+    fn from_case(case: &Path, members: &'static [&'static str]) -> Result<Self, SetUpError> {
         if !is_root() {
             let what = "network namespaces can be made by root alone";
             return Err(SetUpError::Missing(what.to_owned()));

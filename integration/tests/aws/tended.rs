@@ -270,7 +270,7 @@ fn of_two_agents_one_acts_and_the_other_asks_the_store_nothing_until_it_takes_ov
     let apart = seen[1] - seen[0];
     println!("tended: two looks at the channel, {apart:.0?} apart");
     assert!(apart > Duration::from_secs(59), "{apart:?}");
-    assert_eq!(second.looks(), 0, "whoever stands by asks nothing");
+    assert_eq!(second.looks(), 0, "the standby sends no request");
     assert_eq!(served.writes(), Vec::<String>::new());
     stop(&first, acts);
     let takes = |_: &Value| served.holder() == second.instance.id;

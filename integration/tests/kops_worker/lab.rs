@@ -69,7 +69,7 @@ impl Lab {
         let wrong = |error: std::io::Error| SetUpError::Failed(error.to_string());
         let ca = match differs.has_other_ca {
             true => Ca::new()?,
-            false => Ca::of(&corpus.join("ca/kubernetes-ca"))?,
+            false => Ca::open(&corpus.join("ca/kubernetes-ca"))?,
         };
         let hosts = Hosts::write(&namespace, differs.address.unwrap_or("127.0.0.1"));
         let hosts = hosts.map_err(wrong)?;

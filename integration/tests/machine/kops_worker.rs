@@ -26,7 +26,7 @@ fn kops_worker() {
     let Some(golden) = Golden::publish(lab.vpc(), "minimal-1.35") else {
         return;
     };
-    let ca = Ca::of(&golden.ca_bundle().join("kubernetes-ca"));
+    let ca = Ca::open(&golden.ca_bundle().join("kubernetes-ca"));
     let Some(ca) = unless_missing(ca) else {
         return;
     };

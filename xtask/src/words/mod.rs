@@ -138,8 +138,9 @@ fn in_docs(path: &str, text: &str) -> Vec<String> {
 
 impl Name {
     fn is(&self, path: &str, name: &str) -> bool {
-        let is_here = self.within.is_empty() || self.within.iter().any(|it| path.starts_with(it));
-        is_here && self.old == name
+        let is_below = |places: &[&str]| places.iter().any(|it| path.starts_with(it));
+        let is_closed = self.within.is_empty() || is_below(self.within);
+        is_closed && !is_below(self.open_in) && self.old == name
     }
 }
 
@@ -177,10 +178,13 @@ impl Phrase {
         let text = text.to_ascii_lowercase();
         let old = self.old.to_ascii_lowercase();
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        // `{folder}` and `/folder` are a variable and a path, which no reader takes for prose.
+        let is_sign = |c: char| matches!(c, '{' | '$' | '/' | '-');
         text.match_indices(&old).any(|(start, found)| {
             let before = text[..start].chars().next_back();
             let after = text[start + found.len()..].chars().next();
-            !before.is_some_and(is_letter) && !after.is_some_and(is_letter)
+            let begins = !before.is_some_and(|c| is_letter(c) || is_sign(c));
+            begins && !after.is_some_and(is_letter)
         })
     }
 }
@@ -196,7 +200,9 @@ mod tests {
     use super::*;
 
     fn name() -> &'static Name {
-        let anywhere = NAMES.iter().find(|name| name.within.is_empty());
+        let anywhere = NAMES
+            .iter()
+            .find(|name| name.within.is_empty() && name.open_in.is_empty());
         anywhere.expect("a name is gone everywhere")
     }
 

@@ -8,6 +8,8 @@ pub(super) struct Name {
     pub(super) new: &'static str,
     /// Where the old one is closed; empty for everywhere.
     pub(super) within: &'static [&'static str],
+    /// Where it is still in use.
+    pub(super) open_in: &'static [&'static str],
 }
 
 /// A phrase, or a key of JSON, that is no longer written.
@@ -15,26 +17,79 @@ pub(super) struct Name {
 pub(super) struct Phrase {
     pub(super) old: &'static str,
     pub(super) new: &'static str,
+    /// Whether it is a whole word of JSON, such as a key or the kind of an event.
+    pub(super) is_key: bool,
+    /// Where it is still in use.
+    pub(super) open_in: &'static [&'static str],
 }
 
 const fn name(old: &'static str, new: &'static str) -> Name {
+    within(old, new, &[])
+}
+
+const fn within(old: &'static str, new: &'static str, within: &'static [&'static str]) -> Name {
+    Name {
+        old,
+        new,
+        within,
+        open_in: &[],
+    }
+}
+
+/// A name that is gone from everywhere but these directories.
+const fn outside(old: &'static str, new: &'static str, open_in: &'static [&'static str]) -> Name {
     Name {
         old,
         new,
         within: &[],
+        open_in,
     }
 }
 
-const fn within(old: &'static str, new: &'static str, within: &'static [&'static str]) -> Name {
-    Name { old, new, within }
+const fn phrase(old: &'static str, new: &'static str) -> Phrase {
+    phrase_outside(old, new, &[])
 }
 
-const fn phrase(old: &'static str, new: &'static str) -> Phrase {
-    Phrase { old, new }
+const fn phrase_outside(
+    old: &'static str,
+    new: &'static str,
+    open_in: &'static [&'static str],
+) -> Phrase {
+    Phrase {
+        old,
+        new,
+        is_key: false,
+        open_in,
+    }
 }
+
+const fn key(old: &'static str, new: &'static str) -> Phrase {
+    Phrase {
+        old,
+        new,
+        is_key: true,
+        open_in: &[],
+    }
+}
+
+/// Where the older names of the table are still in use.
+const OPEN: &[&str] = &[
+    "agent/cli/src/args",
+    "agent/cli/src/commands/boot.rs",
+    "agent/cli/src/commands/diagnose",
+    "agent/cli/src/render/diagnose",
+    "agent/diagnose/",
+    "agent/engine/src/boot/",
+    "agent/engine/src/context",
+    "agent/engine/src/ensure/system.rs",
+    "agent/host/src/bundle",
+    "agent/model/src/redact",
+    "integration/tests/json.rs",
+];
 
 /// Code that reads what earlier releases wrote, and so knows the old words.
 pub(super) const READERS_OF_OLD: &[&str] = &[
+    "agent/model/src/addon.rs",
     "agent/model/src/event.rs",
     "agent/model/src/event/tests.rs",
     "integration/tests/earlier.rs",
@@ -135,23 +190,147 @@ pub(super) const NAMES: &[Name] = &[
     name("authorities", "ca_bundle"),
     name("Authority", "Ca"),
     name("Authorities", "CaBundle"),
+    name("Untold", "NotificationFailed"),
+    name("Watching", "ObserveMode"),
+    name("AddonKeeper", "ReconcilerRef"),
+    outside("Standing", "UnitHealth", OPEN),
+    outside("standing", "health", OPEN),
+    outside("stand", "try_acquire_or_renew", OPEN),
+    name("bring_about", "apply_change"),
+    name("brought_up", "start_all"),
+    name("carry_out", "execute"),
+    name("givers", "sources"),
+    name("Hold", "LockMode"),
+    name("Brought", "SeedOutcome"),
+    within(
+        "Held",
+        "Unchanged",
+        &[
+            "agent/assets/",
+            "agent/cli/",
+            "agent/host/",
+            "agent/model/",
+            "agent/node/",
+            "proof/",
+        ],
+    ),
+    outside("Told", "Reports", OPEN),
+    outside("told", "reported", OPEN),
+    outside("tell", "report", OPEN),
+    outside("telling", "reporting", OPEN),
+    outside("asked", "requested", OPEN),
+    outside("Asked", "Request", OPEN),
+    outside("awaited", "waited_for", OPEN),
+    within(
+        "owned",
+        "managed_files",
+        &[
+            "agent/node/src/managed_files.rs",
+            "agent/engine/src/resident/",
+        ],
+    ),
+    outside("owed", "pending", OPEN),
+    within("meaning", "parsed", &["agent/node/"]),
+    outside("fault_of", "to_fault", OPEN),
+    name("surroundings", "environment"),
+    name("left_behind", "leftovers"),
+    name("scene", "fixture"),
+    name("Scene", "Fixture"),
+    name("asking", "callers"),
+    outside("meant", "expected", OPEN),
+    outside("trouble", "error", OPEN),
+    within(
+        "life",
+        "cluster_generation",
+        &[
+            "agent/cli/",
+            "agent/engine/",
+            "agent/node/",
+            "agent/volumes/",
+        ],
+    ),
+    within(
+        "says",
+        "desired_labels",
+        &[
+            "agent/node/src/node_identity.rs",
+            "agent/engine/src/resident/node_object/",
+            "agent/apisim/",
+        ],
+    ),
+    within("body", "backend", &["integration/src/machine/mod.rs"]),
+    within(
+        "Body",
+        "MachineBackend",
+        &["integration/src/machine/", "integration/tests/machine/"],
+    ),
+    within("calm", "liveness", &["proof/"]),
+    within("Calm", "Liveness", &["proof/"]),
+    name("spark", "kvm_probe"),
+    outside("keeper", "reconciler", OPEN),
+    outside("mend", "remedy", OPEN),
+    outside("menu", "selected", OPEN),
+];
+
+/// Names of files and directories, as modules.
+pub(super) const FILES: &[Name] = &[
+    name("surroundings", "environment"),
+    name("left_behind", "boot_history"),
+    name("lasting", "restart_policy"),
+    name("outward", "notify"),
+    name("spelling", "nodeup_args"),
+    name("scene", "fixtures"),
+    name("asking", "agent_client"),
+    name("meant", "preconditions"),
+    name("shelves", "store"),
+    name("trouble", "fault_injection"),
+    name("spark", "kvm_probe"),
+    name("calm", "liveness"),
+    name("hold", "issued"),
+    name("held", "lease"),
+    name("kept", "bounded"),
+    name("meaning", "fault_mapping"),
+    name("awaited", "readiness"),
+    name("life", "cluster_facts"),
+    name("telling", "report"),
+    outside("told", "operator_output", OPEN),
+    outside("asked", "kubelet_config", OPEN),
+    outside("standing", "unit_watch", OPEN),
+    within("body", "backend", &["integration/"]),
+    within("parts", "simulated_parts", &["agent/cli/", "integration/"]),
+    within("place", "write_file", &["agent/host/"]),
 ];
 
 /// Phrases and keys.
 pub(super) const PHRASES: &[Phrase] = &[
-    phrase("underWay", "inProgress"),
-    phrase("lookedAfter", "managed"),
-    phrase("passedOver", "skipped"),
-    phrase("doneWhen", "until"),
-    phrase("addons-kept", "addons-reconciled"),
-    phrase("addons-not-kept", "addons-degraded"),
-    phrase("addons-forgotten", "addon-forgotten"),
-    phrase("names-kept", "dns-published"),
-    phrase("node-identified", "node-labelled"),
-    phrase("not-told", "notification-failed"),
+    phrase("withheld:", "skipped:"),
     phrase("newer dialect", "kops (1.32 and newer)"),
     phrase("older dialect", "kops legacy (1.8 to 1.15)"),
     phrase("the cluster's authority", "the cluster's CA"),
     phrase("to mend", "to fix"),
     phrase("mend it", "fix it"),
+    phrase("mended", "repaired"),
+    phrase_outside("certificate is over", "certificate has expired", OPEN),
+    phrase_outside("which is none", "invalid", OPEN),
+    phrase("that is none", "invalid"),
+    phrase("of which", "; … of them"),
+    phrase_outside("whoever", "everyone who", OPEN),
+    phrase("folder", "directory"),
+    phrase("folders", "directories"),
+    key("underWay", "inProgress"),
+    key("lookedAfter", "managed"),
+    key("passedOver", "skipped"),
+    key("doneWhen", "until"),
+    key("addons-kept", "addons-reconciled"),
+    key("addons-not-kept", "addons-degraded"),
+    key("addons-forgotten", "addon-forgotten"),
+    key("addons-warnings-over", "addons-warnings-cleared"),
+    key("names-kept", "dns-published"),
+    key("names-not-kept", "dns-not-published"),
+    key("node-identified", "node-labelled"),
+    key("node-not-identified", "node-not-labelled"),
+    key("told", "notification-sent"),
+    key("not-told", "notification-failed"),
+    key("withheld", "notification-skipped"),
+    key("keeper", "reconciler"),
 ];

@@ -59,7 +59,7 @@ pub(crate) struct Managers(Vec<Entry>);
 
 impl Managers {
     /// Those an object tells of.
-    pub(crate) fn of(object: &Value) -> Self {
+    pub(crate) fn from_object(object: &Value) -> Self {
         let entries = object.pointer("/metadata/managedFields");
         let entries = entries.and_then(Value::as_array).into_iter().flatten();
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -190,7 +190,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    pub(crate) fn of(kind: &Kind, before: &Value, after: &Value) -> Self {
+    pub(crate) fn new(kind: &Kind, before: &Value, after: &Value) -> Self {
         let (before, after) = (leaves(kind, before), leaves(kind, after));
         let changed = after
             .iter()

@@ -36,7 +36,7 @@ pub(crate) fn apply(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resul
     let (merged, managers) = merged(parsed, live.as_ref(), config)?;
     let status = if live.is_some() { 200 } else { 201 };
     let applied = commit(server, parsed, &name, &merged, Some(managers))?;
-    Ok(Reply::of(status, applied))
+    Ok(Reply::with_body(status, applied))
 }
 
 /// What is to be applied, without what an applier cannot say.
@@ -156,7 +156,7 @@ fn merged(
         managers.give(&us, fields, &time);
         return Ok((config, managers));
     };
-    let mut managers = Managers::of(live);
+    let mut managers = Managers::from_object(live);
     if managers.is_empty() {
         // What was there before anyone applied is held by this name, so that it is not lost unseen.
         let before = Holder {
@@ -170,7 +170,7 @@ fn merged(
     managers.give(&us, fields, &time);
     let mut merged = fields::merge(kind, &[], live, &config);
     fields::prune(kind, &mut merged, &former, &managers.held());
-    let change = Compared::of(kind, live, &merged);
+    let change = Compared::new(kind, live, &merged);
     let conflicts = managers.conflicts(&us, &change.changed);
     if !conflicts.is_empty() && !parsed.request.has_flag("force") {
         return Err(Failure::fields_held(&conflicts));

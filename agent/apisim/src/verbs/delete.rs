@@ -24,13 +24,13 @@ pub(crate) fn delete(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
     check_preconditions(kind, &key.1, &found, &preconditions)?;
     let dry_run = parsed.dry_run || options["dryRun"] == json!(["All"]);
     if dry_run {
-        return Ok(Reply::of(200, deleted(kind, &found)));
+        return Ok(Reply::with_body(200, deleted(kind, &found)));
     }
     let body = match end(server, parsed, kind, &key) {
         Some(waits) => waits,
         None => deleted(kind, &found),
     };
-    Ok(Reply::of(200, body))
+    Ok(Reply::with_body(200, body))
 }
 
 /// Deletes those that are selected.
@@ -54,7 +54,7 @@ pub(crate) fn delete_collection(
     for key in keys.iter().filter(|_| !parsed.dry_run) {
         end(server, parsed, kind, key);
     }
-    Ok(Reply::of(
+    Ok(Reply::with_body(
         200,
         json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success" }),
     ))

@@ -57,7 +57,7 @@ pub(crate) fn patch(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resul
         return Err(Failure::bad_request(why));
     }
     let patched = commit(server, parsed, &name, &patched, None)?;
-    Ok(Reply::of(200, patched))
+    Ok(Reply::with_body(200, patched))
 }
 
 /// RFC 7396.

@@ -15,7 +15,7 @@ pub(crate) fn get(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<
     let (kind, key) = (&parsed.target.kind, parsed.target.key());
     let found = server.shelves.get(&kind.shelf(), &key);
     let found = found.ok_or_else(|| Failure::not_found(kind, &key.1))?;
-    Ok(Reply::of(200, shown(kind, found)))
+    Ok(Reply::with_body(200, shown(kind, found)))
 }
 
 /// Definitions are looked at, which brings on those that wait for looks.
@@ -76,7 +76,7 @@ pub(crate) fn list(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result
     }
     let items = rest[..page].iter().map(|(_, object)| item(kind, object));
     let items: Vec<Value> = items.collect();
-    Ok(Reply::of(
+    Ok(Reply::with_body(
         200,
         json!({ "kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(), "metadata": metadata, "items": items }),
     ))

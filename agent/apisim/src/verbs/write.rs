@@ -63,7 +63,7 @@ pub(crate) fn create(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
         return Err(Failure::exists(kind, &name));
     }
     let made = commit(server, parsed, &name, &object, None)?;
-    Ok(Reply::of(201, made))
+    Ok(Reply::with_body(201, made))
 }
 
 /// Replaces an object.
@@ -84,7 +84,7 @@ pub(crate) fn update(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
         if MADE_BY_UPDATE.contains(&kind.kind.as_str()) {
             namespace_is_there(server, parsed, &name)?;
             let made = commit(server, parsed, &name, &object, None)?;
-            return Ok(Reply::of(201, made));
+            return Ok(Reply::with_body(201, made));
         }
         return Err(Failure::not_found(kind, &name));
     };
@@ -97,7 +97,7 @@ pub(crate) fn update(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
     }
     check_preconditions(kind, &name, &before, &object)?;
     let replaced = commit(server, parsed, &name, &object, None)?;
-    Ok(Reply::of(200, replaced))
+    Ok(Reply::with_body(200, replaced))
 }
 
 /// Brings an object into its new state: with what the server adds, checked, with who holds it. `managers` are those of an
@@ -259,8 +259,8 @@ fn generation(kind: &Kind, before: Option<&Value>, after: &mut Value) {
 fn managers_after(parsed: &ParsedRequest<'_>, before: Option<&Value>, after: &Value) -> Managers {
     let kind = &parsed.target.kind;
     let nothing = json!({});
-    let mut managers = before.map(Managers::of).unwrap_or_default();
-    let mut change = Compared::of(kind, before.unwrap_or(&nothing), after);
+    let mut managers = before.map(Managers::from_object).unwrap_or_default();
+    let mut change = Compared::new(kind, before.unwrap_or(&nothing), after);
     if before.is_none() && parsed.target.subresource.is_empty() {
         // What the server itself says of a new object is nobody's.
         let is_status = |path: &crate::fields::Path| crate::fields::is_below(path, "status");

@@ -154,7 +154,7 @@ fn an_apply_names_its_manager() {
 
 #[test]
 fn a_server_before_1_16_does_not_know_apply() {
-    let mut cluster = Cluster::of("v1.15.12");
+    let mut cluster = Cluster::for_version("v1.15.12");
     let refused = cluster.apply(PLACE, &config_map("a", &json!({})), "us");
     assert_eq!(
         (refused.status, refusal(&refused).1),

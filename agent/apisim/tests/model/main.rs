@@ -22,10 +22,10 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/kube-system/deployments";
 
 impl Cluster {
     fn new() -> Self {
-        Self::of("v1.35.0")
+        Self::for_version("v1.35.0")
     }
 
-    fn of(version: &str) -> Self {
+    fn for_version(version: &str) -> Self {
         Self {
             server: ApiServer::new(version),
             now: Timestamp(1_800_000_000_000),

@@ -181,7 +181,7 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
 
 #[test]
 fn a_server_that_is_too_old_for_dry_runs_writes() {
-    let mut cluster = Cluster::of("v1.11.0");
+    let mut cluster = Cluster::for_version("v1.11.0");
     let request = Request::new("POST", &format!("{SYSTEM}?dryRun=All"));
     let object = config_map("a", &json!({}));
     cluster.ask(&request.with_body("application/json", &object));

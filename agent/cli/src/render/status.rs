@@ -99,10 +99,9 @@ fn conditions(record: &Record) -> Vec<Value> {
     PHASES
         .iter()
         .map(|row| {
-            let status = record
-                .phases
-                .get(&row.phase)
-                .map_or("unknown", |found| truth(found, record.losses.of(row.phase)));
+            let status = record.phases.get(&row.phase).map_or("unknown", |found| {
+                truth(found, record.losses.for_phase(row.phase))
+            });
             json!({ "type": row.phase, "status": status, "until": row.done_when })
         })
         .collect()

@@ -45,7 +45,7 @@ fn by_state(addons: &AddonsRecord) -> Family {
     let family = Family::new("quake_agent_addons", Kind::Gauge, "Add-ons by state");
     STATES.into_iter().fold(family, |family, state| {
         let of_state = addons.addons.values().filter(|addon| addon.state == state);
-        family.of("state", state.name(), of_state.count() as f64)
+        family.with_label("state", state.name(), of_state.count() as f64)
     })
 }
 
@@ -83,7 +83,7 @@ fn counts(addons: &AddonsRecord) -> [Family; 2] {
     families.map(|(name, help, read)| {
         let family = Family::new(name, Kind::Gauge, help);
         shown(addons).into_iter().fold(family, |family, addon| {
-            family.of("addon", &addon.name, read(addon))
+            family.with_label("addon", &addon.name, read(addon))
         })
     })
 }

@@ -81,7 +81,12 @@ impl Family {
 
     /// Adds a sample for the value of one label.
     #[must_use]
-    pub(crate) fn of(self, label: &'static str, of: &(impl ToString + ?Sized), value: f64) -> Self {
+    pub(crate) fn with_label(
+        self,
+        label: &'static str,
+        of: &(impl ToString + ?Sized),
+        value: f64,
+    ) -> Self {
         self.labelled(vec![(label, of.to_string())], value)
     }
 
@@ -151,8 +156,8 @@ mod tests {
 
     fn families() -> Vec<Family> {
         vec![
-            Family::new("x_build_info", Kind::Info, "Who").of("version", "1", 1.0),
-            Family::new("x_tries_total", Kind::Counter, "Tries").of("of", "a\"\\\n", 2.0),
+            Family::new("x_build_info", Kind::Info, "Who").with_label("version", "1", 1.0),
+            Family::new("x_tries_total", Kind::Counter, "Tries").with_label("of", "a\"\\\n", 2.0),
             Family::new("x_left_seconds", Kind::Gauge, "ManagedSnapshot").with(0.5),
             Family::new("x_absent", Kind::Gauge, "Nothing"),
         ]

@@ -73,10 +73,10 @@ fn boot_state(record: &Record) -> [Family; 3] {
         "1 for the state the boot is in",
     );
     [
-        build.of("version", env!("CARGO_PKG_VERSION"), 1.0),
+        build.with_label("version", env!("CARGO_PKG_VERSION"), 1.0),
         ready.with(flag(record.is_ready())),
         all.into_iter().fold(state, |family, (state, name)| {
-            family.of("state", name, flag(record.state == state))
+            family.with_label("state", name, flag(record.state == state))
         }),
     ]
 }
@@ -141,7 +141,7 @@ fn phases(record: &Record) -> [Family; 3] {
         let found = record.phases.iter();
         let found = found.filter_map(|(phase, found)| Some((phase, read(found)?)));
         found.fold(Family::new(name, kind, help), |family, (phase, value)| {
-            family.of("phase", phase, value)
+            family.with_label("phase", phase, value)
         })
     })
 }
@@ -164,9 +164,11 @@ fn faults(record: &Record) -> [Family; 2] {
     let found = record.fault.iter();
     [
         counts.into_iter().fold(warnings, |family, (code, number)| {
-            family.of("code", code, count(number))
+            family.with_label("code", code, count(number))
         }),
-        found.fold(fault, |family, found| family.of("code", &found.code, 1.0)),
+        found.fold(fault, |family, found| {
+            family.with_label("code", &found.code, 1.0)
+        }),
     ]
 }
 
@@ -233,7 +235,7 @@ fn in_progress(record: &Record) -> [Family; 4] {
         let shown = shown.filter_map(|(step, one)| Some((asset_of(step), read(one)?)));
         let family = Family::new(name, Kind::Gauge, help);
         shown.fold(family, |family, (asset, value)| {
-            family.of("asset", asset, value)
+            family.with_label("asset", asset, value)
         })
     })
 }
@@ -271,7 +273,7 @@ fn requests(record: &Record) -> [Family; 2] {
             family.labelled(labels.to_vec(), *count as f64)
         }),
         budget.fold(allowed, |family, (service, most)| {
-            family.of("service", service, most as f64)
+            family.with_label("service", service, most as f64)
         }),
     ]
 }

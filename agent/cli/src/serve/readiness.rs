@@ -19,7 +19,7 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
     let empty = PhaseRecord::default();
     let found = record.phases.get(&phase).unwrap_or(&empty);
     match found.status {
-        PhaseStatus::Done => match record.losses.of(phase) {
+        PhaseStatus::Done => match record.losses.for_phase(phase) {
             None => Condition::Met,
             Some((step, loss)) => {
                 let since = format!(" ({step}, since {})", loss.since);
@@ -65,7 +65,7 @@ pub(crate) fn condition_of(record: &Record, phase: Phase) -> Condition {
 /// The fault for which a condition does not hold, where there is one.
 pub(crate) fn fault_of_condition(record: &Record, phase: Phase) -> Option<&Fault> {
     let found = record.phases.get(&phase)?;
-    let lost = record.losses.of(phase).map(|(_, loss)| &loss.fault);
+    let lost = record.losses.for_phase(phase).map(|(_, loss)| &loss.fault);
     let unmet = found.unmet.values().next().map(|unmet| &unmet.fault);
     match found.status {
         PhaseStatus::Done => lost,

@@ -115,7 +115,7 @@ impl<H: Host> Context<'_, H> {
 
     /// How a file differs from what an earlier boot wrote, in words; `None` where it does not, or nobody knows.
     pub(crate) fn drift_of(&self, file: &WriteFile, found: Option<&FileFacts>) -> Option<String> {
-        let owners = Owners::of(self.host.sets_owners());
+        let owners = Owners::for_host(self.host.sets_owners());
         let ownership = lock(&self.ownership);
         let known = ownership.before.as_ref()?.files.get(&file.path)?;
         known.differs(found, owners)
@@ -126,7 +126,7 @@ impl<H: Host> Context<'_, H> {
         let ownership = lock(&self.ownership);
         let known = ownership.before.as_ref()?.programs.get(&place.path)?;
         // Of another release nobody can say any more what it was.
-        if *known != ManagedProgram::of(place) {
+        if *known != ManagedProgram::from_place(place) {
             return None;
         }
         placed_differs(found).map(str::to_owned)

@@ -32,7 +32,7 @@ pub(crate) async fn written<H: Host>(
     }
     let drift = context.drift_of(file, found.as_ref());
     if context.is_planning() {
-        let differs = how_it_differs(file, found.as_ref(), Owners::of(owners));
+        let differs = how_it_differs(file, found.as_ref(), Owners::for_host(owners));
         let planned = PlannedStep::differing(step, differs, drift);
         let before = found.and_then(|found| found.contents);
         context.note_planned(planned.showing(file, before));
@@ -62,7 +62,7 @@ fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: Owners) -
     let Some(found) = found else {
         return Some("missing".to_owned());
     };
-    let differs = ManagedFile::of(file).differs(Some(found), owners)?;
+    let differs = ManagedFile::from_file(file).differs(Some(found), owners)?;
     match (file.visibility, &found.contents) {
         (Visibility::Secret, Some(contents)) if *contents != file.contents.0 => {
             let (is, wanted) = (sha256(contents), sha256(&file.contents.0));

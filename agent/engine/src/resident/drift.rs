@@ -103,7 +103,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
     async fn differs(&self, managed: &ManagedSnapshot, path: &str) -> Result<Option<String>, ()> {
         if let Some(file) = managed.managed_files.files.get(path) {
             let found = files::look(self.context, path).await.map_err(drop)?;
-            let owners = Owners::of(self.context.host.sets_owners());
+            let owners = Owners::for_host(self.context.host.sets_owners());
             return Ok(file.differs(found.as_ref(), owners));
         }
         // The boot has just compared the programs, and reading them again would take the disk's time.

@@ -244,7 +244,7 @@ async fn the_state_store_is_asked_once_a_minute_at_most_and_by_one_agent() {
     assert_eq!(reported.1.reconciler, Some(ReconcilerRef::Other { holder }));
     assert!(
         reported.1.is_applied(),
-        "whoever stands by knows, too: {:?}",
+        "the standby knows it, too: {:?}",
         reported.1
     );
     let requested = host.calls()["s3:GetObject"] - before;

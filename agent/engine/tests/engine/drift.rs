@@ -127,7 +127,7 @@ async fn a_file_that_the_agent_itself_rendered_otherwise_before_is_nobodys_chang
     let before = WriteFile::plain(FILE, 0o600, "as rendered by an older agent");
     managed
         .files
-        .insert(FILE.to_owned(), ManagedFile::of(&before));
+        .insert(FILE.to_owned(), ManagedFile::from_file(&before));
     host.put_file(managed_files::PATH, managed.file().contents.0);
     host.put_file(FILE, before.contents.0);
     let (_, events) = events_of(&host, &request(GROUP)).await;

@@ -23,7 +23,7 @@ fn access(server: String) -> ApiAccess {
 
 fn served(api_version: &str, kind: &str, plural: &str) -> ServedKind {
     ServedKind {
-        kind: ObjectKind::of(api_version, kind),
+        kind: ObjectKind::from_version(api_version, kind),
         plural: plural.to_owned(),
         namespaced: true,
     }

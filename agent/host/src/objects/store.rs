@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(names, Ok(vec!["pki".to_owned()]));
         let object = Object {
             location: location("s3://bucket/c.example/reports/a"),
-            bytes: b"told".to_vec(),
+            bytes: b"list".to_vec(),
         };
         assert_eq!(store.write_object(&object, "text/plain").await, Ok(()));
         assert!(folder.path().join("copy/reports/a").is_file());
@@ -291,13 +291,13 @@ mod tests {
         ] {
             let object = Object {
                 location: location(url),
-                bytes: b"told".to_vec(),
+                bytes: b"list".to_vec(),
             };
             let written = store.write_object(&object, "text/plain").await;
             assert_eq!(written, Ok(()));
             let found = std::fs::read(folder.path().join(path));
-            assert_eq!(found.ok().as_deref(), Some(b"told".as_slice()), "{url}");
-            assert_eq!(read(&store, url).await, Ok(b"told".to_vec()));
+            assert_eq!(found.ok().as_deref(), Some(b"list".as_slice()), "{url}");
+            assert_eq!(read(&store, url).await, Ok(b"list".to_vec()));
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let store = StateStore::with_folder(folder.path());
         let object = Object {
             location: location("s3://b/reports/a"),
-            bytes: b"told".to_vec(),
+            bytes: b"list".to_vec(),
         };
         let refused = store.write_object(&object, "text/plain").await;
         assert_eq!(refused.map_err(|error| error.condition), Err(Condition::Io));

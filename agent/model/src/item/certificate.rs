@@ -56,7 +56,7 @@ impl Subject {
 
     /// The same in one more organization.
     #[must_use]
-    pub fn of(mut self, organization: &str) -> Self {
+    pub fn with_organization(mut self, organization: &str) -> Self {
         self.organizations.push(organization.to_owned());
         self
     }
@@ -82,7 +82,7 @@ pub enum AlternateName {
 
 impl AlternateName {
     /// A text as an address where it is one, else as a DNS name.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         text.parse()
             .map_or_else(|_| Self::Dns(text.to_owned()), Self::Ip)
     }

@@ -61,7 +61,7 @@ fn account(name: &str) -> AccessRule {
     AccessRule {
         place: ObjectPlace {
             served: ServedKind {
-                kind: ObjectKind::of("v1", "ServiceAccount"),
+                kind: ObjectKind::from_version("v1", "ServiceAccount"),
                 plural: "serviceaccounts".to_owned(),
                 namespaced: true,
             },
@@ -81,7 +81,7 @@ fn proxy_binding(api_version: &str) -> AccessRule {
     AccessRule {
         place: ObjectPlace {
             served: ServedKind {
-                kind: ObjectKind::of(api_version, "ClusterRoleBinding"),
+                kind: ObjectKind::from_version(api_version, "ClusterRoleBinding"),
                 plural: "clusterrolebindings".to_owned(),
                 namespaced: false,
             },

@@ -67,7 +67,7 @@ fn extensions(name: &str, public: &SubjectPublicKeyInfoOwned) -> Result<Vec<Exte
         extension(&signs, true)?,
         extension(&SubjectKeyIdentifier(id), false)?,
         extension(
-            &SubjectAltName(vec![general_name(&AlternateName::of(name))?]),
+            &SubjectAltName(vec![general_name(&AlternateName::from_text(name))?]),
             false,
         )?,
     ])

@@ -13,7 +13,7 @@ const OTHER: &str = "kubectl";
 
 fn config_maps() -> ServedKind {
     ServedKind {
-        kind: ObjectKind::of("v1", "ConfigMap"),
+        kind: ObjectKind::from_version("v1", "ConfigMap"),
         plural: "configmaps".to_owned(),
         namespaced: true,
     }
@@ -289,7 +289,7 @@ async fn refused<H: ClusterApi>(host: &H, access: &ApiAccess) -> Result<(), Brok
         Err(Condition::Missing),
     )?;
     let mut unknown = absent.clone();
-    unknown.served.kind = ObjectKind::of("contract.example.com/v1", "Thing");
+    unknown.served.kind = ObjectKind::from_version("contract.example.com/v1", "Thing");
     "things".clone_into(&mut unknown.served.plural);
     let object = json!({ "apiVersion": "contract.example.com/v1", "kind": "Thing", "metadata": { "name": unknown.name } });
     let missing = host

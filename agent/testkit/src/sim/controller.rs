@@ -192,7 +192,7 @@ impl Controller {
         let (subject, usage) = match name {
             "kubelet" => {
                 let subject = Subject::named(&format!("system:node:{node}"));
-                (subject.of("system:nodes"), Usage::Client)
+                (subject.with_organization("system:nodes"), Usage::Client)
             }
             "kubelet-server" => (Subject::named(node), Usage::Server),
             "kube-proxy" | "kube-router" => {
@@ -203,7 +203,10 @@ impl Controller {
         };
         let names = match usage {
             Usage::Client => Vec::new(),
-            Usage::Server => vec![AlternateName::of(node), AlternateName::of(address)],
+            Usage::Server => vec![
+                AlternateName::from_text(node),
+                AlternateName::from_text(address),
+            ],
         };
         Some(CertificateOrder {
             name: name.to_owned(),

@@ -83,11 +83,11 @@ fn absolute(text: &mut String, results: &Results) {
             .runs
             .iter()
             .filter(|run| run.subject == subject && run.round > 0);
-        let (counted, requested) = (results.of(subject).count(), requested.count());
+        let (counted, requested) = (results.for_subject(subject).count(), requested.count());
         let cells: Vec<String> = columns
             .iter()
             .map(|(_, figure, digits)| {
-                let values: Vec<f64> = results.of(subject).map(figure).collect();
+                let values: Vec<f64> = results.for_subject(subject).map(figure).collect();
                 Spread::new(&values).map_or("-".to_owned(), |spread| show(&spread, *digits))
             })
             .collect();
@@ -133,7 +133,7 @@ fn ratios(text: &mut String, results: &Results) {
         "\n| ratio to A | {names} |\n|---|---|---|---|---|---|"
     );
     for subject in &Subject::ALL[1..] {
-        if results.of(*subject).next().is_none() {
+        if results.for_subject(*subject).next().is_none() {
             continue;
         }
         let cells = heads.map(|(_, figure, digits)| {
@@ -175,7 +175,7 @@ fn floor(text: &mut String, results: &Results) {
         floor.wall_with_server(),
         floor.server_cpu,
     );
-    let walls: Vec<f64> = results.of(Subject::Agent).map(WALL).collect();
+    let walls: Vec<f64> = results.for_subject(Subject::Agent).map(WALL).collect();
     if let Some(wall) = Spread::new(&walls) {
         let _ = writeln!(
             text,
@@ -185,7 +185,7 @@ fn floor(text: &mut String, results: &Results) {
         );
     }
     let ready: Vec<f64> = results
-        .of(Subject::Agent)
+        .for_subject(Subject::Agent)
         .filter_map(|run| run.ready_ms)
         .map(|ms| to_float(ms) / 1e3)
         .collect();

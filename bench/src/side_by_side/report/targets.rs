@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
         unit: "s",
         digits: 2,
         target: ">= 3 x, stretch 5 x",
-        measured: |report| median(report.of("w1"), WALL),
+        measured: |report| median(report.for_scenario("w1"), WALL),
     },
     Row {
         name: "wall, 60 MB/s per connection",
@@ -37,7 +37,7 @@ const ROWS: &[Row] = &[
         unit: "s",
         digits: 2,
         target: ">= 5 x",
-        measured: |report| median(report.of("w1@ec2"), WALL),
+        measured: |report| median(report.for_scenario("w1@ec2"), WALL),
     },
     Row {
         name: "wall, real systemd, units started",
@@ -61,7 +61,7 @@ const ROWS: &[Row] = &[
         unit: "s",
         digits: 2,
         target: ">= 2.75 x",
-        measured: |report| median(report.of("w1"), CPU),
+        measured: |report| median(report.for_scenario("w1"), CPU),
     },
     Row {
         name: "peak RSS",
@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
         unit: "MiB",
         digits: 1,
         target: "<= 12 MiB",
-        measured: |report| median(report.of("w1"), RSS),
+        measured: |report| median(report.for_scenario("w1"), RSS),
     },
     Row {
         name: "peak RSS, archive of 1 GB",
@@ -77,7 +77,7 @@ const ROWS: &[Row] = &[
         unit: "MiB",
         digits: 1,
         target: "<= 12 MiB",
-        measured: |report| median(report.of("w4"), RSS),
+        measured: |report| median(report.for_scenario("w4"), RSS),
     },
     Row {
         name: "bytes written",
@@ -85,7 +85,7 @@ const ROWS: &[Row] = &[
         unit: "MB",
         digits: 0,
         target: "<= 371 MB",
-        measured: |report| median(report.of("w1"), WRITTEN),
+        measured: |report| median(report.for_scenario("w1"), WRITTEN),
     },
     Row {
         name: "unchanged re-run, wall",
@@ -93,7 +93,7 @@ const ROWS: &[Row] = &[
         unit: "ms",
         digits: 0,
         target: "<= 30 ms",
-        measured: |report| median(report.of("w5"), WALL).map(|wall| wall * 1e3),
+        measured: |report| median(report.for_scenario("w5"), WALL).map(|wall| wall * 1e3),
     },
     Row {
         name: "unchanged re-run, read by calls",
@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
         unit: "MB",
         digits: 1,
         target: "< 5 MB",
-        measured: |report| median(report.of("w5"), READ_CALLS),
+        measured: |report| median(report.for_scenario("w5"), READ_CALLS),
     },
     Row {
         name: "binary",
@@ -133,7 +133,7 @@ const ROWS: &[Row] = &[
         unit: "x",
         digits: 2,
         target: "<= 1.3 (nodeup: 8 to 10)",
-        measured: |report| report.of("w1").and_then(over_floor),
+        measured: |report| report.for_scenario("w1").and_then(over_floor),
     },
 ];
 
@@ -168,7 +168,7 @@ pub(crate) fn table(report: &Report<'_>) -> String {
 }
 
 fn median(results: Option<&Results>, figure: fn(&Run) -> f64) -> Option<f64> {
-    let values: Vec<f64> = results?.of(Subject::Agent).map(figure).collect();
+    let values: Vec<f64> = results?.for_subject(Subject::Agent).map(figure).collect();
     Spread::new(&values).map(|spread| spread.median)
 }
 

@@ -28,10 +28,10 @@ cp "$CA" "$root/bench/authority.pem"
 sed -i "s,^ConfigBase: s3://,ConfigBase: file:///bench/node/," "$root/bench/node/kube_env.yaml"
 for tool in systemctl sysctl modprobe; do
   for directory in bin sbin usr/bin usr/sbin; do
-    if [ -e "$root/$folder/$tool" ]; then
-      rm -f "$root/$folder/$tool"
-      printf '#!/bin/sh\nexit 0\n' >"$root/$folder/$tool"
-      chmod 755 "$root/$folder/$tool"
+    if [ -e "$root/$directory/$tool" ]; then
+      rm -f "$root/$directory/$tool"
+      printf '#!/bin/sh\nexit 0\n' >"$root/$directory/$tool"
+      chmod 755 "$root/$directory/$tool"
     fi
   done
 done

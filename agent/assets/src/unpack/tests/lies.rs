@@ -63,7 +63,7 @@ fn malformed_records_are_refused() {
             "malformed pax record",
         ),
         ("record without a key", x(b"5 =b\n"), "malformed pax record"),
-        ("size that is none", x(b"11 size=-1\n"), "invalid size -1"),
+        ("negative size", x(b"11 size=-1\n"), "invalid size -1"),
         ("size with a sign", x(b"11 size=+1\n"), "invalid size +1"),
     ]);
 }
@@ -87,7 +87,7 @@ fn malformed_headers_are_refused() {
             "lone empty block",
         ),
         (
-            "octal that is none",
+            "invalid octal",
             Tar::new().entry(Header::gnu(b"a", b'0', 1).with(124, b"0000000000x\0"), b"x"),
             "a with a size that is no number",
         ),

@@ -234,7 +234,7 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
                 ended => return ended,
             }
         }
-        let kind = ObjectKind::of(&format!("{group}/*"), kind);
+        let kind = ObjectKind::from_version(&format!("{group}/*"), kind);
         Err(unserved(&kind, "*"))
     }
 

@@ -5,7 +5,7 @@ use quake_model::cluster_object::{ObjectKind, ObjectPlace, ServedKind};
 /// How nodes are asked for.
 pub(super) fn nodes() -> ServedKind {
     ServedKind {
-        kind: ObjectKind::of("v1", "Node"),
+        kind: ObjectKind::from_version("v1", "Node"),
         plural: "nodes".to_owned(),
         namespaced: false,
     }
@@ -14,7 +14,7 @@ pub(super) fn nodes() -> ServedKind {
 /// How namespaces are asked for.
 pub(super) fn namespaces() -> ServedKind {
     ServedKind {
-        kind: ObjectKind::of("v1", "Namespace"),
+        kind: ObjectKind::from_version("v1", "Namespace"),
         plural: "namespaces".to_owned(),
         namespaced: false,
     }

@@ -31,7 +31,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let section = config.section("KubeAPIServer", "KubeAPIServerConfig");
     let section = section.ok_or_else(|| context.missing(path))?;
 
-    let mut pod = StaticPod::of(context, NAME, &section, path, "150m")?;
+    let mut pod = StaticPod::for_component(context, NAME, &section, path, "150m")?;
     let port = section.integer("securePort").unwrap_or(SECURE_PORT);
     pod.flags = api_server_flags::flags(context, config, &section);
     pod.flags.set_default("secure-port", port.to_string());

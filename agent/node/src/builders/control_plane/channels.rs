@@ -47,7 +47,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 
 /// The certificate of whoever applies add-ons, and the kubeconfig around it.
 pub(super) fn kubeconfig(context: &Context<'_>) -> Result<[Item; 2], Fault> {
-    let subject = Subject::named("kops").of("system:masters");
+    let subject = Subject::named("kops").with_organization("system:masters");
     let issuer = context.issuer(KUBERNETES_CA)?;
     context.kubeconfig("kops", subject, issuer, KUBECONFIG)
 }

@@ -22,7 +22,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         .and_then(|config| config.section("KubeControllerManager", "KubeControllerManagerConfig"));
     let section = section.ok_or_else(|| context.missing(path))?;
 
-    let mut pod = StaticPod::of(context, NAME, &section, path, "100m")?;
+    let mut pod = StaticPod::for_component(context, NAME, &section, path, "100m")?;
     let plugins = context.config.kubelet.text("volumePluginDirectory");
     let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));

@@ -39,7 +39,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<StaticPod, Fault> {
-    let mut pod = StaticPod::of(context, NAME, section, path, "100m")?;
+    let mut pod = StaticPod::for_component(context, NAME, section, path, "100m")?;
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
     let kubeconfig = format!("{HOME}/kubeconfig");
     let flags = &mut pod.flags;

@@ -50,7 +50,7 @@ impl StaticPod {
     /// # Errors
     ///
     /// `config.missing-key` where the section names no image.
-    pub(super) fn of(
+    pub(super) fn for_component(
         context: &Context<'_>,
         name: &'static str,
         section: &Section,
@@ -291,7 +291,7 @@ pub(super) mod tests {
         let section = config
             .and_then(|config| config.section("KubeScheduler", "KubeSchedulerConfig"))
             .expect("the sample has one");
-        let mut pod = StaticPod::of(context, NAME, &section, "here", "100m")?;
+        let mut pod = StaticPod::for_component(context, NAME, &section, "here", "100m")?;
         pod.write_log();
         pod.read("twice", "/var/log/kube-scheduler.log");
         pod.arguments.push("--a-last=1".to_owned());

@@ -108,7 +108,10 @@ fn names(context: &Context<'_>) -> Result<Vec<AlternateName>, Fault> {
     names.extend(context.config.api_server_additional_ips.iter().cloned());
     names.push(service_address(context)?.to_string());
     names.push("127.0.0.1".to_owned());
-    let mut names: Vec<AlternateName> = names.iter().map(|name| AlternateName::of(name)).collect();
+    let mut names: Vec<AlternateName> = names
+        .iter()
+        .map(|name| AlternateName::from_text(name))
+        .collect();
     names.sort();
     names.dedup();
     Ok(names)
@@ -218,7 +221,7 @@ mod tests {
             "100.64.0.1",
             "127.0.0.1",
         ]
-        .map(AlternateName::of)
+        .map(AlternateName::from_text)
         .into();
         wanted.sort();
         assert_eq!(order(&sample, SERVER).names, wanted);

@@ -56,7 +56,9 @@ fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         issuer: context.issuer(KUBERNETES_CA)?,
         subject: Subject::named(AWS),
         usage: Usage::Server,
-        names: ["localhost", "127.0.0.1"].map(AlternateName::of).into(),
+        names: ["localhost", "127.0.0.1"]
+            .map(AlternateName::from_text)
+            .into(),
     };
     let part = |name: &str, part| {
         let source = Source::Issued {

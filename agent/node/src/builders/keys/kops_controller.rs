@@ -48,7 +48,7 @@ fn names(context: &Context<'_>) -> Vec<AlternateName> {
     let name = format!("kops-controller.internal.{}", context.config.cluster);
     let addresses = context.boot.api_server_ips.iter();
     let mut names = vec![AlternateName::Dns(name)];
-    names.extend(addresses.map(|address| AlternateName::of(address)));
+    names.extend(addresses.map(|address| AlternateName::from_text(address)));
     names
 }
 
@@ -93,7 +93,10 @@ mod tests {
             _ => None,
         });
         let wanted = ["kops-controller.internal.c.example.com", "10.0.0.9"];
-        assert_eq!(orders.next(), Some(wanted.map(AlternateName::of).into()));
+        assert_eq!(
+            orders.next(),
+            Some(wanted.map(AlternateName::from_text).into())
+        );
     }
 
     #[test]

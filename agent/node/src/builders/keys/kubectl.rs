@@ -17,7 +17,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let program = format!("{}/kubectl", context.distribution.operator_programs());
     let mut items = vec![context.place("kubectl", &program)?];
-    let subject = Subject::named(ORDER).of(ADMINISTRATORS);
+    let subject = Subject::named(ORDER).with_organization(ADMINISTRATORS);
     let issuer = context.issuer(KUBERNETES_CA)?;
     items.extend(context.kubeconfig(ORDER, subject, issuer, "/var/lib/kubectl/kubeconfig")?);
     if let Some(user) = login_user(context) {

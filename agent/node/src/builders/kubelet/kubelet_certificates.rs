@@ -15,7 +15,7 @@ const NODES: &str = "system:nodes";
 /// The kubeconfig, and the certificate that kubelet serves with.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let user = format!("system:node:{}", context.node_name());
-    let subject = Subject::named(&user).of(NODES);
+    let subject = Subject::named(&user).with_organization(NODES);
     let issuer = context.issuer(KUBERNETES_CA)?;
     let client = context.kubeconfig("kubelet", subject, issuer.clone(), KUBECONFIG)?;
     let order = CertificateOrder {
@@ -46,7 +46,7 @@ fn names(context: &Context<'_>) -> Vec<AlternateName> {
     ];
     let mut names = Vec::new();
     for text in known.into_iter().flatten().filter(|text| !text.is_empty()) {
-        let name = AlternateName::of(text);
+        let name = AlternateName::from_text(text);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -111,7 +111,7 @@ mod tests {
             "198.51.100.7",
             "2001:db8::1",
         ];
-        assert_eq!(names, wanted.map(AlternateName::of));
+        assert_eq!(names, wanted.map(AlternateName::from_text));
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     // The log has one name inside the pod, whichever cluster's it is outside.
     let log = layout::log("etcd");
     let command = Command::through_tee("/usr/local/bin/etcd", &FlagSet::default(), &log);
-    let mut pod = StaticPod::of(&shape.pod, &component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(&shape.pod, &component, command, Priority::Cluster);
     pod.container = "etcd-container".to_owned();
     pod.environment = environment(spec, slot, shape);
     pod.liveness = Some(http_liveness("/health", shape.client_port, false, 15));

@@ -123,7 +123,7 @@ pub(crate) struct StaticPod {
 
 impl StaticPod {
     /// A pod of `component` with the resources the spec gives it, and nothing else yet.
-    pub(crate) fn of(
+    pub(crate) fn for_component(
         name: &str,
         component: &Component,
         command: Command,

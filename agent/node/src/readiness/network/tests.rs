@@ -1,7 +1,7 @@
 use super::*;
 use quake_model::facts::{PodFound, PodSeen};
 
-fn of(word: &str) -> PodNetwork<'_> {
+fn pod_network(word: &str) -> PodNetwork<'_> {
     PodNetwork {
         word,
         directory: "/etc/cni/net.d",
@@ -70,7 +70,7 @@ fn the_networks_own_file_must_count() {
         ("cilium", &[STAND_IN], None),
     ];
     for (word, files, code) in table {
-        let judged = of(word).judge(&names(files), OWN);
+        let judged = pod_network(word).judge(&names(files), OWN);
         assert_eq!(
             judged.err().map(|fault| fault.code),
             *code,
@@ -82,7 +82,7 @@ fn the_networks_own_file_must_count() {
 #[test]
 fn a_file_in_the_way_is_named_with_the_command_that_removes_it() {
     let files = names(&["10-calico.conflist", "00-left.conflist"]);
-    let fault = of("calico")
+    let fault = pod_network("calico")
         .judge(&files, r#"{"type":"bridge"}"#)
         .expect_err("it wins");
     assert!(
@@ -96,7 +96,7 @@ fn a_file_in_the_way_is_named_with_the_command_that_removes_it() {
 
 #[test]
 fn what_may_be_a_leftover_or_the_operators_own_is_told_and_taken() {
-    let network = of("kubenet");
+    let network = pod_network("kubenet");
     let both = names(&["10-calico.conflist", "10-containerd-net.conflist"]);
     let doubt = network.doubt(&both).expect("it counts");
     assert!(
@@ -108,17 +108,20 @@ fn what_may_be_a_leftover_or_the_operators_own_is_told_and_taken() {
     for sound in [&both[1..], &[]] {
         assert_eq!(network.doubt(sound), None);
     }
-    assert_eq!(of("calico").doubt(&both), None);
+    assert_eq!(pod_network("calico").doubt(&both), None);
 }
 
 #[test]
 fn a_plugin_that_calls_the_others_is_meant_to_come_first() {
     let files = names(&["00-multus.conf", "10-calico.conflist"]);
-    assert_eq!(of("calico").judge(&files, r#"{"type":"multus"}"#), Ok(()));
+    assert_eq!(
+        pod_network("calico").judge(&files, r#"{"type":"multus"}"#),
+        Ok(())
+    );
 }
 
 fn late(seen: &PodsSeen, journal: &[&str]) -> Fault {
-    let network = of("calico");
+    let network = pod_network("calico");
     let fault = network.judge(&[], "").expect_err("nothing is there");
     network.with_pods(fault, seen, &names(journal))
 }
@@ -176,7 +179,7 @@ fn the_pod_that_is_late_says_how_far_it_came() {
 
 #[test]
 fn kubenet_waits_for_the_nodes_range() {
-    let network = of("kubenet");
+    let network = pod_network("kubenet");
     let fault = || network.judge(&[], "").expect_err("nothing is there");
     let node = |range: &str| NodeObject {
         pod_range: range.into(),

@@ -51,7 +51,7 @@ fn every_golden_of_a_builder_is_reproduced() {
             continue;
         };
         let built = golden.cluster.built();
-        let mut compared = Compared::of(&tasks::read(&text), &built, golden.builders);
+        let mut compared = Compared::new(&tasks::read(&text), &built, golden.builders);
         for (subject, field, why) in golden.accepted.iter().chain(&golden.also) {
             let is_needed = compared.forgive(subject, *field);
             // What only one of several goldens of a group needs is not the others' fault.

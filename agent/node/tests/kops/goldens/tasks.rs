@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Wanted {
 
 impl Compared {
     /// Compares what all builders make with the tasks, and the tasks with what the golden's builders make.
-    pub(super) fn of(tasks: &Wanted, cluster: &BuiltCluster, builders: &[&str]) -> Self {
+    pub(super) fn new(tasks: &Wanted, cluster: &BuiltCluster, builders: &[&str]) -> Self {
         let built = &cluster.built;
         for name in builders {
             let is_there = quake_node::builders::builders().any(|builder| builder.name == *name);

@@ -21,7 +21,7 @@ pub(super) fn pod(
     let component = &control_plane.api_server;
     let flags = flags(spec, control_plane, credentials);
     let command = Command::of_component(spec, NAME, &flags);
-    let mut pod = StaticPod::of(NAME, component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(NAME, component, command, Priority::Cluster);
     pod.default_cpu("150m");
     // dns-controller publishes the node's addresses under these names.
     pod.annotations.push((

@@ -14,7 +14,7 @@ const NAME: &str = "kube-controller-manager";
 pub(super) fn pod(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let component = &control_plane.controller_manager;
     let command = Command::of_component(spec, NAME, &flags(spec, control_plane));
-    let mut pod = StaticPod::of(NAME, component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(NAME, component, command, Priority::Cluster);
     pod.default_cpu("100m");
     pod.environment = proxy_environment::variables(spec);
     let probe = controller_manager_probe(spec, control_plane);

@@ -22,7 +22,7 @@ pub(super) fn pod(spec: &NodeSpec, component: &Component) -> StaticPod {
         flags.set("resource-container", "");
     }
     let command = Command::of_component(spec, NAME, &flags);
-    let mut pod = StaticPod::of(NAME, component, command, Priority::Node);
+    let mut pod = StaticPod::for_component(NAME, component, command, Priority::Node);
     pod.default_cpu("100m");
     pod.labels.push(("tier".to_owned(), "node".to_owned()));
     pod.privileged = true;

@@ -16,7 +16,7 @@ pub(super) fn pod(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let mut flags = FlagSet::from_spec(&component.flags);
     flags.set("kubeconfig", layout::kubeconfig(NAME));
     let command = Command::of_component(spec, NAME, &flags);
-    let mut pod = StaticPod::of(NAME, component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(NAME, component, command, Priority::Cluster);
     pod.default_cpu("100m");
     pod.environment = proxy_environment::variables(spec);
     let probe = scheduler_probe(spec, control_plane);
