@@ -168,7 +168,7 @@ fn run_of(
         root,
         record: run.record,
         report: arguments.boot_report,
-        signals: signal::StateStoreQuery::default(),
+        signals: signal::SignalConfig::default(),
         output: run.output,
         is_machine: false,
     })

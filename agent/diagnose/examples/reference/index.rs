@@ -36,11 +36,12 @@ pub(super) fn index(codes: &[Code]) -> String {
 const HEAD: &str = "\
 # Faults
 
-Every way in which the agent can fail. The same name is a field of the journal, a value in `/v1/status`, and the argument
-of `quake-agent explain`, which prints a code's page without the network. What to do about each, step by step, is in the
-[runbook](../operations.md).
+Every way in which the agent can fail. The same name is a field of the journal, a value in
+`/v1/status`, and the argument of `quake-agent explain`, which prints a code's page without the
+network. The [runbook](../operations.md) says step by step what to do about each.
 
-This file and the pages are written from the catalogue by `cargo xtask faults`; change `agent/model/src/fault/catalog/table.rs`.
+`cargo xtask faults` writes this file and the pages from the catalogue in
+`agent/model/src/fault/catalog/table.rs`.
 
 ## Classes
 
