@@ -140,9 +140,10 @@ pub fn decide_start(unit: &UnitFacts, running: Running) -> Start {
         ActiveState::Active | ActiveState::Activating | ActiveState::Reloading => {
             let runs = unit.main_started_us > 0 && unit.main_ended.is_none();
             let is_older = unit.main_started_us < running.written_us;
-            match runs && (is_older || running.is_this_program == Some(false)) {
-                true => Start::Restart,
-                false => Start::Leave,
+            if runs && (is_older || running.is_this_program == Some(false)) {
+                Start::Restart
+            } else {
+                Start::Leave
             }
         }
     }

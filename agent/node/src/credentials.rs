@@ -104,9 +104,12 @@ pub fn wanted_secrets(spec: &NodeSpec) -> Vec<WantedSecret> {
         if control_plane.encryption_config {
             all.push(("encryptionconfig", Need::Required));
         }
-        let need = |name: &str| match has_basic_auth(spec) && name == "kube" {
-            true => Need::Required,
-            false => Need::Optional,
+        let need = |name: &str| {
+            if has_basic_auth(spec) && name == "kube" {
+                Need::Required
+            } else {
+                Need::Optional
+            }
         };
         all.extend(TOKENS.iter().map(|name| (*name, need(name))));
     }

@@ -195,13 +195,13 @@ impl ManagedFile {
             EntryKind::Other => return Some("a device, socket or pipe in its place".to_owned()),
         }
         let mut what = Vec::new();
-        let digest = found
-            .contents
-            .as_deref()
-            .map(|contents| match self.is_shared {
-                true => sha256(&own_lines(contents)),
-                false => sha256(contents),
-            });
+        let digest = found.contents.as_deref().map(|contents| {
+            if self.is_shared {
+                sha256(&own_lines(contents))
+            } else {
+                sha256(contents)
+            }
+        });
         let is_known = digest.is_some_and(|digest| self.sha256.contains(&digest));
         if !self.sha256.is_empty() && !is_known {
             what.push("other contents".to_owned());

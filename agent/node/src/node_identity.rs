@@ -84,9 +84,10 @@ pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeId
     let kubelets = &spec.kubelet.kubeconfig_path;
     Some(NodeIdentity {
         node,
-        kubeconfig: match is_control_plane {
-            true => ADMINISTRATOR.to_owned(),
-            false => kubelets.clone(),
+        kubeconfig: if is_control_plane {
+            ADMINISTRATOR.to_owned()
+        } else {
+            kubelets.clone()
         },
         is_kubelets: !is_control_plane,
         labels: wanted.labels.clone(),

@@ -119,9 +119,10 @@ fn plugins(release: Version, wanted: Version) -> Result<ReleaseFile, Fault> {
 fn utilities(release: Version) -> Vec<String> {
     let version = numbers(release);
     // Since 1.15.1 the tags of releases begin so.
-    let tag = match release >= Version(1, 15, 1) {
-        true => format!("v{version}"),
-        false => version.clone(),
+    let tag = if release >= Version(1, 15, 1) {
+        format!("v{version}")
+    } else {
+        version.clone()
     };
     let github = "https://github.com/kubernetes/kops/releases/download";
     let path = format!("{version}/linux/amd64/utils.tar.gz");

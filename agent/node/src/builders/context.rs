@@ -281,15 +281,16 @@ impl<'a> Context<'a> {
     pub fn issuer(&self, keyset: &str) -> Result<Issuer, Fault> {
         let keyset_name = keyset.to_owned();
         let keypair_id = self.keypair_id(keyset)?.to_owned();
-        Ok(match self.has_api_server() {
-            true => Issuer::Ca {
+        Ok(if self.has_api_server() {
+            Issuer::Ca {
                 keyset: keyset_name,
                 keypair_id,
-            },
-            false => Issuer::Controller {
+            }
+        } else {
+            Issuer::Controller {
                 keyset: keyset_name,
                 keypair_id,
-            },
+            }
         })
     }
 

@@ -120,9 +120,10 @@ fn merged(built: Vec<Built>) -> Result<Vec<Item>, Fault> {
 }
 
 fn conflict(subject: &str, one: &str, other: &str) -> Fault {
-    let who = match one == other {
-        true => format!("twice by {one}"),
-        false => format!("by {one} and {other}"),
+    let who = if one == other {
+        format!("twice by {one}")
+    } else {
+        format!("by {one} and {other}")
     };
     let summary = format!("{subject} is wanted differently {who}");
     Fault::new(Code::ConfigItemConflict, summary)

@@ -52,9 +52,10 @@ pub(super) fn obstacle(channels: &[String]) -> Option<Fault> {
         .remedied_by(format!(
             "{remedy}; until then the pod applies the add-ons, and the agent watches it"
         ));
-    Some(match strange.is_empty() {
-        true => fault,
-        false => fault.seen("channels", strange.join(", ")),
+    Some(if strange.is_empty() {
+        fault
+    } else {
+        fault.seen("channels", strange.join(", "))
     })
 }
 

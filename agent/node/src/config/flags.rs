@@ -84,9 +84,10 @@ fn scalar(value: &Yaml, kind: &Kind) -> String {
 /// A quantity as nodeup prints it. YAML's own numbers have lost their trailing zeros by then.
 fn quantity_text(value: &Yaml, text: &str) -> Option<String> {
     let is_number = matches!(value.value, Value::Scalar { quoted: false, .. });
-    match is_number && text.parse::<f64>().is_ok() {
-        true => quantity::decimal(text),
-        false => quantity::flag_text(text),
+    if is_number && text.parse::<f64>().is_ok() {
+        quantity::decimal(text)
+    } else {
+        quantity::flag_text(text)
     }
 }
 

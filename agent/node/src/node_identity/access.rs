@@ -46,9 +46,10 @@ pub fn access_rules(spec: &NodeSpec) -> Vec<AccessRule> {
     if !spec.node_object.as_ref().is_some_and(grants_access) {
         return Vec::new();
     }
-    let group = match spec.kubernetes.at_least(1, 8) {
-        true => "rbac.authorization.k8s.io/v1",
-        false => "rbac.authorization.k8s.io/v1beta1",
+    let group = if spec.kubernetes.at_least(1, 8) {
+        "rbac.authorization.k8s.io/v1"
+    } else {
+        "rbac.authorization.k8s.io/v1beta1"
     };
     vec![
         account("kube-dns"),

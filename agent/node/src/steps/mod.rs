@@ -65,9 +65,10 @@ fn host_names(spec: &NodeSpec, found: &[u8]) -> Option<Action> {
 /// The phase in which the volumes of the group are mounted. Files may lie on them, and where the files do not wait for the
 /// storage phase they are mounted first thing with the files.
 fn mounting_phase(spec: &NodeSpec) -> Phase {
-    match spec.holds_etcd_back() {
-        true => Phase::Files,
-        false => Phase::Storage,
+    if spec.holds_etcd_back() {
+        Phase::Files
+    } else {
+        Phase::Storage
     }
 }
 

@@ -290,9 +290,10 @@ impl Walk<'_> {
 
     /// Reads it as the agent does, which sees it without its outermost gzip.
     fn read(&mut self, bytes: &[u8]) {
-        let unpacked = match bytes.starts_with(&[0x1f, 0x8b]) {
-            true => (self.unpack)(bytes),
-            false => Ok(bytes.to_vec()),
+        let unpacked = if bytes.starts_with(&[0x1f, 0x8b]) {
+            (self.unpack)(bytes)
+        } else {
+            Ok(bytes.to_vec())
         };
         let Ok(unpacked) = unpacked else {
             return;

@@ -80,9 +80,10 @@ fn unit_name(
 }
 
 fn with_suffix(name: &str) -> String {
-    match SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
-        true => name.to_owned(),
-        false => format!("{name}.service"),
+    if SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        name.to_owned()
+    } else {
+        format!("{name}.service")
     }
 }
 

@@ -104,9 +104,10 @@ fn settings(context: &Context<'_>) -> Vec<Setting> {
     all.extend(router_advertisements(context));
     all.push(one(
         "Pods reach other nodes.",
-        match context.is_ipv6_only() {
-            true => "net.ipv6.conf.all.forwarding=1".to_owned(),
-            false => "net.ipv4.ip_forward=1".to_owned(),
+        if context.is_ipv6_only() {
+            "net.ipv6.conf.all.forwarding=1".to_owned()
+        } else {
+            "net.ipv4.ip_forward=1".to_owned()
         },
     ));
     if matches!(config.network.provider, Provider::Cilium { .. }) {

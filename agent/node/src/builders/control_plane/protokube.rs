@@ -86,9 +86,12 @@ fn flags(context: &Context<'_>) -> String {
         "--v=4".to_owned(),
     ];
     let zone = context.config.settings.dns_zone.as_deref();
-    flags.extend(zone.map(|zone| match zone.contains('.') {
-        true => format!("--zone={zone}"),
-        false => format!("--zone=*/{zone}"),
+    flags.extend(zone.map(|zone| {
+        if zone.contains('.') {
+            format!("--zone={zone}")
+        } else {
+            format!("--zone=*/{zone}")
+        }
     }));
     flags.join(" ")
 }

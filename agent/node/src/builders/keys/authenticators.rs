@@ -39,9 +39,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let file = File::plain(CONFIG, config("webhook", &cluster));
         return Ok(vec![Item::File(file)]);
     }
-    match asks("aws") {
-        true => aws(context),
-        false => Ok(Vec::new()),
+    if asks("aws") {
+        aws(context)
+    } else {
+        Ok(Vec::new())
     }
 }
 

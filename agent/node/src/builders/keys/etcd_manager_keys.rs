@@ -30,9 +30,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 fn keyset(ca: &str, cluster: &str) -> String {
-    match ca == "etcd-clients-ca" && OF_THE_API_SERVER.contains(&cluster) {
-        true => ca.to_owned(),
-        false => format!("{ca}-{cluster}"),
+    if ca == "etcd-clients-ca" && OF_THE_API_SERVER.contains(&cluster) {
+        ca.to_owned()
+    } else {
+        format!("{ca}-{cluster}")
     }
 }
 

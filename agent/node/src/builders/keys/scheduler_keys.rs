@@ -12,8 +12,9 @@ const COMPONENT: Component = Component {
 
 /// Its kubeconfig and its serving certificate.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    match context.is_control_plane() {
-        true => COMPONENT.build(context),
-        false => Ok(Vec::new()),
+    if context.is_control_plane() {
+        COMPONENT.build(context)
+    } else {
+        Ok(Vec::new())
     }
 }

@@ -44,9 +44,12 @@ fn configuration(context: &Context<'_>) -> String {
         images.extend(containerd.lists("registryMirrors").into_keys());
     }
     // In the form of nodeup's writer: going over to the agent and back changes nothing.
-    let quoted = |image: &&str| match image.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        true => format!("  - {image}\n"),
-        false => format!("  - '{}'\n", image.replace('\'', "''")),
+    let quoted = |image: &&str| {
+        if image.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            format!("  - {image}\n")
+        } else {
+            format!("  - '{}'\n", image.replace('\'', "''"))
+        }
     };
     let images: String = images.iter().map(quoted).collect();
     format!(

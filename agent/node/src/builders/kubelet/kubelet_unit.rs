@@ -21,13 +21,14 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         context.srv("kubelet-server.crt"),
         program(context),
     ]);
-    let unit = match context.is_warming() {
-        true => Unit {
+    let unit = if context.is_warming() {
+        Unit {
             state: UnitState::Stopped,
             autostart: Autostart::Disabled,
             ..unit
-        },
-        false => unit,
+        }
+    } else {
+        unit
     };
     Ok(vec![Item::Unit(unit)])
 }

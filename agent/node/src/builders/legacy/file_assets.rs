@@ -12,9 +12,10 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
     let mut seen = BTreeSet::new();
     let mut items = Vec::new();
     for asset in &spec.file_assets {
-        let path = match asset.path.is_empty() {
-            true => format!("{}/assets/{}", layout::SRV_KUBERNETES, asset.name),
-            false => asset.path.clone(),
+        let path = if asset.path.is_empty() {
+            format!("{}/assets/{}", layout::SRV_KUBERNETES, asset.name)
+        } else {
+            asset.path.clone()
         };
         if seen.insert(path.clone()) {
             let mode = if asset.content.contains("PRIVATE KEY-----") {

@@ -103,9 +103,10 @@ impl Files<'_> {
             .filter_map(|name| {
                 let token = self.token(name)?;
                 // Clusters made by kops since 1.9 give the administrator's token its group.
-                let group = match *name == "admin" && spec.kubernetes.at_least(1, 9) {
-                    true => ",system:masters",
-                    false => "",
+                let group = if *name == "admin" && spec.kubernetes.at_least(1, 9) {
+                    ",system:masters"
+                } else {
+                    ""
                 };
                 Some(format!("{token},{name},{name}{group}"))
             })

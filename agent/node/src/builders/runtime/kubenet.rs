@@ -31,9 +31,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 /// Laid out as nodeup does, byte for byte: the file of a node that is switched over stays as it is. It is no JSON before
 /// containerd has filled it.
 fn template(context: &Context<'_>) -> String {
-    let routes = match context.is_ipv6_only() {
-        true => r#"{"dst":"0.0.0.0/0"}, {"dst":"::/0"}"#,
-        false => r#"{"dst":"0.0.0.0/0"}"#,
+    let routes = if context.is_ipv6_only() {
+        r#"{"dst":"0.0.0.0/0"}, {"dst":"::/0"}"#
+    } else {
+        r#"{"dst":"0.0.0.0/0"}"#
     };
     format!(
         r#"{{

@@ -48,9 +48,10 @@ impl Walk<'_> {
                 "there is something before its first `#`, such as a blank line or a byte order mark: cloud-init does not see what it is",
                 "let it begin with `#!` or `#cloud-config`",
             );
-            match start.starts_with("#!") {
-                true => self.look_at_script(start, depth),
-                false => self.look_in_cloud_config(start.as_bytes(), depth),
+            if start.starts_with("#!") {
+                self.look_at_script(start, depth)
+            } else {
+                self.look_in_cloud_config(start.as_bytes(), depth)
             }
             return;
         }

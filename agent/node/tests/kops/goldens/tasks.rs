@@ -115,9 +115,10 @@ fn of_task(task: &Value) -> Option<(String, Value)> {
         let mode = text("mode").map_or(if is_folder { 0o755 } else { 0o644 }, |mode| {
             u32::from_str_radix(&mode, 8).expect("octal")
         });
-        let contents = match is_folder {
-            true => Value::Null,
-            false => of_contents(&path, &task["contents"]),
+        let contents = if is_folder {
+            Value::Null
+        } else {
+            of_contents(&path, &task["contents"])
         };
         let owner = text("owner").unwrap_or_else(|| "root".to_owned());
         let value = json!({"mode": format!("{mode:o}"), "owner": owner, "contents": contents});

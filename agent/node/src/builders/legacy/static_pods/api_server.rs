@@ -66,9 +66,10 @@ fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credential
     }
     if control_plane.encryption_config && spec.kubernetes.at_least(1, 7) {
         // The flag left its experiment in 1.13.
-        let name = match spec.kubernetes.at_least(1, 13) {
-            true => "encryption-provider-config",
-            false => "experimental-encryption-provider-config",
+        let name = if spec.kubernetes.at_least(1, 13) {
+            "encryption-provider-config"
+        } else {
+            "experimental-encryption-provider-config"
         };
         flags.set(name, srv("encryptionconfig.yaml"));
     }
