@@ -123,9 +123,10 @@ impl Entries {
         };
         let found = digest_of(digest.algorithm(), file);
         let found = found.map_err(|error| store_failure(&path, "read", &error))?;
-        Ok(match found == *digest {
-            true => EntryState::Proven,
-            false => EntryState::Broken(path.display().to_string()),
+        Ok(if found == *digest {
+            EntryState::Proven
+        } else {
+            EntryState::Broken(path.display().to_string())
         })
     }
 
@@ -164,9 +165,10 @@ impl Entries {
                 found.len() == file.size && made == Some(std::time::SystemTime::UNIX_EPOCH)
             })
         });
-        match same {
-            true => EntryState::Trusted,
-            false => EntryState::Absent,
+        if same {
+            EntryState::Trusted
+        } else {
+            EntryState::Absent
         }
     }
 

@@ -19,9 +19,10 @@ impl FailedMirror {
     /// The failure of the mirror at `url`.
     pub(super) fn new(asset: &AssetSpec, url: &str, mut error: PortError) -> Self {
         let url = shown(url);
-        let reported = match error.summary.contains(&url) {
-            true => error.summary,
-            false => format!("{url}: {}", error.summary),
+        let reported = if error.summary.contains(&url) {
+            error.summary
+        } else {
+            format!("{url}: {}", error.summary)
         };
         error.summary = format!("{}: {reported}", asset.name);
         Self {

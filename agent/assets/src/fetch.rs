@@ -208,9 +208,10 @@ impl<'a> Fetch<'a> {
     /// What no mirror can heal: this machine's failures, and an archive that is dangerous.
     async fn follow(&mut self, course: DownloadPlan) -> Result<Ended, PortError> {
         let key = format!("{:?}", self.asset);
-        let resumed = match course.is_whole {
-            true => None,
-            false => self.shared.resume(&key),
+        let resumed = if course.is_whole {
+            None
+        } else {
+            self.shared.resume(&key)
         };
         let (mut arrival, known) = match resumed {
             Some(resumed) => resumed,

@@ -47,12 +47,13 @@ pub(super) fn holders_of(file: &Metadata) -> Vec<Holder> {
     let lockers = lockers(&locks, file.ino());
     let holders: Vec<Holder> = lockers.into_iter().map(Holder::new).collect();
     // The process that took a lock may have passed it to a child, and ended.
-    match holders.iter().all(|holder| holder.user.is_some()) && !holders.is_empty() {
-        true => holders,
-        false => match openers(file) {
+    if holders.iter().all(|holder| holder.user.is_some()) && !holders.is_empty() {
+        holders
+    } else {
+        match openers(file) {
             openers if openers.is_empty() => holders,
             openers => openers,
-        },
+        }
     }
 }
 

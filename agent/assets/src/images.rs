@@ -65,9 +65,10 @@ impl ListedImage {
                 urls: self.urls.clone(),
                 kind: AssetKind::Plain,
             },
-            need: match self.required {
-                true => Need::Required,
-                false => Need::Optional,
+            need: if self.required {
+                Need::Required
+            } else {
+                Need::Optional
             },
         }
     }

@@ -79,9 +79,10 @@ impl Lock {
         // Another agent holds it too, and nobody can replace it while one does.
         let found = file.metadata().map_err(failed)?;
         let is_shared = error.condition == Condition::NotReady && file.try_lock_shared().is_ok();
-        match is_shared && is_named(path, &found) {
-            true => Ok(Self { _file: file }),
-            false => Err(error),
+        if is_shared && is_named(path, &found) {
+            Ok(Self { _file: file })
+        } else {
+            Err(error)
         }
     }
 }
@@ -141,17 +142,19 @@ fn replace(path: &Path, old: &Metadata) -> std::io::Result<()> {
     if new.try_lock().is_err() || !is_named(&beside, &made) {
         return Ok(());
     }
-    match is_named(path, old) {
-        true => std::fs::rename(&beside, path),
-        false => std::fs::remove_file(&beside),
+    if is_named(path, old) {
+        std::fs::rename(&beside, path)
+    } else {
+        std::fs::remove_file(&beside)
     }
 }
 
 fn held(path: &Path, holders: &[Holder]) -> PortError {
     let names: Vec<String> = holders.iter().map(ToString::to_string).collect();
-    let names = match names.is_empty() {
-        true => "a process that cannot be seen from here".to_owned(),
-        false => names.join(", "),
+    let names = if names.is_empty() {
+        "a process that cannot be seen from here".to_owned()
+    } else {
+        names.join(", ")
     };
     let summary = format!("{} is locked by {names}", path.display());
     PortError::new(Condition::NotReady, summary).seen("holder", names)

@@ -288,9 +288,10 @@ impl Assets for AssetStore {
         let key = (asset.digest.clone(), asset.kind);
         let verify = self.verify;
         on_blocking_thread(move || {
-            let state = match verify {
-                true => entries.prove(&key)?,
-                false => entries.look(&key)?,
+            let state = if verify {
+                entries.prove(&key)?
+            } else {
+                entries.look(&key)?
             };
             if let EntryState::Broken(path) = &state {
                 tracing::warn!(path, "a file of the store is not what it was");

@@ -52,12 +52,11 @@ impl AssetStore {
             let (bundle, asset) = (bundle.clone(), asset.clone());
             on_blocking_thread(move || bundle.begin(&asset)).await?
         };
-        let taken = match was_held {
-            true => prove(asset, body).await,
-            false => {
-                let url = asset.urls.first().map_or("", String::as_str);
-                self.ingest(&spec, url, body).await.map(|_| ())
-            }
+        let taken = if was_held {
+            prove(asset, body).await
+        } else {
+            let url = asset.urls.first().map_or("", String::as_str);
+            self.ingest(&spec, url, body).await.map(|_| ())
         };
         let ended = {
             let (bundle, asset) = (bundle.clone(), asset.clone());

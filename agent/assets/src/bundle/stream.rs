@@ -138,9 +138,10 @@ impl Stream {
     fn zeros(&mut self, count: u64) -> Result<(), PortError> {
         let mut buffer = vec![0; usize::try_from(count).unwrap_or_default()];
         self.exactly(&mut buffer)?;
-        match buffer.iter().all(|byte| *byte == 0) {
-            true => Ok(()),
-            false => Err(malformed("something stands between its members")),
+        if buffer.iter().all(|byte| *byte == 0) {
+            Ok(())
+        } else {
+            Err(malformed("something stands between its members"))
         }
     }
 }

@@ -44,9 +44,10 @@ impl Breakers {
     pub(crate) fn note(&self, host: &str, succeeded: bool, now: Instant) {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let health = hosts.entry(host.to_owned()).or_default();
-        *health = match succeeded {
-            true => Health::default(),
-            false => health.failed(now),
+        *health = if succeeded {
+            Health::default()
+        } else {
+            health.failed(now)
         };
     }
 

@@ -127,10 +127,7 @@ impl<'a> Download<'a> {
             return Ok(());
         }
         self.gave(mirror.number);
-        let mut skip = match answer.is_piece {
-            true => 0,
-            false => arrival.received,
-        };
+        let mut skip = if answer.is_piece { 0 } else { arrival.received };
         let until = match answer.is_piece {
             true => wanted.until.into_iter().chain(self.known.total).min(),
             // What a server sends beyond the file's length is none of it.
@@ -288,9 +285,10 @@ impl<'a> Download<'a> {
             // Without a range: some servers and proxies only ever send the whole file right.
             return ObjectPiece::default();
         }
-        let most = match self.pool.has_spare() && !self.course.is_whole {
-            true => PIECE_BYTES,
-            false => STREAM_BYTES,
+        let most = if self.pool.has_spare() && !self.course.is_whole {
+            PIECE_BYTES
+        } else {
+            STREAM_BYTES
         };
         let next = self.ahead.front().map(|piece| piece.from);
         let end = next.unwrap_or(received + most);

@@ -33,9 +33,10 @@ fn a_fetch_dropped_at_any_moment_leaves_nothing_torn_and_the_next_one_ends_well(
             let (fixture, runtime) = (Fixture::new(), Runtime::new().expect("threads"));
             let served = bytes.clone();
             let server = runtime.block_on(Server::start(move |_| Reply::bytes(200, &served)));
-            let asset = match is_archive {
-                true => archived(&bytes, vec![server.url("/a")]),
-                false => plain(&bytes, vec![server.url("/a")]),
+            let asset = if is_archive {
+                archived(&bytes, vec![server.url("/a")])
+            } else {
+                plain(&bytes, vec![server.url("/a")])
             };
             let store = fixture.store(AssetSource::Fetch);
             let ended = runtime.block_on(give_up_after(&store, &asset, moment));

@@ -99,9 +99,10 @@ async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
             }
         })
         .await;
-        let asset = match is_archive {
-            true => archived(&bytes, vec![server.url("/cni.tgz")]),
-            false => plain(&bytes, vec![server.url("/cni.tgz")]),
+        let asset = if is_archive {
+            archived(&bytes, vec![server.url("/cni.tgz")])
+        } else {
+            plain(&bytes, vec![server.url("/cni.tgz")])
         };
         let fixture = Fixture::new();
         let store = fixture.store(AssetSource::Fetch);
