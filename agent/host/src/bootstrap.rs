@@ -195,9 +195,10 @@ fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.lines().next().unwrap_or_default();
     let words = line.split_whitespace().map(|word| {
-        match word.chars().count() > LONGEST_WORD || word.chars().any(char::is_control) {
-            true => "…",
-            false => word,
+        if word.chars().count() > LONGEST_WORD || word.chars().any(char::is_control) {
+            "…"
+        } else {
+            word
         }
     });
     words.collect::<Vec<_>>().join(" ")

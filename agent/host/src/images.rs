@@ -117,9 +117,10 @@ fn refusal(name: &str, what: &str, output: &Output) -> PortError {
     let said = complaint(output);
     // What both say of a daemon that is not there, or not yet.
     let silent = ["failed to dial", "connection refused", "Cannot connect to"];
-    let condition = match silent.iter().any(|words| said.contains(words)) {
-        true => Condition::Unreachable,
-        false => Condition::Io,
+    let condition = if silent.iter().any(|words| said.contains(words)) {
+        Condition::Unreachable
+    } else {
+        Condition::Io
     };
     PortError::new(condition, format!("{name} did not {what}"))
         .seen("status", output.status)

@@ -66,9 +66,10 @@ impl Containerd {
         ctr.arg("--address").arg(&self.socket);
         let output = ctr.args(["--namespace", "k8s.io"]).args(arguments).output();
         let output = output.map_err(|error| error.to_string())?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
         }
     }
 }

@@ -83,9 +83,10 @@ fn found(rule: &'static str, path: PathBuf, what: &str, remedy: &str) -> Finding
 fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.into_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
+    if path.chars().all(is_plain) {
+        path.into_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 

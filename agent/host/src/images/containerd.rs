@@ -79,9 +79,10 @@ pub(super) async fn import(address: Option<&Path>, feed: Feed) -> Result<(), Por
     let ctr = Client::new(address, IMPORT_DEADLINE);
     let command = ctr.arguments(&["images", "import", "--digests=true", "-"]);
     let output = ctr.program.run_fed(&command, feed).await?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(refusal("ctr", "import the archive", &output)),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(refusal("ctr", "import the archive", &output))
     }
 }
 

@@ -25,8 +25,9 @@ pub(super) async fn has_image(image: &ArchivedImage) -> Result<bool, PortError> 
 pub(super) async fn import(feed: Feed) -> Result<(), PortError> {
     let docker = client("docker", "docker-ce", IMPORT_DEADLINE);
     let output = docker.run_fed(&["load", "--quiet"], feed).await?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(refusal("docker", "load the archive", &output)),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(refusal("docker", "load the archive", &output))
     }
 }

@@ -63,9 +63,10 @@ impl ApiErrorRedactor {
 
     /// The message, as far as it may be shown.
     pub(super) fn redact(&self, message: &str) -> String {
-        let mut text = match self.secret {
-            true => harmless_start(message),
-            false => message.to_owned(),
+        let mut text = if self.secret {
+            harmless_start(message)
+        } else {
+            message.to_owned()
         };
         for excerpt in EXCERPTS {
             if let Some(at) = text.find(excerpt) {

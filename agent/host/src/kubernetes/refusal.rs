@@ -98,9 +98,10 @@ impl Attempt<'_> {
             return self.refused(&status_of(refused), refused.retry_after);
         }
         let Some(failure) = source.downcast_ref::<HttpFailure>() else {
-            return match source.is::<http::Error>() {
-                true => self.impossible(),
-                false => self.unreadable(),
+            return if source.is::<http::Error>() {
+                self.impossible()
+            } else {
+                self.unreadable()
             };
         };
         if failure.is_of_dates() {

@@ -43,9 +43,10 @@ pub(super) async fn make_filesystem(
     if !output.status.success() {
         let said = complaint(&output);
         // An mkfs that an earlier agent left behind may have been faster; this one has written nothing then.
-        let condition = match said.contains("in use by the system") {
-            true => Condition::Conflict,
-            false => Condition::Io,
+        let condition = if said.contains("in use by the system") {
+            Condition::Conflict
+        } else {
+            Condition::Io
         };
         let summary = format!("mkfs.ext4 of {path} ended with {}", output.status);
         return Err(PortError::new(condition, summary).seen("mkfs.ext4", said));

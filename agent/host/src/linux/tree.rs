@@ -101,12 +101,11 @@ impl Tree {
             };
             is_roots = is_roots && is_changed_by_root_alone(&at)?;
             walked = format!("{walked}/{part}");
-            at = match is_roots {
-                true => self.open(&walked, wanted)?,
-                false => {
-                    let wanted = wanted | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-                    openat(&at, part, wanted, Mode::empty())?
-                }
+            at = if is_roots {
+                self.open(&walked, wanted)?
+            } else {
+                let wanted = wanted | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+                openat(&at, part, wanted, Mode::empty())?
             };
         }
         Ok(at)

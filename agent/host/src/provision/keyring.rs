@@ -38,12 +38,11 @@ pub(super) async fn fetch(url: &str) -> Result<Vec<u8>, PortError> {
 }
 
 fn key(url: &str, text: String) -> Result<Vec<u8>, PortError> {
-    match text.trim_start().starts_with(ARMOUR) {
-        true => Ok(text.into_bytes()),
-        false => {
-            let summary = format!("{url} is no armoured OpenPGP key");
-            Err(PortError::new(Condition::Malformed, summary))
-        }
+    if text.trim_start().starts_with(ARMOUR) {
+        Ok(text.into_bytes())
+    } else {
+        let summary = format!("{url} is no armoured OpenPGP key");
+        Err(PortError::new(Condition::Malformed, summary))
     }
 }
 

@@ -56,9 +56,10 @@ impl Provision for Programs {
     async fn run_command(&self, words: &[String]) -> Result<(), PortError> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ran = self.run(&words, programs::DEADLINE).await?;
-        match ran.status.success() {
-            true => Ok(()),
-            false => Err(programs::complaint(&words, &ran)),
+        if ran.status.success() {
+            Ok(())
+        } else {
+            Err(programs::complaint(&words, &ran))
         }
     }
 }

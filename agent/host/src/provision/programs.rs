@@ -94,16 +94,15 @@ impl Programs {
         let program = self.found(name);
         let outside =
             self.is_confined && CHANGING.iter().any(|known| known == name) && self.has(OUTSIDE);
-        let mut command = match outside {
-            true => {
-                let mut command = Command::new(self.found(OUTSIDE));
-                command.args(AS_A_SERVICE);
-                let mut setting = OsString::from("--setenv=PATH=");
-                setting.push(&path);
-                command.arg(setting).arg("--").arg(program);
-                command
-            }
-            false => Command::new(program),
+        let mut command = if outside {
+            let mut command = Command::new(self.found(OUTSIDE));
+            command.args(AS_A_SERVICE);
+            let mut setting = OsString::from("--setenv=PATH=");
+            setting.push(&path);
+            command.arg(setting).arg("--").arg(program);
+            command
+        } else {
+            Command::new(program)
         };
         command
             .args(arguments)

@@ -31,9 +31,10 @@ pub(super) async fn make(programs: &Programs, user: &User) -> Result<(), PortErr
         &user.name,
     ];
     let made = programs.run(&words, DEADLINE).await?;
-    match made.status.success() {
-        true => Ok(()),
-        false => Err(refusal(&words, &made)),
+    if made.status.success() {
+        Ok(())
+    } else {
+        Err(refusal(&words, &made))
     }
 }
 

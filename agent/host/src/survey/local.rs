@@ -64,13 +64,14 @@ pub async fn look_at_devices(local: &Local) -> Result<Vec<DeviceSeen>, PortError
             .serial
             .as_ref()
             .is_some_and(|serial| serial.starts_with("vol"));
-        let contents = match is_volume {
-            true => match local.disks.probe_device(&device).await {
+        let contents = if is_volume {
+            match local.disks.probe_device(&device).await {
                 Ok(contents) => Some(contents),
                 Err(error) if error.condition == Condition::Denied => None,
                 Err(error) => return Err(error),
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         seen.push(DeviceSeen { device, contents });
     }

@@ -34,9 +34,10 @@ async fn look(imds: &Imds) -> Result<MetadataLook, PortError> {
         imds.read_optional("user-data"),
         imds.read_optional(lifecycle),
     )?;
-    let (credentials_end, credentials_problem) = match role.is_some() {
-        true => read_end(imds).await,
-        false => (None, None),
+    let (credentials_end, credentials_problem) = if role.is_some() {
+        read_end(imds).await
+    } else {
+        (None, None)
     };
     let user_data = user_data.filter(|bytes| !bytes.is_empty());
     let lifecycle = lifecycle.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
@@ -156,9 +157,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_role_that_cannot_be_assumed_says_so() {
-        let refused = |seen: &Seen| match seen.path.ends_with("/nodes") {
-            true => Reply::text(200, r#"{"Code":"AssumeRoleUnauthorizedAccess"}"#),
-            false => well(seen),
+        let refused = |seen: &Seen| {
+            if seen.path.ends_with("/nodes") {
+                Reply::text(200, r#"{"Code":"AssumeRoleUnauthorizedAccess"}"#)
+            } else {
+                well(seen)
+            }
         };
         let seen = looked(refused).await.expect("it answers").seen;
         let problem = seen.credentials_problem.expect("there is one");

@@ -157,9 +157,10 @@ fn read_end(path: &Path) -> Option<String> {
     file.take(TAIL).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     // What begins in the middle of a line is left out.
-    match length > TAIL {
-        true => text.split_once('\n').map(|(_, rest)| rest.to_owned()),
-        false => Some(text),
+    if length > TAIL {
+        text.split_once('\n').map(|(_, rest)| rest.to_owned())
+    } else {
+        Some(text)
     }
 }
 

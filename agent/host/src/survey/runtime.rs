@@ -69,12 +69,11 @@ fn client(name: &'static str, package: &'static str) -> Program {
 /// What a client wrote, or why there is nothing.
 async fn ask(program: Program, arguments: &[&str]) -> Result<String, PortError> {
     let output = program.run(arguments).await?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let said = scrub(&complaint(&output));
-            Err(PortError::new(Condition::Io, said))
-        }
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        let said = scrub(&complaint(&output));
+        Err(PortError::new(Condition::Io, said))
     }
 }
 

@@ -57,9 +57,12 @@ mod tests {
 
     #[tokio::test]
     async fn output_comes_as_it_is_sent_and_none_is_empty() {
-        let (aws, calls, _server) = aws_at(|seen| match seen.body.contains("Latest=true") {
-            true => output("<output>YWJj\nZGVm</output>"),
-            false => output("<output/>"),
+        let (aws, calls, _server) = aws_at(|seen| {
+            if seen.body.contains("Latest=true") {
+                output("<output>YWJj\nZGVm</output>")
+            } else {
+                output("<output/>")
+            }
         })
         .await;
         let ec2 = Ec2::new(aws);

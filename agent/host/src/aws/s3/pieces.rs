@@ -251,11 +251,10 @@ mod tests {
     async fn a_bucket_of_another_region_is_followed_there() {
         let (aws, _calls, server) = aws_at(|seen| {
             let authorization = seen.header("authorization").unwrap_or_default();
-            match authorization.contains("/eu-west-3/s3/") {
-                true => Reply::text(200, "it"),
-                false => {
-                    s3_error(301, "PermanentRedirect").with("x-amz-bucket-region", "eu-west-3")
-                }
+            if authorization.contains("/eu-west-3/s3/") {
+                Reply::text(200, "it")
+            } else {
+                s3_error(301, "PermanentRedirect").with("x-amz-bucket-region", "eu-west-3")
             }
         })
         .await;

@@ -103,9 +103,12 @@ async fn an_error_page_instead_of_a_token_is_malformed() {
 
 #[tokio::test]
 async fn a_missing_field_is_malformed() {
-    let error = fails(|seen| match seen.path.ends_with("/document") {
-        true => Reply::text(200, "{\"region\":\"us-west-2\"}"),
-        false => service(seen),
+    let error = fails(|seen| {
+        if seen.path.ends_with("/document") {
+            Reply::text(200, "{\"region\":\"us-west-2\"}")
+        } else {
+            service(seen)
+        }
     })
     .await;
     assert_eq!(error.condition, Condition::Malformed);
@@ -209,9 +212,12 @@ async fn a_token_about_to_end_is_not_used_again() {
 
 #[tokio::test]
 async fn an_instance_without_a_profile_has_no_role_yet() {
-    let server = Server::start(|seen| match seen.path.contains("/iam/") {
-        true => Reply::text(404, ""),
-        false => service(seen),
+    let server = Server::start(|seen| {
+        if seen.path.contains("/iam/") {
+            Reply::text(404, "")
+        } else {
+            service(seen)
+        }
     })
     .await;
     let error = imds(&server)
@@ -274,13 +280,10 @@ async fn role_credentials_are_read_once_and_never_printed() {
 
 #[tokio::test]
 async fn credentials_near_their_end_are_read_anew_each_time() {
-    let server = Server::start(|seen| match seen.path.ends_with("/nodes.example.com") {
-        true => Reply::text(
+    let server = Server::start(|seen| if seen.path.ends_with("/nodes.example.com") { Reply::text(
             200,
             r#"{"Code":"Success","AccessKeyId":"A","SecretAccessKey":"B","Token":"C","Expiration":"2020-01-01T00:00:00Z"}"#,
-        ),
-        false => service(seen),
-    })
+        ) } else { service(seen) })
     .await;
     let (imds, calls) = imds(&server);
     let provider = ImdsCredentials::new(imds);
@@ -301,12 +304,15 @@ async fn credentials_near_their_end_are_read_anew_each_time() {
 
 #[tokio::test]
 async fn a_role_that_ec2_may_not_assume_is_denied() {
-    let server = Server::start(|seen| match seen.path.ends_with("/nodes.example.com") {
-        true => Reply::text(
-            200,
-            r#"{"Code":"AssumeRoleUnauthorizedAccess","Message":"no"}"#,
-        ),
-        false => service(seen),
+    let server = Server::start(|seen| {
+        if seen.path.ends_with("/nodes.example.com") {
+            Reply::text(
+                200,
+                r#"{"Code":"AssumeRoleUnauthorizedAccess","Message":"no"}"#,
+            )
+        } else {
+            service(seen)
+        }
     })
     .await;
     let provider = ImdsCredentials::new(imds(&server).0);

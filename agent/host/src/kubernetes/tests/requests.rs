@@ -104,10 +104,7 @@ async fn only_the_object_that_is_meant_is_deleted_and_one_that_is_gone_is_delete
 #[tokio::test]
 async fn a_list_is_read_to_its_last_page_and_its_items_are_of_its_kind() {
     let server = Server::start(|seen| {
-        let next = match seen.path.contains("continue=second") {
-            true => "",
-            false => "second",
-        };
+        let next = if seen.path.contains("continue=second") { "" } else { "second" };
         let name = if next.is_empty() { "two" } else { "one" };
         let page = json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"continue": next},
             "items": [{"metadata": {"name": name}}]});

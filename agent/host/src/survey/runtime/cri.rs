@@ -169,9 +169,10 @@ impl Container {
     }
 
     fn seen(&self) -> PodSeen {
-        let image = match self.image.user_specified_image.is_empty() {
-            true => self.image.image.clone(),
-            false => self.image.user_specified_image.clone(),
+        let image = if self.image.user_specified_image.is_empty() {
+            self.image.image.clone()
+        } else {
+            self.image.user_specified_image.clone()
         };
         let state = self.state.trim_start_matches("CONTAINER_").to_lowercase();
         PodSeen {
