@@ -47,9 +47,10 @@ pub(crate) fn addons_note(record: &Record) -> Option<String> {
     }
     let amiss: Vec<String> = amiss(&record.addons).collect();
     let counted = counted(&record.addons);
-    Some(match amiss.is_empty() {
-        true => counted,
-        false => format!("{counted}; {}", amiss.join("; ")),
+    Some(if amiss.is_empty() {
+        counted
+    } else {
+        format!("{counted}; {}", amiss.join("; "))
     })
 }
 

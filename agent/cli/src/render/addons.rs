@@ -314,9 +314,10 @@ pub(crate) fn applied_text(applied: &[AppliedAddon]) -> String {
         let (name, wanted) = (style::strong(&addon.name), &addon.wanted);
         match &addon.applied {
             Ok(done) => {
-                let word = match done.failed.is_empty() {
-                    true => style::good("applied"),
-                    false => style::bad("failed"),
+                let word = if done.failed.is_empty() {
+                    style::good("applied")
+                } else {
+                    style::bad("failed")
                 };
                 let AddonApplied {
                     objects,

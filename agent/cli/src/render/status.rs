@@ -172,15 +172,16 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
     if let Some(spec) = &record.spec {
         let (role, cluster, version) = (&spec.role, &spec.cluster, &spec.kubernetes);
         let group = &spec.instance_group;
-        let _ = match is_bastion(record) {
-            true => writeln!(
+        let _ = if is_bastion(record) {
+            writeln!(
                 text,
                 "to be     bastion of {cluster}, group {group}: it runs no part of the cluster"
-            ),
-            false => writeln!(
+            )
+        } else {
+            writeln!(
                 text,
                 "to be     {role} of {cluster}, group {group}, Kubernetes {version}"
-            ),
+            )
         };
     }
     text.push_str(&configured_by(record));

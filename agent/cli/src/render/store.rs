@@ -106,9 +106,10 @@ pub(crate) fn collected_text(collection: &Collection, is_removed: bool) -> Strin
     }
     let bytes = bytes_text(bytes_of(collection));
     let count = collection.unwanted.len() + collection.leftovers.len();
-    let hint = match is_removed || count == 0 {
-        true => "",
-        false => "; --yes removes it",
+    let hint = if is_removed || count == 0 {
+        ""
+    } else {
+        "; --yes removes it"
     };
     let _ = writeln!(text, "{word} {count} ({bytes}){hint}");
     text

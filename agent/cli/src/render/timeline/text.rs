@@ -138,9 +138,10 @@ fn row(
         scale.bar(times, filling)
     );
     let line = line.trim_end();
-    let _ = match is_critical {
-        true => writeln!(text, "{}", style::strong(line)),
-        false => writeln!(text, "{line}"),
+    let _ = if is_critical {
+        writeln!(text, "{}", style::strong(line))
+    } else {
+        writeln!(text, "{line}")
     };
 }
 
@@ -168,9 +169,10 @@ fn waits(part: &Part) -> String {
     let waits: Vec<String> = waits
         .map(|(code, millis)| format!("{} for {code}", seconds(*millis)))
         .collect();
-    match waits.is_empty() {
-        true => String::new(),
-        false => style::warning(format!(" (paused {})", waits.join(", "))).to_string(),
+    if waits.is_empty() {
+        String::new()
+    } else {
+        style::warning(format!(" (paused {})", waits.join(", "))).to_string()
     }
 }
 

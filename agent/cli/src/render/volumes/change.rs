@@ -25,9 +25,10 @@ impl Shown<'_> {
     fn volumes(&self) -> Vec<&str> {
         let edited = self.edits.iter().map(|edit| edit.volume_id.as_str());
         let edited: Vec<&str> = edited.collect();
-        match edited.is_empty() {
-            true => vec![self.volume],
-            false => edited,
+        if edited.is_empty() {
+            vec![self.volume]
+        } else {
+            edited
         }
     }
 }
