@@ -92,12 +92,12 @@ fn group(host: &SimHost) -> GroupState {
     host.region().group.expect("it is there")
 }
 
-fn reported(events: &[Event]) -> Vec<Notification> {
-    let reported = events.iter().filter_map(|event| match event {
+fn sent(events: &[Event]) -> Vec<Notification> {
+    let sent = events.iter().filter_map(|event| match event {
         Event::NotificationSent { what, .. } => Some(*what),
         _ => None,
     });
-    reported.collect()
+    sent.collect()
 }
 
 fn not_sent(events: &[Event]) -> Vec<(Notification, Code, bool)> {
@@ -145,7 +145,7 @@ async fn a_launch_that_fails_for_good_is_abandoned_and_its_instance_is_unhealthy
         false,
     );
     let (record, after) = report(&host, &request("workers"), &config, &[]).await;
-    assert_eq!(reported(&after), [HookAbandon, Unhealthy]);
+    assert_eq!(sent(&after), [HookAbandon, Unhealthy]);
     assert_eq!(group(&host).completed, ["launch=ABANDON"]);
     assert!(group(&host).unhealthy.contains(ME));
     assert!(
@@ -161,7 +161,7 @@ async fn a_launch_goes_on_when_the_node_is_ready_and_a_reboot_is_no_warning() {
     let host = waiting_host();
     let config = config(&["abandon:launch"], &["continue:launch"], false);
     let (_, after) = report(&host, &request("workers"), &config, &[]).await;
-    assert_eq!(reported(&after), [HookContinue]);
+    assert_eq!(sent(&after), [HookContinue]);
     assert_eq!(group(&host).completed, ["launch=CONTINUE"]);
 
     host.next_boot(Script::default());
@@ -193,7 +193,7 @@ async fn the_group_is_that_of_the_instances_tag_and_else_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
     let config = config(&["set-unhealthy"], &[], false);
-    for (earlier, is_reported) in [(2, false), (3, true)] {
+    for (earlier, is_sent) in [(2, false), (3, true)] {
         let host = waiting_host();
         host.next_boot(Script::new(vec![strike(
             "read_object",
@@ -205,18 +205,14 @@ async fn a_failure_that_may_pass_is_told_when_the_restarts_are_used_up() {
         let earlier = vec![host.now(); earlier];
         let (record, after) = report(&host, &request, &config, &earlier).await;
         assert_eq!(record.exit_status(), 75, "{:?}", record.fault);
-        assert_eq!(
-            group(&host).unhealthy.contains(ME),
-            is_reported,
-            "{after:?}"
-        );
-        assert_eq!(skipped(&after).len(), usize::from(!is_reported));
+        assert_eq!(group(&host).unhealthy.contains(ME), is_sent, "{after:?}");
+        assert_eq!(skipped(&after).len(), usize::from(!is_sent));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
-    for (word, is_reported) in [
+    for (word, is_sent) in [
         ("set-unhealthy", false),
         ("set-unhealthy:refused", false),
         ("set-unhealthy:all", true),
@@ -248,7 +244,7 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
         assert_eq!(record.exit_status(), 80, "{:?}", record.fault);
         assert_eq!(
             group(&host).unhealthy.contains(ME),
-            is_reported,
+            is_sent,
             "{word}: {after:?}"
         );
     }
@@ -279,7 +275,7 @@ async fn a_refused_signal_is_a_warning_and_is_not_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_given_up() {
     let config = config(&["set-unhealthy"], &[], false);
-    for (calls, is_reported) in [(1..=2, true), (1..=99, false)] {
+    for (calls, is_sent) in [(1..=2, true), (1..=99, false)] {
         let host = waiting_host();
         break_spec(&host);
         host.next_boot(Script::new(vec![strike(
@@ -288,12 +284,8 @@ async fn a_group_that_fails_for_a_moment_is_told_again_and_one_that_is_gone_is_g
             Condition::Throttled,
         )]));
         let (_, after) = report(&host, &request("workers"), &config, &[]).await;
-        assert_eq!(
-            reported(&after).len(),
-            usize::from(is_reported),
-            "{after:?}"
-        );
-        if !is_reported {
+        assert_eq!(sent(&after).len(), usize::from(is_sent), "{after:?}");
+        if !is_sent {
             assert_eq!(
                 not_sent(&after),
                 [(Unhealthy, Code::BootSignalFailed, false)]
@@ -325,7 +317,7 @@ async fn a_ready_node_has_its_event_once_the_api_server_answers() {
         Condition::Unreachable,
     )]));
     let (_, after) = report(&host, &request("workers"), &config(&[], &[], true), &[]).await;
-    assert_eq!(reported(&after), [NodeEvent], "{after:?}");
+    assert_eq!(sent(&after), [NodeEvent], "{after:?}");
     let events = host.region().node_events;
     let [json] = events.values().collect::<Vec<_>>()[..] else {
         panic!("there is one: {events:?}");
@@ -358,7 +350,7 @@ async fn an_event_that_is_forbidden_is_a_warning_once() {
             .map(|fault| fault.code)
             .filter(of_event)
             .count();
-        let known: Vec<bool> = not_sent(&after).iter().map(|reported| reported.2).collect();
+        let known: Vec<bool> = not_sent(&after).iter().map(|sent| sent.2).collect();
         assert_eq!(record.exit_status(), 0);
         seen.push((host.port_calls_of("post_node_event"), warned, known));
     }

@@ -94,7 +94,7 @@ fn a_hard_link_to_an_earlier_file_is_the_same_file() {
 
 #[test]
 fn long_names_come_whole_from_every_format() {
-    let long = "folder-with-a-long-name/".repeat(12) + "file";
+    let long = "directory-of-long-names/".repeat(12) + "file";
     let target = "a".repeat(150);
     let prefix = Header::ustar(b"file", b'0', 1).with(345, b"some/prefix");
     let cases = [

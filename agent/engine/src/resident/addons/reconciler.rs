@@ -49,19 +49,16 @@ const LEASE: &str = "kube-system/quake-agent";
 
 /// What is known of one add-on between rounds.
 #[derive(Debug, Clone, Copy, Default)]
-struct RetryState {
+struct Retry {
     failures: u32,
     next: Option<Instant>,
 }
 
 /// What is known from what an earlier reconciler of this process reported. A try that it did not finish may have failed: the next
 /// one follows after the shortest pause.
-fn retries(
-    reported: &BTreeMap<String, AddonStatus>,
-    now: Timestamp,
-) -> BTreeMap<String, RetryState> {
+fn retries(known: &BTreeMap<String, AddonStatus>, now: Timestamp) -> BTreeMap<String, Retry> {
     let is_cut_off = |status: &AddonStatus| status.state == AddonState::Applying;
-    let troubled = reported
+    let troubled = known
         .iter()
         .filter(|(_, status)| status.failures > 0 || is_cut_off(status));
     // No longer than it would ever be, whatever the clock did since.
@@ -71,7 +68,7 @@ fn retries(
             true => Some(AGAIN.floor),
             false => status.next_at.map(left),
         };
-        RetryState {
+        Retry {
             failures: status.failures,
             next: pause.map(|pause| Instant::now() + pause),
         }
@@ -97,7 +94,7 @@ pub(crate) struct AddonReconciler<'a, H> {
     held: Option<Instant>,
     /// Why a channel cannot be read.
     unread: Option<Fault>,
-    retries: BTreeMap<String, RetryState>,
+    retries: BTreeMap<String, Retry>,
     reporter: AddonStatusReporter<'a>,
 }
 
@@ -185,12 +182,11 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
     pub(crate) fn new(context: &'a Context<'a, H>, keeping: &'a ReconcileMode) -> Self {
         let known = context.emitter.addons();
         // What this agent tried during its boot waits for its time; what another tried is no matter here.
-        let retries = match known.reconciler {
-            Some(ReconcilerRef::Me) => retries(&known.addons, context.host.now()),
-            Some(
-                ReconcilerRef::Other { .. } | ReconcilerRef::Pod { .. } | ReconcilerRef::Unknown,
-            )
-            | None => BTreeMap::new(),
+        let is_own = known.reconciler == Some(ReconcilerRef::Me);
+        let retries = if is_own {
+            retries(&known.addons, context.host.now())
+        } else {
+            BTreeMap::new()
         };
         Self {
             context,
