@@ -4,8 +4,8 @@ mod apply;
 pub(crate) mod facts;
 mod limit;
 pub(crate) mod managed_files;
-mod observe;
-mod pending_reactions;
+pub(crate) mod observe;
+pub(crate) mod pending_reactions;
 mod report;
 mod runtime_first;
 pub(crate) mod storage;
@@ -13,6 +13,7 @@ pub(crate) mod storage;
 pub use managed_files::ManagedSnapshot;
 pub use report::{ReportPlace, report_boot};
 
+use crate::boot::storage::wait_for_volumes;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::request::Request;
@@ -277,7 +278,7 @@ impl<H: Host> Context<'_, H> {
                     self.pause(ARRIVAL.pause(round, self.draw())).await?;
                 }
                 Err(fault) if phase == Phase::Storage => {
-                    self.wait_for_volumes(fault).await?;
+                    wait_for_volumes(self, fault).await?;
                     round = 0;
                 }
                 ended => return ended,

@@ -4,6 +4,7 @@
 //! they were, or as they should be.
 
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::{describe_instances, describe_volumes};
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::dns::{
@@ -265,7 +266,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
             true => Vec::new(),
             false => {
                 let query = VolumeQuery::Ids(requested);
-                self.context.describe_volumes(&query).await?
+                describe_volumes(self.context, &query).await?
             }
         };
         Ok(upkeep.without_lost(publication, &volumes))
@@ -284,7 +285,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
             key: quake_formats::tags::CLUSTER_TAG.to_owned(),
             value: publication.cluster.clone(),
         };
-        let views = self.context.describe_instances(&query).await?;
+        let views = describe_instances(self.context, &query).await?;
         let living = views
             .into_iter()
             .filter(|view| view.state.is_alive() && view.tags.contains_key(CONTROL_PLANE_TAG));

@@ -1,9 +1,8 @@
 //! Awaits what comes about by itself.
 
 use crate::context::Context;
-use crate::ensure::dns;
 use crate::ensure::unit_watch::{self, Watched};
-use crate::ensure::wait_for;
+use crate::ensure::{dns, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::resident::between;
 use quake_model::event::Event;

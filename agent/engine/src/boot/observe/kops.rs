@@ -3,6 +3,7 @@
 
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::withhold_manifests;
 use crate::context::Context;
 use crate::ensure::controller;
 use crate::fault_mapping::Operation;
@@ -80,7 +81,7 @@ impl<H: Host> Context<'_, H> {
             knowledge.spec = Some(Arc::new(spec));
             knowledge.node = Some(quake_node::node::Node::Current(Arc::new(node)));
         });
-        self.withhold_manifests(Phase::Config).await
+        withhold_manifests(self, Phase::Config).await
     }
 
     fn warn_of(&self, findings: Vec<Fault>) {

@@ -8,6 +8,7 @@ mod machine;
 mod members;
 
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::plan_storage;
 use crate::context::Context;
 use crate::ensure;
 use crate::fault_mapping::{Operation, to_fault};
@@ -88,7 +89,7 @@ impl<H: Host> Context<'_, H> {
     async fn plan_volumes(&self) -> Result<Vec<Step>, Fault> {
         let spec = self.know(BootFacts::spec)?;
         let mut planned = steps::volumes(&spec, Phase::Storage);
-        planned.extend(self.plan_storage().await?);
+        planned.extend(plan_storage(self).await?);
         planned.extend(steps::etcd_manifests(&spec)?);
         Ok(planned)
     }

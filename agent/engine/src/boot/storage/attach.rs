@@ -4,6 +4,9 @@ use super::attempt::settle_intent;
 use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::choose::confirmed;
+use crate::boot::storage::pass::{describe_instances, describe_volumes, observe_pass};
+use crate::boot::storage::{journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::tags::own_tags_seen;
@@ -50,13 +53,12 @@ pub(crate) async fn attached<H: Host>(
     let attachment = context.retry(&wait, || verify(context, volume)).await?;
     keep_on_termination(context, volume, &attachment).await?;
     let member = volume.slot.rsplit('/').next().map(str::to_owned);
-    context
-        .note(|journal| {
-            journal.attached(&volume.volume_id);
-            // As long as this instance lives it is this member's, whatever a late answer shows.
-            journal.member = journal.member.take().or(member);
-        })
-        .await?;
+    journal::note(context, |journal| {
+        journal.attached(&volume.volume_id);
+        // As long as this instance lives it is this member's, whatever a late answer shows.
+        journal.member = journal.member.take().or(member);
+    })
+    .await?;
     Ok(outcome)
 }
 
@@ -69,7 +71,7 @@ async fn take<H: Host>(
     if context.know(|knowledge| knowledge.storage.awaits_own_tags) {
         require_own_tags(context).await?;
     }
-    let pass = context.observe_pass().await?;
+    let pass = observe_pass(context).await?;
     settle_intent(context, &pass).await?;
     let decision = quake_volumes::select_volumes(&pass.world);
     let decided = decision
@@ -110,7 +112,11 @@ async fn take<H: Host>(
         let summary = format!("the choice has changed: {}", fault.summary);
         return Err(Fault::new(Code::StorageAttachFailed, summary));
     }
-    Err(context.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)))
+    Err(confirmed(
+        context,
+        fault,
+        has_unknown_holder(&pass.world, &pass.views),
+    ))
 }
 
 /// Looks at this instance alone, as long as only its own tags are waited for.
@@ -118,7 +124,7 @@ async fn require_own_tags<H: Host>(context: &Context<'_, H>) -> Result<(), Fault
     let ours = context.know(BootFacts::instance)?.instance_id;
     let cluster = context.know(BootFacts::spec)?.cluster.clone();
     let query = InstanceQuery::Ids(vec![ours.clone()]);
-    let views = context.describe_instances(&query).await?;
+    let views = describe_instances(context, &query).await?;
     let seen = views
         .iter()
         .any(|view| view.instance_id == ours && own_tags_seen(&view.tags, &cluster));
@@ -156,13 +162,14 @@ async fn ask<H: Host>(
     require_free(context, &volume.volume_id).await?;
     let names = device_names(slot, ours, &pass.world.volumes, &pass.views);
     let mut taken = Vec::new();
-    let is_fresh = context.journal().await?.member.is_none();
+    let is_fresh = journal::read(context).await?.member.is_none();
     for name in names {
         let now = context.host.now();
         context.learn(|knowledge| knowledge.storage.settling.restart());
-        context
-            .note(|journal| journal.ask(slot, &volume.volume_id, &name, now))
-            .await?;
+        journal::note(context, |journal| {
+            journal.ask(slot, &volume.volume_id, &name, now)
+        })
+        .await?;
         let asked = context
             .host
             .attach_volume(&volume.volume_id, ours, &name)
@@ -170,14 +177,14 @@ async fn ask<H: Host>(
         match asked {
             Ok(()) => return Ok(()),
             Err(error) if error.condition == Condition::Occupied => {
-                context.note(quake_volumes::Journal::refused).await?;
+                journal::note(context, quake_volumes::Journal::refused).await?;
                 taken.push(name);
             }
             Err(error) => return Err(refused(context, volume, error, is_fresh).await?),
         }
     }
     if is_fresh {
-        context.note(quake_volumes::Journal::give_up).await?;
+        journal::note(context, quake_volumes::Journal::give_up).await?;
     }
     let summary = format!("no device name is free for {}", volume.volume_id);
     Err(Fault::new(Code::StorageAttachFailed, summary).seen("names tried", taken.join(" ")))
@@ -203,11 +210,11 @@ async fn refused<H: Host>(
             | Condition::Unknown
     );
     if is_known {
-        context.note(quake_volumes::Journal::refused).await?;
+        journal::note(context, quake_volumes::Journal::refused).await?;
     }
-    let is_clear = context.journal().await?.attempt.is_none();
+    let is_clear = journal::read(context).await?.attempt.is_none();
     if is_clear && is_fresh {
-        context.note(quake_volumes::Journal::give_up).await?;
+        journal::note(context, quake_volumes::Journal::give_up).await?;
     }
     match condition {
         Condition::Conflict if is_clear && is_fresh => {
@@ -266,7 +273,7 @@ async fn describe<H: Host>(
     volume_id: &str,
 ) -> Result<VolumeFacts, Fault> {
     let query = VolumeQuery::Ids(vec![volume_id.to_owned()]);
-    let found = context.describe_volumes(&query).await?;
+    let found = describe_volumes(context, &query).await?;
     let mut found = found
         .into_iter()
         .filter(|volume| volume.volume_id == volume_id);
@@ -293,7 +300,7 @@ async fn verify<H: Host>(
         }
         [only] => match only.state {
             AttachmentState::Attached => {
-                context.device(id).await?;
+                local::device(context, id).await?;
                 Ok(only.clone())
             }
             AttachmentState::Attaching => not_yet(format!("{id} is attaching to {ours}")),

@@ -2,6 +2,7 @@
 //! single look shows; the rules are those that the explorer in `proof/` holds to every order of events.
 
 use super::pass::Pass;
+use crate::boot::storage::journal;
 use crate::context::Context;
 use quake_model::facts::{AttachmentState, VolumeFacts};
 use quake_model::fault::Fault;
@@ -18,16 +19,16 @@ pub(super) async fn settle_intent<H: Host>(
     context: &Context<'_, H>,
     pass: &Pass,
 ) -> Result<(), Fault> {
-    let journal = context.journal().await?;
+    let journal = journal::read(context).await?;
     if let Some(attempt) = &journal.attempt
         && is_here(pass, &attempt.volume_id)
     {
         let id = attempt.volume_id.clone();
-        return context.note(|journal| journal.attached(&id)).await;
+        return journal::note(context, |journal| journal.attached(&id)).await;
     }
     let settled = context.know(|knowledge| knowledge.storage.settling.is_settled());
     if settled && !holds_any(pass) && is_taken(pass, &journal) {
-        return context.note(Journal::give_up).await;
+        return journal::note(context, Journal::give_up).await;
     }
     Ok(())
 }

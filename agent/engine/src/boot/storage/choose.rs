@@ -4,6 +4,8 @@ use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::journal;
+use crate::boot::storage::pass::{cheaply_shown, look_cheaply, observe_pass};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
@@ -18,112 +20,123 @@ use quake_volumes::MountedSlot;
 const MOUNTS_ON_READ_ONLY_ROOT: &str = "/mnt/disks";
 const MOUNTS: &str = "/mnt";
 
-impl<H: Host> Context<'_, H> {
-    /// Plans the storage phase.
-    pub(crate) async fn plan_storage(&self) -> Result<Vec<Step>, Fault> {
-        let spec = self.know(BootFacts::spec)?;
-        if !quake_volumes::has_slots(&spec) {
-            return Ok(Vec::new());
-        }
-        let mounts = self.find_mounts_folder().await?;
-        let wait = self
-            .wait(Phase::Storage, "storage", Phase::Storage.row().deadline)
-            .watching();
-        let (chosen, slots) = self.retry(&wait, || self.choose_or_wait(mounts)).await?;
-        self.learn(|knowledge| knowledge.slots = slots);
-        Ok(quake_volumes::steps(&chosen))
+/// Plans the storage phase.
+pub(crate) async fn plan_storage<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+    let spec = context.know(BootFacts::spec)?;
+    if !quake_volumes::has_slots(&spec) {
+        return Ok(Vec::new());
     }
+    let mounts = find_mounts_folder(context).await?;
+    let wait = context
+        .wait(Phase::Storage, "storage", Phase::Storage.row().deadline)
+        .watching();
+    let (chosen, slots) = context
+        .retry(&wait, || choose_or_wait(context, mounts))
+        .await?;
+    context.learn(|knowledge| knowledge.slots = slots);
+    Ok(quake_volumes::steps(&chosen))
+}
 
-    async fn find_mounts_folder(&self) -> Result<&'static str, Fault> {
-        let looked = self.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
-        let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
-        let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
-        Ok(if is_there {
-            MOUNTS_ON_READ_ONLY_ROOT
-        } else {
-            MOUNTS
-        })
-    }
+async fn find_mounts_folder<H: Host>(context: &Context<'_, H>) -> Result<&'static str, Fault> {
+    let looked = context.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
+    let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
+    let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
+    Ok(if is_there {
+        MOUNTS_ON_READ_ONLY_ROOT
+    } else {
+        MOUNTS
+    })
+}
 
-    /// Chooses, unless one cheap look shows that what is waited for has not changed.
-    async fn choose_or_wait(
-        &self,
-        mounts: &str,
-    ) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
-        if let Some(fault) = self.still_waiting().await? {
-            return Err(fault);
-        }
-        let chosen = self.choose(mounts).await;
-        let waiting = match &chosen {
-            Err(fault) if is_watched(fault) => {
-                let cluster = self.know(BootFacts::spec)?.cluster.clone();
-                let is_open = self.know(|knowledge| knowledge.storage.has_open_intent);
-                let looked = self.cheaply_shown(&cluster);
-                Some(Waiting::for_fault(fault.clone(), looked, is_open))
-            }
-            _ => None,
-        };
-        self.learn(|knowledge| knowledge.storage.waiting = waiting);
-        chosen
+/// Chooses, unless one cheap look shows that what is waited for has not changed.
+async fn choose_or_wait<H: Host>(
+    context: &Context<'_, H>,
+    mounts: &str,
+) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
+    if let Some(fault) = still_waiting(context).await? {
+        return Err(fault);
     }
+    let chosen = choose(context, mounts).await;
+    let waiting = match &chosen {
+        Err(fault) if is_watched(fault) => {
+            let cluster = context.know(BootFacts::spec)?.cluster.clone();
+            let is_open = context.know(|knowledge| knowledge.storage.has_open_intent);
+            let looked = cheaply_shown(context, &cluster);
+            Some(Waiting::for_fault(fault.clone(), looked, is_open))
+        }
+        _ => None,
+    };
+    context.learn(|knowledge| knowledge.storage.waiting = waiting);
+    chosen
+}
 
-    async fn still_waiting(&self) -> Result<Option<Fault>, Fault> {
-        let waiting = self.know(|knowledge| knowledge.storage.waiting.clone());
-        let Some(waiting) = waiting.filter(|waiting| waiting.left > 0) else {
-            return Ok(None);
-        };
-        let cluster = self.know(BootFacts::spec)?.cluster.clone();
-        let looked = sorted(self.look_cheaply(&cluster).await?);
-        let same = looked == waiting.looked;
-        let fault = waiting.fault.clone();
-        let next = same.then_some(Waiting {
-            left: waiting.left - 1,
-            ..waiting
-        });
-        self.learn(|knowledge| knowledge.storage.waiting = next);
-        Ok(same.then_some(fault))
-    }
+async fn still_waiting<H: Host>(context: &Context<'_, H>) -> Result<Option<Fault>, Fault> {
+    let waiting = context.know(|knowledge| knowledge.storage.waiting.clone());
+    let Some(waiting) = waiting.filter(|waiting| waiting.left > 0) else {
+        return Ok(None);
+    };
+    let cluster = context.know(BootFacts::spec)?.cluster.clone();
+    let looked = sorted(look_cheaply(context, &cluster).await?);
+    let same = looked == waiting.looked;
+    let fault = waiting.fault.clone();
+    let next = same.then_some(Waiting {
+        left: waiting.left - 1,
+        ..waiting
+    });
+    context.learn(|knowledge| knowledge.storage.waiting = next);
+    Ok(same.then_some(fault))
+}
 
-    async fn choose(&self, mounts: &str) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
-        let pass = self.observe_pass().await?;
-        settle_intent(self, &pass).await?;
-        let is_open = self.journal().await?.member.is_some() && !holds_any(&pass);
-        self.learn(|knowledge| knowledge.storage.has_open_intent = is_open);
-        let decision = quake_volumes::select_volumes(&pass.world);
-        if let Some(fault) = quake_volumes::decision_fault(&pass.world, &decision) {
-            return Err(self.confirmed(fault, has_unknown_holder(&pass.world, &pass.views)));
-        }
-        for fault in quake_volumes::warnings(&decision) {
-            self.emitter.emit(Event::Warning { fault });
-        }
-        let uid = pass
-            .world
-            .cluster_generation
-            .current
-            .clone()
-            .unwrap_or_default();
-        let chosen = quake_volumes::volume_steps(&pass.world, &decision, &uid, mounts);
-        let slots = quake_volumes::mounted_slots(&pass.world, &chosen);
-        Ok((chosen, slots))
+async fn choose<H: Host>(
+    context: &Context<'_, H>,
+    mounts: &str,
+) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
+    let pass = observe_pass(context).await?;
+    settle_intent(context, &pass).await?;
+    let is_open = journal::read(context).await?.member.is_some() && !holds_any(&pass);
+    context.learn(|knowledge| knowledge.storage.has_open_intent = is_open);
+    let decision = quake_volumes::select_volumes(&pass.world);
+    if let Some(fault) = quake_volumes::decision_fault(&pass.world, &decision) {
+        return Err(confirmed(
+            context,
+            fault,
+            has_unknown_holder(&pass.world, &pass.views),
+        ));
     }
+    for fault in quake_volumes::warnings(&decision) {
+        context.emitter.emit(Event::Warning { fault });
+    }
+    let uid = pass
+        .world
+        .cluster_generation
+        .current
+        .clone()
+        .unwrap_or_default();
+    let chosen = quake_volumes::volume_steps(&pass.world, &decision, &uid, mounts);
+    let slots = quake_volumes::mounted_slots(&pass.world, &chosen);
+    Ok((chosen, slots))
+}
 
-    /// A refusal ends the boot, so it is believed only when several looks agree: EC2's reads lag, and tags come
-    /// late. With a holder whose group nobody knows yet, they must agree for as long as tags may take.
-    pub(super) fn confirmed(&self, fault: Fault, has_unknown_holder: bool) -> Fault {
-        let is_final = matches!(fault.class(), Class::Refused | Class::Invalid);
-        let settling = self.know(|knowledge| knowledge.storage.settling.clone());
-        let believed = match has_unknown_holder && fault.code == Code::StorageHeldByForeign {
-            true => settling.is_settled(),
-            false => settling.is_confirmed(),
-        };
-        if !is_final || believed {
-            return fault;
-        }
-        let summary = format!("looking again before refusing: {}", fault.summary);
-        let mut doubt = Fault::new(Code::StorageViewInconsistent, summary);
-        doubt.evidence = fault.evidence;
-        doubt.seen("code", fault.code)
+/// A refusal ends the boot, so it is believed only when several looks agree: EC2's reads lag, and tags come
+/// late. With a holder whose group nobody knows yet, they must agree for as long as tags may take.
+pub(super) fn confirmed<H: Host>(
+    context: &Context<'_, H>,
+    fault: Fault,
+    has_unknown_holder: bool,
+) -> Fault {
+    let is_final = matches!(fault.class(), Class::Refused | Class::Invalid);
+    let settling = context.know(|knowledge| knowledge.storage.settling.clone());
+    let believed = match has_unknown_holder && fault.code == Code::StorageHeldByForeign {
+        true => settling.is_settled(),
+        false => settling.is_confirmed(),
+    };
+    if !is_final || believed {
+        return fault;
     }
+    let summary = format!("looking again before refusing: {}", fault.summary);
+    let mut doubt = Fault::new(Code::StorageViewInconsistent, summary);
+    doubt.evidence = fault.evidence;
+    doubt.seen("code", fault.code)
 }
 
 /// Whether a change of what is waited for shows in one cheap look.

@@ -3,6 +3,8 @@
 use super::local::Looked;
 use super::refusal::refusal;
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::identity::{peer_keys, read_generation};
+use crate::boot::storage::{journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::backoff::TRANSIENT_RETRY;
@@ -47,7 +49,7 @@ pub(crate) async fn formatted<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Outcome, Fault> {
-    let device = match context.device(&volume.volume_id).await {
+    let device = match local::device(context, &volume.volume_id).await {
         Ok(device) => device,
         Err(fault) => return unseen(context, fault),
     };
@@ -66,11 +68,10 @@ pub(crate) async fn formatted<H: Host>(
         uuid: volume.uuid.clone(),
         at: context.host.now(),
     };
-    context
-        .note(|journal| {
-            journal.formatting.insert(volume.volume_id.clone(), record);
-        })
-        .await?;
+    journal::note(context, |journal| {
+        journal.formatting.insert(volume.volume_id.clone(), record);
+    })
+    .await?;
     let wanted = NewFilesystem {
         uuid: volume.uuid.clone(),
         label: volume.label.clone(),
@@ -121,7 +122,7 @@ pub(super) async fn look<H: Host>(
     let mut unmountable = None;
     if surface == DeviceSignature::Ext4 {
         let uuid = uuid_of(contents.as_ref());
-        match context.look_inside(device, uuid, identity).await? {
+        match local::look_inside(context, device, uuid, identity).await? {
             Looked::FilesystemContents(facts, checked) => {
                 is_checked = checked;
                 found = facts;
@@ -178,7 +179,7 @@ struct Subject {
 
 async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Subject, Fault> {
     let spec = context.know(BootFacts::spec)?;
-    let cluster_generation = context.cluster_generation().await?;
+    let cluster_generation = read_generation(context).await?;
     let slot: Slot = volume
         .slot
         .parse()
@@ -195,7 +196,7 @@ async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Resu
         let summary = format!("EC2 does not show {}", volume.volume_id);
         Fault::new(Code::StorageViewInconsistent, summary)
     })?;
-    let journal = context.journal().await?;
+    let journal = journal::read(context).await?;
     let record = journal.formatting.get(&volume.volume_id);
     Ok(Subject {
         slot,
@@ -242,7 +243,7 @@ async fn judge<H: Host>(
 ) -> Result<FilesystemContents, Fault> {
     let peer_keys = match found.peer_ca_bundle.is_empty() || found.marker.is_some() {
         true => Vec::new(),
-        false => context.peer_keys(&subject.slot.etcd).await?,
+        false => peer_keys(context, &subject.slot.etcd).await?,
     };
     Ok(inside(
         found,

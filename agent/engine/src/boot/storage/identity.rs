@@ -18,87 +18,94 @@ fn ca_names(has_key_store: bool) -> &'static [&'static str] {
     }
 }
 
-impl<H: Host> Context<'_, H> {
-    /// The cluster's life, read once.
-    pub(crate) async fn cluster_generation(&self) -> Result<ClusterGeneration, Fault> {
-        if let Some(known) = self.know(|knowledge| knowledge.storage.cluster_generation.clone()) {
-            return Ok(known);
-        }
-        let mut ca_bundle = Vec::new();
-        for name in self.know(|knowledge| ca_names(knowledge.key_store.is_some())) {
-            if ca_bundle.is_empty() {
-                ca_bundle = self.read_ca_bundle(name).await?;
-            }
-        }
-        let mut found = cluster_generation(&ca_bundle, self.host.now());
-        if found.uids.is_empty() {
-            found = self.made_up_incarnation()?;
-        }
-        self.learn(|knowledge| knowledge.storage.cluster_generation = Some(found.clone()));
-        Ok(found)
+/// The cluster's life, read once.
+pub(crate) async fn read_generation<H: Host>(
+    context: &Context<'_, H>,
+) -> Result<ClusterGeneration, Fault> {
+    if let Some(known) = context.know(|knowledge| knowledge.storage.cluster_generation.clone()) {
+        return Ok(known);
     }
+    let mut ca_bundle = Vec::new();
+    for name in context.know(|knowledge| ca_names(knowledge.key_store.is_some())) {
+        if ca_bundle.is_empty() {
+            ca_bundle = read_ca_bundle(context, name).await?;
+        }
+    }
+    let mut found = cluster_generation(&ca_bundle, context.host.now());
+    if found.uids.is_empty() {
+        found = made_up_incarnation(context)?;
+    }
+    context.learn(|knowledge| knowledge.storage.cluster_generation = Some(found.clone()));
+    Ok(found)
+}
 
-    /// A rehearsal without the cluster's CA has a life of its own; a node has none.
-    fn made_up_incarnation(&self) -> Result<ClusterGeneration, Fault> {
-        let spec = self.know(crate::boot::facts::BootFacts::spec)?;
-        match self.request.credentials {
-            CredentialSource::StandIn => {
-                let uid = format!("stand-in-for-{}", spec.cluster);
-                Ok(ClusterGeneration {
-                    uids: [uid.clone()].into(),
-                    current: Some(uid),
-                    born: None,
-                })
-            }
-            CredentialSource::Store => {
-                let location = self.config_base()?.join("pki/issued/ca");
-                let summary = "no certificate of the cluster's CA can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
-                Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
-            }
+/// A rehearsal without the cluster's CA has a life of its own; a node has none.
+fn made_up_incarnation<H: Host>(context: &Context<'_, H>) -> Result<ClusterGeneration, Fault> {
+    let spec = context.know(crate::boot::facts::BootFacts::spec)?;
+    match context.request.credentials {
+        CredentialSource::StandIn => {
+            let uid = format!("stand-in-for-{}", spec.cluster);
+            Ok(ClusterGeneration {
+                uids: [uid.clone()].into(),
+                current: Some(uid),
+                born: None,
+            })
+        }
+        CredentialSource::Store => {
+            let location = context.config_base()?.join("pki/issued/ca");
+            let summary = "no certificate of the cluster's CA can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
+            Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
         }
     }
+}
 
-    /// The keys of the CA of one etcd cluster's peers; none where etcd-manager does not run it.
-    pub(crate) async fn peer_keys(&self, etcd: &str) -> Result<Vec<String>, Fault> {
-        let ca_bundle = self
-            .read_ca_bundle(&format!("etcd-peers-ca-{etcd}"))
-            .await?;
-        Ok(key_digests(&ca_bundle))
-    }
+/// The keys of the CA of one etcd cluster's peers; none where etcd-manager does not run it.
+pub(crate) async fn peer_keys<H: Host>(
+    context: &Context<'_, H>,
+    etcd: &str,
+) -> Result<Vec<String>, Fault> {
+    let ca_bundle = read_ca_bundle(context, &format!("etcd-peers-ca-{etcd}")).await?;
+    Ok(key_digests(&ca_bundle))
+}
 
-    /// All certificates of a CA that the state store has: a bundle, or one object for each.
-    async fn read_ca_bundle(&self, name: &str) -> Result<Vec<String>, Fault> {
-        let read = self.know(|knowledge| knowledge.ca_bundle.get(name).cloned());
-        if let Some(read) = read {
-            return Ok(read);
-        }
-        let named = self.know(|knowledge| knowledge.key_store.clone());
-        let (keys, places) = match named {
-            // One keyset of each name is in the private part, and what may read it need not look further.
-            Some(keys) => (keys, ["private", "issued"]),
-            None => (self.config_base()?.join("pki"), ["issued", "private"]),
-        };
-        let issued = keys.join("issued").join(name);
-        for place in places {
-            let bundle = keys.join(place).join(name).join("keyset.yaml");
-            if let Some(text) = self.read_public(&bundle).await? {
-                return keyset::read_ca_bundle(&bundle.to_string(), &text);
-            }
-        }
-        let names = self
-            .list_names(Phase::Storage, Operation::ReadCredential, &issued)
-            .await?;
-        let mut found = Vec::new();
-        for name in names.iter().filter(|name| name.ends_with(".crt")) {
-            found.extend(self.read_public(&issued.join(name)).await?);
-        }
-        Ok(found)
+/// All certificates of a CA that the state store has: a bundle, or one object for each.
+async fn read_ca_bundle<H: Host>(
+    context: &Context<'_, H>,
+    name: &str,
+) -> Result<Vec<String>, Fault> {
+    let read = context.know(|knowledge| knowledge.ca_bundle.get(name).cloned());
+    if let Some(read) = read {
+        return Ok(read);
     }
+    let named = context.know(|knowledge| knowledge.key_store.clone());
+    let (keys, places) = match named {
+        // One keyset of each name is in the private part, and what may read it need not look further.
+        Some(keys) => (keys, ["private", "issued"]),
+        None => (context.config_base()?.join("pki"), ["issued", "private"]),
+    };
+    let issued = keys.join("issued").join(name);
+    for place in places {
+        let bundle = keys.join(place).join(name).join("keyset.yaml");
+        if let Some(text) = read_public(context, &bundle).await? {
+            return keyset::read_ca_bundle(&bundle.to_string(), &text);
+        }
+    }
+    let names = context
+        .list_names(Phase::Storage, Operation::ReadCredential, &issued)
+        .await?;
+    let mut found = Vec::new();
+    for name in names.iter().filter(|name| name.ends_with(".crt")) {
+        found.extend(read_public(context, &issued.join(name)).await?);
+    }
+    Ok(found)
+}
 
-    async fn read_public(&self, location: &Location) -> Result<Option<String>, Fault> {
-        let read = self
-            .read_object(Phase::Storage, Operation::ReadCredential, location)
-            .await?;
-        Ok(read.map(|object| String::from_utf8_lossy(&object.bytes).into_owned()))
-    }
+async fn read_public<H: Host>(
+    context: &Context<'_, H>,
+    location: &Location,
+) -> Result<Option<String>, Fault> {
+    let read = context
+        .read_object(Phase::Storage, Operation::ReadCredential, location)
+        .await?;
+    Ok(read.map(|object| String::from_utf8_lossy(&object.bytes).into_owned()))
 }

@@ -22,132 +22,136 @@ pub(crate) enum Looked {
     Unmountable(PortError),
 }
 
-impl<H: Host> Context<'_, H> {
-    /// The kernel's block devices.
-    pub(crate) async fn devices(&self) -> Result<Vec<DeviceFacts>, Fault> {
-        let listed = self.host.list_devices().await;
-        listed.map_err(|error| to_fault(Operation::ReadDisks, error))
-    }
+/// The kernel's block devices.
+pub(crate) async fn devices<H: Host>(context: &Context<'_, H>) -> Result<Vec<DeviceFacts>, Fault> {
+    let listed = context.host.list_devices().await;
+    listed.map_err(|error| to_fault(Operation::ReadDisks, error))
+}
 
-    /// The volume's device: the one with its serial; where disks have no serials (Xen), the one with the very name that
-    /// EC2 attached it under, and of its size. Never one that could be another's.
-    pub(crate) async fn device(&self, volume_id: &str) -> Result<DeviceFacts, Fault> {
-        let devices = self.devices().await?;
-        let mut found = devices.iter().filter(|device| is_of(device, volume_id));
-        let missing = |summary: String| {
-            Fault::new(Code::StorageDeviceMissing, summary).seen("devices", list(&devices))
-        };
-        match (found.next(), found.next()) {
-            (Some(device), None) => return Ok(device.clone()),
-            (Some(_), Some(_)) => {
-                return Err(missing(format!(
-                    "several devices have the serial of {volume_id}"
-                )));
-            }
-            (None, _) => {}
+/// The volume's device: the one with its serial; where disks have no serials (Xen), the one with the very name that
+/// EC2 attached it under, and of its size. Never one that could be another's.
+pub(crate) async fn device<H: Host>(
+    context: &Context<'_, H>,
+    volume_id: &str,
+) -> Result<DeviceFacts, Fault> {
+    let devices = devices(context).await?;
+    let mut found = devices.iter().filter(|device| is_of(device, volume_id));
+    let missing = |summary: String| {
+        Fault::new(Code::StorageDeviceMissing, summary).seen("devices", list(&devices))
+    };
+    match (found.next(), found.next()) {
+        (Some(device), None) => return Ok(device.clone()),
+        (Some(_), Some(_)) => {
+            return Err(missing(format!(
+                "several devices have the serial of {volume_id}"
+            )));
         }
-        let ours = self.know(BootFacts::instance)?.instance_id;
-        let named = self.know(|knowledge| {
-            let mut volumes = knowledge.storage.volumes.iter();
-            let volume = volumes.find(|volume| volume.volume_id == volume_id)?;
-            by_name(&devices, volume, &ours).cloned()
-        });
-        named.ok_or_else(|| missing(format!("no device has the serial of {volume_id}")))
+        (None, _) => {}
     }
+    let ours = context.know(BootFacts::instance)?.instance_id;
+    let named = context.know(|knowledge| {
+        let mut volumes = knowledge.storage.volumes.iter();
+        let volume = volumes.find(|volume| volume.volume_id == volume_id)?;
+        by_name(&devices, volume, &ours).cloned()
+    });
+    named.ok_or_else(|| missing(format!("no device has the serial of {volume_id}")))
+}
 
-    /// Of the volumes that are attached here, those whose device carries this cluster's marker for that very volume.
-    pub(crate) async fn verified(
-        &self,
-        cluster: &str,
-        cluster_generation: &ClusterGeneration,
-        here: &[&VolumeFacts],
-        devices: &[DeviceFacts],
-    ) -> BTreeSet<String> {
-        let mut verified = BTreeSet::new();
-        let uid = cluster_generation.current.as_deref().unwrap_or_default();
-        let expected =
-            |volume: &VolumeFacts, slot: &Slot| identity(cluster, uid, slot, &volume.volume_id);
-        for volume in here {
-            let device = devices
-                .iter()
-                .find(|device| is_of(device, &volume.volume_id));
-            let slot = Slot::of_tags(&volume.tags);
-            if let (Some(device), Some(slot)) = (device, slot)
-                && self
-                    .carries_marker(cluster_generation, &expected(volume, &slot), device)
-                    .await
-            {
-                verified.insert(volume.volume_id.clone());
-            }
-        }
-        verified
-    }
-
-    /// Looks inside a filesystem. One whose UUID says that it is ours is checked first: the look does not replay the
-    /// journal, and what was written just before a power cut is only there. Anyone else's is not touched.
-    pub(crate) async fn look_inside(
-        &self,
-        device: &DeviceFacts,
-        filesystem_uuid: Option<&str>,
-        identity: &VolumeIdentity,
-    ) -> Result<Looked, Fault> {
-        let own = identity.filesystem_uuid();
-        let is_checked = filesystem_uuid == Some(own.as_str()) && !self.is_planning();
-        if is_checked && let Some(damaged) = self.check(device, &identity.volume_id).await? {
-            return Ok(Looked::Damaged(damaged));
-        }
-        match self.host.look_inside(device).await {
-            Ok(found) => Ok(Looked::FilesystemContents(found, is_checked)),
-            Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
-            Err(error) => Err(to_fault(Operation::ReadDisks, error)
-                .seen("volume", &identity.volume_id)
-                .seen("device", &device.path)),
+/// Of the volumes that are attached here, those whose device carries this cluster's marker for that very volume.
+pub(crate) async fn verified<H: Host>(
+    context: &Context<'_, H>,
+    cluster: &str,
+    cluster_generation: &ClusterGeneration,
+    here: &[&VolumeFacts],
+    devices: &[DeviceFacts],
+) -> BTreeSet<String> {
+    let mut verified = BTreeSet::new();
+    let uid = cluster_generation.current.as_deref().unwrap_or_default();
+    let expected =
+        |volume: &VolumeFacts, slot: &Slot| identity(cluster, uid, slot, &volume.volume_id);
+    for volume in here {
+        let device = devices
+            .iter()
+            .find(|device| is_of(device, &volume.volume_id));
+        let slot = Slot::of_tags(&volume.tags);
+        if let (Some(device), Some(slot)) = (device, slot)
+            && carries_marker(
+                context,
+                cluster_generation,
+                &expected(volume, &slot),
+                device,
+            )
+            .await
+        {
+            verified.insert(volume.volume_id.clone());
         }
     }
+    verified
+}
 
-    /// Has a filesystem checked and repaired where that loses nothing, which is said; what is left when it cannot be.
-    pub(crate) async fn check(
-        &self,
-        device: &DeviceFacts,
-        volume_id: &str,
-    ) -> Result<Option<FilesystemCheck>, Fault> {
-        let checked = self.host.check_filesystem(device).await;
-        let checked = checked.map_err(|error| {
-            to_fault(Operation::CheckFilesystem, error).seen("volume", volume_id)
-        })?;
-        match checked {
-            FilesystemCheck::Clean => Ok(None),
-            FilesystemCheck::Fixed { output } => {
-                let summary = format!("the filesystem of {volume_id} was repaired");
-                let fault = Fault::new(Code::StorageFilesystemRepaired, summary);
-                let fault = fault.seen("e2fsck", output);
-                self.emitter.emit(Event::Warning { fault });
-                Ok(None)
-            }
-            FilesystemCheck::Damaged { .. } => Ok(Some(checked)),
+/// Looks inside a filesystem. One whose UUID says that it is ours is checked first: the look does not replay the
+/// journal, and what was written just before a power cut is only there. Anyone else's is not touched.
+pub(crate) async fn look_inside<H: Host>(
+    context: &Context<'_, H>,
+    device: &DeviceFacts,
+    filesystem_uuid: Option<&str>,
+    identity: &VolumeIdentity,
+) -> Result<Looked, Fault> {
+    let own = identity.filesystem_uuid();
+    let is_checked = filesystem_uuid == Some(own.as_str()) && !context.is_planning();
+    if is_checked && let Some(damaged) = check(context, device, &identity.volume_id).await? {
+        return Ok(Looked::Damaged(damaged));
+    }
+    match context.host.look_inside(device).await {
+        Ok(found) => Ok(Looked::FilesystemContents(found, is_checked)),
+        Err(error) if error.condition == Condition::Malformed => Ok(Looked::Unmountable(error)),
+        Err(error) => Err(to_fault(Operation::ReadDisks, error)
+            .seen("volume", &identity.volume_id)
+            .seen("device", &device.path)),
+    }
+}
+
+/// Has a filesystem checked and repaired where that loses nothing, which is said; what is left when it cannot be.
+pub(crate) async fn check<H: Host>(
+    context: &Context<'_, H>,
+    device: &DeviceFacts,
+    volume_id: &str,
+) -> Result<Option<FilesystemCheck>, Fault> {
+    let checked = context.host.check_filesystem(device).await;
+    let checked = checked
+        .map_err(|error| to_fault(Operation::CheckFilesystem, error).seen("volume", volume_id))?;
+    match checked {
+        FilesystemCheck::Clean => Ok(None),
+        FilesystemCheck::Fixed { output } => {
+            let summary = format!("the filesystem of {volume_id} was repaired");
+            let fault = Fault::new(Code::StorageFilesystemRepaired, summary);
+            let fault = fault.seen("e2fsck", output);
+            context.emitter.emit(Event::Warning { fault });
+            Ok(None)
         }
+        FilesystemCheck::Damaged { .. } => Ok(Some(checked)),
     }
+}
 
-    /// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.
-    async fn carries_marker(
-        &self,
-        cluster_generation: &ClusterGeneration,
-        identity: &VolumeIdentity,
-        device: &DeviceFacts,
-    ) -> bool {
-        // Nothing is repaired here, not even a journal: observing never writes.
-        let Ok(found) = self.host.look_inside(device).await else {
-            return false;
-        };
-        let context = ContentsContext {
-            identity,
-            uids: &cluster_generation.uids,
-            filesystem_uuid: None,
-            format_intent: false,
-            peer_keys: &[],
-        };
-        inside(&found, context) == FilesystemContents::Match
-    }
+/// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.
+async fn carries_marker<H: Host>(
+    context: &Context<'_, H>,
+    cluster_generation: &ClusterGeneration,
+    identity: &VolumeIdentity,
+    device: &DeviceFacts,
+) -> bool {
+    // Nothing is repaired here, not even a journal: observing never writes.
+    let Ok(found) = context.host.look_inside(device).await else {
+        return false;
+    };
+    let context = ContentsContext {
+        identity,
+        uids: &cluster_generation.uids,
+        filesystem_uuid: None,
+        format_intent: false,
+        peer_keys: &[],
+    };
+    inside(&found, context) == FilesystemContents::Match
 }
 
 /// Whether a device is this volume's, by its serial.

@@ -2,6 +2,7 @@
 
 use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
+use crate::boot::storage::{journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
@@ -23,7 +24,7 @@ pub(crate) async fn mounted<H: Host>(
     step: &Step,
     volume: &VolumeStep,
 ) -> Result<Outcome, Fault> {
-    let device = match context.device(&volume.volume_id).await {
+    let device = match local::device(context, &volume.volume_id).await {
         Ok(device) => device,
         Err(fault) => return unseen(context, fault),
     };
@@ -56,11 +57,10 @@ pub(crate) async fn mounted<H: Host>(
     changed |= grow(context, &gate, &device).await?;
     changed |= mark(context, &gate, &device).await?;
     tag(context, &gate).await?;
-    context
-        .note(|journal| {
-            journal.formatting.remove(&volume.volume_id);
-        })
-        .await?;
+    journal::note(context, |journal| {
+        journal.formatting.remove(&volume.volume_id);
+    })
+    .await?;
     Ok(if changed {
         Outcome::Changed
     } else {
@@ -107,7 +107,9 @@ async fn check<H: Host>(
     device: &DeviceFacts,
 ) -> Result<(), Fault> {
     let id = &volume.volume_id;
-    let Some(FilesystemCheck::Damaged { status, output }) = context.check(device, id).await? else {
+    let Some(FilesystemCheck::Damaged { status, output }) =
+        local::check(context, device, id).await?
+    else {
         return Ok(());
     };
     let summary = format!(
@@ -197,7 +199,7 @@ async fn tag<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(),
     let id = &gate.identity.volume_id;
     let shown = &gate.volume.tags;
     let mut wanted = BTreeMap::from([(UID.to_owned(), gate.identity.cluster_uid.clone())]);
-    let record = context.journal().await?.formatting.get(id).cloned();
+    let record = journal::read(context).await?.formatting.get(id).cloned();
     if let Some(record) = record {
         wanted.insert(FORMATTED.to_owned(), record.at.to_string());
     }

@@ -3,6 +3,8 @@
 use super::local::is_of;
 use super::state::sorted;
 use crate::boot::facts::BootFacts;
+use crate::boot::storage::identity::read_generation;
+use crate::boot::storage::{journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::try_join3;
@@ -26,136 +28,140 @@ pub(crate) struct Pass {
     pub(crate) own_tags_seen: bool,
 }
 
-impl<H: Host> Context<'_, H> {
-    /// Observes the world.
-    pub(crate) async fn observe_pass(&self) -> Result<Pass, Fault> {
-        let spec = self.know(BootFacts::spec)?;
-        let instance = self.know(BootFacts::instance)?;
-        let ours = &instance.instance_id;
-        let journal = self.journal().await?;
-        let cluster_generation = self.cluster_generation().await?;
-        let devices = self.devices().await?;
-        let found = self.find_volumes(&spec.cluster, ours).await?;
-        let volumes = sorted(shown_by_kernel(found, &devices, ours));
-        let views = self.find_instances(&spec, &volumes, ours).await?;
-        let own = views.iter().find(|view| view.instance_id == *ours);
-        let own_tags_seen = own.is_some_and(|own| own_tags_seen(&own.tags, &spec.cluster));
-        let here = volumes.iter().filter(|volume| volume.is_attached_to(ours));
-        let here: Vec<&VolumeFacts> = here.collect();
-        let verified = self
-            .verified(&spec.cluster, &cluster_generation, &here, &devices)
-            .await;
-        let settled = self.know_mut(|knowledge| {
-            knowledge.storage.volumes.clone_from(&volumes);
-            knowledge.storage.settling.see(&volumes);
-            knowledge.storage.settling.is_settled()
-        });
-        let known = LocalFacts {
-            cluster_generation,
-            verified,
-            intent: journal.member,
-            settled: settled && own_tags_seen,
-        };
-        Ok(Pass {
-            world: World::observed(&spec, &instance, volumes, &views, known),
-            views,
-            own_tags_seen,
-        })
-    }
+/// Observes the world.
+pub(crate) async fn observe_pass<H: Host>(context: &Context<'_, H>) -> Result<Pass, Fault> {
+    let spec = context.know(BootFacts::spec)?;
+    let instance = context.know(BootFacts::instance)?;
+    let ours = &instance.instance_id;
+    let journal = journal::read(context).await?;
+    let cluster_generation = read_generation(context).await?;
+    let devices = local::devices(context).await?;
+    let found = find_volumes(context, &spec.cluster, ours).await?;
+    let volumes = sorted(shown_by_kernel(found, &devices, ours));
+    let views = find_instances(context, &spec, &volumes, ours).await?;
+    let own = views.iter().find(|view| view.instance_id == *ours);
+    let own_tags_seen = own.is_some_and(|own| own_tags_seen(&own.tags, &spec.cluster));
+    let here = volumes.iter().filter(|volume| volume.is_attached_to(ours));
+    let here: Vec<&VolumeFacts> = here.collect();
+    let verified =
+        local::verified(context, &spec.cluster, &cluster_generation, &here, &devices).await;
+    let settled = context.know_mut(|knowledge| {
+        knowledge.storage.volumes.clone_from(&volumes);
+        knowledge.storage.settling.see(&volumes);
+        knowledge.storage.settling.is_settled()
+    });
+    let known = LocalFacts {
+        cluster_generation,
+        verified,
+        intent: journal.member,
+        settled: settled && own_tags_seen,
+    };
+    Ok(Pass {
+        world: World::observed(&spec, &instance, volumes, &views, known),
+        views,
+        own_tags_seen,
+    })
+}
 
-    /// Asks wide, by either cluster tag and by what is attached here, so that near misses are seen too. What two
-    /// answers show differently stays as it is: the choice must know of it. Of what is elsewhere, volumes that have no
-    /// etcd tag are left out: pods' volumes move all the time, and a world with them is never twice the same.
-    async fn find_volumes(&self, cluster: &str, ours: &str) -> Result<Vec<VolumeFacts>, Fault> {
-        let owned = VolumeQuery::Tagged {
-            key: format!("kubernetes.io/cluster/{cluster}"),
-            value: "owned".to_owned(),
+/// Asks wide, by either cluster tag and by what is attached here, so that near misses are seen too. What two
+/// answers show differently stays as it is: the choice must know of it. Of what is elsewhere, volumes that have no
+/// etcd tag are left out: pods' volumes move all the time, and a world with them is never twice the same.
+async fn find_volumes<H: Host>(
+    context: &Context<'_, H>,
+    cluster: &str,
+    ours: &str,
+) -> Result<Vec<VolumeFacts>, Fault> {
+    let owned = VolumeQuery::Tagged {
+        key: format!("kubernetes.io/cluster/{cluster}"),
+        value: "owned".to_owned(),
+    };
+    let attached = VolumeQuery::AttachedTo(ours.to_owned());
+    let (mut named, owned, attached) = try_join3(
+        look_cheaply(context, cluster),
+        describe_volumes(context, &owned),
+        describe_volumes(context, &attached),
+    )
+    .await?;
+    let owned = owned.into_iter().filter(|it| is_of_etcd(&it.tags));
+    for volume in owned.chain(attached) {
+        if !named.contains(&volume) {
+            named.push(volume);
+        }
+    }
+    Ok(named)
+}
+
+/// The one call that shows all volumes that kops made for etcd, and any change of them.
+pub(crate) async fn look_cheaply<H: Host>(
+    context: &Context<'_, H>,
+    cluster: &str,
+) -> Result<Vec<VolumeFacts>, Fault> {
+    let query = VolumeQuery::Tagged {
+        key: quake_formats::tags::CLUSTER_TAG.to_owned(),
+        value: cluster.to_owned(),
+    };
+    let mut found = describe_volumes(context, &query).await?;
+    found.retain(|volume| is_of_etcd(&volume.tags));
+    Ok(found)
+}
+
+/// Of the last whole pass, what [`look_cheaply`](look_cheaply) would have shown: to see whether anything changed.
+pub(crate) fn cheaply_shown<H: Host>(context: &Context<'_, H>, cluster: &str) -> Vec<VolumeFacts> {
+    let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
+    let tagged = volumes.into_iter().filter(|volume| {
+        let named = volume.tags.get(quake_formats::tags::CLUSTER_TAG);
+        named.is_some_and(|name| name == cluster) && is_of_etcd(&volume.tags)
+    });
+    sorted(tagged.collect())
+}
+
+pub(crate) async fn describe_volumes<H: Host>(
+    context: &Context<'_, H>,
+    query: &VolumeQuery,
+) -> Result<Vec<VolumeFacts>, Fault> {
+    let described = context.host.describe_volumes(query).await;
+    described.map_err(|error| to_fault(Operation::DescribeVolumes, error))
+}
+
+/// This instance, the holders of volumes, and, where several members are open, the others of its group.
+async fn find_instances<H: Host>(
+    context: &Context<'_, H>,
+    spec: &NodeSpec,
+    volumes: &[VolumeFacts],
+    ours: &str,
+) -> Result<Vec<InstanceView>, Fault> {
+    let attachments = volumes.iter().flat_map(|volume| &volume.attachments);
+    let mut ids: BTreeSet<String> = attachments
+        .map(|attachment| attachment.instance_id.clone())
+        .collect();
+    ids.insert(ours.to_owned());
+    let query = InstanceQuery::Ids(ids.into_iter().collect());
+    let mut views = describe_instances(context, &query).await?;
+    let own = views.iter().find(|view| view.instance_id == ours);
+    let group = own.and_then(|own| own.tags.get(AUTOSCALING_GROUP).cloned());
+    if let Some(group) = group.filter(|_| has_several_members(spec)) {
+        let query = InstanceQuery::Tagged {
+            key: AUTOSCALING_GROUP.to_owned(),
+            value: group,
         };
-        let attached = VolumeQuery::AttachedTo(ours.to_owned());
-        let (mut named, owned, attached) = try_join3(
-            self.look_cheaply(cluster),
-            self.describe_volumes(&owned),
-            self.describe_volumes(&attached),
-        )
-        .await?;
-        let owned = owned.into_iter().filter(|it| is_of_etcd(&it.tags));
-        for volume in owned.chain(attached) {
-            if !named.contains(&volume) {
-                named.push(volume);
+        for view in describe_instances(context, &query).await? {
+            if views
+                .iter()
+                .all(|known| known.instance_id != view.instance_id)
+            {
+                views.push(view);
             }
         }
-        Ok(named)
     }
+    Ok(views)
+}
 
-    /// The one call that shows all volumes that kops made for etcd, and any change of them.
-    pub(crate) async fn look_cheaply(&self, cluster: &str) -> Result<Vec<VolumeFacts>, Fault> {
-        let query = VolumeQuery::Tagged {
-            key: quake_formats::tags::CLUSTER_TAG.to_owned(),
-            value: cluster.to_owned(),
-        };
-        let mut found = self.describe_volumes(&query).await?;
-        found.retain(|volume| is_of_etcd(&volume.tags));
-        Ok(found)
-    }
-
-    /// Of the last whole pass, what [`look_cheaply`](Self::look_cheaply) would have shown: to see whether anything changed.
-    pub(crate) fn cheaply_shown(&self, cluster: &str) -> Vec<VolumeFacts> {
-        let volumes = self.know(|knowledge| knowledge.storage.volumes.clone());
-        let tagged = volumes.into_iter().filter(|volume| {
-            let named = volume.tags.get(quake_formats::tags::CLUSTER_TAG);
-            named.is_some_and(|name| name == cluster) && is_of_etcd(&volume.tags)
-        });
-        sorted(tagged.collect())
-    }
-
-    pub(crate) async fn describe_volumes(
-        &self,
-        query: &VolumeQuery,
-    ) -> Result<Vec<VolumeFacts>, Fault> {
-        let described = self.host.describe_volumes(query).await;
-        described.map_err(|error| to_fault(Operation::DescribeVolumes, error))
-    }
-
-    /// This instance, the holders of volumes, and, where several members are open, the others of its group.
-    async fn find_instances(
-        &self,
-        spec: &NodeSpec,
-        volumes: &[VolumeFacts],
-        ours: &str,
-    ) -> Result<Vec<InstanceView>, Fault> {
-        let attachments = volumes.iter().flat_map(|volume| &volume.attachments);
-        let mut ids: BTreeSet<String> = attachments
-            .map(|attachment| attachment.instance_id.clone())
-            .collect();
-        ids.insert(ours.to_owned());
-        let query = InstanceQuery::Ids(ids.into_iter().collect());
-        let mut views = self.describe_instances(&query).await?;
-        let own = views.iter().find(|view| view.instance_id == ours);
-        let group = own.and_then(|own| own.tags.get(AUTOSCALING_GROUP).cloned());
-        if let Some(group) = group.filter(|_| has_several_members(spec)) {
-            let query = InstanceQuery::Tagged {
-                key: AUTOSCALING_GROUP.to_owned(),
-                value: group,
-            };
-            for view in self.describe_instances(&query).await? {
-                if views
-                    .iter()
-                    .all(|known| known.instance_id != view.instance_id)
-                {
-                    views.push(view);
-                }
-            }
-        }
-        Ok(views)
-    }
-
-    pub(crate) async fn describe_instances(
-        &self,
-        query: &InstanceQuery,
-    ) -> Result<Vec<InstanceView>, Fault> {
-        let described = self.host.describe_instances(query).await;
-        described.map_err(|error| to_fault(Operation::DescribeInstances, error))
-    }
+pub(crate) async fn describe_instances<H: Host>(
+    context: &Context<'_, H>,
+    query: &InstanceQuery,
+) -> Result<Vec<InstanceView>, Fault> {
+    let described = context.host.describe_instances(query).await;
+    described.map_err(|error| to_fault(Operation::DescribeInstances, error))
 }
 
 /// Corrects EC2's view by the kernel's: a volume whose device is here is attached here, whatever a late answer says.
