@@ -3,6 +3,7 @@
 
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::objects;
 use crate::boot::storage::withhold_manifests;
 use crate::context::Context;
 use crate::ensure::controller;
@@ -37,185 +38,197 @@ enum Read {
     Nothing,
 }
 
-impl<H: Host> Context<'_, H> {
-    pub(crate) async fn observe_kops(&self, kube_env: &Document) -> Result<(), Fault> {
-        let (boot, findings) = read_boot_config(&kube_env.source, &kube_env.text)?;
-        self.warn_of(findings);
-        let instance = self.know(BootFacts::instance)?;
-        self.learn(|knowledge| knowledge.reports = report_folder(&boot));
-        let distribution = self.distribution()?;
-        let (document, secrets) = self.find_nodeup_config(&boot).await?;
-        if let Some(wanted) = &boot.config_hash {
-            verify_config_hash(&document.source, document.text.as_bytes(), wanted)?;
+pub(crate) async fn observe_kops<H: Host>(
+    context: &Context<'_, H>,
+    kube_env: &Document,
+) -> Result<(), Fault> {
+    let (boot, findings) = read_boot_config(&kube_env.source, &kube_env.text)?;
+    warn_of(context, findings);
+    let instance = context.know(BootFacts::instance)?;
+    context.learn(|knowledge| knowledge.reports = report_folder(&boot));
+    let distribution = distribution(context)?;
+    let (document, secrets) = find_nodeup_config(context, &boot).await?;
+    if let Some(wanted) = &boot.config_hash {
+        verify_config_hash(&document.source, document.text.as_bytes(), wanted)?;
+    }
+    let processor = processor(&instance.architecture);
+    let (config, findings) = read_nodeup_config(&document.source, &document.text, processor)?;
+    warn_of(context, findings);
+    let mut objects = read_wanted(context, &boot, &config).await?;
+    objects.secrets.extend(secrets);
+    let node = Node {
+        machine: context.observe_machine(&config, distribution).await?,
+        boot,
+        config,
+        objects,
+        distribution,
+        takes_over_addons: context.request.takes_over_addons,
+    };
+    let spec = node.spec(&instance, &BTreeMap::new())?;
+    warn_of(context, node.not_taken_over(&spec).into_iter().collect());
+    context.emitter.emit(Event::SpecKnown {
+        cluster: spec.cluster.clone(),
+        instance_group: spec.instance_group.clone(),
+        role: spec.role.name().to_owned(),
+        kubernetes: spec.kubernetes.to_string(),
+        source: format!("{}, {}", kube_env.source, document.source),
+        digest: format!("sha256:{}", config_hash(document.text.as_bytes())),
+    });
+    let expected = Box::new(expected(&spec, &instance));
+    context.emitter.emit(Event::NodeExpected { expected });
+    warn_of(context, lacks_cluster(&node).into_iter().collect());
+    let stores = node.config.stores.as_ref();
+    let key_store = stores.map(|stores| stores.keypairs.clone());
+    context.learn(|knowledge| {
+        knowledge.key_store = key_store;
+        knowledge.spec = Some(Arc::new(spec));
+        knowledge.node = Some(quake_node::node::Node::Current(Arc::new(node)));
+    });
+    withhold_manifests(context, Phase::Config).await
+}
+
+fn warn_of<H: Host>(context: &Context<'_, H>, findings: Vec<Fault>) {
+    for fault in findings {
+        context.emitter.emit(Event::Warning { fault });
+    }
+}
+
+fn distribution<H: Host>(context: &Context<'_, H>) -> Result<Distribution, Fault> {
+    let os = context.know(|knowledge| knowledge.os.clone());
+    let os = os.ok_or_else(|| Fault::new(Code::BootInternal, "the system is not known"))?;
+    Distribution::identify(&os)
+}
+
+/// The nodeup configuration, and the secrets that came with it.
+async fn find_nodeup_config<H: Host>(
+    context: &Context<'_, H>,
+    boot: &BootConfig,
+) -> Result<(Document, controller::Secrets), Fault> {
+    match &boot.origin {
+        Origin::Store(base) => {
+            let location = boot.nodeup_config_location(base);
+            let bytes = read_needed(context, &location).await?;
+            let text = text_of(&location, bytes)?;
+            let source = location.to_string();
+            Ok((Document { source, text }, BTreeMap::new()))
         }
-        let processor = processor(&instance.architecture);
-        let (config, findings) = read_nodeup_config(&document.source, &document.text, processor)?;
-        self.warn_of(findings);
-        let mut objects = self.read_wanted(&boot, &config).await?;
-        objects.secrets.extend(secrets);
-        let node = Node {
-            machine: self.observe_machine(&config, distribution).await?,
-            boot,
-            config,
-            objects,
-            distribution,
-            takes_over_addons: self.request.takes_over_addons,
-        };
-        let spec = node.spec(&instance, &BTreeMap::new())?;
-        self.warn_of(node.not_taken_over(&spec).into_iter().collect());
-        self.emitter.emit(Event::SpecKnown {
-            cluster: spec.cluster.clone(),
-            instance_group: spec.instance_group.clone(),
-            role: spec.role.name().to_owned(),
-            kubernetes: spec.kubernetes.to_string(),
-            source: format!("{}, {}", kube_env.source, document.source),
-            digest: format!("sha256:{}", config_hash(document.text.as_bytes())),
-        });
-        let expected = Box::new(expected(&spec, &instance));
-        self.emitter.emit(Event::NodeExpected { expected });
-        self.warn_of(lacks_cluster(&node).into_iter().collect());
-        let stores = node.config.stores.as_ref();
-        let key_store = stores.map(|stores| stores.keypairs.clone());
-        self.learn(|knowledge| {
-            knowledge.key_store = key_store;
-            knowledge.spec = Some(Arc::new(spec));
-            knowledge.node = Some(quake_node::node::Node::Current(Arc::new(node)));
-        });
-        withhold_manifests(self, Phase::Config).await
-    }
-
-    fn warn_of(&self, findings: Vec<Fault>) {
-        for fault in findings {
-            self.emitter.emit(Event::Warning { fault });
+        Origin::Server(server) => controller::configured(context, boot, server).await,
+        Origin::Nowhere => {
+            let text = format!("ClusterName: {}\nKubernetesVersion: 0.0.0\n", boot.cluster);
+            let source = boot.source.clone();
+            Ok((Document { source, text }, BTreeMap::new()))
         }
     }
+}
 
-    fn distribution(&self) -> Result<Distribution, Fault> {
-        let os = self.know(|knowledge| knowledge.os.clone());
-        let os = os.ok_or_else(|| Fault::new(Code::BootInternal, "the system is not known"))?;
-        Distribution::identify(&os)
+async fn read_needed<H: Host>(
+    context: &Context<'_, H>,
+    location: &Location,
+) -> Result<Vec<u8>, Fault> {
+    let read = objects::read_object(
+        context,
+        Phase::Config,
+        Operation::ReadConfiguration,
+        location,
+    )
+    .await?;
+    read.map(|object| object.bytes).ok_or_else(|| {
+        let summary = format!("there is no {location}");
+        Fault::new(Code::ConfigObjectMissing, summary).seen("object", location)
+    })
+}
+
+/// Reads every object that the node needs, all at once: there are some twenty.
+async fn read_wanted<H: Host>(
+    context: &Context<'_, H>,
+    boot: &BootConfig,
+    config: &NodeupConfig,
+) -> Result<Objects, Fault> {
+    let wanted = wanted_objects(boot, config).into_iter();
+    let mut objects = Objects::default();
+    for read in try_join_all(wanted.map(|wanted| read_one(context, wanted))).await? {
+        match read {
+            Read::Keyset(name, keyset) => drop(objects.keysets.insert(name, keyset)),
+            Read::Secret(name, secret) => drop(objects.secrets.insert(name, secret)),
+            Read::Cluster(location, text) => objects.cluster = Some((location, text)),
+            Read::Manifest(location, bytes) => drop(objects.manifests.insert(location, bytes)),
+            Read::Nothing => {}
+        }
     }
+    Ok(objects)
+}
 
-    /// The nodeup configuration, and the secrets that came with it.
-    async fn find_nodeup_config(
-        &self,
-        boot: &BootConfig,
-    ) -> Result<(Document, controller::Secrets), Fault> {
-        match &boot.origin {
-            Origin::Store(base) => {
-                let location = boot.nodeup_config_location(base);
-                let bytes = self.read_needed(&location).await?;
-                let text = text_of(&location, bytes)?;
-                let source = location.to_string();
-                Ok((Document { source, text }, BTreeMap::new()))
+async fn read_one<H: Host>(context: &Context<'_, H>, wanted: WantedObject) -> Result<Read, Fault> {
+    match wanted {
+        WantedObject::Keyset { name, location } => {
+            let (location, bytes) = read_keyset_object(context, &name, location).await?;
+            let text = text_of(&location, bytes)?;
+            let source = location.to_string();
+            let keyset = KeyBundle::read(&source, &text)?;
+            let all = read_ca_bundle(&source, &text)?;
+            context.learn(|known| drop(known.ca_bundle.insert(name.clone(), all)));
+            Ok(Read::Keyset(name, keyset))
+        }
+        WantedObject::Secret {
+            name,
+            location,
+            need,
+        } => {
+            let read =
+                objects::read_object(context, Phase::Config, Operation::ReadCredential, &location)
+                    .await?;
+            match (read, need) {
+                (Some(object), _) => {
+                    let text = text_of(&location, object.bytes)?;
+                    let secret = read_secret(&location.to_string(), &text)?;
+                    Ok(Read::Secret(name, secret))
+                }
+                (None, Need::Optional) => Ok(Read::Nothing),
+                (None, Need::Required) => Err(missing(&name, &location)),
             }
-            Origin::Server(server) => controller::configured(self, boot, server).await,
-            Origin::Nowhere => {
-                let text = format!("ClusterName: {}\nKubernetesVersion: 0.0.0\n", boot.cluster);
-                let source = boot.source.clone();
-                Ok((Document { source, text }, BTreeMap::new()))
-            }
         }
-    }
-
-    async fn read_needed(&self, location: &Location) -> Result<Vec<u8>, Fault> {
-        let read = self
-            .read_object(Phase::Config, Operation::ReadConfiguration, location)
+        WantedObject::Cluster { location } => {
+            let read = objects::read_object(
+                context,
+                Phase::Config,
+                Operation::ReadConfiguration,
+                &location,
+            )
             .await?;
-        read.map(|object| object.bytes).ok_or_else(|| {
-            let summary = format!("there is no {location}");
-            Fault::new(Code::ConfigObjectMissing, summary).seen("object", location)
-        })
-    }
-
-    /// Reads every object that the node needs, all at once: there are some twenty.
-    async fn read_wanted(
-        &self,
-        boot: &BootConfig,
-        config: &NodeupConfig,
-    ) -> Result<Objects, Fault> {
-        let wanted = wanted_objects(boot, config).into_iter();
-        let mut objects = Objects::default();
-        for read in try_join_all(wanted.map(|wanted| self.read_one(wanted))).await? {
             match read {
-                Read::Keyset(name, keyset) => drop(objects.keysets.insert(name, keyset)),
-                Read::Secret(name, secret) => drop(objects.secrets.insert(name, secret)),
-                Read::Cluster(location, text) => objects.cluster = Some((location, text)),
-                Read::Manifest(location, bytes) => drop(objects.manifests.insert(location, bytes)),
-                Read::Nothing => {}
+                Some(object) => {
+                    let text = text_of(&location, object.bytes)?;
+                    Ok(Read::Cluster(location, text))
+                }
+                None => Ok(Read::Nothing),
             }
         }
-        Ok(objects)
-    }
-
-    async fn read_one(&self, wanted: WantedObject) -> Result<Read, Fault> {
-        match wanted {
-            WantedObject::Keyset { name, location } => {
-                let (location, bytes) = self.read_keyset_object(&name, location).await?;
-                let text = text_of(&location, bytes)?;
-                let source = location.to_string();
-                let keyset = KeyBundle::read(&source, &text)?;
-                let all = read_ca_bundle(&source, &text)?;
-                self.learn(|known| drop(known.ca_bundle.insert(name.clone(), all)));
-                Ok(Read::Keyset(name, keyset))
-            }
-            WantedObject::Secret {
-                name,
-                location,
-                need,
-            } => {
-                let read = self
-                    .read_object(Phase::Config, Operation::ReadCredential, &location)
-                    .await?;
-                match (read, need) {
-                    (Some(object), _) => {
-                        let text = text_of(&location, object.bytes)?;
-                        let secret = read_secret(&location.to_string(), &text)?;
-                        Ok(Read::Secret(name, secret))
-                    }
-                    (None, Need::Optional) => Ok(Read::Nothing),
-                    (None, Need::Required) => Err(missing(&name, &location)),
-                }
-            }
-            WantedObject::Cluster { location } => {
-                let read = self
-                    .read_object(Phase::Config, Operation::ReadConfiguration, &location)
-                    .await?;
-                match read {
-                    Some(object) => {
-                        let text = text_of(&location, object.bytes)?;
-                        Ok(Read::Cluster(location, text))
-                    }
-                    None => Ok(Read::Nothing),
-                }
-            }
-            WantedObject::Manifest { location } => {
-                let bytes = self.read_needed(&location).await?;
-                Ok(Read::Manifest(location, bytes))
-            }
+        WantedObject::Manifest { location } => {
+            let bytes = read_needed(context, &location).await?;
+            Ok(Read::Manifest(location, bytes))
         }
     }
+}
 
-    /// A keyset's object, by its name or the older one.
-    async fn read_keyset_object(
-        &self,
-        name: &str,
-        location: Location,
-    ) -> Result<(Location, Vec<u8>), Fault> {
-        let older = fallback_name(name).map(|older| {
-            let folder = location.parent().parent();
-            folder.join(older).join("keyset.yaml")
-        });
-        for location in [Some(location.clone()), older].into_iter().flatten() {
-            let read = self
-                .read_object(Phase::Config, Operation::ReadCredential, &location)
+/// A keyset's object, by its name or the older one.
+async fn read_keyset_object<H: Host>(
+    context: &Context<'_, H>,
+    name: &str,
+    location: Location,
+) -> Result<(Location, Vec<u8>), Fault> {
+    let older = fallback_name(name).map(|older| {
+        let folder = location.parent().parent();
+        folder.join(older).join("keyset.yaml")
+    });
+    for location in [Some(location.clone()), older].into_iter().flatten() {
+        let read =
+            objects::read_object(context, Phase::Config, Operation::ReadCredential, &location)
                 .await?;
-            if let Some(object) = read {
-                return Ok((location, object.bytes));
-            }
+        if let Some(object) = read {
+            return Ok((location, object.bytes));
         }
-        Err(missing(name, &location))
     }
+    Err(missing(name, &location))
 }
 
 /// The finding on a control plane whose cluster is not in the store: members of etcd are then known by the volumes' tags

@@ -6,8 +6,11 @@ mod images;
 mod kops;
 mod machine;
 mod members;
+pub(crate) mod objects;
 
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::config::observe_config;
+use crate::boot::observe::credentials::{observe_credentials, observe_etcd_manifests};
 use crate::boot::storage::plan_storage;
 use crate::context::Context;
 use crate::ensure;
@@ -58,7 +61,7 @@ impl<H: Host> Context<'_, H> {
             Phase::Storage => self.plan_volumes().await?,
             Phase::Assets => self.plan_assets().await?,
             Phase::Credentials => {
-                self.observe_credentials().await?;
+                observe_credentials(self).await?;
                 steps::credentials(&*self.know(BootFacts::spec)?)
             }
             Phase::Files => self.plan_files().await?,
@@ -81,7 +84,7 @@ impl<H: Host> Context<'_, H> {
     }
 
     async fn plan_config(&self) -> Result<Vec<Step>, Fault> {
-        self.observe_config().await?;
+        observe_config(self).await?;
         let (spec, known) = self.plan_inputs()?;
         Ok(node_environment::plan(&spec, &known))
     }
@@ -106,7 +109,7 @@ impl<H: Host> Context<'_, H> {
     /// Plans the files. The archives and the credentials are there now, and so builders yield what needs them.
     async fn plan_files(&self) -> Result<Vec<Step>, Fault> {
         self.observe_files().await?;
-        self.observe_etcd_manifests().await?;
+        observe_etcd_manifests(self).await?;
         let node = self.know(BootFacts::node)?;
         let spec = Arc::new(node.spec(&self.know(BootFacts::known)?)?);
         self.learn(|knowledge| knowledge.spec = Some(Arc::clone(&spec)));

@@ -3,6 +3,7 @@
 use super::local::Looked;
 use super::refusal::refusal;
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::objects;
 use crate::boot::storage::identity::{peer_keys, read_generation};
 use crate::boot::storage::{journal, local};
 use crate::context::Context;
@@ -293,11 +294,17 @@ async fn expectation<H: Host>(
     let cluster = clusters.find(|cluster| cluster.name == slot.etcd);
     let store = match cluster.and_then(|cluster| cluster.backup_store.clone()) {
         Some(store) => store,
-        None => context.config_base()?.join("backups/etcd").join(&slot.etcd),
+        None => objects::config_base(context)?
+            .join("backups/etcd")
+            .join(&slot.etcd),
     };
-    let names = context
-        .list_names(Phase::Storage, Operation::ReadConfiguration, &store)
-        .await?;
+    let names = objects::list_names(
+        context,
+        Phase::Storage,
+        Operation::ReadConfiguration,
+        &store,
+    )
+    .await?;
     let newest = newest_backup(&names);
     Ok(newest.map(|name| Expectation::Backup(store.join(name).to_string())))
 }

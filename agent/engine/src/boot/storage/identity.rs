@@ -1,5 +1,6 @@
 //! Reads which life of the cluster is going on, and the CAs of etcd's peers.
 
+use crate::boot::observe::objects;
 use crate::context::Context;
 use crate::fault_mapping::Operation;
 use crate::request::CredentialSource;
@@ -52,7 +53,7 @@ fn made_up_incarnation<H: Host>(context: &Context<'_, H>) -> Result<ClusterGener
             })
         }
         CredentialSource::Store => {
-            let location = context.config_base()?.join("pki/issued/ca");
+            let location = objects::config_base(context)?.join("pki/issued/ca");
             let summary = "no certificate of the cluster's CA can be read from the state store, and without it the volumes cannot be told from those of a deleted cluster of the same name";
             Err(Fault::new(Code::CredentialsMissing, summary).seen("location", location))
         }
@@ -81,7 +82,10 @@ async fn read_ca_bundle<H: Host>(
     let (keys, places) = match named {
         // One keyset of each name is in the private part, and what may read it need not look further.
         Some(keys) => (keys, ["private", "issued"]),
-        None => (context.config_base()?.join("pki"), ["issued", "private"]),
+        None => (
+            objects::config_base(context)?.join("pki"),
+            ["issued", "private"],
+        ),
     };
     let issued = keys.join("issued").join(name);
     for place in places {
@@ -90,9 +94,8 @@ async fn read_ca_bundle<H: Host>(
             return keyset::read_ca_bundle(&bundle.to_string(), &text);
         }
     }
-    let names = context
-        .list_names(Phase::Storage, Operation::ReadCredential, &issued)
-        .await?;
+    let names =
+        objects::list_names(context, Phase::Storage, Operation::ReadCredential, &issued).await?;
     let mut found = Vec::new();
     for name in names.iter().filter(|name| name.ends_with(".crt")) {
         found.extend(read_public(context, &issued.join(name)).await?);
@@ -104,8 +107,7 @@ async fn read_public<H: Host>(
     context: &Context<'_, H>,
     location: &Location,
 ) -> Result<Option<String>, Fault> {
-    let read = context
-        .read_object(Phase::Storage, Operation::ReadCredential, location)
-        .await?;
+    let read =
+        objects::read_object(context, Phase::Storage, Operation::ReadCredential, location).await?;
     Ok(read.map(|object| String::from_utf8_lossy(&object.bytes).into_owned()))
 }
