@@ -13,6 +13,8 @@ pub(crate) mod storage;
 pub use managed_files::ManagedSnapshot;
 pub use report::{ReportPlace, report_boot};
 
+use crate::boot::observe::plan_phase;
+use crate::boot::runtime_first::apply_assets;
 use crate::boot::storage::wait_for_volumes;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
@@ -290,13 +292,13 @@ impl<H: Host> Context<'_, H> {
         if let Some(fault) = self.stop_requested() {
             return Err(fault);
         }
-        let steps = self.plan_phase(phase).await?;
+        let steps = plan_phase(self, phase).await?;
         self.emitter.emit(Event::PhasePlanned {
             phase,
             steps: steps.len(),
         });
         match phase {
-            Phase::Assets => self.apply_assets(&steps).await,
+            Phase::Assets => apply_assets(self, &steps).await,
             _ => self.apply(phase, &steps).await,
         }
     }

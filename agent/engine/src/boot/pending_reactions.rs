@@ -16,65 +16,66 @@ use quake_node::up_to_date::{FileDecision, decide_file};
 /// Where the note is.
 const PATH: &str = "/var/lib/quake-agent/owed.json";
 
-impl<H: Host> Context<'_, H> {
-    /// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for
-    /// files that are no longer the node's.
-    pub(crate) async fn recall_owed(
-        &self,
-        spec: &NodeSpec,
-        planned: &mut Vec<Step>,
-    ) -> Result<(), Fault> {
-        let noted = self.noted().await?;
-        let mut owed = noted.clone();
-        let owners = self.host.sets_owners();
-        for step in planned.iter() {
-            let Action::WriteFile(file) = &step.action else {
-                continue;
-            };
-            let reactions = steps::reactions(spec, &file.path);
-            if reactions.is_empty() {
-                continue;
-            }
-            let found = look(self, &file.path).await?;
-            if decide_file(file, found.as_ref(), owners) == FileDecision::Write {
-                let new = reactions.iter().filter(|reaction| !owed.contains(reaction));
-                let new: Vec<Reaction> = new.cloned().collect();
-                owed.extend(new);
-            }
+/// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for
+/// files that are no longer the node's.
+pub(crate) async fn recall_owed<H: Host>(
+    context: &Context<'_, H>,
+    spec: &NodeSpec,
+    planned: &mut Vec<Step>,
+) -> Result<(), Fault> {
+    let noted = noted(context).await?;
+    let mut owed = noted.clone();
+    let owners = context.host.sets_owners();
+    for step in planned.iter() {
+        let Action::WriteFile(file) = &step.action else {
+            continue;
+        };
+        let reactions = steps::reactions(spec, &file.path);
+        if reactions.is_empty() {
+            continue;
         }
-        for reaction in &noted {
-            let step = Step::new(Phase::Files, Action::React(reaction.clone()));
-            if !planned.iter().any(|planned| planned.id == step.id) {
-                planned.push(step);
-            }
+        let found = look(context, &file.path).await?;
+        if decide_file(file, found.as_ref(), owners) == FileDecision::Write {
+            let new = reactions.iter().filter(|reaction| !owed.contains(reaction));
+            let new: Vec<Reaction> = new.cloned().collect();
+            owed.extend(new);
         }
-        if owed != noted && !self.is_planning() {
-            self.note_owed(&owed).await?;
+    }
+    for reaction in &noted {
+        let step = Step::new(Phase::Files, Action::React(reaction.clone()));
+        if !planned.iter().any(|planned| planned.id == step.id) {
+            planned.push(step);
         }
-        self.learn(|knowledge| knowledge.owed = owed);
-        Ok(())
     }
+    if owed != noted && !context.is_planning() {
+        note_owed(context, &owed).await?;
+    }
+    context.learn(|knowledge| knowledge.owed = owed);
+    Ok(())
+}
 
-    /// Takes a reaction that has succeeded off the note.
-    pub(crate) async fn settle(&self, reaction: &Reaction) -> Result<(), Fault> {
-        let owed = self.know_mut(|knowledge| {
-            knowledge.owed.retain(|owed| owed != reaction);
-            knowledge.owed.clone()
-        });
-        self.note_owed(&owed).await
-    }
+/// Takes a reaction that has succeeded off the note.
+pub(crate) async fn settle<H: Host>(
+    context: &Context<'_, H>,
+    reaction: &Reaction,
+) -> Result<(), Fault> {
+    let owed = context.know_mut(|knowledge| {
+        knowledge.owed.retain(|owed| owed != reaction);
+        knowledge.owed.clone()
+    });
+    note_owed(context, &owed).await
+}
 
-    async fn noted(&self) -> Result<Vec<Reaction>, Fault> {
-        let found = look(self, PATH).await?;
-        let bytes = found.and_then(|found| found.contents).unwrap_or_default();
-        // A note that cannot be read is none: what it held is owed again with the next change.
-        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
-    }
+async fn noted<H: Host>(context: &Context<'_, H>) -> Result<Vec<Reaction>, Fault> {
+    let found = look(context, PATH).await?;
+    let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+    // A note that cannot be read is none: what it held is owed again with the next change.
+    Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+}
 
-    async fn note_owed(&self, owed: &[Reaction]) -> Result<(), Fault> {
-        let text = serde_json::to_string(owed).unwrap_or_default();
-        let file = WriteFile::plain(PATH, 0o644, text);
-        let written = self.host.write_file(&file).await;
-        written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", PATH))
-    }
+async fn note_owed<H: Host>(context: &Context<'_, H>, owed: &[Reaction]) -> Result<(), Fault> {
+    let text = serde_json::to_string(owed).unwrap_or_default();
+    let file = WriteFile::plain(PATH, 0o644, text);
+    let written = context.host.write_file(&file).await;
+    written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", PATH))
 }

@@ -60,7 +60,7 @@ pub async fn report_boot<H: Host>(
     let context = Context::new(host, emitter, &request, stop);
     let began = Instant::now();
     let left = match object(emitter, verdict, agent_digest) {
-        Ok(object) => context.leave(&object).await.map(|()| object.location),
+        Ok(object) => leave(&context, &object).await.map(|()| object.location),
         Err(fault) => Err((fault, false)),
     };
     let what = Notification::BootReport;
@@ -100,35 +100,34 @@ fn object(
     })
 }
 
-impl<H: Host> Context<'_, H> {
-    /// Writes the object; a failure comes with whether it is known already.
-    async fn leave(&self, object: &Object) -> Result<(), (Fault, bool)> {
-        let location = &object.location;
-        let written = match timeout(DEADLINE, self.write_report(object)).await {
-            Ok(written) => written,
-            Err(_) => {
-                let summary = format!("{location} was not written within {} s", DEADLINE.as_secs());
-                Err(Fault::new(Code::BootReportFailed, summary))
-            }
-        };
-        NOTE.judge(self.host, &location.to_string(), written).await
-    }
+/// Writes the object; a failure comes with whether it is known already.
+async fn leave<H: Host>(context: &Context<'_, H>, object: &Object) -> Result<(), (Fault, bool)> {
+    let location = &object.location;
+    let written = match timeout(DEADLINE, write_report(context, object)).await {
+        Ok(written) => written,
+        Err(_) => {
+            let summary = format!("{location} was not written within {} s", DEADLINE.as_secs());
+            Err(Fault::new(Code::BootReportFailed, summary))
+        }
+    };
+    NOTE.judge(context.host, &location.to_string(), written)
+        .await
+}
 
-    /// Tries as long as the store fails for a moment. A refusal is final: a role that is only late has a grace in the boot itself.
-    async fn write_report(&self, object: &Object) -> Result<(), Fault> {
-        let wait = self.wait(Phase::Ready, "boot-report", DEADLINE);
-        let attempt = || async {
-            let written = self.host.write_object(object, CONTENT_TYPE).await;
-            let written = written.map_err(|error| {
-                to_fault(Operation::WriteReport, error).seen("object", &object.location)
-            });
-            match written {
-                Err(fault) if fault.class() == Class::Transient => Err(fault),
-                ended => Ok(ended),
-            }
-        };
-        self.retry(&wait, attempt).await?
-    }
+/// Tries as long as the store fails for a moment. A refusal is final: a role that is only late has a grace in the boot itself.
+async fn write_report<H: Host>(context: &Context<'_, H>, object: &Object) -> Result<(), Fault> {
+    let wait = context.wait(Phase::Ready, "boot-report", DEADLINE);
+    let attempt = || async {
+        let written = context.host.write_object(object, CONTENT_TYPE).await;
+        let written = written.map_err(|error| {
+            to_fault(Operation::WriteReport, error).seen("object", &object.location)
+        });
+        match written {
+            Err(fault) if fault.class() == Class::Transient => Err(fault),
+            ended => Ok(ended),
+        }
+    };
+    context.retry(&wait, attempt).await?
 }
 
 #[cfg(test)]

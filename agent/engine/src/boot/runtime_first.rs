@@ -5,7 +5,9 @@
 //! left to them, who name it.
 
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::remove_leftovers;
 use crate::context::Context;
+use crate::ensure::files;
 use futures_util::future::try_join;
 use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
@@ -15,57 +17,64 @@ use quake_model::step::{Action, Step};
 use quake_node::steps::{self, Owners};
 use std::collections::BTreeSet;
 
-impl<H: Host> Context<'_, H> {
-    /// Applies the steps of the downloads, and the head start beside them where the node allows it.
-    pub(crate) async fn apply_assets(&self, steps: &[Step]) -> Result<usize, Fault> {
-        let spec = self.know(BootFacts::spec)?;
-        let Some(digests) = steps::runtime_assets(&spec).filter(|_| !self.is_planning()) else {
-            return self.apply(Phase::Assets, steps).await;
-        };
-        let is_first = |step: &&Step| match &step.action {
-            Action::FetchAsset(asset) => digests.contains(&asset.digest),
-            _ => false,
-        };
-        let (first, rest): (Vec<Step>, Vec<Step>) =
-            steps.iter().cloned().partition(|step| is_first(&step));
-        let first = async {
-            let fetched = self.apply(Phase::Assets, &first).await?;
-            Ok::<_, Fault>(fetched + self.start_runtime(&digests).await?)
-        };
-        let (early, others) = try_join(first, self.apply(Phase::Assets, &rest)).await?;
-        Ok(early + others)
-    }
+/// Applies the steps of the downloads, and the head start beside them where the node allows it.
+pub(crate) async fn apply_assets<H: Host>(
+    context: &Context<'_, H>,
+    steps: &[Step],
+) -> Result<usize, Fault> {
+    let spec = context.know(BootFacts::spec)?;
+    let Some(digests) = steps::runtime_assets(&spec).filter(|_| !context.is_planning()) else {
+        return context.apply(Phase::Assets, steps).await;
+    };
+    let is_first = |step: &&Step| match &step.action {
+        Action::FetchAsset(asset) => digests.contains(&asset.digest),
+        _ => false,
+    };
+    let (first, rest): (Vec<Step>, Vec<Step>) =
+        steps.iter().cloned().partition(|step| is_first(&step));
+    let first = async {
+        let fetched = context.apply(Phase::Assets, &first).await?;
+        Ok::<_, Fault>(fetched + start_runtime(context, &digests).await?)
+    };
+    let (early, others) = try_join(first, context.apply(Phase::Assets, &rest)).await?;
+    Ok(early + others)
+}
 
-    /// Brings the runtime up; returns how many steps changed something.
-    async fn start_runtime(&self, digests: &BTreeSet<Digest>) -> Result<usize, Fault> {
-        let started = async {
-            let planned = self.plan_runtime(digests).await?;
-            self.remove_leftovers(&planned).await?;
-            self.recall_owned(&planned).await;
-            self.apply(Phase::Assets, &planned).await
-        };
-        match started.await {
-            // It is met again, and told, where the node is configured and its units are started.
-            Err(fault) if fault.code != Code::BootInterrupted => Ok(0),
-            ended => ended,
+/// Brings the runtime up; returns how many steps changed something.
+async fn start_runtime<H: Host>(
+    context: &Context<'_, H>,
+    digests: &BTreeSet<Digest>,
+) -> Result<usize, Fault> {
+    let started = async {
+        let planned = plan_runtime(context, digests).await?;
+        remove_leftovers(context, &planned).await?;
+        context.recall_owned(&planned).await;
+        context.apply(Phase::Assets, &planned).await
+    };
+    match started.await {
+        // It is met again, and told, where the node is configured and its units are started.
+        Err(fault) if fault.code != Code::BootInterrupted => Ok(0),
+        ended => ended,
+    }
+}
+
+async fn plan_runtime<H: Host>(
+    context: &Context<'_, H>,
+    digests: &BTreeSet<Digest>,
+) -> Result<Vec<Step>, Fault> {
+    let node = context.know(BootFacts::node)?;
+    let mut known = context.know(BootFacts::known)?;
+    for digest in digests {
+        // A program that is no archive has none.
+        if let Ok(listed) = context.host.list_members(digest).await {
+            known.members.insert(digest.clone(), listed);
         }
     }
-
-    async fn plan_runtime(&self, digests: &BTreeSet<Digest>) -> Result<Vec<Step>, Fault> {
-        let node = self.know(BootFacts::node)?;
-        let mut known = self.know(BootFacts::known)?;
-        for digest in digests {
-            // A program that is no archive has none.
-            if let Ok(listed) = self.host.list_members(digest).await {
-                known.members.insert(digest.clone(), listed);
-            }
-        }
-        let spec = node.spec(&known)?;
-        let owners = Owners::read(
-            &spec,
-            &self.text("/etc/passwd").await?,
-            &self.text("/etc/group").await?,
-        );
-        steps::runtime_first(&spec, &owners)
-    }
+    let spec = node.spec(&known)?;
+    let owners = Owners::read(
+        &spec,
+        &files::text(context, "/etc/passwd").await?,
+        &files::text(context, "/etc/group").await?,
+    );
+    steps::runtime_first(&spec, &owners)
 }

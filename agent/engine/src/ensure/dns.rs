@@ -4,7 +4,7 @@
 //! they were, or as they should be.
 
 use crate::boot::facts::BootFacts;
-use crate::boot::storage::{describe_instances, describe_volumes};
+use crate::boot::observe::cloud::{describe_instances, describe_volumes};
 use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::dns::{

@@ -13,6 +13,9 @@ use quake_node::up_to_date::{FileDecision, decide_file};
 /// The largest file compared byte by byte; nothing the agent renders is near it.
 const COMPARE_LIMIT: u64 = 16 << 20;
 
+/// The largest text read here.
+const TEXT_LIMIT: u64 = 1 << 20;
+
 /// As many digits of a digest as tell two files apart.
 const DIGITS_SHOWN: usize = 12;
 
@@ -122,6 +125,14 @@ pub(crate) async fn glance<H: Files>(
     path: &str,
 ) -> Result<Option<FileFacts>, Fault> {
     look_at(context, path, 0).await
+}
+
+/// Reads a text; a file that is not there has none.
+pub(crate) async fn text<H: Host>(context: &Context<'_, H>, path: &str) -> Result<String, Fault> {
+    let looked = context.host.look_file(path, TEXT_LIMIT).await;
+    let found = looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
+    let bytes = found.and_then(|found| found.contents).unwrap_or_default();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 async fn look_at<H: Files>(

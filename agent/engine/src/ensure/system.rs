@@ -1,5 +1,6 @@
 //! Holds users and links, and does what changes of files call for.
 
+use crate::boot::pending_reactions::settle;
 use crate::context::Context;
 use crate::ensure::services;
 use crate::fault_mapping::{Operation, to_fault};
@@ -109,7 +110,7 @@ pub(crate) async fn reacted<H: Host>(
             }
         }
     }
-    context.settle(reaction).await?;
+    settle(context, reaction).await?;
     Ok(Outcome::Changed)
 }
 

@@ -217,8 +217,8 @@ impl<'a, H: Host> Certificates<'a, H> {
         let paths = renewal::files(spec, &self.unfinished);
         let owners = Owners::read(
             spec,
-            &context.text("/etc/passwd").await?,
-            &context.text("/etc/group").await?,
+            &files::text(context, "/etc/passwd").await?,
+            &files::text(context, "/etc/group").await?,
         );
         let issued = context.know(|knowledge| knowledge.issued.clone());
         let mut planned = steps::files(spec, &issued, &owners, false)?;

@@ -5,15 +5,13 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::ports::Host;
 
-impl<H: Host> Context<'_, H> {
-    /// Reads the seed's list. A list that cannot be read is a warning: kubelet pulls what the runtime lacks.
-    pub(crate) async fn observe_images(&self) {
-        match self.host.list_seeded().await {
-            Ok(images) => self.learn(|knowledge| knowledge.images = images),
-            Err(error) => {
-                let fault = to_fault(Operation::UseImage, error);
-                self.emitter.emit(Event::Warning { fault });
-            }
+/// Reads the seed's list. A list that cannot be read is a warning: kubelet pulls what the runtime lacks.
+pub(crate) async fn observe_images<H: Host>(context: &Context<'_, H>) {
+    match context.host.list_seeded().await {
+        Ok(images) => context.learn(|knowledge| knowledge.images = images),
+        Err(error) => {
+            let fault = to_fault(Operation::UseImage, error);
+            context.emitter.emit(Event::Warning { fault });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::machine::observe_machine;
 use crate::boot::observe::objects;
 use crate::boot::storage::withhold_manifests;
 use crate::context::Context;
@@ -57,7 +58,7 @@ pub(crate) async fn observe_kops<H: Host>(
     let mut objects = read_wanted(context, &boot, &config).await?;
     objects.secrets.extend(secrets);
     let node = Node {
-        machine: context.observe_machine(&config, distribution).await?,
+        machine: observe_machine(context, &config, distribution).await?,
         boot,
         config,
         objects,

@@ -2,6 +2,7 @@
 
 use crate::boot::facts::BootFacts;
 use crate::context::Context;
+use crate::ensure::files;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
@@ -23,96 +24,85 @@ const TYPE_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// Where it is kept what EC2 said of instance types: it never changes, and a reboot must not need EC2.
 const TYPES: &str = "/var/lib/quake-agent/instance-types.json";
 
-/// The largest text read here.
-const TEXT_LIMIT: u64 = 1 << 20;
+pub(super) async fn observe_machine<H: Host>(
+    context: &Context<'_, H>,
+    config: &NodeupConfig,
+    distribution: Distribution,
+) -> Result<Machine, Fault> {
+    let state = metadata(context, "autoscaling/target-lifecycle-state").await?;
+    let mounts = context.host.list_mounts().await;
+    let mounts = mounts.map_err(|error| to_fault(Operation::Mount, error))?;
+    let passwd = files::text(context, "/etc/passwd").await?;
+    Ok(Machine {
+        public_ip: metadata(context, "public-ipv4").await?,
+        ipv6: metadata(context, "ipv6").await?,
+        lifecycle: Lifecycle::of_target_state(state.as_deref()),
+        runs_resolved: is_there(context, "/run/systemd/resolve/resolv.conf").await?,
+        has_bpf_filesystem: mounts
+            .iter()
+            .any(|mount| mount.target == "/sys/fs/bpf" && mount.filesystem == "bpf"),
+        has_nvidia_gpu: config.nvidia.is_some() && is_there(context, "/proc/driver/nvidia").await?,
+        eni_capacity: eni_capacity(context, config).await?,
+        interfaces: interfaces(context).await?,
+        login_users: login_users(&passwd, distribution),
+    })
+}
 
-impl<H: Host> Context<'_, H> {
-    pub(super) async fn observe_machine(
-        &self,
-        config: &NodeupConfig,
-        distribution: Distribution,
-    ) -> Result<Machine, Fault> {
-        let state = self.metadata("autoscaling/target-lifecycle-state").await?;
-        let mounts = self.host.list_mounts().await;
-        let mounts = mounts.map_err(|error| to_fault(Operation::Mount, error))?;
-        let passwd = self.text("/etc/passwd").await?;
-        Ok(Machine {
-            public_ip: self.metadata("public-ipv4").await?,
-            ipv6: self.metadata("ipv6").await?,
-            lifecycle: Lifecycle::of_target_state(state.as_deref()),
-            runs_resolved: self.is_there("/run/systemd/resolve/resolv.conf").await?,
-            has_bpf_filesystem: mounts
-                .iter()
-                .any(|mount| mount.target == "/sys/fs/bpf" && mount.filesystem == "bpf"),
-            has_nvidia_gpu: config.nvidia.is_some() && self.is_there("/proc/driver/nvidia").await?,
-            eni_capacity: self.eni_capacity(config).await?,
-            interfaces: self.interfaces().await?,
-            login_users: login_users(&passwd, distribution),
+/// What the instance's type has for pods, where their number follows from it and nobody says it: asked once, and kept.
+async fn eni_capacity<H: Host>(
+    context: &Context<'_, H>,
+    config: &NodeupConfig,
+) -> Result<Option<EniCapacity>, Fault> {
+    if !needs_eni_capacity(config) {
+        return Ok(None);
+    }
+    let instance_type = context.know(BootFacts::instance)?.instance_type;
+    // A note that cannot be read is none.
+    let mut kept: BTreeMap<String, EniCapacity> =
+        serde_json::from_str(&files::text(context, TYPES).await?).unwrap_or_default();
+    if let Some(capacity) = kept.get(&instance_type) {
+        return Ok(Some(*capacity));
+    }
+    let wait = context.wait(Phase::Config, "config:instance-type", TYPE_DEADLINE);
+    let ask = || async {
+        let told = context.host.describe_type(&instance_type).await;
+        told.map_err(|error| {
+            to_fault(Operation::DescribeType, error).seen("instance-type", &instance_type)
         })
+    };
+    let capacity = context.retry(&wait, ask).await?;
+    if !context.is_planning() {
+        kept.insert(instance_type, capacity);
+        let text = serde_json::to_string(&kept).unwrap_or_default();
+        let file = WriteFile::plain(TYPES, 0o644, text);
+        let written = context.host.write_file(&file).await;
+        written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", TYPES))?;
     }
+    Ok(Some(capacity))
+}
 
-    /// What the instance's type has for pods, where their number follows from it and nobody says it: asked once, and kept.
-    async fn eni_capacity(&self, config: &NodeupConfig) -> Result<Option<EniCapacity>, Fault> {
-        if !needs_eni_capacity(config) {
-            return Ok(None);
-        }
-        let instance_type = self.know(BootFacts::instance)?.instance_type;
-        // A note that cannot be read is none.
-        let mut kept: BTreeMap<String, EniCapacity> =
-            serde_json::from_str(&self.text(TYPES).await?).unwrap_or_default();
-        if let Some(capacity) = kept.get(&instance_type) {
-            return Ok(Some(*capacity));
-        }
-        let wait = self.wait(Phase::Config, "config:instance-type", TYPE_DEADLINE);
-        let ask = || async {
-            let told = self.host.describe_type(&instance_type).await;
-            told.map_err(|error| {
-                to_fault(Operation::DescribeType, error).seen("instance-type", &instance_type)
-            })
-        };
-        let capacity = self.retry(&wait, ask).await?;
-        if !self.is_planning() {
-            kept.insert(instance_type, capacity);
-            let text = serde_json::to_string(&kept).unwrap_or_default();
-            let file = WriteFile::plain(TYPES, 0o644, text);
-            let written = self.host.write_file(&file).await;
-            written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", TYPES))?;
-        }
-        Ok(Some(capacity))
-    }
+async fn metadata<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
+    let wait = context.wait(Phase::Config, "config:metadata", METADATA_DEADLINE);
+    let read = || async {
+        let read = context.host.read_metadata(key).await;
+        read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", key))
+    };
+    context.retry(&wait, read).await
+}
 
-    async fn metadata(&self, key: &str) -> Result<Option<String>, Fault> {
-        let wait = self.wait(Phase::Config, "config:metadata", METADATA_DEADLINE);
-        let read = || async {
-            let read = self.host.read_metadata(key).await;
-            read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", key))
-        };
-        self.retry(&wait, read).await
-    }
+async fn is_there<H: Host>(context: &Context<'_, H>, path: &str) -> Result<bool, Fault> {
+    let looked = context.host.look_file(path, 0).await;
+    let found = looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
+    Ok(found.is_some())
+}
 
-    pub(crate) async fn text(&self, path: &str) -> Result<String, Fault> {
-        let looked = self.host.look_file(path, TEXT_LIMIT).await;
-        let found =
-            looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
-        let bytes = found.and_then(|found| found.contents).unwrap_or_default();
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    async fn is_there(&self, path: &str) -> Result<bool, Fault> {
-        let looked = self.host.look_file(path, 0).await;
-        let found =
-            looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
-        Ok(found.is_some())
-    }
-
-    /// Interfaces with a hardware address, beside the loopback.
-    async fn interfaces(&self) -> Result<BTreeMap<String, String>, Fault> {
-        let mac = self.know(BootFacts::instance)?.mac;
-        let read = self.host.read_network().await;
-        let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
-        let ours = network.links.into_iter().filter(|link| link.mac == mac);
-        Ok(ours.map(|link| (link.name, link.mac)).collect())
-    }
+/// Interfaces with a hardware address, beside the loopback.
+async fn interfaces<H: Host>(context: &Context<'_, H>) -> Result<BTreeMap<String, String>, Fault> {
+    let mac = context.know(BootFacts::instance)?.mac;
+    let read = context.host.read_network().await;
+    let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
+    let ours = network.links.into_iter().filter(|link| link.mac == mac);
+    Ok(ours.map(|link| (link.name, link.mac)).collect())
 }
 
 fn login_users(passwd: &str, distribution: Distribution) -> BTreeMap<String, LoginUser> {

@@ -22,5 +22,4 @@ pub(crate) use choose::plan_storage;
 pub(crate) use filesystem::formatted;
 pub(crate) use held_back::{wait_for_volumes, withhold_manifests};
 pub(crate) use mount::mounted;
-pub(crate) use pass::{describe_instances, describe_volumes};
 pub(crate) use state::StorageState;

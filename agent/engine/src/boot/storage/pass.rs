@@ -3,10 +3,10 @@
 use super::local::is_of;
 use super::state::sorted;
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::cloud::{describe_instances, describe_volumes};
 use crate::boot::storage::identity::read_generation;
 use crate::boot::storage::{journal, local};
 use crate::context::Context;
-use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
 use quake_model::facts::{
@@ -115,14 +115,6 @@ pub(crate) fn cheaply_shown<H: Host>(context: &Context<'_, H>, cluster: &str) ->
     sorted(tagged.collect())
 }
 
-pub(crate) async fn describe_volumes<H: Host>(
-    context: &Context<'_, H>,
-    query: &VolumeQuery,
-) -> Result<Vec<VolumeFacts>, Fault> {
-    let described = context.host.describe_volumes(query).await;
-    described.map_err(|error| to_fault(Operation::DescribeVolumes, error))
-}
-
 /// This instance, the holders of volumes, and, where several members are open, the others of its group.
 async fn find_instances<H: Host>(
     context: &Context<'_, H>,
@@ -154,14 +146,6 @@ async fn find_instances<H: Host>(
         }
     }
     Ok(views)
-}
-
-pub(crate) async fn describe_instances<H: Host>(
-    context: &Context<'_, H>,
-    query: &InstanceQuery,
-) -> Result<Vec<InstanceView>, Fault> {
-    let described = context.host.describe_instances(query).await;
-    described.map_err(|error| to_fault(Operation::DescribeInstances, error))
 }
 
 /// Corrects EC2's view by the kernel's: a volume whose device is here is attached here, whatever a late answer says.
