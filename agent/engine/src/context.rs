@@ -1,19 +1,18 @@
 //! What every step of a boot is handed: the host, the events, the request and the stop signal.
 
 use crate::boot::facts::BootFacts;
+use crate::boot::limit::PhaseTimes;
 use crate::boot::managed_files::Ownership;
 use crate::budget::Budget;
 use crate::emit::Emitter;
 use crate::request::{Mode, Request};
 use quake_model::backoff::Jitter;
+use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::phase::Phase;
 use quake_model::step::{Contents, Step, Visibility, WriteFile};
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// Tells a boot to stop; the boot notices between steps and while it waits.
 #[derive(Debug, Clone)]
@@ -97,20 +96,12 @@ pub(crate) struct Context<'a, H> {
     pub(crate) stop: Stop,
     /// Told from inside, when another phase failed.
     pub(crate) abandon: (StopHandle, Stop),
-    pub(crate) started: Instant,
-    /// When each phase began; its deadline counts from there, however many waits it has.
-    pub(crate) phases_began: Mutex<BTreeMap<Phase, Instant>>,
-    /// When the last wait for another machine ends, by phase.
-    pub(crate) long_waits: Mutex<BTreeMap<Phase, Instant>>,
-    /// The ids of the steps that are under way.
-    pub(crate) in_progress: Mutex<BTreeSet<String>>,
+    pub(crate) times: PhaseTimes,
     /// The most cloud calls that the boot may make until somebody grants it more.
     pub(crate) budget: Mutex<Budget>,
     pub(crate) jitter: Mutex<Jitter>,
     pub(crate) knowledge: Mutex<BootFacts>,
-    pub(crate) ownership: Mutex<Ownership>,
-    /// Told once the node's services run.
-    pub(crate) services_run: tokio::sync::Notify,
+    pub(crate) ownership: Ownership,
     /// The list of users is rewritten for each: one at a time.
     pub(crate) users: tokio::sync::Mutex<()>,
     pub(crate) planned: Mutex<Vec<PlannedStep>>,
@@ -124,15 +115,11 @@ impl<'a, H> Context<'a, H> {
             request,
             stop,
             abandon: stop_signal(),
-            started: Instant::now(),
-            phases_began: Mutex::new(BTreeMap::new()),
-            long_waits: Mutex::new(BTreeMap::new()),
-            in_progress: Mutex::new(BTreeSet::new()),
+            times: PhaseTimes::new(request.patience.deadline),
             budget: Mutex::new(request.budget),
             jitter: Mutex::new(Jitter::seeded(request.boot.as_str())),
             knowledge: Mutex::new(BootFacts::default()),
-            ownership: Mutex::new(Ownership::default()),
-            services_run: tokio::sync::Notify::new(),
+            ownership: Ownership::default(),
             users: tokio::sync::Mutex::new(()),
             planned: Mutex::new(Vec::new()),
         }
@@ -173,6 +160,14 @@ impl<'a, H> Context<'a, H> {
             fault = self.stop.wait() => fault,
             fault = self.abandon.1.wait() => fault,
         }
+    }
+
+    /// Announces that a step is about to act, which a step that holds never is.
+    pub(crate) fn announce(&self, step: &Step) {
+        self.emitter.emit(Event::StepStarted {
+            phase: step.phase,
+            step: step.id.clone(),
+        });
     }
 
     /// Notes what `plan` will show of a step.

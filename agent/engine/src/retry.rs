@@ -40,11 +40,11 @@ impl Wait {
     }
 }
 
-impl<H: Meter> Context<'_, H> {
+impl<H> Context<'_, H> {
     /// A wait that ends with `longest`, with its phase, or with the boot, whichever is first.
     pub(crate) fn wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
         let wait = self.wait_of_boot(phase, step, longest);
-        let deadline = wait.deadline.min(self.phase_ends(phase));
+        let deadline = wait.deadline.min(self.times.phase_ends(phase));
         Wait { deadline, ..wait }
     }
 
@@ -52,33 +52,22 @@ impl<H: Meter> Context<'_, H> {
     /// with the boot.
     pub(crate) fn long_wait(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
         let wait = self.wait_of_boot(phase, step, longest);
-        lock(&self.long_waits).insert(phase, wait.deadline);
+        self.times.extend(phase, wait.deadline);
         wait
     }
 
     fn wait_of_boot(&self, phase: Phase, step: &str, longest: Duration) -> Wait {
-        let own = Instant::now() + longest;
         Wait {
             phase,
             step: step.to_owned(),
-            deadline: self.boot_ends().map_or(own, |boot| boot.min(own)),
+            deadline: self.times.wait_ends(longest),
             arrival: ARRIVAL,
             grace: self.request.patience.denied_grace,
         }
     }
+}
 
-    /// When a phase has to be done, from when it began.
-    pub(crate) fn phase_ends(&self, phase: Phase) -> Instant {
-        let began = lock(&self.phases_began).get(&phase).copied();
-        began.unwrap_or_else(Instant::now) + phase.row().deadline
-    }
-
-    /// When the boot's waits end, where it was given a deadline.
-    pub(crate) fn boot_ends(&self) -> Option<Instant> {
-        let limit = self.request.patience.deadline;
-        limit.map(|limit| self.started + limit)
-    }
-
+impl<H: Meter> Context<'_, H> {
     /// Tries until it succeeds, its fault cannot heal, the wait ends, or the boot stops. Each failed try
     /// is an event; before each try the budget of cloud calls is checked.
     ///

@@ -14,166 +14,170 @@ use quake_model::ports::Host;
 use quake_model::step::{Action, Step};
 use tokio::time::Instant;
 
-impl<H: Host> Context<'_, H> {
-    /// Applies `steps`, as many at once as the phase has lanes; returns how many changed something. Units that stand
-    /// together are brought up together, after what stands before them and before what stands after them.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first fault; steps that run beside it are left where they stand between acts.
-    pub(crate) async fn apply(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
-        let mut changed = 0;
-        for run in steps.chunk_by(|one, next| is_unit(one) == is_unit(next)) {
-            changed += match run.first().is_some_and(is_unit) {
-                true => self.apply_together(phase, run).await?,
-                false => self.apply_in_lanes(phase, run).await?,
-            };
-        }
-        Ok(changed)
-    }
-
-    async fn apply_in_lanes(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
-        let lanes = phase.row().lanes;
-        let mut waiting = steps.iter();
-        let mut running = FuturesUnordered::new();
-        let mut changed = 0;
-        loop {
-            while running.len() < lanes {
-                let Some(step) = waiting.next() else { break };
-                running.push(self.apply_step(phase, step));
-            }
-            let Some(outcome) = running.next().await else {
-                return Ok(changed);
-            };
-            changed += usize::from(outcome? == Outcome::Changed);
-        }
-    }
-
-    /// Brings up units together. Each is seen to its end, so that one that fails hides no other.
-    async fn apply_together(&self, phase: Phase, steps: &[Step]) -> Result<usize, Fault> {
-        if let Some(fault) = self.stop_requested() {
-            return Err(fault);
-        }
-        lock(&self.in_progress).extend(steps.iter().map(|step| step.id.clone()));
-        let began = Instant::now();
-        let conclude = |step: &Step, ended| self.conclude(phase, step, began, ended);
-        let ended = ensure::batch::start_all(self, steps, conclude).await;
-        let mut changed = 0;
-        let mut first = None;
-        for outcome in ended {
-            match outcome {
-                Ok(outcome) => changed += usize::from(outcome == Outcome::Changed),
-                Err(fault) if first.is_none() => first = Some(fault),
-                Err(fault) if fault.code == Code::BootInterrupted => {}
-                Err(fault) => self.emitter.emit(Event::Warning { fault }),
-            }
-        }
-        first.map_or(Ok(changed), Err)
-    }
-
-    async fn apply_step(&self, phase: Phase, step: &Step) -> Result<Outcome, Fault> {
-        if let Some(fault) = self.stop_requested() {
-            return Err(fault);
-        }
-        lock(&self.in_progress).insert(step.id.clone());
-        let began = Instant::now();
-        let ended = self.ensure(step).await;
-        self.conclude(phase, step, began, ended)
-    }
-
-    /// Reports what came of a step that began at `began`.
-    fn conclude(
-        &self,
-        phase: Phase,
-        step: &Step,
-        began: Instant,
-        ended: Result<Outcome, Fault>,
-    ) -> Result<Outcome, Fault> {
-        lock(&self.in_progress).remove(&step.id);
-        let outcome = match ended {
-            Ok(outcome) => outcome,
-            Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {
-                self.emitter.emit(Event::Warning { fault });
-                Outcome::Skipped
-            }
-            Err(fault) => return Err(fault),
+/// Applies `steps`, as many at once as the phase has lanes; returns how many changed something. Units that stand
+/// together are brought up together, after what stands before them and before what stands after them.
+///
+/// # Errors
+///
+/// Returns the first fault; steps that run beside it are left where they stand between acts.
+pub(crate) async fn apply<H: Host>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    steps: &[Step],
+) -> Result<usize, Fault> {
+    let mut changed = 0;
+    for run in steps.chunk_by(|one, next| is_unit(one) == is_unit(next)) {
+        changed += match run.first().is_some_and(is_unit) {
+            true => apply_together(context, phase, run).await?,
+            false => apply_in_lanes(context, phase, run).await?,
         };
-        self.note_owned(step, outcome);
-        if self.is_planning()
-            && !lock(&self.planned)
-                .iter()
-                .any(|planned| planned.step.id == step.id)
-        {
-            self.note_planned(PlannedStep::plain(step, outcome));
-        }
-        self.emitter.emit(Event::StepDone {
-            phase,
-            step: step.id.clone(),
-            outcome,
-            took_ms: millis(began.elapsed()),
-        });
-        Ok(outcome)
     }
+    Ok(changed)
+}
 
-    async fn ensure(&self, step: &Step) -> Result<Outcome, Fault> {
-        match &step.action {
-            Action::FetchAsset(asset) => {
-                ensure::assets::fetched(self, step, asset, ensure::assets::FETCH_DEADLINE).await
-            }
-            Action::FetchImage(image) => ensure::images::fetched(self, step, image).await,
-            Action::ImportImage { image, runtime } => {
-                ensure::images::imported(self, step, image, *runtime).await
-            }
-            Action::Place(place) => ensure::assets::placed(self, step, place).await,
-            Action::MakeDirectory { path, mode, owner } => {
-                ensure::files::directory(self, step, path, *mode, *owner).await
-            }
-            Action::WriteFile(file) => ensure::files::written(self, step, file).await,
-            Action::LoadModule { name, .. } => ensure::network::module(self, step, name).await,
-            Action::SetSysctl { key, value, .. } => {
-                ensure::network::sysctl(self, step, key, value).await
-            }
-            Action::AttachVolume(volume) => storage::attached(self, step, volume).await,
-            Action::MakeFilesystem(volume) => {
-                storage::when_free(self, step, || storage::formatted(self, step, volume)).await
-            }
-            Action::MountVolume(volume) => {
-                storage::when_free(self, step, || storage::mounted(self, step, volume)).await
-            }
-            Action::StartUnit(unit) => {
-                let begun = ensure::services::begun(self, step, unit).await?;
-                ensure::services::held(self, step, unit, begun, None).await
-            }
-            Action::MakeLink(link) => ensure::system::link(self, step, link).await,
-            Action::RetirePod(pod) => ensure::retired::retired(self, step, pod).await,
-            Action::InstallPackages { sources, packages } => {
-                ensure::packages::installed(self, step, sources, packages).await
-            }
-            Action::MakeUser(user) => ensure::system::user(self, step, user).await,
-            Action::IssueCertificate(order) => {
-                ensure::certificates::issued(self, step, order).await
-            }
-            Action::RequestCertificates { orders } => {
-                ensure::certificates::requested(self, step, orders).await
-            }
-            Action::React(reaction) => ensure::system::reacted(self, step, reaction).await,
-            Action::MountDevice(volume) => ensure::devices::mounted(self, step, volume).await,
-            Action::PullImage { name, runtime } => {
-                ensure::images::pulled(self, step, name, *runtime).await
-            }
-            Action::AssignPrefix => ensure::prefix::assigned(self, step).await,
-            Action::PublishNames(names) => ensure::dns::published(self, step, names).await,
-            Action::Await(condition) => ensure::ready::met(self, step, condition).await,
-            Action::CompleteLifecycle(hook) => ensure::lifecycle::completed(self, step, hook).await,
+async fn apply_in_lanes<H: Host>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    steps: &[Step],
+) -> Result<usize, Fault> {
+    let lanes = phase.row().lanes;
+    let mut waiting = steps.iter();
+    let mut running = FuturesUnordered::new();
+    let mut changed = 0;
+    loop {
+        while running.len() < lanes {
+            let Some(step) = waiting.next() else { break };
+            running.push(apply_step(context, phase, step));
+        }
+        let Some(outcome) = running.next().await else {
+            return Ok(changed);
+        };
+        changed += usize::from(outcome? == Outcome::Changed);
+    }
+}
+
+/// Brings up units together. Each is seen to its end, so that one that fails hides no other.
+async fn apply_together<H: Host>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    steps: &[Step],
+) -> Result<usize, Fault> {
+    if let Some(fault) = context.stop_requested() {
+        return Err(fault);
+    }
+    steps.iter().for_each(|step| context.times.begin_step(step));
+    let began = Instant::now();
+    let conclude = |step: &Step, ended| conclude(context, phase, step, began, ended);
+    let ended = ensure::batch::start_all(context, steps, conclude).await;
+    let mut changed = 0;
+    let mut first = None;
+    for outcome in ended {
+        match outcome {
+            Ok(outcome) => changed += usize::from(outcome == Outcome::Changed),
+            Err(fault) if first.is_none() => first = Some(fault),
+            Err(fault) if fault.code == Code::BootInterrupted => {}
+            Err(fault) => context.emitter.emit(Event::Warning { fault }),
         }
     }
+    first.map_or(Ok(changed), Err)
+}
 
-    /// Announces that a step is about to act, which a step that holds never is.
-    pub(crate) fn announce(&self, step: &Step) {
-        self.emitter.emit(Event::StepStarted {
-            phase: step.phase,
-            step: step.id.clone(),
-        });
+async fn apply_step<H: Host>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    step: &Step,
+) -> Result<Outcome, Fault> {
+    if let Some(fault) = context.stop_requested() {
+        return Err(fault);
+    }
+    context.times.begin_step(step);
+    let began = Instant::now();
+    let ended = ensure(context, step).await;
+    conclude(context, phase, step, began, ended)
+}
+
+/// Reports what came of a step that began at `began`.
+fn conclude<H: Host>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    step: &Step,
+    began: Instant,
+    ended: Result<Outcome, Fault>,
+) -> Result<Outcome, Fault> {
+    context.times.end_step(step);
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(fault) if is_optional(&step.action) && fault.class() != Class::NotYet => {
+            context.emitter.emit(Event::Warning { fault });
+            Outcome::Skipped
+        }
+        Err(fault) => return Err(fault),
+    };
+    context.ownership.note(step, outcome);
+    if context.is_planning()
+        && !lock(&context.planned)
+            .iter()
+            .any(|planned| planned.step.id == step.id)
+    {
+        context.note_planned(PlannedStep::plain(step, outcome));
+    }
+    context.emitter.emit(Event::StepDone {
+        phase,
+        step: step.id.clone(),
+        outcome,
+        took_ms: millis(began.elapsed()),
+    });
+    Ok(outcome)
+}
+
+async fn ensure<H: Host>(context: &Context<'_, H>, step: &Step) -> Result<Outcome, Fault> {
+    match &step.action {
+        Action::FetchAsset(asset) => {
+            ensure::assets::fetched(context, step, asset, ensure::assets::FETCH_DEADLINE).await
+        }
+        Action::FetchImage(image) => ensure::images::fetched(context, step, image).await,
+        Action::ImportImage { image, runtime } => {
+            ensure::images::imported(context, step, image, *runtime).await
+        }
+        Action::Place(place) => ensure::assets::placed(context, step, place).await,
+        Action::MakeDirectory { path, mode, owner } => {
+            ensure::files::directory(context, step, path, *mode, *owner).await
+        }
+        Action::WriteFile(file) => ensure::files::written(context, step, file).await,
+        Action::LoadModule { name, .. } => ensure::network::module(context, step, name).await,
+        Action::SetSysctl { key, value, .. } => {
+            ensure::network::sysctl(context, step, key, value).await
+        }
+        Action::AttachVolume(volume) => storage::attached(context, step, volume).await,
+        Action::MakeFilesystem(volume) => {
+            storage::when_free(context, step, || storage::formatted(context, step, volume)).await
+        }
+        Action::MountVolume(volume) => {
+            storage::when_free(context, step, || storage::mounted(context, step, volume)).await
+        }
+        Action::StartUnit(unit) => {
+            let begun = ensure::services::begun(context, step, unit).await?;
+            ensure::services::held(context, step, unit, begun, None).await
+        }
+        Action::MakeLink(link) => ensure::system::link(context, step, link).await,
+        Action::RetirePod(pod) => ensure::retired::retired(context, step, pod).await,
+        Action::InstallPackages { sources, packages } => {
+            ensure::packages::installed(context, step, sources, packages).await
+        }
+        Action::MakeUser(user) => ensure::system::user(context, step, user).await,
+        Action::IssueCertificate(order) => ensure::certificates::issued(context, step, order).await,
+        Action::RequestCertificates { orders } => {
+            ensure::certificates::requested(context, step, orders).await
+        }
+        Action::React(reaction) => ensure::system::reacted(context, step, reaction).await,
+        Action::MountDevice(volume) => ensure::devices::mounted(context, step, volume).await,
+        Action::PullImage { name, runtime } => {
+            ensure::images::pulled(context, step, name, *runtime).await
+        }
+        Action::AssignPrefix => ensure::prefix::assigned(context, step).await,
+        Action::PublishNames(names) => ensure::dns::published(context, step, names).await,
+        Action::Await(condition) => ensure::ready::met(context, step, condition).await,
+        Action::CompleteLifecycle(hook) => ensure::lifecycle::completed(context, step, hook).await,
     }
 }
 

@@ -9,10 +9,14 @@ use quake_model::item::Reaction;
 use quake_model::location::Location;
 use quake_model::ports::TokenVersion;
 use quake_model::spec::{ImageSpec, NodeSpec};
+use quake_node::addon_mode::{AddonMode, addon_mode};
 use quake_node::builders;
+use quake_node::dns::{Upkeep, upkeep};
 use quake_node::node::Node;
+use quake_node::node_identity::{NodeIdentity, node_identity};
 use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
 use quake_node::steps::Issued;
+use quake_node::watch::{self, Watch};
 use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,6 +99,36 @@ impl BootFacts {
             credentials: self.credentials.clone(),
             etcd_manifests: self.etcd_manifests.clone(),
         })
+    }
+
+    /// Whether etcd's pods wait for their volumes while the rest of the node goes on.
+    pub(crate) fn holds_etcd_back(&self) -> bool {
+        self.spec().is_ok_and(|spec| spec.holds_etcd_back())
+    }
+
+    /// What the node has to do with its cluster's add-ons.
+    pub(crate) fn addon_mode(&self) -> Option<AddonMode> {
+        addon_mode(self.spec.as_deref()?, &self.instance.as_ref()?.instance_id)
+    }
+
+    /// What the cluster's object of this node is to say.
+    pub(crate) fn identity(&self) -> Option<NodeIdentity> {
+        node_identity(self.spec.as_deref()?, self.instance.as_ref()?)
+    }
+
+    /// What to look at from now on.
+    pub(crate) fn watches(&self) -> Vec<Watch> {
+        match (&self.spec, self.known()) {
+            (Some(spec), Ok(known)) => watch::plan(spec, &known),
+            // A boot that ended well knows both.
+            (None, _) | (_, Err(_)) => Vec::new(),
+        }
+    }
+
+    /// What there is to be looked after of the node's names; `None` where it published none in a zone.
+    pub(crate) fn upkeep(&self) -> Option<Upkeep> {
+        let (spec, known) = (self.spec().ok()?, self.known().ok()?);
+        upkeep(&spec, &known, self.names_zone.as_ref()?)
     }
 }
 

@@ -11,6 +11,7 @@ use quake_model::ports::{Condition, Host, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
 use quake_node::managed_files::{self, ManagedFiles, ManagedProgram, Owners};
 use quake_node::up_to_date::UnitDecision;
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -22,7 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is the agent's, before this boot and by it.
 #[derive(Debug, Default)]
-pub(crate) struct Ownership {
+pub(crate) struct Ownership(Mutex<Owned>);
+
+#[derive(Debug, Default)]
+struct Owned {
     /// What an earlier boot noted; `None` until it is read.
     before: Option<ManagedFiles>,
     /// What is noted on the disk now.
@@ -41,72 +45,23 @@ pub struct ManagedSnapshot {
     pub(crate) places: Vec<Place>,
 }
 
-impl<H: Host> Context<'_, H> {
-    /// Reads what an earlier boot noted, and notes what these steps are about to write where that is something else.
-    pub(crate) async fn recall_owned(&self, steps: &[Step]) {
-        let looked = self.host.look_file(managed_files::PATH, NOTE_LIMIT).await;
-        // What cannot be read is as if it were not there: then nothing counts as changed by somebody.
-        let bytes = looked.ok().flatten().and_then(|found| found.contents);
-        let before = bytes.and_then(|bytes| ManagedFiles::parse(&bytes));
-        let before = before.unwrap_or_default();
-        let intents = before.with_intents(steps).filter(|_| !self.is_planning());
-        {
-            let mut ownership = lock(&self.ownership);
-            ownership.kept = before.clone();
-            ownership.before = Some(before);
-        }
-        if let Some(intents) = intents {
-            self.keep(intents).await;
-        }
-    }
-
+impl Ownership {
     /// Notes what a step left, if it left anything that is the agent's.
-    pub(crate) fn note_owned(&self, step: &Step, outcome: Outcome) {
+    pub(crate) fn note(&self, step: &Step, outcome: Outcome) {
         match outcome {
             Outcome::Unchanged | Outcome::Changed => {}
             Outcome::Skipped | Outcome::WouldChange => return,
         }
-        let mut ownership = lock(&self.ownership);
+        let mut ownership = lock(&self.0);
         ownership.now.note(step);
         if let Action::Place(place) = &step.action {
             ownership.places.push(place.clone());
         }
     }
 
-    /// Writes the note of what is the agent's, if it is another than the one there is.
-    pub(crate) async fn keep_owned(&self, is_whole: bool) {
-        let managed_files = {
-            let ownership = lock(&self.ownership);
-            let Some(before) = &ownership.before else {
-                return;
-            };
-            let now = ownership.now.clone();
-            if is_whole { now } else { now.or(before) }
-        };
-        if !self.is_planning() {
-            self.keep(managed_files).await;
-        }
-    }
-
-    async fn keep(&self, managed_files: ManagedFiles) {
-        if lock(&self.ownership).kept == managed_files {
-            return;
-        }
-        let file = managed_files.file();
-        let written = timeout(PATIENCE, self.host.write_file(&file)).await;
-        let slow = |_| PortError::new(Condition::Io, "the note is not written in time");
-        match written.map_err(slow).flatten() {
-            Ok(()) => lock(&self.ownership).kept = managed_files,
-            Err(error) => {
-                let fault = to_fault(Operation::UseFile, error).seen("path", managed_files::PATH);
-                self.emitter.emit(Event::Warning { fault });
-            }
-        }
-    }
-
     /// What this boot leaves.
     pub(crate) fn left(&self) -> ManagedSnapshot {
-        let ownership = lock(&self.ownership);
+        let ownership = lock(&self.0);
         ManagedSnapshot {
             managed_files: ownership.now.clone(),
             places: ownership.places.clone(),
@@ -114,16 +69,20 @@ impl<H: Host> Context<'_, H> {
     }
 
     /// How a file differs from what an earlier boot wrote, in words; `None` where it does not, or nobody knows.
-    pub(crate) fn drift_of(&self, file: &WriteFile, found: Option<&FileFacts>) -> Option<String> {
-        let owners = Owners::for_host(self.host.sets_owners());
-        let ownership = lock(&self.ownership);
+    pub(crate) fn drift_of(
+        &self,
+        file: &WriteFile,
+        found: Option<&FileFacts>,
+        owners: Owners,
+    ) -> Option<String> {
+        let ownership = lock(&self.0);
         let known = ownership.before.as_ref()?.files.get(&file.path)?;
         known.differs(found, owners)
     }
 
     /// The same of a file that was placed from the store.
     pub(crate) fn drift_of_program(&self, place: &Place, found: Placed) -> Option<String> {
-        let ownership = lock(&self.ownership);
+        let ownership = lock(&self.0);
         let known = ownership.before.as_ref()?.programs.get(&place.path)?;
         // Of another release nobody can say any more what it was.
         if *known != ManagedProgram::from_place(place) {
@@ -134,23 +93,77 @@ impl<H: Host> Context<'_, H> {
 
     /// The same of a unit about which this would be done.
     pub(crate) fn drift_of_unit(&self, unit: &str, decision: UnitDecision) -> Option<String> {
-        let ownership = lock(&self.ownership);
+        let ownership = lock(&self.0);
         let known = ownership.before.as_ref()?.units.contains(unit);
         (known && decision == UnitDecision::Enable).then(|| "not enabled at boot".to_owned())
     }
+}
 
-    /// Warns that what somebody changed is about to be written again.
-    pub(crate) fn warn_of_overwriting(&self, path: &str, what: &str) {
-        if self.is_planning() {
-            return;
-        }
-        let summary =
-            format!("{path} was changed since the agent wrote it ({what}), and is written again");
-        let fault = Fault::new(Code::FilesOverwritten, summary)
-            .seen("path", path)
-            .seen("changed", what);
-        self.emitter.emit(Event::Warning { fault });
+/// Reads what an earlier boot noted, and notes what these steps are about to write where that is something else.
+pub(crate) async fn recall_owned<H: Host>(context: &Context<'_, H>, steps: &[Step]) {
+    let looked = context
+        .host
+        .look_file(managed_files::PATH, NOTE_LIMIT)
+        .await;
+    // What cannot be read is as if it were not there: then nothing counts as changed by somebody.
+    let bytes = looked.ok().flatten().and_then(|found| found.contents);
+    let before = bytes.and_then(|bytes| ManagedFiles::parse(&bytes));
+    let before = before.unwrap_or_default();
+    let intents = before
+        .with_intents(steps)
+        .filter(|_| !context.is_planning());
+    {
+        let mut ownership = lock(&context.ownership.0);
+        ownership.kept = before.clone();
+        ownership.before = Some(before);
     }
+    if let Some(intents) = intents {
+        keep(context, intents).await;
+    }
+}
+
+/// Writes the note of what is the agent's, if it is another than the one there is.
+pub(crate) async fn keep_owned<H: Host>(context: &Context<'_, H>, is_whole: bool) {
+    let owned = {
+        let ownership = lock(&context.ownership.0);
+        let Some(before) = &ownership.before else {
+            return;
+        };
+        let now = ownership.now.clone();
+        if is_whole { now } else { now.or(before) }
+    };
+    if !context.is_planning() {
+        keep(context, owned).await;
+    }
+}
+
+async fn keep<H: Host>(context: &Context<'_, H>, owned: ManagedFiles) {
+    if lock(&context.ownership.0).kept == owned {
+        return;
+    }
+    let file = owned.file();
+    let written = timeout(PATIENCE, context.host.write_file(&file)).await;
+    let slow = |_| PortError::new(Condition::Io, "the note is not written in time");
+    match written.map_err(slow).flatten() {
+        Ok(()) => lock(&context.ownership.0).kept = owned,
+        Err(error) => {
+            let fault = to_fault(Operation::UseFile, error).seen("path", managed_files::PATH);
+            context.emitter.emit(Event::Warning { fault });
+        }
+    }
+}
+
+/// Warns that what somebody changed is about to be written again.
+pub(crate) fn warn_of_overwriting<H>(context: &Context<'_, H>, path: &str, what: &str) {
+    if context.is_planning() {
+        return;
+    }
+    let summary =
+        format!("{path} was changed since the agent wrote it ({what}), and is written again");
+    let fault = Fault::new(Code::FilesOverwritten, summary)
+        .seen("path", path)
+        .seen("changed", what);
+    context.emitter.emit(Event::Warning { fault });
 }
 
 /// How what stands where a program was placed differs from it, in words.

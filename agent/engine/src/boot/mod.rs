@@ -2,7 +2,7 @@
 
 mod apply;
 pub(crate) mod facts;
-mod limit;
+pub(crate) mod limit;
 pub(crate) mod managed_files;
 pub(crate) mod observe;
 pub(crate) mod pending_reactions;
@@ -13,9 +13,11 @@ pub(crate) mod storage;
 pub use managed_files::ManagedSnapshot;
 pub use report::{ReportPlace, report_boot};
 
-use crate::boot::observe::plan_phase;
-use crate::boot::runtime_first::apply_assets;
-use crate::boot::storage::wait_for_volumes;
+use self::apply::apply;
+use self::facts::BootFacts;
+use self::observe::plan_phase;
+use self::runtime_first::apply_assets;
+use crate::boot::managed_files::keep_owned;
 use crate::context::{Context, PlannedStep, Stop, lock};
 use crate::emit::Emitter;
 use crate::request::Request;
@@ -31,14 +33,14 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
-use quake_node::addon_mode::{AddonMode, addon_mode};
+use quake_node::addon_mode::AddonMode;
 use quake_node::dns::Upkeep;
-use quake_node::node_identity::{NodeIdentity, node_identity};
-use quake_node::watch::{self, Watch};
+use quake_node::node_identity::NodeIdentity;
+use quake_node::watch::Watch;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::sync::Notify;
 
 /// How often a phase is observed and planned again after someone else changed the world.
 const CONFLICT_ROUNDS: u32 = 3;
@@ -81,8 +83,8 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         version: request.version.clone(),
         command: request.command.clone(),
     });
-    let ended = context.run_phases_with_addons().await;
-    context.keep_owned(ended.is_ok()).await;
+    let ended = PhaseRunner::new(&context).run_phases_with_addons().await;
+    keep_owned(&context, ended.is_ok()).await;
     emitter.emit(Event::CallsCounted {
         calls: host.calls(),
     });
@@ -107,7 +109,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         }
     };
     let watches = match fault {
-        None if !context.is_planning() => context.watches(),
+        None if !context.is_planning() => context.know(BootFacts::watches),
         None | Some(_) => Vec::new(),
     };
     let is_ready = fault.is_none() && !context.is_planning();
@@ -115,27 +117,41 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         fault,
         planned,
         watches,
-        renewal: context.renewal().filter(|_| is_ready),
-        addon_mode: context.addon_mode().filter(|_| is_ready),
-        identity: context.identity().filter(|_| is_ready),
-        names: context.upkeep().filter(|_| is_ready),
-        left: context.left(),
+        renewal: context.know(Renewal::from_facts).filter(|_| is_ready),
+        addon_mode: context.know(BootFacts::addon_mode).filter(|_| is_ready),
+        identity: context.know(BootFacts::identity).filter(|_| is_ready),
+        names: context.know(BootFacts::upkeep).filter(|_| is_ready),
+        left: context.ownership.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }
 }
 
-impl<H: Host> Context<'_, H> {
+/// Runs the phases of one boot.
+struct PhaseRunner<'a, H> {
+    context: &'a Context<'a, H>,
+    /// Notified once the node's services run.
+    services_run: Notify,
+}
+
+impl<'a, H: Host> PhaseRunner<'a, H> {
+    fn new(context: &'a Context<'a, H>) -> Self {
+        Self {
+            context,
+            services_run: Notify::new(),
+        }
+    }
+
     /// Runs all phases, and from the moment the services run looks after the cluster's add-ons: a node may become ready only by
     /// what they bring.
     async fn run_phases_with_addons(&self) -> Result<usize, (Phase, Fault)> {
         let (phases, addon_mode) = (pin!(self.run_phases()), pin!(self.tend_addons()));
         match select(phases, addon_mode).await {
             // Whoever looks on goes on with them, and holds the lease from here.
-            Either::Left((Ok(changed), _)) if !self.request.exit_when_ready => Ok(changed),
+            Either::Left((Ok(changed), _)) if !self.context.request.exit_when_ready => Ok(changed),
             // Nobody looks on, and so the lease is given back.
             Either::Left((ended, addon_mode)) => {
                 // What made phases fail has ended this too; a node that is ready ends nothing by itself.
-                self.abandon.0.stop_with(Fault::new(
+                self.context.abandon.0.stop_with(Fault::new(
                     Code::BootInterrupted,
                     "the phases ended, and nobody stays",
                 ));
@@ -150,15 +166,16 @@ impl<H: Host> Context<'_, H> {
     async fn tend_addons(&self) {
         let is_stopped = tokio::select! {
             biased;
-            _ = self.stopped() => true,
+            _ = self.context.stopped() => true,
             () = self.services_run.notified() => false,
         };
         if let Some(addon_mode) = self
-            .addon_mode()
-            .filter(|_| !is_stopped && !self.is_planning())
+            .context
+            .know(BootFacts::addon_mode)
+            .filter(|_| !is_stopped && !self.context.is_planning())
         {
             tokio::join!(
-                reconcile_addons(self, &addon_mode),
+                reconcile_addons(self.context, &addon_mode),
                 self.say_identity(&addon_mode)
             );
         }
@@ -167,15 +184,11 @@ impl<H: Host> Context<'_, H> {
     /// Says what the node is while it boots, where its agent applies the add-ons: the pod network that it waits for may be run by an
     /// operator whose pod goes to nodes with the label of a control plane alone.
     async fn say_identity(&self, addon_mode: &AddonMode) {
-        if let (AddonMode::Reconcile(_), Some(wanted)) = (addon_mode, self.identity()) {
-            run(self, NodeObject::new(self, &wanted)).await;
+        if let (AddonMode::Reconcile(_), Some(wanted)) =
+            (addon_mode, self.context.know(BootFacts::identity))
+        {
+            run(self.context, NodeObject::new(self.context, &wanted)).await;
         }
-    }
-
-    /// What the node has to do with its cluster's add-ons.
-    fn addon_mode(&self) -> Option<AddonMode> {
-        let (spec, instance) = self.know(|known| (known.spec.clone(), known.instance.clone()));
-        addon_mode(&*spec?, &instance?.instance_id)
     }
 
     /// Runs all phases; returns how many steps changed something, or the first fault and its phase.
@@ -188,9 +201,10 @@ impl<H: Host> Context<'_, H> {
         loop {
             for row in PHASES {
                 let due = row
-                    .waits_for(self.holds_etcd_back())
+                    .waits_for(self.context.know(BootFacts::holds_etcd_back))
                     .all(|phase| done.contains(&phase));
-                if self.abandon.1.requested().is_none() && due && started.insert(row.phase) {
+                if self.context.abandon.1.requested().is_none() && due && started.insert(row.phase)
+                {
                     running.push(async move { (row.phase, self.run_phase(row.phase).await) });
                 }
             }
@@ -207,7 +221,7 @@ impl<H: Host> Context<'_, H> {
                 }
                 Err(fault) if failed.is_none() => {
                     // Without etcd's volumes, all that needs no etcd goes on.
-                    if !(phase == Phase::Storage && self.holds_etcd_back()) {
+                    if !(phase == Phase::Storage && self.context.know(BootFacts::holds_etcd_back)) {
                         self.abandon(phase);
                     }
                     failed = Some((phase, fault));
@@ -222,47 +236,25 @@ impl<H: Host> Context<'_, H> {
     fn abandon(&self, failed: Phase) {
         let why = format!("the phase {failed} failed");
         let fault = Fault::new(Code::BootInterrupted, why);
-        self.abandon.0.stop_with(fault);
-    }
-
-    /// Whether etcd's pods wait for their volumes while the rest of the node goes on.
-    pub(crate) fn holds_etcd_back(&self) -> bool {
-        self.know(|knowledge| knowledge.spec().is_ok_and(|spec| spec.holds_etcd_back()))
-    }
-
-    /// What the cluster's object of this node is to say.
-    fn identity(&self) -> Option<NodeIdentity> {
-        let (spec, instance) = self.know(|knowledge| (knowledge.spec(), knowledge.instance()));
-        let spec = spec.ok()?;
-        node_identity(&spec, &instance.ok()?)
-    }
-
-    /// What to look at from now on.
-    fn watches(&self) -> Vec<Watch> {
-        let (spec, known) = self.know(|knowledge| (knowledge.spec(), knowledge.known()));
-        match (spec, known) {
-            (Ok(spec), Ok(known)) => watch::plan(&spec, &known),
-            // A boot that ended well knows both.
-            (Err(_), _) | (_, Err(_)) => Vec::new(),
-        }
+        self.context.abandon.0.stop_with(fault);
     }
 
     async fn run_phase(&self, phase: Phase) -> Result<usize, Fault> {
-        lock(&self.phases_began).insert(phase, Instant::now());
-        self.emitter.emit(Event::PhaseStarted { phase });
+        self.context.times.begin(phase);
+        self.context.emitter.emit(Event::PhaseStarted { phase });
         let ended = self.converge(phase).await;
         match &ended {
-            Ok(changed) => self.emitter.emit(Event::PhaseDone {
+            Ok(changed) => self.context.emitter.emit(Event::PhaseDone {
                 phase,
                 changed: *changed,
             }),
-            Err(fault) => self.emitter.emit(Event::PhaseFailed {
+            Err(fault) => self.context.emitter.emit(Event::PhaseFailed {
                 phase,
                 fault: fault.clone(),
             }),
         }
-        self.emitter.emit(Event::CallsCounted {
-            calls: self.host.calls(),
+        self.context.emitter.emit(Event::CallsCounted {
+            calls: self.context.host.calls(),
         });
         ended
     }
@@ -271,16 +263,22 @@ impl<H: Host> Context<'_, H> {
     async fn converge(&self, phase: Phase) -> Result<usize, Fault> {
         let mut round: u32 = 0;
         loop {
-            let ended = self.in_time(phase, self.plan_and_apply(phase)).await;
+            let ended = self
+                .context
+                .times
+                .in_time(phase, self.plan_and_apply(phase))
+                .await;
             match ended {
                 Err(fault) if fault.class() == Class::Conflict && round < CONFLICT_ROUNDS => {
                     round += 1;
-                    self.emitter.emit(Event::Warning { fault });
+                    self.context.emitter.emit(Event::Warning { fault });
                     // EC2's reads lag behind its writes: planned again at once, the facts would be the same.
-                    self.pause(ARRIVAL.pause(round, self.draw())).await?;
+                    self.context
+                        .pause(ARRIVAL.pause(round, self.context.draw()))
+                        .await?;
                 }
                 Err(fault) if phase == Phase::Storage => {
-                    wait_for_volumes(self, fault).await?;
+                    storage::wait_for_volumes(self.context, fault).await?;
                     round = 0;
                 }
                 ended => return ended,
@@ -289,17 +287,17 @@ impl<H: Host> Context<'_, H> {
     }
 
     async fn plan_and_apply(&self, phase: Phase) -> Result<usize, Fault> {
-        if let Some(fault) = self.stop_requested() {
+        if let Some(fault) = self.context.stop_requested() {
             return Err(fault);
         }
-        let steps = plan_phase(self, phase).await?;
-        self.emitter.emit(Event::PhasePlanned {
+        let steps = plan_phase(self.context, phase).await?;
+        self.context.emitter.emit(Event::PhasePlanned {
             phase,
             steps: steps.len(),
         });
         match phase {
-            Phase::Assets => apply_assets(self, &steps).await,
-            _ => self.apply(phase, &steps).await,
+            Phase::Assets => apply_assets(self.context, &steps).await,
+            _ => apply(self.context, phase, &steps).await,
         }
     }
 }

@@ -4,7 +4,9 @@
 //! It is a head start and nothing more: the phases of files and services plan all of it again. Whatever goes wrong here is
 //! left to them, who name it.
 
+use crate::boot::apply::apply;
 use crate::boot::facts::BootFacts;
+use crate::boot::managed_files::recall_owned;
 use crate::boot::observe::remove_leftovers;
 use crate::context::Context;
 use crate::ensure::files;
@@ -24,7 +26,7 @@ pub(crate) async fn apply_assets<H: Host>(
 ) -> Result<usize, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let Some(digests) = steps::runtime_assets(&spec).filter(|_| !context.is_planning()) else {
-        return context.apply(Phase::Assets, steps).await;
+        return apply(context, Phase::Assets, steps).await;
     };
     let is_first = |step: &&Step| match &step.action {
         Action::FetchAsset(asset) => digests.contains(&asset.digest),
@@ -33,10 +35,10 @@ pub(crate) async fn apply_assets<H: Host>(
     let (first, rest): (Vec<Step>, Vec<Step>) =
         steps.iter().cloned().partition(|step| is_first(&step));
     let first = async {
-        let fetched = context.apply(Phase::Assets, &first).await?;
+        let fetched = apply(context, Phase::Assets, &first).await?;
         Ok::<_, Fault>(fetched + start_runtime(context, &digests).await?)
     };
-    let (early, others) = try_join(first, context.apply(Phase::Assets, &rest)).await?;
+    let (early, others) = try_join(first, apply(context, Phase::Assets, &rest)).await?;
     Ok(early + others)
 }
 
@@ -48,8 +50,8 @@ async fn start_runtime<H: Host>(
     let started = async {
         let planned = plan_runtime(context, digests).await?;
         remove_leftovers(context, &planned).await?;
-        context.recall_owned(&planned).await;
-        context.apply(Phase::Assets, &planned).await
+        recall_owned(context, &planned).await;
+        apply(context, Phase::Assets, &planned).await
     };
     match started.await {
         // It is met again, and told, where the node is configured and its units are started.

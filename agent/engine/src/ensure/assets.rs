@@ -1,6 +1,6 @@
 //! Holds assets in the store and their files in place.
 
-use crate::boot::managed_files::placed_differs;
+use crate::boot::managed_files::{placed_differs, warn_of_overwriting};
 use crate::context::{Context, PlannedStep};
 use crate::ensure::fetch_watch::Watch;
 use crate::fault_mapping::{Operation, to_fault};
@@ -126,7 +126,7 @@ pub(crate) async fn placed<H: Host>(
         let Some(differs) = placed_differs(found) else {
             return Ok(Outcome::Unchanged);
         };
-        let drift = context.drift_of_program(place, found);
+        let drift = context.ownership.drift_of_program(place, found);
         let planned = PlannedStep::differing(step, Some(differs.to_owned()), drift);
         context.note_planned(planned);
         return Ok(Outcome::WouldChange);
@@ -143,8 +143,8 @@ pub(crate) async fn placed<H: Host>(
     if found == Placed::Same {
         return Ok(Outcome::Unchanged);
     }
-    if let Some(what) = context.drift_of_program(place, found) {
-        context.warn_of_overwriting(&place.path, &what);
+    if let Some(what) = context.ownership.drift_of_program(place, found) {
+        warn_of_overwriting(context, &place.path, &what);
     }
     context.announce(step);
     context.host.place(place).await.map_err(missing)?;

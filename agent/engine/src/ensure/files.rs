@@ -1,5 +1,6 @@
 //! Holds files and directories.
 
+use crate::boot::managed_files::warn_of_overwriting;
 use crate::context::{Context, PlannedStep};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{EntryKind, FileFacts, Owner};
@@ -33,7 +34,9 @@ pub(crate) async fn written<H: Host>(
     if decision == FileDecision::Keep {
         return Ok(Outcome::Unchanged);
     }
-    let drift = context.drift_of(file, found.as_ref());
+    let drift = context
+        .ownership
+        .drift_of(file, found.as_ref(), Owners::for_host(owners));
     if context.is_planning() {
         let differs = how_it_differs(file, found.as_ref(), Owners::for_host(owners));
         let planned = PlannedStep::differing(step, differs, drift);
@@ -42,7 +45,7 @@ pub(crate) async fn written<H: Host>(
         return Ok(Outcome::WouldChange);
     }
     if let Some(what) = drift {
-        context.warn_of_overwriting(&file.path, &what);
+        warn_of_overwriting(context, &file.path, &what);
     }
     context.announce(step);
     let acted = match decision {

@@ -108,7 +108,7 @@ pub(crate) async fn held<H: Host>(
             return Ok(begun.outcome);
         }
         if context.is_planning() {
-            let drift = context.drift_of_unit(unit, decision);
+            let drift = context.ownership.drift_of_unit(unit, decision);
             let differs = Some(how_it_differs(decision, &begun.found));
             context.note_planned(PlannedStep::differing(step, differs, drift));
             return Ok(Outcome::WouldChange);

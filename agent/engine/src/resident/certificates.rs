@@ -7,6 +7,8 @@
 
 use super::{LOOKS_APART, Reconciler, between};
 use crate::boot::ManagedSnapshot;
+use crate::boot::facts::BootFacts;
+use crate::boot::managed_files::{keep_owned, recall_owned};
 use crate::context::Context;
 use crate::emit::Emitter;
 use crate::ensure::{certificates, files, services};
@@ -45,17 +47,15 @@ pub struct Renewal {
     instance: InstanceFacts,
 }
 
-impl<H: Host> Context<'_, H> {
+impl Renewal {
     /// What certificates are renewed by; `None` for a node that has none of its own or of kops-controller's.
-    pub(crate) fn renewal(&self) -> Option<Renewal> {
-        self.know(|knowledge| {
-            let spec = knowledge.spec.clone()?;
-            orders(&spec).next()?;
-            Some(Renewal {
-                node: knowledge.kops().ok()?,
-                spec,
-                instance: knowledge.instance.clone()?,
-            })
+    pub(crate) fn from_facts(facts: &BootFacts) -> Option<Self> {
+        let spec = facts.spec.clone()?;
+        orders(&spec).next()?;
+        Some(Self {
+            node: facts.kops().ok()?,
+            spec,
+            instance: facts.instance.clone()?,
         })
     }
 }
@@ -226,15 +226,15 @@ impl<'a, H: Host> Certificates<'a, H> {
             Action::WriteFile(file) => paths.contains(&file.path),
             _ => false,
         });
-        context.recall_owned(&planned).await;
+        recall_owned(context, &planned).await;
         for step in &planned {
             if let Action::WriteFile(file) = &step.action {
                 let outcome = files::written(context, step, file).await?;
-                context.note_owned(step, outcome);
+                context.ownership.note(step, outcome);
                 written.push(file.clone());
             }
         }
-        context.keep_owned(false).await;
+        keep_owned(context, false).await;
         for unit in renewal::units(spec, &paths) {
             services::restart(context, unit).await?;
         }

@@ -10,7 +10,7 @@ use crate::request::Request;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::ports::Host;
-use quake_node::dns::{Upkeep, upkeep};
+use quake_node::dns::Upkeep;
 use std::time::Duration;
 
 /// How long after one look the next follows at least, and at most twice as long: 24 to 48 questions to Route 53 a day. A guess: an
@@ -20,17 +20,7 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 /// Where the metadata has the instance's own address.
 const ADDRESS: &str = "local-ipv4";
 
-impl<H: Host> Context<'_, H> {
-    /// The names to reconcile; `None` where the node published none in a zone.
-    pub(crate) fn upkeep(&self) -> Option<Upkeep> {
-        self.know(|knowledge| {
-            let (spec, known) = (knowledge.spec().ok()?, knowledge.known().ok()?);
-            upkeep(&spec, &known, knowledge.names_zone.as_ref()?)
-        })
-    }
-}
-
-/// Reconciles them. The boot has just published them: the first round does nothing.
+/// Keeps them. The boot has just published them: the first round does nothing.
 pub(crate) struct Names<'a, H> {
     context: &'a Context<'a, H>,
     upkeep: &'a Upkeep,

@@ -10,6 +10,7 @@ mod members;
 pub(crate) mod objects;
 
 use crate::boot::facts::BootFacts;
+use crate::boot::managed_files::recall_owned;
 use crate::boot::observe::config::observe_config;
 use crate::boot::observe::credentials::{observe_credentials, observe_etcd_manifests};
 use crate::boot::observe::images::observe_images;
@@ -137,7 +138,7 @@ async fn plan_files<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Faul
     remove_leftovers(context, &planned).await?;
     let mut written = planned.clone();
     written.extend(steps::etcd_manifests(&spec)?);
-    context.recall_owned(&written).await;
+    recall_owned(context, &written).await;
     recall_owed(context, &spec, &mut planned).await?;
     Ok(planned)
 }

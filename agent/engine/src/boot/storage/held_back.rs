@@ -42,7 +42,7 @@ pub(crate) async fn wait_for_volumes<H: Host>(
     fault: Fault,
 ) -> Result<(), Fault> {
     let is_stop = fault.code == Code::BootInterrupted;
-    if !context.holds_etcd_back() || context.is_planning() || is_stop {
+    if !context.know(BootFacts::holds_etcd_back) || context.is_planning() || is_stop {
         return Err(fault);
     }
     withhold_manifests(context, Phase::Storage).await?;
@@ -89,7 +89,7 @@ pub(crate) async fn wait_for_volumes<H: Host>(
 /// The phase's deadline and the boot's budget of calls count anew for each round: they bound one round, and the pauses
 /// between rounds bound their number.
 fn begin_another_round<H: Host>(context: &Context<'_, H>) {
-    lock(&context.phases_began).insert(Phase::Storage, Instant::now());
+    context.times.begin(Phase::Storage);
     let budget = context.request.budget.beyond(&context.host.calls());
     *lock(&context.budget) = budget;
     context.learn(|knowledge| knowledge.storage.waiting = None);

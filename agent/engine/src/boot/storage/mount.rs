@@ -2,6 +2,7 @@
 
 use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
+use crate::boot::facts::BootFacts;
 use crate::boot::storage::{journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
@@ -170,9 +171,7 @@ async fn mark<H: Host>(
     warn_of_consent(context, gate);
     let writer = Writer {
         agent: context.request.version.clone(),
-        instance_id: context
-            .know(crate::boot::facts::BootFacts::instance)?
-            .instance_id,
+        instance_id: context.know(BootFacts::instance)?.instance_id,
         now: context.host.now().to_string(),
     };
     let is_other_life = gate.decision.rule() == GateRule::Adopted;
@@ -193,7 +192,7 @@ async fn mark<H: Host>(
 /// the marker stands. Beside etcd-manager nothing is written: the role that kops makes for such a node may tag no volume
 /// that is there already (kops 1.32 to 1.37, `pkg/model/iam/iam_builder.go`), and every try would be a denied call.
 async fn tag<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(), Fault> {
-    if context.holds_etcd_back() {
+    if context.know(BootFacts::holds_etcd_back) {
         return Ok(());
     }
     let id = &gate.identity.volume_id;
