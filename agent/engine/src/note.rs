@@ -2,7 +2,7 @@
 //! once.
 
 use quake_model::fault::{Class, Fault};
-use quake_model::ports::Host;
+use quake_model::ports::Files;
 use quake_model::step::WriteFile;
 
 /// The longest note that is read: it is one place.
@@ -15,7 +15,7 @@ pub(crate) struct Note(pub(crate) &'static str);
 impl Note {
     /// Says of a failure whether an earlier boot had it already, and remembers it; `to` is the place that refused.
     /// After a success it is forgotten, so that a permission that is taken away again is told again.
-    pub(crate) async fn judge<H: Host>(
+    pub(crate) async fn judge<H: Files>(
         self,
         host: &H,
         to: &str,
@@ -40,14 +40,14 @@ impl Note {
         }
     }
 
-    async fn read<H: Host>(self, host: &H) -> Option<String> {
+    async fn read<H: Files>(self, host: &H) -> Option<String> {
         let looked = host.look_file(self.0, NOTE_BYTES).await.ok()??;
         let text = String::from_utf8(looked.contents?).ok()?;
         Some(text.trim().to_owned())
     }
 
     /// Where it cannot be noted, the next boot warns once more.
-    async fn write<H: Host>(self, host: &H, to: &str) {
+    async fn write<H: Files>(self, host: &H, to: &str) {
         let text = format!("{to}\n").trim_start().to_owned();
         let _ = host
             .write_file(&WriteFile::plain(self.0, 0o644, text))

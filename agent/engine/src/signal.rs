@@ -11,7 +11,7 @@ use crate::note::Note;
 use crate::retry::{millis, retry_transient};
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
-use quake_model::ports::{Host, InstanceQuery, PortError};
+use quake_model::ports::{Cloud, Files, InstanceQuery, PortError, Signals};
 use quake_model::record::{BootState, Record};
 use quake_model::redact::scrub;
 use quake_model::signal::{ApiAccess, HookCompletion, HookName, HookResult, SignalConfig};
@@ -56,7 +56,7 @@ impl From<Fault> for NotSent {
 }
 
 /// Tells what was asked for of the boot that `emitter` recorded to its end, and emits what came of each.
-pub async fn signal_boot<H: Host>(
+pub async fn signal_boot<H: Cloud + Files + Signals>(
     host: &H,
     emitter: &Emitter,
     signalled: Signalled<'_>,
@@ -106,7 +106,7 @@ struct Notifier<'a, H> {
     event_deadline: Duration,
 }
 
-impl<H: Host> Notifier<'_, H> {
+impl<H: Cloud + Files + Signals> Notifier<'_, H> {
     /// Tells one thing; to whom.
     async fn send(&self, signal: &Signal) -> Result<String, NotSent> {
         match signal {

@@ -10,7 +10,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Files, Host, Meter, Units};
 use quake_model::step::{Action, Step};
 use tokio::time::Instant;
 
@@ -57,7 +57,7 @@ async fn apply_in_lanes<H: Host>(
 }
 
 /// Brings up units together. Each is seen to its end, so that one that fails hides no other.
-async fn apply_together<H: Host>(
+async fn apply_together<H: Files + Units + Clock + Meter>(
     context: &Context<'_, H>,
     phase: Phase,
     steps: &[Step],
@@ -97,7 +97,7 @@ async fn apply_step<H: Host>(
 }
 
 /// Reports what came of a step that began at `began`.
-fn conclude<H: Host>(
+fn conclude<H>(
     context: &Context<'_, H>,
     phase: Phase,
     step: &Step,

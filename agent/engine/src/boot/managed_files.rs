@@ -7,7 +7,7 @@ use quake_model::event::Event;
 use quake_model::facts::{FileFacts, Placed};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Condition, Host, PortError};
+use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
 use quake_node::managed_files::{self, ManagedFiles, ManagedProgram, Owners};
 use quake_node::up_to_date::UnitDecision;
@@ -100,7 +100,7 @@ impl Ownership {
 }
 
 /// Reads what an earlier boot noted, and notes what these steps are about to write where that is something else.
-pub(crate) async fn recall_owned<H: Host>(context: &Context<'_, H>, steps: &[Step]) {
+pub(crate) async fn recall_owned<H: Files>(context: &Context<'_, H>, steps: &[Step]) {
     let looked = context
         .host
         .look_file(managed_files::PATH, NOTE_LIMIT)
@@ -123,7 +123,7 @@ pub(crate) async fn recall_owned<H: Host>(context: &Context<'_, H>, steps: &[Ste
 }
 
 /// Writes the note of what is the agent's, if it is another than the one there is.
-pub(crate) async fn keep_owned<H: Host>(context: &Context<'_, H>, is_whole: bool) {
+pub(crate) async fn keep_owned<H: Files>(context: &Context<'_, H>, is_whole: bool) {
     let owned = {
         let ownership = lock(&context.ownership.0);
         let Some(before) = &ownership.before else {
@@ -137,7 +137,7 @@ pub(crate) async fn keep_owned<H: Host>(context: &Context<'_, H>, is_whole: bool
     }
 }
 
-async fn keep<H: Host>(context: &Context<'_, H>, owned: ManagedFiles) {
+async fn keep<H: Files>(context: &Context<'_, H>, owned: ManagedFiles) {
     if lock(&context.ownership.0).kept == owned {
         return;
     }

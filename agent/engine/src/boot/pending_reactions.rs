@@ -7,7 +7,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::item::Reaction;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::Files;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
 use quake_node::steps;
@@ -18,7 +18,7 @@ const PATH: &str = "/var/lib/quake-agent/owed.json";
 
 /// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for
 /// files that are no longer the node's.
-pub(crate) async fn recall_owed<H: Host>(
+pub(crate) async fn recall_owed<H: Files>(
     context: &Context<'_, H>,
     spec: &NodeSpec,
     planned: &mut Vec<Step>,
@@ -55,7 +55,7 @@ pub(crate) async fn recall_owed<H: Host>(
 }
 
 /// Takes a reaction that has succeeded off the note.
-pub(crate) async fn settle<H: Host>(
+pub(crate) async fn settle<H: Files>(
     context: &Context<'_, H>,
     reaction: &Reaction,
 ) -> Result<(), Fault> {
@@ -66,14 +66,14 @@ pub(crate) async fn settle<H: Host>(
     note_owed(context, &owed).await
 }
 
-async fn noted<H: Host>(context: &Context<'_, H>) -> Result<Vec<Reaction>, Fault> {
+async fn noted<H: Files>(context: &Context<'_, H>) -> Result<Vec<Reaction>, Fault> {
     let found = look(context, PATH).await?;
     let bytes = found.and_then(|found| found.contents).unwrap_or_default();
     // A note that cannot be read is none: what it held is owed again with the next change.
     Ok(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-async fn note_owed<H: Host>(context: &Context<'_, H>, owed: &[Reaction]) -> Result<(), Fault> {
+async fn note_owed<H: Files>(context: &Context<'_, H>, owed: &[Reaction]) -> Result<(), Fault> {
     let text = serde_json::to_string(owed).unwrap_or_default();
     let file = WriteFile::plain(PATH, 0o644, text);
     let written = context.host.write_file(&file).await;

@@ -17,7 +17,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::notification::Notification;
 use quake_model::phase::Phase;
-use quake_model::ports::{Host, Object};
+use quake_model::ports::{Files, Meter, Object, Objects};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -41,7 +41,7 @@ const NOTE: Note = Note("/var/lib/quake-agent/boot-report-denied");
 
 /// Leaves the report of the boot that ended with `verdict`, and emits what came of it. `agent_digest` is the digest over
 /// this binary, where it could be read.
-pub async fn report_boot<H: Host>(
+pub async fn report_boot<H: Objects + Files + Meter>(
     host: &H,
     emitter: &Emitter,
     request: &Request,
@@ -101,7 +101,10 @@ fn object(
 }
 
 /// Writes the object; a failure comes with whether it is known already.
-async fn leave<H: Host>(context: &Context<'_, H>, object: &Object) -> Result<(), (Fault, bool)> {
+async fn leave<H: Objects + Files + Meter>(
+    context: &Context<'_, H>,
+    object: &Object,
+) -> Result<(), (Fault, bool)> {
     let location = &object.location;
     let written = match timeout(DEADLINE, write_report(context, object)).await {
         Ok(written) => written,
@@ -115,7 +118,10 @@ async fn leave<H: Host>(context: &Context<'_, H>, object: &Object) -> Result<(),
 }
 
 /// Tries as long as the store fails for a moment. A refusal is final: a role that is only late has a grace in the boot itself.
-async fn write_report<H: Host>(context: &Context<'_, H>, object: &Object) -> Result<(), Fault> {
+async fn write_report<H: Objects + Meter>(
+    context: &Context<'_, H>,
+    object: &Object,
+) -> Result<(), Fault> {
     let wait = context.wait(Phase::Ready, "boot-report", DEADLINE);
     let attempt = || async {
         let written = context.host.write_object(object, CONTENT_TYPE).await;

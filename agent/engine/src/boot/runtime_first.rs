@@ -14,7 +14,7 @@ use futures_util::future::try_join;
 use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Assets, Files, Host};
 use quake_model::step::{Action, Step};
 use quake_node::steps::{self, Owners};
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ async fn start_runtime<H: Host>(
     }
 }
 
-async fn plan_runtime<H: Host>(
+async fn plan_runtime<H: Assets + Files>(
     context: &Context<'_, H>,
     digests: &BTreeSet<Digest>,
 ) -> Result<Vec<Step>, Fault> {

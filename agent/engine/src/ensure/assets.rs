@@ -10,7 +10,7 @@ use quake_model::facts::Placed;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::{Arriving, Host};
+use quake_model::ports::{Arriving, Assets, Meter};
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Action, Place, Step};
 use quake_model::transfer::Fetched;
@@ -30,7 +30,10 @@ const RECORD_DEADLINE: Duration = Duration::from_secs(2 * 60);
 /// # Errors
 ///
 /// Returns `assets.store-locked` when the lock was not free before the deadline.
-pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) -> Result<(), Fault> {
+pub(crate) async fn record<H: Assets + Meter>(
+    context: &Context<'_, H>,
+    steps: &[Step],
+) -> Result<(), Fault> {
     if context.is_planning() {
         return Ok(());
     }
@@ -54,7 +57,7 @@ pub(crate) async fn record<H: Host>(context: &Context<'_, H>, steps: &[Step]) ->
     context.retry(&wait, attempt).await
 }
 
-pub(crate) async fn fetched<H: Host>(
+pub(crate) async fn fetched<H: Assets + Meter + Sync>(
     context: &Context<'_, H>,
     step: &Step,
     asset: &AssetSpec,
@@ -113,7 +116,7 @@ pub(crate) async fn fetched<H: Host>(
     ))
 }
 
-pub(crate) async fn placed<H: Host>(
+pub(crate) async fn placed<H: Assets>(
     context: &Context<'_, H>,
     step: &Step,
     place: &Place,

@@ -10,7 +10,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use futures_util::future::{join, join_all};
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, JobKind, PortError, UnitJob};
+use quake_model::ports::{Clock, Files, JobKind, Meter, PortError, UnitJob, Units};
 use quake_model::step::{Action, StartUnit, Step};
 use quake_node::up_to_date::UnitDecision;
 use std::sync::Mutex;
@@ -23,8 +23,8 @@ struct Member<'a> {
     begun: Result<Begun, Fault>,
 }
 
-/// Starts the units of `steps`; returns what `conclude` made of each end, in their order.
-pub(crate) async fn start_all<H: Host>(
+/// Brings up the units of `steps`; returns what `conclude` made of each end, in their order.
+pub(crate) async fn start_all<H: Files + Units + Clock + Meter>(
     context: &Context<'_, H>,
     steps: &[Step],
     conclude: impl Fn(&Step, Result<Outcome, Fault>) -> Result<Outcome, Fault>,
@@ -73,7 +73,7 @@ impl Member<'_> {
 }
 
 /// Makes systemd read its unit files again if that is due for any unit, and looks at all of them anew.
-async fn reload<H: Host>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
+async fn reload<H: Units + Meter>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
     let due = |member: &&mut Member<'_>| member.wants(UnitDecision::Reload);
     let mut first = None;
     for member in members.iter_mut().filter(due) {
@@ -104,7 +104,7 @@ async fn reload<H: Host>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
 }
 
 /// Enables all units that are to be. Where that fails, each is enabled alone, which names the one at fault.
-async fn enable<H: Host>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
+async fn enable<H: Units + Meter>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
     let due = |member: &&mut Member<'_>| member.wants(UnitDecision::Enable);
     let due: Vec<&mut Member<'_>> = members.iter_mut().filter(due).collect();
     let names: Vec<String> = due
@@ -135,7 +135,7 @@ async fn enable<H: Host>(context: &Context<'_, H>, members: &mut [Member<'_>]) {
 type Reports = Vec<Mutex<Option<oneshot::Sender<Result<(), PortError>>>>>;
 
 /// The jobs that units need, and for each unit where the end of its job will be read.
-fn jobs_of<H: Host>(
+fn jobs_of<H>(
     context: &Context<'_, H>,
     members: &[Member<'_>],
 ) -> (Vec<UnitJob>, Reports, Vec<Option<JobEnd>>) {
@@ -170,7 +170,7 @@ fn jobs_of<H: Host>(
 }
 
 /// Asks for the jobs and passes on their ends, until all have ended or the boot stops.
-async fn run<H: Host>(context: &Context<'_, H>, jobs: &[UnitJob], reports: Reports) {
+async fn run<H: Units>(context: &Context<'_, H>, jobs: &[UnitJob], reports: Reports) {
     if jobs.is_empty() {
         return;
     }

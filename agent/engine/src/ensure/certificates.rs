@@ -10,7 +10,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{CertificateOrder, Issuer};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, MadeKey, PortError};
+use quake_model::ports::{Bootstrap, Clock, Files, Keys, MadeKey, Meter, PortError};
 use quake_model::step::Step;
 use quake_node::config::current::Origin;
 use quake_node::pki::{
@@ -24,7 +24,7 @@ use std::time::Duration;
 const RENEWAL: Duration = Duration::from_secs(30);
 
 /// Holds a certificate that this node signs itself.
-pub(crate) async fn issued<H: Host>(
+pub(crate) async fn issued<H: Keys + Files + Clock>(
     context: &Context<'_, H>,
     step: &Step,
     order: &CertificateOrder,
@@ -56,7 +56,7 @@ pub(crate) async fn issued<H: Host>(
 }
 
 /// Holds the certificates that kops-controller signs: those that did not come with the configuration are asked for.
-pub(crate) async fn requested<H: Host>(
+pub(crate) async fn requested<H: Bootstrap + Keys + Files + Clock + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     orders: &[CertificateOrder],
@@ -90,7 +90,7 @@ pub(crate) async fn requested<H: Host>(
 }
 
 /// Asks for certificates. Where all that are there can be used yet, they are not waited for: they will be asked for again.
-async fn request_missing<H: Host>(
+async fn request_missing<H: Bootstrap + Keys + Files + Clock + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     wanted: &[(&CertificateOrder, Misfit)],
@@ -116,7 +116,7 @@ async fn request_missing<H: Host>(
     }
 }
 
-async fn renewed<H: Host>(
+async fn renewed<H: Bootstrap + Keys + Files + Clock + Meter>(
     context: &Context<'_, H>,
     wait: &Wait,
     wanted: &[&CertificateOrder],
@@ -152,7 +152,7 @@ async fn renewed<H: Host>(
 }
 
 /// Holds what kops-controller signed, if all of it is as it was ordered; else nothing of it.
-async fn take<H: Host>(
+async fn take<H: Files + Clock>(
     context: &Context<'_, H>,
     came: Vec<(&CertificateOrder, IssuedCertificate)>,
 ) -> Result<(), Fault> {
@@ -169,7 +169,7 @@ async fn take<H: Host>(
 }
 
 /// Why what is held does not fit an order of kops-controller; `None` where it does.
-async fn fits_controller<H: Host>(
+async fn fits_controller<H: Keys + Files + Clock>(
     context: &Context<'_, H>,
     order: &CertificateOrder,
 ) -> Result<Option<Misfit>, Fault> {
@@ -185,7 +185,7 @@ async fn fits_controller<H: Host>(
 }
 
 /// The CAs that may sign an order of kops-controller, PEM: those it is believed by, or those of the order's keyset.
-fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
+fn trusted<H>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<String, Fault> {
     let node = context.know(BootFacts::kops)?;
     let (Issuer::Controller { keyset, .. } | Issuer::Ca { keyset, .. }) = &order.issuer;
     if let Some(own) = node.config.ca_bundle.get(keyset) {
@@ -198,7 +198,7 @@ fn trusted<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Resul
 }
 
 /// What is held for the order of this name; `None` where nothing is, or it cannot be read.
-pub(crate) async fn held<H: Host>(
+pub(crate) async fn held<H: Files>(
     context: &Context<'_, H>,
     name: &str,
 ) -> Result<Option<IssuedCertificate>, Fault> {
@@ -216,7 +216,7 @@ pub(crate) async fn held<H: Host>(
 }
 
 /// Holds what was issued for the order of this name.
-pub(crate) async fn hold<H: Host>(
+pub(crate) async fn hold<H: Files>(
     context: &Context<'_, H>,
     name: &str,
     held: IssuedCertificate,
@@ -229,13 +229,13 @@ pub(crate) async fn hold<H: Host>(
 }
 
 /// Makes a key.
-pub(crate) async fn new_key<H: Host>(context: &Context<'_, H>) -> Result<MadeKey, Fault> {
+pub(crate) async fn new_key<H: Keys>(context: &Context<'_, H>) -> Result<MadeKey, Fault> {
     let made = context.host.make_key().await;
     made.map_err(|error| key_fault(error, "a new key"))
 }
 
 /// Why what is held does not fit its order; `None` where it does.
-async fn fits<H: Host>(
+async fn fits<H: Keys + Files + Clock>(
     context: &Context<'_, H>,
     order: &CertificateOrder,
     ca: Option<&Ca>,
@@ -250,7 +250,7 @@ async fn fits<H: Host>(
 }
 
 /// Looks again after an order was brought about.
-async fn settled<H: Host>(
+async fn settled<H: Keys + Files + Clock>(
     context: &Context<'_, H>,
     order: &CertificateOrder,
     ca: Option<&Ca>,
@@ -269,7 +269,7 @@ async fn settled<H: Host>(
 }
 
 /// The CA of an order, with its key.
-fn signer<H: Host>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
+fn signer<H>(context: &Context<'_, H>, order: &CertificateOrder) -> Result<Keypair, Fault> {
     let node = context.know(BootFacts::kops)?;
     let (Issuer::Ca { keyset, keypair_id } | Issuer::Controller { keyset, keypair_id }) =
         &order.issuer;

@@ -9,7 +9,9 @@ use crate::retry::Wait;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::{BootstrapServer, Condition, Host, MadeKey, PortError, TokenVersion};
+use quake_model::ports::{
+    Bootstrap, BootstrapServer, Condition, Files, Keys, MadeKey, Meter, PortError, TokenVersion,
+};
 use quake_model::redact::Secret;
 use quake_model::step::WriteFile;
 use quake_node::builders::bootstrap::{
@@ -40,7 +42,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(45 * 60);
 const PATIENCE: u32 = 20;
 
 /// The configuration of a worker, and the secrets that came with it. What certificates came along are held.
-pub(crate) async fn configured<H: Host>(
+pub(crate) async fn configured<H: Bootstrap + Keys + Files + Meter>(
     context: &Context<'_, H>,
     boot: &BootConfig,
     server: &ConfigServer,
@@ -77,7 +79,7 @@ pub(crate) async fn configured<H: Host>(
 }
 
 /// Asks for the configuration and for the certificates that most servers sign; where that is one too many, for fewer.
-async fn asked_with_keys<H: Host>(
+async fn asked_with_keys<H: Bootstrap + Keys + Files + Meter>(
     context: &Context<'_, H>,
     server: &ConfigServer,
 ) -> Result<Option<BootstrapResponse>, Fault> {
@@ -106,7 +108,7 @@ async fn asked_with_keys<H: Host>(
 }
 
 /// How long kops-controller is waited for.
-pub(crate) fn patience<H: Host>(context: &Context<'_, H>, phase: Phase) -> Wait {
+pub(crate) fn patience<H>(context: &Context<'_, H>, phase: Phase) -> Wait {
     let step = format!("{phase}:kops-controller");
     let wait = context.long_wait(phase, &step, DEADLINE);
     wait.watching().patient(PATIENCE)
@@ -133,7 +135,7 @@ pub(crate) fn request(keys: &NewKeys, keypair_ids: BTreeMap<String, String>) -> 
 
 /// The certificates of a response with the keys they were asked for, each judged as far as can be without its order: it is for
 /// that key, and of a CA of `trusted`.
-pub(crate) async fn came<H: Host>(
+pub(crate) async fn came<H: Keys>(
     context: &Context<'_, H>,
     keys: &NewKeys,
     response: &BootstrapResponse,
@@ -162,7 +164,7 @@ pub(crate) async fn came<H: Host>(
 }
 
 /// The CA of `trusted` that signed a certificate.
-async fn signer_of<H: Host>(
+async fn signer_of<H: Keys>(
     context: &Context<'_, H>,
     certificate: &str,
     trusted: &str,
@@ -180,7 +182,7 @@ async fn signer_of<H: Host>(
 }
 
 /// Asks, trying as long as its fault may heal; `None` where the server does not sign all that is asked for.
-pub(crate) async fn ask<H: Host>(
+pub(crate) async fn ask<H: Bootstrap + Meter>(
     context: &Context<'_, H>,
     wait: &Wait,
     server: &ConfigServer,
@@ -220,7 +222,7 @@ struct Question<'a> {
 
 /// Asks each server once, until one has answered what the others would, too; with the next version of
 /// the token where one is refused.
-async fn ask_round<H: Host>(
+async fn ask_round<H: Bootstrap>(
     context: &Context<'_, H>,
     question: Question<'_>,
 ) -> Result<Option<Vec<u8>>, Fault> {
@@ -246,7 +248,7 @@ async fn ask_round<H: Host>(
     Err(refused.seen("token-version", tried.join(" and ")))
 }
 
-async fn ask_with<H: Host>(
+async fn ask_with<H: Bootstrap>(
     context: &Context<'_, H>,
     question: &Question<'_>,
     version: TokenVersion,
@@ -280,7 +282,7 @@ async fn ask_with<H: Host>(
 }
 
 /// Remembers which version of the token the servers accept, and says so when it is new.
-fn note_accepted<H: Host>(context: &Context<'_, H>, server: &str, version: TokenVersion) {
+fn note_accepted<H>(context: &Context<'_, H>, server: &str, version: TokenVersion) {
     let before = context.know_mut(|knowledge| knowledge.token.replace(version));
     if before != Some(version) {
         context.emitter.emit(Event::TokenAccepted {
@@ -320,7 +322,7 @@ fn most_telling(mut errors: Vec<PortError>) -> Fault {
 }
 
 /// The fault of an answer that every server would give, with who asked.
-fn refusal<H: Host>(context: &Context<'_, H>, error: PortError) -> Fault {
+fn refusal<H>(context: &Context<'_, H>, error: PortError) -> Fault {
     let fault = to_fault(Operation::AskController, error);
     let instance = context.know(|knowledge| knowledge.instance.clone());
     match instance {
@@ -332,7 +334,7 @@ fn refusal<H: Host>(context: &Context<'_, H>, error: PortError) -> Fault {
 }
 
 /// The configuration that an earlier boot kept, if it is the one that the user data names.
-async fn kept<H: Host>(
+async fn kept<H: Files>(
     context: &Context<'_, H>,
     boot: &BootConfig,
     source: &str,
@@ -351,7 +353,7 @@ async fn kept<H: Host>(
     Ok(response.config.filter(fits).map(|config| (config, secrets)))
 }
 
-async fn keep<H: Host>(
+async fn keep<H: Files>(
     context: &Context<'_, H>,
     response: &BootstrapResponse,
 ) -> Result<(), Fault> {

@@ -10,7 +10,7 @@ use quake_model::facts::{DeviceContents, DeviceFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::VolumeMount;
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Disks, Meter};
 use quake_model::step::Step;
 use quake_node::up_to_date::{DeviceDecision, MountDecision, decide_device, decide_mount_point};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long a device may take to appear. A guess: what the launch attaches is there before the agent is.
 const DEVICE_DEADLINE: Duration = Duration::from_secs(5 * 60);
 
-pub(crate) async fn mounted<H: Host>(
+pub(crate) async fn mounted<H: Disks + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     volume: &VolumeMount,
@@ -64,7 +64,7 @@ pub(crate) async fn mounted<H: Host>(
     }
 }
 
-async fn find<H: Host>(
+async fn find<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeMount,
 ) -> Result<DeviceFacts, Fault> {
@@ -79,7 +79,7 @@ async fn find<H: Host>(
     })
 }
 
-async fn look<H: Host>(
+async fn look<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeMount,
     device: &DeviceFacts,
@@ -109,7 +109,7 @@ fn refused(volume: &VolumeMount, device: &DeviceFacts, contents: &DeviceContents
     ))
 }
 
-async fn is_mounted<H: Host>(
+async fn is_mounted<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeMount,
     device: &DeviceFacts,

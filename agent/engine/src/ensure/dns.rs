@@ -15,7 +15,7 @@ use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
 use quake_model::ports::Condition::Missing;
-use quake_model::ports::{Host, InstanceQuery, PortError, VolumeQuery};
+use quake_model::ports::{Cloud, Dns, InstanceQuery, Metadata, Meter, PortError, VolumeQuery};
 use quake_model::step::Step;
 use quake_node::dns::{self, Decision, Due, Upkeep};
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ const SYNC_DEADLINE: Duration = Duration::from_secs(2 * 60);
 const CONTROL_PLANE_TAG: &str = "k8s.io/role/master";
 
 /// Publishes names, which takes one question where all are right.
-pub(crate) async fn published<H: Host>(
+pub(crate) async fn published<H: Metadata + Cloud + Dns + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     publication: &Publication,
@@ -63,7 +63,7 @@ pub(crate) async fn published<H: Host>(
 }
 
 /// Awaits that what was published is everywhere. One that is late is a warning: resolvers ask again within a minute.
-pub(crate) async fn in_sync<H: Host>(
+pub(crate) async fn in_sync<H: Dns + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     zone: &str,
@@ -114,7 +114,7 @@ pub(crate) struct Upheld {
 /// # Errors
 ///
 /// Why they cannot be looked at, at once; or why they cannot be put back, when that was tried for a while.
-pub(crate) async fn upheld<H: Host>(
+pub(crate) async fn upheld<H: Cloud + Dns + Meter>(
     context: &Context<'_, H>,
     upkeep: &Upkeep,
     address: &str,
@@ -150,7 +150,7 @@ struct Publisher<'a, 'b, H> {
     checked: Mutex<bool>,
 }
 
-impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
+impl<'a, 'b, H: Cloud + Dns> Publisher<'a, 'b, H> {
     fn new(context: &'a Context<'b, H>, publication: &'a Publication, zone: String) -> Self {
         Self {
             context,
@@ -314,7 +314,7 @@ impl<'a, 'b, H: Host> Publisher<'a, 'b, H> {
 }
 
 /// The id of the zone: as the operator gives it, or that of the zone they name.
-async fn zone_id<H: Host>(
+async fn zone_id<H: Metadata + Dns>(
     context: &Context<'_, H>,
     publication: &Publication,
 ) -> Result<String, Fault> {
@@ -335,7 +335,7 @@ async fn zone_id<H: Host>(
 }
 
 /// Which VPC this instance is in; `None` where the metadata does not tell.
-async fn own_vpc<H: Host>(context: &Context<'_, H>) -> Result<Option<String>, Fault> {
+async fn own_vpc<H: Metadata>(context: &Context<'_, H>) -> Result<Option<String>, Fault> {
     let mac = context.know(BootFacts::instance)?.mac;
     let key = format!("network/interfaces/macs/{mac}/vpc-id");
     let read = context.host.read_metadata(&key).await;
@@ -343,7 +343,7 @@ async fn own_vpc<H: Host>(context: &Context<'_, H>) -> Result<Option<String>, Fa
 }
 
 /// The zones with the VPCs of the private ones, which a list does not tell.
-async fn with_vpcs<H: Host>(
+async fn with_vpcs<H: Dns>(
     context: &Context<'_, H>,
     zones: Vec<ZoneFacts>,
 ) -> Result<Vec<ZoneFacts>, PortError> {

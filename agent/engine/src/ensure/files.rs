@@ -6,7 +6,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Files, Host};
+use quake_model::ports::Files;
 use quake_model::step::{Step, Visibility, WriteFile};
 use quake_node::managed_files::{ManagedFile, Owners, sha256};
 use quake_node::up_to_date::{FileDecision, decide_file};
@@ -20,7 +20,7 @@ const TEXT_LIMIT: u64 = 1 << 20;
 /// As many digits of a digest as tell two files apart.
 const DIGITS_SHOWN: usize = 12;
 
-pub(crate) async fn written<H: Host>(
+pub(crate) async fn written<H: Files>(
     context: &Context<'_, H>,
     step: &Step,
     file: &WriteFile,
@@ -82,7 +82,7 @@ fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: Owners) -
     }
 }
 
-pub(crate) async fn directory<H: Host>(
+pub(crate) async fn directory<H: Files>(
     context: &Context<'_, H>,
     step: &Step,
     path: &str,
@@ -131,7 +131,7 @@ pub(crate) async fn glance<H: Files>(
 }
 
 /// Reads a text; a file that is not there has none.
-pub(crate) async fn text<H: Host>(context: &Context<'_, H>, path: &str) -> Result<String, Fault> {
+pub(crate) async fn text<H: Files>(context: &Context<'_, H>, path: &str) -> Result<String, Fault> {
     let looked = context.host.look_file(path, TEXT_LIMIT).await;
     let found = looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
     let bytes = found.and_then(|found| found.contents).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, PortError};
+use quake_model::ports::{Assets, Images, Meter, PortError};
 use quake_model::spec::{ArchivedImage, ImageRuntime, ImageSpec};
 use quake_model::step::{Need, Step};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const PULL_DEADLINE: Duration = Duration::from_secs(5 * 60);
 const RUNTIME_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Holds an archive in the store.
-pub(crate) async fn fetched<H: Host>(
+pub(crate) async fn fetched<H: Assets + Meter + Sync>(
     context: &Context<'_, H>,
     step: &Step,
     image: &ImageSpec,
@@ -37,7 +37,7 @@ pub(crate) async fn fetched<H: Host>(
 
 /// Holds the images of an archive in the runtime. The import itself is tried once: what comes of it is looked at, and
 /// what it left out is kubelet's to pull.
-pub(crate) async fn imported<H: Host>(
+pub(crate) async fn imported<H: Assets + Images + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     image: &ImageSpec,
@@ -99,7 +99,7 @@ pub(crate) async fn imported<H: Host>(
 
 /// Holds an image in the runtime that it pulls by itself. A pull that fails is tried again for a while; then kubelet will
 /// have to pull it when it is asked for.
-pub(crate) async fn pulled<H: Host>(
+pub(crate) async fn pulled<H: Images + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     name: &str,
@@ -151,7 +151,7 @@ pub(crate) async fn pulled<H: Host>(
 }
 
 /// Whether the runtime has every image of an archive.
-async fn has_all<H: Host>(
+async fn has_all<H: Images>(
     context: &Context<'_, H>,
     runtime: ImageRuntime,
     archived: &[ArchivedImage],

@@ -6,7 +6,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::item::LifecycleHook;
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Condition, Meter, Signals};
 use quake_model::signal::{HookCompletion, HookName, HookResult};
 use quake_model::step::Step;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const DEADLINE: Duration = Duration::from_secs(5 * 60);
 
 /// Completes the hook, if the group has it and the instance waits at it. A node that was told so before holds.
-pub(crate) async fn completed<H: Host>(
+pub(crate) async fn completed<H: Signals + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     hook: &LifecycleHook,

@@ -4,10 +4,10 @@ use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::Kernel;
 use quake_model::step::Step;
 
-pub(crate) async fn module<H: Host>(
+pub(crate) async fn module<H: Kernel>(
     context: &Context<'_, H>,
     step: &Step,
     name: &str,
@@ -24,7 +24,7 @@ pub(crate) async fn module<H: Host>(
     Ok(Outcome::Changed)
 }
 
-pub(crate) async fn sysctl<H: Host>(
+pub(crate) async fn sysctl<H: Kernel>(
     context: &Context<'_, H>,
     step: &Step,
     key: &str,

@@ -7,7 +7,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Package, PackageSource};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Files, Meter, Provision};
 use quake_model::step::{Need, Step};
 use quake_node::packages::{keyring_file, source_file, trusts};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long packages may take, the lock of another included. A guess: unattended upgrades hold it for minutes.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-pub(crate) async fn installed<H: Host>(
+pub(crate) async fn installed<H: Provision + Files + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     sources: &[PackageSource],
@@ -51,7 +51,7 @@ pub(crate) async fn installed<H: Host>(
 }
 
 /// What came of an installation: only what the node needs ends a boot.
-fn judged<H: Host>(
+fn judged<H>(
     context: &Context<'_, H>,
     packages: &[Package],
     still: &[String],
@@ -80,7 +80,7 @@ fn judged<H: Host>(
     Ok(Outcome::Changed)
 }
 
-async fn missing<H: Host>(
+async fn missing<H: Provision>(
     context: &Context<'_, H>,
     packages: &[Package],
 ) -> Result<Vec<String>, Fault> {
@@ -89,7 +89,7 @@ async fn missing<H: Host>(
 }
 
 /// Sources that are not there as wanted, or whose key is another than the one that was trusted first.
-async fn untrusted<'a, H: Host>(
+async fn untrusted<'a, H: Files>(
     context: &Context<'_, H>,
     sources: &'a [PackageSource],
 ) -> Result<Vec<&'a PackageSource>, Fault> {
@@ -108,7 +108,10 @@ async fn untrusted<'a, H: Host>(
 }
 
 /// Fetches the key of a source, and writes it before the list that names it.
-async fn trusted<H: Host>(context: &Context<'_, H>, source: &PackageSource) -> Result<(), Fault> {
+async fn trusted<H: Provision + Files>(
+    context: &Context<'_, H>,
+    source: &PackageSource,
+) -> Result<(), Fault> {
     let fetched = context.host.fetch_keyring(&source.keyring_url).await;
     let keyring = fetched.map_err(|error| {
         let fault = to_fault(Operation::FetchKeyring, error);

@@ -5,7 +5,7 @@ use crate::context::{Context, lock};
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Cloud, Condition, Metadata, Meter};
 use quake_model::step::Step;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(4 * 60);
 /// twice gets two. A guess: the metadata follows within seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) async fn assigned<H: Host>(
+pub(crate) async fn assigned<H: Metadata + Cloud + Meter>(
     context: &Context<'_, H>,
     step: &Step,
 ) -> Result<Outcome, Fault> {
@@ -46,7 +46,7 @@ pub(crate) async fn assigned<H: Host>(
 }
 
 /// Looks for the prefix, and asks for one where nobody did of late.
-async fn ask<H: Host>(
+async fn ask<H: Metadata + Cloud>(
     context: &Context<'_, H>,
     prefix: &str,
     interface: &str,
@@ -81,7 +81,7 @@ async fn ask<H: Host>(
 }
 
 /// A value of the metadata that is not empty.
-async fn shown<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
+async fn shown<H: Metadata>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
     let read = context.host.read_metadata(key).await;
     let value = read.map_err(|error| to_fault(Operation::ReadMetadata, error).seen("key", key))?;
     let value = value.map(|value| value.trim().to_owned());

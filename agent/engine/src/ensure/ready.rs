@@ -9,12 +9,17 @@ use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, InstanceQuery};
+use quake_model::ports::{Clock, Cloud, Dns, Files, InstanceQuery, Meter, Probes, Units};
 use quake_model::step::{Condition, Step};
 use quake_node::readiness::answers;
 use std::time::Duration;
 
-pub(crate) async fn met<H: Host>(
+/// What conditions are looked at by.
+pub(crate) trait ReadyPorts: Cloud + Dns + Files + Units + Probes + Clock + Meter {}
+
+impl<T: Cloud + Dns + Files + Units + Probes + Clock + Meter> ReadyPorts for T {}
+
+pub(crate) async fn met<H: ReadyPorts>(
     context: &Context<'_, H>,
     step: &Step,
     condition: &Condition,
@@ -39,7 +44,7 @@ const GLANCES_APART: (Duration, Duration) =
     (Duration::from_millis(250), Duration::from_millis(500));
 
 /// Returns once the next look may succeed; never for what another machine brings about, or what has a pace of its own.
-async fn glance_until<H: Host>(context: &Context<'_, H>, condition: &Condition) {
+async fn glance_until<H: Files + Probes>(context: &Context<'_, H>, condition: &Condition) {
     let names = match condition {
         Condition::PodNetwork { directory, .. } => {
             context.host.list_directory(directory).await.ok()
@@ -77,7 +82,7 @@ async fn glance_until<H: Host>(context: &Context<'_, H>, condition: &Condition) 
     }
 }
 
-async fn look<H: Host>(
+async fn look<H: Cloud + Files + Units + Probes + Clock>(
     context: &Context<'_, H>,
     condition: &Condition,
     watched: &Watched,
@@ -104,7 +109,7 @@ async fn look<H: Host>(
     }
 }
 
-async fn own_tags<H: Host>(context: &Context<'_, H>, any_of: &[String]) -> Result<(), Fault> {
+async fn own_tags<H: Cloud>(context: &Context<'_, H>, any_of: &[String]) -> Result<(), Fault> {
     let id = context
         .know(crate::boot::facts::BootFacts::instance)?
         .instance_id;
@@ -127,7 +132,7 @@ async fn own_tags<H: Host>(context: &Context<'_, H>, any_of: &[String]) -> Resul
     Err(Fault::new(Code::IdentityTagsPending, summary).seen("tags seen", seen.join(", ")))
 }
 
-async fn healthy<H: Host>(
+async fn healthy<H: Probes>(
     context: &Context<'_, H>,
     component: &str,
     url: &str,
@@ -147,7 +152,7 @@ async fn healthy<H: Host>(
     Err(fault.seen("url", url).seen("answer", seen))
 }
 
-pub(crate) async fn cni_configured<H: Host>(
+pub(crate) async fn cni_configured<H: Files>(
     context: &Context<'_, H>,
     directory: &str,
 ) -> Result<(), Fault> {

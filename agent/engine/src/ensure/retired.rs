@@ -6,7 +6,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::item::RetiredPod;
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Condition, Files};
 use quake_model::step::Step;
 use quake_node::up_to_date::{RetireDecision, decide_retire, pod_foreign, pod_returns};
 
@@ -15,7 +15,7 @@ const LOOKS: usize = 3;
 
 /// Removes the manifest of a pod, and nothing else that stands in its place. kubelet ends the pod by itself, and lays down none
 /// that is gone before it starts.
-pub(crate) async fn retired<H: Host>(
+pub(crate) async fn retired<H: Files>(
     context: &Context<'_, H>,
     step: &Step,
     pod: &RetiredPod,

@@ -9,7 +9,7 @@ use quake_model::facts::UnitFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::UnitState;
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Host, JobKind, PortError, UnitJob, Units};
+use quake_model::ports::{Clock, Files, JobKind, Meter, PortError, UnitJob, Units};
 use quake_model::step::{StartUnit, Step};
 use quake_node::up_to_date::{UnitDecision, UnitDone, decide_unit};
 use std::sync::Mutex;
@@ -46,7 +46,7 @@ impl Begun {
     }
 
     /// Notes that something is done about the unit, and announces it the first time.
-    pub(crate) fn acts<H: Host>(&mut self, context: &Context<'_, H>, step: &Step) {
+    pub(crate) fn acts<H>(&mut self, context: &Context<'_, H>, step: &Step) {
         if self.outcome == Outcome::Unchanged {
             context.announce(step);
         }
@@ -55,7 +55,7 @@ impl Begun {
 }
 
 /// Looks at a unit and at the files it reads.
-pub(crate) async fn begun<H: Host>(
+pub(crate) async fn begun<H: Files + Units + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     wanted: &StartUnit,
@@ -72,7 +72,7 @@ pub(crate) async fn begun<H: Host>(
 }
 
 /// Looks at a unit again.
-pub(crate) async fn look_for<H: Host>(
+pub(crate) async fn look_for<H: Units + Meter>(
     context: &Context<'_, H>,
     begun: &Begun,
     unit: &str,
@@ -82,7 +82,7 @@ pub(crate) async fn look_for<H: Host>(
 
 /// Brings a unit to where it is wanted, from where it is. If a job is under way, its end counts as the first
 /// attempt.
-pub(crate) async fn held<H: Host>(
+pub(crate) async fn held<H: Units + Clock + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     wanted: &StartUnit,
@@ -141,7 +141,7 @@ pub(crate) async fn held<H: Host>(
 }
 
 /// Does one thing about a unit. A start that failed in the batch is not made again before it was waited for.
-async fn act<H: Host>(
+async fn act<H: Units>(
     context: &Context<'_, H>,
     unit: &str,
     decision: UnitDecision,
@@ -169,17 +169,17 @@ async fn act<H: Host>(
 }
 
 /// Enables one unit.
-pub(crate) async fn enabled<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
+pub(crate) async fn enabled<H: Units>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
     let enabled = context.host.enable_units(&[unit.to_owned()]).await;
     enabled.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
 }
 
 /// Restarts a unit.
-pub(crate) async fn restart<H: Host>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
+pub(crate) async fn restart<H: Units>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
     run_job(context, unit, JobKind::Restart).await
 }
 
-async fn run_job<H: Host>(
+async fn run_job<H: Units>(
     context: &Context<'_, H>,
     unit: &str,
     kind: JobKind,
@@ -199,7 +199,7 @@ async fn run_job<H: Host>(
 }
 
 /// The fault of a job that failed.
-async fn start_fault<H: Host>(context: &Context<'_, H>, error: PortError, unit: &str) -> Fault {
+async fn start_fault<H: Units>(context: &Context<'_, H>, error: PortError, unit: &str) -> Fault {
     let fault = to_fault(Operation::StartUnit, error).seen("unit", unit);
     with_journal(context, fault, unit).await
 }
@@ -238,7 +238,7 @@ pub(crate) async fn with_journal<H: Units>(
     }
 }
 
-async fn newest_input<H: Host>(context: &Context<'_, H>, unit: &StartUnit) -> Result<u64, Fault> {
+async fn newest_input<H: Files>(context: &Context<'_, H>, unit: &StartUnit) -> Result<u64, Fault> {
     let mut newest = 0;
     for input in &unit.inputs {
         let found = files::glance(context, input).await?;

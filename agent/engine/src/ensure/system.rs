@@ -8,7 +8,7 @@ use quake_model::facts::ActiveState;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Link, Reaction, User};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Files, Meter, Provision, Units};
 use quake_model::step::Step;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const USERS_DEADLINE: Duration = Duration::from_secs(2 * 60);
 /// The largest list of users that is read.
 const PASSWD_LIMIT: u64 = 1 << 20;
 
-pub(crate) async fn user<H: Host>(
+pub(crate) async fn user<H: Provision + Files + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     user: &User,
@@ -58,7 +58,7 @@ pub(crate) async fn user<H: Host>(
     }
 }
 
-pub(crate) async fn link<H: Host>(
+pub(crate) async fn link<H: Files>(
     context: &Context<'_, H>,
     step: &Step,
     link: &Link,
@@ -84,7 +84,7 @@ pub(crate) async fn link<H: Host>(
 }
 
 /// Does what a change of a file calls for, if it is owed.
-pub(crate) async fn reacted<H: Host>(
+pub(crate) async fn reacted<H: Provision + Files + Units>(
     context: &Context<'_, H>,
     step: &Step,
     reaction: &Reaction,
@@ -114,7 +114,7 @@ pub(crate) async fn reacted<H: Host>(
     Ok(Outcome::Changed)
 }
 
-async fn run<H: Host>(context: &Context<'_, H>, words: &[String]) -> Result<(), Fault> {
+async fn run<H: Provision>(context: &Context<'_, H>, words: &[String]) -> Result<(), Fault> {
     let ran = context.host.run_command(words).await;
     ran.map_err(|error| to_fault(Operation::RunCommand, error).seen("command", words.join(" ")))
 }

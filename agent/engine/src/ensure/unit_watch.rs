@@ -4,7 +4,7 @@ use crate::context::{Context, lock};
 use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Units};
 use quake_node::unit_health::{STEADY, UnitHealth, unit_health};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl Seen {
 
 /// Succeeds once the unit has stayed up for a while. One that is up is looked at again as soon as that while is over,
 /// which is no try that failed.
-pub(crate) async fn up<H: Host>(
+pub(crate) async fn up<H: Units + Clock>(
     context: &Context<'_, H>,
     unit: &str,
     watched: &Watched,
@@ -91,7 +91,7 @@ pub(crate) async fn up<H: Host>(
 }
 
 /// How long a unit that is up has to stay so until it counts as up.
-fn until_steady<H: Host>(
+fn until_steady<H: Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
@@ -102,7 +102,7 @@ fn until_steady<H: Host>(
 }
 
 /// Succeeds once the unit is neither coming up nor going down.
-pub(crate) async fn settled<H: Host>(
+pub(crate) async fn settled<H: Units + Clock>(
     context: &Context<'_, H>,
     unit: &str,
     watched: &Watched,
@@ -117,7 +117,7 @@ pub(crate) async fn settled<H: Host>(
 }
 
 /// Fails unless the unit is up. The fault of one that does not stay up has its last journal lines.
-async fn check<H: Host>(
+async fn check<H: Units + Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
@@ -132,7 +132,7 @@ async fn check<H: Host>(
 }
 
 /// The unit's health, and the fault that a unit has unless it is up.
-pub(crate) fn assess<H: Host>(
+pub(crate) fn assess<H: Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,

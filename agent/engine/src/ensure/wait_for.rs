@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::PodsSeen;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Condition, Files, Probes, Units};
 use quake_model::redact::scrub;
 use quake_node::readiness::{CniProvider, PodNetwork, bringer, static_pod, with_kubelets_word};
 
@@ -19,9 +19,12 @@ const LINES: usize = 200;
 const CONFIGURATION_BYTES: u64 = 64 << 10;
 
 /// Asks the runtime for its version.
-pub(crate) async fn runtime<H: Host>(context: &Context<'_, H>, runtime: &str) -> Result<(), Fault> {
-    let requested = context.host.ask_runtime().await;
-    requested.map(drop).map_err(|error| {
+pub(crate) async fn runtime<H: Probes>(
+    context: &Context<'_, H>,
+    runtime: &str,
+) -> Result<(), Fault> {
+    let asked = context.host.ask_runtime().await;
+    asked.map(drop).map_err(|error| {
         let mut why = error.summary;
         for cause in &error.causes {
             why = format!("{why}: {cause}");
@@ -35,7 +38,10 @@ pub(crate) async fn runtime<H: Host>(context: &Context<'_, H>, runtime: &str) ->
 }
 
 /// Looks at a pod that kubelet runs from a file.
-pub(crate) async fn pod<H: Host>(context: &Context<'_, H>, pod: &str) -> Result<(), Fault> {
+pub(crate) async fn pod<H: Units + Probes>(
+    context: &Context<'_, H>,
+    pod: &str,
+) -> Result<(), Fault> {
     let seen = pods(context, &[pod]).await?;
     let Err(fault) = static_pod(pod, &seen) else {
         return Ok(());
@@ -44,13 +50,13 @@ pub(crate) async fn pod<H: Host>(context: &Context<'_, H>, pod: &str) -> Result<
 }
 
 /// Whether a pod that kubelet runs from a file runs, and no word of why not.
-pub(crate) async fn pod_runs<H: Host>(context: &Context<'_, H>, pod: &str) -> bool {
+pub(crate) async fn pod_runs<H: Probes>(context: &Context<'_, H>, pod: &str) -> bool {
     let seen = pods(context, &[pod]).await;
     seen.is_ok_and(|seen| static_pod(pod, &seen).is_ok())
 }
 
 /// Asks the API server for the node, with kubelet's own certificate.
-pub(crate) async fn node<H: Host>(
+pub(crate) async fn node<H: Files + Probes>(
     context: &Context<'_, H>,
     node: &str,
     kubeconfig: &str,
@@ -84,7 +90,7 @@ pub(crate) async fn node<H: Host>(
 }
 
 /// Looks at which configuration of the pod network counts, and returns what there is to warn of; while it is not the network's own, at who is late with it.
-pub(crate) async fn pod_network<H: Host>(
+pub(crate) async fn pod_network<H: Files + Units + Probes>(
     context: &Context<'_, H>,
     directory: &str,
     word: &str,
@@ -115,14 +121,16 @@ pub(crate) async fn pod_network<H: Host>(
 }
 
 /// The node's object, where the API server tells it.
-async fn own_node<H: Host>(context: &Context<'_, H>) -> Option<quake_model::facts::NodeObject> {
+async fn own_node<H: Files + Probes>(
+    context: &Context<'_, H>,
+) -> Option<quake_model::facts::NodeObject> {
     let spec = context.know(crate::boot::facts::BootFacts::spec).ok()?;
     let name = spec.kubelet.flag("hostname-override")?;
     let access = access_by(context.host, &spec.kubelet.kubeconfig_path).await?;
     context.host.look_node(&access, name).await.ok()?
 }
 
-async fn pods<H: Host>(context: &Context<'_, H>, names: &[&str]) -> Result<PodsSeen, Fault> {
+async fn pods<H: Probes>(context: &Context<'_, H>, names: &[&str]) -> Result<PodsSeen, Fault> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let looked = context.host.look_pods(&names).await;
     looked.map_err(|error| {
@@ -132,12 +140,12 @@ async fn pods<H: Host>(context: &Context<'_, H>, names: &[&str]) -> Result<PodsS
 }
 
 /// The last lines of kubelet's journal; none where there is no reader.
-async fn journal<H: Host>(context: &Context<'_, H>) -> Vec<String> {
+async fn journal<H: Units>(context: &Context<'_, H>) -> Vec<String> {
     let read = context.host.read_journal(KUBELET, LINES).await;
     read.unwrap_or_default()
 }
 
-async fn text<H: Host>(context: &Context<'_, H>, path: &str) -> String {
+async fn text<H: Files>(context: &Context<'_, H>, path: &str) -> String {
     let looked = context.host.look_file(path, CONFIGURATION_BYTES).await;
     let contents = looked.ok().flatten().and_then(|found| found.contents);
     String::from_utf8_lossy(&contents.unwrap_or_default()).into_owned()

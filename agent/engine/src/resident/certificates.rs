@@ -21,7 +21,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::item::{CertificateOrder, Issuer};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Files, Keys, Provision, Units};
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
 use quake_model::time::Timestamp;
@@ -60,6 +60,11 @@ impl Renewal {
     }
 }
 
+/// What the loop needs of the host.
+pub(crate) trait CertificatePorts: Keys + Provision + Files + Units + Clock {}
+
+impl<T: Keys + Provision + Files + Units + Clock> CertificatePorts for T {}
+
 /// Looks after the certificates of a node that is ready.
 pub(crate) struct Certificates<'a, H> {
     node: &'a Context<'a, H>,
@@ -73,7 +78,7 @@ pub(crate) struct Certificates<'a, H> {
     reported: Vec<CertificateDates>,
 }
 
-impl<H: Host> Reconciler for Certificates<'_, H> {
+impl<H: CertificatePorts> Reconciler for Certificates<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         between(LOOKS_APART, draw)
     }
@@ -122,7 +127,7 @@ impl<H: Host> Reconciler for Certificates<'_, H> {
     }
 }
 
-impl<'a, H: Host> Certificates<'a, H> {
+impl<'a, H: CertificatePorts> Certificates<'a, H> {
     pub(crate) fn new(
         node: &'a Context<'a, H>,
         renewal: &'a Renewal,

@@ -12,7 +12,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::millis;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Disks, Files, Probes, Units};
 use quake_node::watch::{Look, Subject, Watch, is_lost, look_of};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -30,6 +30,11 @@ struct WatchState {
     /// Why it is lost, and since when.
     lost: Option<(Code, Instant)>,
 }
+
+/// What the loop needs of the host.
+pub(crate) trait ConditionPorts: Files + Disks + Units + Probes + Clock {}
+
+impl<T: Files + Disks + Units + Probes + Clock> ConditionPorts for T {}
 
 /// Looks again at what made the node ready.
 pub(crate) struct Conditions<'a, H> {
@@ -49,7 +54,7 @@ impl<'a, H> Conditions<'a, H> {
     }
 }
 
-impl<H: Host> Reconciler for Conditions<'_, H> {
+impl<H: ConditionPorts> Reconciler for Conditions<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         between(LOOKS_APART, draw)
     }
@@ -63,7 +68,7 @@ impl<H: Host> Reconciler for Conditions<'_, H> {
 }
 
 /// Tells what changed with this look.
-async fn report<H: Host>(
+async fn report<H: Units>(
     context: &Context<'_, H>,
     watch: &Watch,
     known: &mut WatchState,
@@ -109,7 +114,7 @@ fn warn_once(emitter: &Emitter, fault: Fault) {
 }
 
 /// Looks once; the fault says what is wrong unless it holds.
-async fn look_at<H: Host>(
+async fn look_at<H: ConditionPorts>(
     context: &Context<'_, H>,
     subject: &Subject,
     known: &mut WatchState,
@@ -151,7 +156,7 @@ async fn look_at<H: Host>(
 }
 
 /// The fault of a volume that is not mounted where it was, if it is not.
-async fn mount_gone<H: Host>(
+async fn mount_gone<H: Disks>(
     context: &Context<'_, H>,
     volume_id: &str,
     mount_point: &str,

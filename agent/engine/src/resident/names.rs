@@ -9,7 +9,7 @@ use crate::ensure::dns::{Upheld, upheld};
 use crate::request::Request;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
-use quake_model::ports::Host;
+use quake_model::ports::{Cloud, Dns, Metadata, Meter};
 use quake_node::dns::Upkeep;
 use std::time::Duration;
 
@@ -19,6 +19,11 @@ const LOOKS_APART: Duration = Duration::from_secs(30 * 60);
 
 /// Where the metadata has the instance's own address.
 const ADDRESS: &str = "local-ipv4";
+
+/// What the loop needs of the host.
+pub(crate) trait NamesPorts: Metadata + Cloud + Dns + Meter {}
+
+impl<T: Metadata + Cloud + Dns + Meter> NamesPorts for T {}
 
 /// Keeps them. The boot has just published them: the first round does nothing.
 pub(crate) struct Names<'a, H> {
@@ -39,7 +44,7 @@ impl<'a, H> Names<'a, H> {
     }
 }
 
-impl<H: Host> Reconciler for Names<'_, H> {
+impl<H: NamesPorts> Reconciler for Names<'_, H> {
     fn interval(&self, draw: f64) -> Duration {
         between((LOOKS_APART, 2 * LOOKS_APART), draw)
     }
@@ -53,7 +58,7 @@ impl<H: Host> Reconciler for Names<'_, H> {
     }
 }
 
-async fn look<H: Host>(node: &Context<'_, H>, upkeep: &Upkeep) -> Result<Upheld, Fault> {
+async fn look<H: NamesPorts>(node: &Context<'_, H>, upkeep: &Upkeep) -> Result<Upheld, Fault> {
     let request = Request {
         budget: node.request.budget.beyond(&node.host.calls()),
         ..node.request.clone()

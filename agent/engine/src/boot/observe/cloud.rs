@@ -4,9 +4,9 @@ use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{InstanceView, VolumeFacts};
 use quake_model::fault::Fault;
-use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
+use quake_model::ports::{Cloud, InstanceQuery, VolumeQuery};
 
-pub(crate) async fn describe_instances<H: Host>(
+pub(crate) async fn describe_instances<H: Cloud>(
     context: &Context<'_, H>,
     query: &InstanceQuery,
 ) -> Result<Vec<InstanceView>, Fault> {
@@ -14,7 +14,7 @@ pub(crate) async fn describe_instances<H: Host>(
     described.map_err(|error| to_fault(Operation::DescribeInstances, error))
 }
 
-pub(crate) async fn describe_volumes<H: Host>(
+pub(crate) async fn describe_volumes<H: Cloud>(
     context: &Context<'_, H>,
     query: &VolumeQuery,
 ) -> Result<Vec<VolumeFacts>, Fault> {

@@ -3,7 +3,7 @@
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::kops::observe_kops;
-use crate::boot::observe::objects;
+use crate::boot::observe::{ConfigPorts, objects};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::yaml::parse;
@@ -12,7 +12,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Metadata, Meter, Objects};
 use quake_node::config::current::is_boot_config;
 use quake_node::config::legacy::{self, Document, Sources};
 use quake_node::expected::expected;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// `kube_env.yaml`, and the inline cluster and instance group where there are any.
 type Documents = (Document, Option<Document>, Option<Document>);
 
-pub(crate) async fn observe_config<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+pub(crate) async fn observe_config<H: ConfigPorts>(context: &Context<'_, H>) -> Result<(), Fault> {
     let documents = find_documents(context).await?;
     let kube_env = &documents.0;
     if is_boot_config(&parse(&kube_env.source, &kube_env.text)?) {
@@ -56,7 +56,9 @@ pub(crate) async fn observe_config<H: Host>(context: &Context<'_, H>) -> Result<
 }
 
 /// `kube_env.yaml`, and the cluster and the instance group as they were at launch, where they came along.
-async fn find_documents<H: Host>(context: &Context<'_, H>) -> Result<Documents, Fault> {
+async fn find_documents<H: Metadata + Objects + Meter>(
+    context: &Context<'_, H>,
+) -> Result<Documents, Fault> {
     let configuration = &context.request.configuration;
     let kube_env = match (&configuration.kube_env, &configuration.kube_env_at) {
         (Some(document), _) => document.clone(),
@@ -70,7 +72,7 @@ async fn find_documents<H: Host>(context: &Context<'_, H>) -> Result<Documents, 
     ))
 }
 
-async fn read_kube_env<H: Host>(
+async fn read_kube_env<H: Objects + Meter>(
     context: &Context<'_, H>,
     location: &Location,
 ) -> Result<Document, Fault> {
@@ -81,7 +83,7 @@ async fn read_kube_env<H: Host>(
     })
 }
 
-async fn find_sources<H: Host>(
+async fn find_sources<H: Objects + Meter>(
     context: &Context<'_, H>,
     (kube_env, inline_cluster, inline_instance_group): Documents,
 ) -> Result<Sources, Fault> {
@@ -117,7 +119,9 @@ async fn find_sources<H: Host>(
     })
 }
 
-async fn find_in_user_data<H: Host>(context: &Context<'_, H>) -> Result<Documents, Fault> {
+async fn find_in_user_data<H: Metadata + Meter>(
+    context: &Context<'_, H>,
+) -> Result<Documents, Fault> {
     let wait = context.wait(Phase::Config, "config:user-data", Duration::from_secs(120));
     let read = || async {
         let read = context.host.read_user_data().await;
@@ -142,7 +146,7 @@ async fn find_in_user_data<H: Host>(context: &Context<'_, H>) -> Result<Document
 }
 
 /// Reads an object that may not exist.
-async fn read_optional<H: Host>(
+async fn read_optional<H: Objects + Meter>(
     context: &Context<'_, H>,
     location: Location,
 ) -> Result<Option<Document>, Fault> {

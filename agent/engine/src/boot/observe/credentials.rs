@@ -11,7 +11,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Meter, Objects};
 use quake_model::redact::Secret;
 use quake_model::step::Need;
 use quake_node::credentials::{WantedKeypair, WantedSecret};
@@ -21,7 +21,9 @@ use quake_node::plan_inputs::{Credentials, EtcdManifest, Keypair};
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
 const READ_LANES: usize = 4;
 
-pub(crate) async fn observe_credentials<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+pub(crate) async fn observe_credentials<H: Objects + Meter>(
+    context: &Context<'_, H>,
+) -> Result<(), Fault> {
     let node = context.know(BootFacts::node)?;
     let base = &objects::config_base(context)?;
     let mut found = Credentials::default();
@@ -46,7 +48,7 @@ pub(crate) async fn observe_credentials<H: Host>(context: &Context<'_, H>) -> Re
     Ok(())
 }
 
-async fn read_keypair<H: Host>(
+async fn read_keypair<H: Objects + Meter>(
     context: &Context<'_, H>,
     base: &Location,
     wanted: &WantedKeypair,
@@ -65,7 +67,7 @@ async fn read_keypair<H: Host>(
 }
 
 /// Reads a certificate, and its key where the node needs it, from a bundle or one object per serial.
-async fn read_keypair_objects<H: Host>(
+async fn read_keypair_objects<H: Objects + Meter>(
     context: &Context<'_, H>,
     issued: &Location,
     private: &Location,
@@ -88,7 +90,7 @@ async fn read_keypair_objects<H: Host>(
     Ok(Some(keypair))
 }
 
-async fn read_newest<H: Host>(
+async fn read_newest<H: Objects + Meter>(
     context: &Context<'_, H>,
     directory: &Location,
     suffix: &str,
@@ -106,7 +108,7 @@ async fn read_newest<H: Host>(
     }
 }
 
-async fn read_text<H: Host>(
+async fn read_text<H: Objects + Meter>(
     context: &Context<'_, H>,
     location: &Location,
     wanted: bool,
@@ -131,7 +133,7 @@ async fn read_text<H: Host>(
     Ok(Some(Secret::new(text)))
 }
 
-async fn read_secret<H: Host>(
+async fn read_secret<H: Objects + Meter>(
     context: &Context<'_, H>,
     base: &Location,
     wanted: &WantedSecret,
@@ -149,7 +151,7 @@ async fn read_secret<H: Host>(
     }
 }
 
-fn stand_in<H: Host>(
+fn stand_in<H>(
     context: &Context<'_, H>,
     location: &Location,
     wanted: &WantedKeypair,
@@ -162,7 +164,7 @@ fn stand_in<H: Host>(
 }
 
 /// A text that stands for a credential in a rehearsal and can authenticate nothing.
-fn stand_in_text<H: Host>(
+fn stand_in_text<H>(
     context: &Context<'_, H>,
     location: &Location,
     name: &str,
@@ -180,7 +182,7 @@ fn stand_in_text<H: Host>(
 }
 
 /// Says once which credentials a rehearsal made up; a boot of a node would have failed.
-fn report_stand_ins<H: Host>(context: &Context<'_, H>) {
+fn report_stand_ins<H>(context: &Context<'_, H>) {
     let mut names = context.know(|knowledge| knowledge.stand_ins.clone());
     names.sort();
     if !names.is_empty() {
@@ -194,7 +196,9 @@ fn report_stand_ins<H: Host>(context: &Context<'_, H>) {
 }
 
 /// Reads etcd-manager's static pods, byte for byte as the state store has them.
-pub(crate) async fn observe_etcd_manifests<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+pub(crate) async fn observe_etcd_manifests<H: Objects + Meter>(
+    context: &Context<'_, H>,
+) -> Result<(), Fault> {
     let node = context.know(BootFacts::node)?;
     let mut manifests = Vec::new();
     for location in node.etcd_manifests() {
@@ -220,7 +224,7 @@ pub(crate) async fn observe_etcd_manifests<H: Host>(context: &Context<'_, H>) ->
     Ok(())
 }
 
-fn miss_manifest<H: Host>(context: &Context<'_, H>, location: &Location) -> Result<(), Fault> {
+fn miss_manifest<H>(context: &Context<'_, H>, location: &Location) -> Result<(), Fault> {
     let summary = format!("there is no etcd manifest at {location}");
     let fault = Fault::new(Code::ConfigObjectMissing, summary).seen("object", location);
     match context.request.credentials {

@@ -4,7 +4,7 @@
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::machine::observe_machine;
-use crate::boot::observe::objects;
+use crate::boot::observe::{ConfigPorts, objects};
 use crate::boot::storage::withhold_manifests;
 use crate::context::Context;
 use crate::ensure::controller;
@@ -15,10 +15,10 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Bootstrap, Files, Keys, Meter, Objects};
 use quake_model::spec::Role;
 use quake_model::step::Need;
-use quake_node::builders::{Node, Objects, WantedObject, processor, wanted_objects};
+use quake_node::builders::{Node, Objects as NodeObjects, WantedObject, processor, wanted_objects};
 use quake_node::config::current::{
     BootConfig, CLUSTER_OBJECT, NodeupConfig, Origin, config_hash, read_boot_config,
     read_nodeup_config, verify_config_hash,
@@ -39,7 +39,7 @@ enum Read {
     Nothing,
 }
 
-pub(crate) async fn observe_kops<H: Host>(
+pub(crate) async fn observe_kops<H: ConfigPorts>(
     context: &Context<'_, H>,
     kube_env: &Document,
 ) -> Result<(), Fault> {
@@ -88,20 +88,20 @@ pub(crate) async fn observe_kops<H: Host>(
     withhold_manifests(context, Phase::Config).await
 }
 
-fn warn_of<H: Host>(context: &Context<'_, H>, findings: Vec<Fault>) {
+fn warn_of<H>(context: &Context<'_, H>, findings: Vec<Fault>) {
     for fault in findings {
         context.emitter.emit(Event::Warning { fault });
     }
 }
 
-fn distribution<H: Host>(context: &Context<'_, H>) -> Result<Distribution, Fault> {
+fn distribution<H>(context: &Context<'_, H>) -> Result<Distribution, Fault> {
     let os = context.know(|knowledge| knowledge.os.clone());
     let os = os.ok_or_else(|| Fault::new(Code::BootInternal, "the system is not known"))?;
     Distribution::identify(&os)
 }
 
 /// The nodeup configuration, and the secrets that came with it.
-async fn find_nodeup_config<H: Host>(
+async fn find_nodeup_config<H: Bootstrap + Keys + Objects + Files + Meter>(
     context: &Context<'_, H>,
     boot: &BootConfig,
 ) -> Result<(Document, controller::Secrets), Fault> {
@@ -122,7 +122,7 @@ async fn find_nodeup_config<H: Host>(
     }
 }
 
-async fn read_needed<H: Host>(
+async fn read_needed<H: Objects + Meter>(
     context: &Context<'_, H>,
     location: &Location,
 ) -> Result<Vec<u8>, Fault> {
@@ -140,13 +140,13 @@ async fn read_needed<H: Host>(
 }
 
 /// Reads every object that the node needs, all at once: there are some twenty.
-async fn read_wanted<H: Host>(
+async fn read_wanted<H: Objects + Meter>(
     context: &Context<'_, H>,
     boot: &BootConfig,
     config: &NodeupConfig,
-) -> Result<Objects, Fault> {
+) -> Result<NodeObjects, Fault> {
     let wanted = wanted_objects(boot, config).into_iter();
-    let mut objects = Objects::default();
+    let mut objects = NodeObjects::default();
     for read in try_join_all(wanted.map(|wanted| read_one(context, wanted))).await? {
         match read {
             Read::Keyset(name, keyset) => drop(objects.keysets.insert(name, keyset)),
@@ -159,7 +159,10 @@ async fn read_wanted<H: Host>(
     Ok(objects)
 }
 
-async fn read_one<H: Host>(context: &Context<'_, H>, wanted: WantedObject) -> Result<Read, Fault> {
+async fn read_one<H: Objects + Meter>(
+    context: &Context<'_, H>,
+    wanted: WantedObject,
+) -> Result<Read, Fault> {
     match wanted {
         WantedObject::Keyset { name, location } => {
             let (location, bytes) = read_keyset_object(context, &name, location).await?;
@@ -212,7 +215,7 @@ async fn read_one<H: Host>(context: &Context<'_, H>, wanted: WantedObject) -> Re
 }
 
 /// A keyset's object, by its name or the older one.
-async fn read_keyset_object<H: Host>(
+async fn read_keyset_object<H: Objects + Meter>(
     context: &Context<'_, H>,
     name: &str,
     location: Location,

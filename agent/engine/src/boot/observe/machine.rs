@@ -7,7 +7,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::EniCapacity;
 use quake_model::fault::Fault;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Cloud, Disks, Files, Kernel, Metadata, Meter};
 use quake_model::step::WriteFile;
 use quake_node::builders::{Lifecycle, LoginUser, Machine, needs_eni_capacity};
 use quake_node::config::current::NodeupConfig;
@@ -24,7 +24,7 @@ const TYPE_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// Where it is kept what EC2 said of instance types: it never changes, and a reboot must not need EC2.
 const TYPES: &str = "/var/lib/quake-agent/instance-types.json";
 
-pub(super) async fn observe_machine<H: Host>(
+pub(super) async fn observe_machine<H: Metadata + Cloud + Files + Disks + Kernel + Meter>(
     context: &Context<'_, H>,
     config: &NodeupConfig,
     distribution: Distribution,
@@ -49,7 +49,7 @@ pub(super) async fn observe_machine<H: Host>(
 }
 
 /// What the instance's type has for pods, where their number follows from it and nobody says it: asked once, and kept.
-async fn eni_capacity<H: Host>(
+async fn eni_capacity<H: Cloud + Files + Meter>(
     context: &Context<'_, H>,
     config: &NodeupConfig,
 ) -> Result<Option<EniCapacity>, Fault> {
@@ -81,7 +81,10 @@ async fn eni_capacity<H: Host>(
     Ok(Some(capacity))
 }
 
-async fn metadata<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option<String>, Fault> {
+async fn metadata<H: Metadata + Meter>(
+    context: &Context<'_, H>,
+    key: &str,
+) -> Result<Option<String>, Fault> {
     let wait = context.wait(Phase::Config, "config:metadata", METADATA_DEADLINE);
     let read = || async {
         let read = context.host.read_metadata(key).await;
@@ -90,14 +93,16 @@ async fn metadata<H: Host>(context: &Context<'_, H>, key: &str) -> Result<Option
     context.retry(&wait, read).await
 }
 
-async fn is_there<H: Host>(context: &Context<'_, H>, path: &str) -> Result<bool, Fault> {
+async fn is_there<H: Files>(context: &Context<'_, H>, path: &str) -> Result<bool, Fault> {
     let looked = context.host.look_file(path, 0).await;
     let found = looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
     Ok(found.is_some())
 }
 
 /// Interfaces with a hardware address, beside the loopback.
-async fn interfaces<H: Host>(context: &Context<'_, H>) -> Result<BTreeMap<String, String>, Fault> {
+async fn interfaces<H: Kernel>(
+    context: &Context<'_, H>,
+) -> Result<BTreeMap<String, String>, Fault> {
     let mac = context.know(BootFacts::instance)?.mac;
     let read = context.host.read_network().await;
     let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;

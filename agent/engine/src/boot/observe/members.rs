@@ -4,11 +4,11 @@ use crate::boot::facts::BootFacts;
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Assets, Condition};
 use quake_model::spec::AssetKind;
 
 /// Lists what is in each archive of the store, for the files that are placed from it.
-pub(crate) async fn observe_members<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+pub(crate) async fn observe_members<H: Assets>(context: &Context<'_, H>) -> Result<(), Fault> {
     let spec = context.know(BootFacts::spec)?;
     for asset in spec
         .assets

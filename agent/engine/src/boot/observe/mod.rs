@@ -16,7 +16,7 @@ use crate::boot::observe::credentials::{observe_credentials, observe_etcd_manife
 use crate::boot::observe::images::observe_images;
 use crate::boot::observe::members::observe_members;
 use crate::boot::pending_reactions::recall_owed;
-use crate::boot::storage::plan_storage;
+use crate::boot::storage::{StoragePorts, plan_storage};
 use crate::context::Context;
 use crate::ensure;
 use crate::ensure::files;
@@ -24,7 +24,9 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{
+    Assets, Bootstrap, Cloud, Disks, Files, Images, Kernel, Keys, Metadata, Meter, Objects,
+};
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
 use quake_node::plan_inputs::PlanInputs;
@@ -33,6 +35,22 @@ use quake_node::{assets, dns, node_environment};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What it takes to find out what the node is to be.
+pub(crate) trait ConfigPorts:
+    Metadata + Cloud + Bootstrap + Keys + Objects + Files + Disks + Kernel + Meter
+{
+}
+
+impl<T> ConfigPorts for T where
+    T: Metadata + Cloud + Bootstrap + Keys + Objects + Files + Disks + Kernel + Meter
+{
+}
+
+/// What the plans of all phases need of the host. No plan starts a unit, runs a program or calls the cluster.
+pub(crate) trait PlanPorts: ConfigPorts + StoragePorts + Assets + Images {}
+
+impl<T: ConfigPorts + StoragePorts + Assets + Images> PlanPorts for T {}
 
 /// How long the metadata service may be silent. A guess: it answers within milliseconds once the link is up.
 const METADATA_DEADLINE: Duration = Duration::from_secs(2 * 60);
@@ -51,7 +69,7 @@ const HOSTS_LIMIT: u64 = 1 << 20;
 /// # Errors
 ///
 /// Returns the fault of the observation or of the decision, after the tries its class allows.
-pub(crate) async fn plan_phase<H: Host>(
+pub(crate) async fn plan_phase<H: PlanPorts>(
     context: &Context<'_, H>,
     phase: Phase,
 ) -> Result<Vec<Step>, Fault> {
@@ -86,18 +104,18 @@ pub(crate) async fn plan_phase<H: Host>(
     Ok(planned)
 }
 
-fn plan_inputs<H: Host>(context: &Context<'_, H>) -> Result<(Arc<NodeSpec>, PlanInputs), Fault> {
+fn plan_inputs<H>(context: &Context<'_, H>) -> Result<(Arc<NodeSpec>, PlanInputs), Fault> {
     let (spec, known) = context.know(|knowledge| (knowledge.spec(), knowledge.known()));
     Ok((spec?, known?))
 }
 
-async fn plan_config<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+async fn plan_config<H: ConfigPorts>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
     observe_config(context).await?;
     let (spec, known) = plan_inputs(context)?;
     Ok(node_environment::plan(&spec, &known))
 }
 
-async fn plan_volumes<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+async fn plan_volumes<H: StoragePorts>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let mut planned = steps::volumes(&spec, Phase::Storage);
     planned.extend(plan_storage(context).await?);
@@ -105,7 +123,9 @@ async fn plan_volumes<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fa
     Ok(planned)
 }
 
-async fn plan_assets<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+async fn plan_assets<H: Assets + Images + Meter>(
+    context: &Context<'_, H>,
+) -> Result<Vec<Step>, Fault> {
     observe_images(context).await;
     let (spec, known) = plan_inputs(context)?;
     let mut planned = assets::plan(&spec, &known);
@@ -115,7 +135,9 @@ async fn plan_assets<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fau
 }
 
 /// Plans the files. The archives and the credentials are there now, and so builders yield what needs them.
-async fn plan_files<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+async fn plan_files<H: Objects + Assets + Files + Meter>(
+    context: &Context<'_, H>,
+) -> Result<Vec<Step>, Fault> {
     observe_files(context).await?;
     observe_etcd_manifests(context).await?;
     let node = context.know(BootFacts::node)?;
@@ -143,7 +165,9 @@ async fn plan_files<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Faul
     Ok(planned)
 }
 
-async fn observe_identity<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+async fn observe_identity<H: Metadata + Files + Meter>(
+    context: &Context<'_, H>,
+) -> Result<(), Fault> {
     let wait = context.wait(Phase::Identity, "identity", METADATA_DEADLINE);
     let read = || async {
         let read = context.host.read_instance().await;
@@ -172,7 +196,7 @@ async fn observe_identity<H: Host>(context: &Context<'_, H>) -> Result<(), Fault
 }
 
 /// Plans this node's names in `/etc/hosts`, for a cluster without a name service.
-async fn plan_host_names<H: Host>(context: &Context<'_, H>) -> Result<Option<Step>, Fault> {
+async fn plan_host_names<H: Files>(context: &Context<'_, H>) -> Result<Option<Step>, Fault> {
     let (spec, known) = context.know(|knowledge| (knowledge.spec(), knowledge.known()));
     let Some(records) = dns::host_records(&*spec?, &known?) else {
         return Ok(None);
@@ -196,7 +220,7 @@ async fn plan_host_names<H: Host>(context: &Context<'_, H>) -> Result<Option<Ste
     Ok(Some(Step::new(Phase::Files, Action::WriteFile(file))))
 }
 
-async fn observe_network<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+async fn observe_network<H: Kernel>(context: &Context<'_, H>) -> Result<(), Fault> {
     let read = context.host.read_network().await;
     let network = read.map_err(|error| to_fault(Operation::ReadNetwork, error))?;
     context.learn(|knowledge| knowledge.network = network);
@@ -204,7 +228,9 @@ async fn observe_network<H: Host>(context: &Context<'_, H>) -> Result<(), Fault>
 }
 
 /// Reads which filesystem types the kernel knows. A scratch root has no `/proc`; overlay stands for it.
-pub(super) async fn observe_files<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+pub(super) async fn observe_files<H: Assets + Files>(
+    context: &Context<'_, H>,
+) -> Result<(), Fault> {
     let looked = context.host.look_file("/proc/filesystems", 1 << 16).await;
     let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
     let text = found
@@ -219,7 +245,7 @@ pub(super) async fn observe_files<H: Host>(context: &Context<'_, H>) -> Result<(
 }
 
 /// Removes what a killed agent left half-written beside the files of `steps`.
-pub(crate) async fn remove_leftovers<H: Host>(
+pub(crate) async fn remove_leftovers<H: Files>(
     context: &Context<'_, H>,
     steps: &[Step],
 ) -> Result<(), Fault> {

@@ -6,21 +6,21 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::phase::Phase;
-use quake_model::ports::{Condition, Host, Object};
+use quake_model::ports::{Condition, Meter, Object, Objects};
 use std::time::Duration;
 
 /// How long the state store may be silent or throttle one object. A guess.
 const OBJECT_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
 /// The cluster's directory in the state store.
-pub(crate) fn config_base<H: Host>(context: &Context<'_, H>) -> Result<Location, Fault> {
+pub(crate) fn config_base<H>(context: &Context<'_, H>) -> Result<Location, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let asked = context.request.configuration.config_base.clone();
     Ok(asked.unwrap_or_else(|| spec.config_base.clone()))
 }
 
 /// Reads an object, trying as long as its fault may heal; `None` when there is no such object.
-pub(crate) async fn read_object<H: Host>(
+pub(crate) async fn read_object<H: Objects + Meter>(
     context: &Context<'_, H>,
     phase: Phase,
     attempted: Operation,
@@ -38,7 +38,7 @@ pub(crate) async fn read_object<H: Host>(
 }
 
 /// Lists the names directly below a location, trying as long as its fault may heal.
-pub(crate) async fn list_names<H: Host>(
+pub(crate) async fn list_names<H: Objects + Meter>(
     context: &Context<'_, H>,
     phase: Phase,
     attempted: Operation,

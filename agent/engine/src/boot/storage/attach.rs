@@ -7,7 +7,7 @@ use crate::boot::facts::BootFacts;
 use crate::boot::observe::cloud::{describe_instances, describe_volumes};
 use crate::boot::storage::choose::confirmed;
 use crate::boot::storage::pass::observe_pass;
-use crate::boot::storage::{journal, local};
+use crate::boot::storage::{StoragePorts, journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::tags::own_tags_seen;
@@ -16,7 +16,9 @@ use quake_model::facts::{Attachment, AttachmentState, VolumeFacts, VolumeState};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::{Condition, Host, InstanceQuery, PortError, VolumeQuery};
+use quake_model::ports::{
+    Clock, Cloud, Condition, Disks, Files, InstanceQuery, Meter, PortError, VolumeQuery,
+};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::{Action, Rule, Slot, device_names};
 use std::time::Duration;
@@ -37,7 +39,7 @@ enum Tried {
     WouldAsk,
 }
 
-pub(crate) async fn attached<H: Host>(
+pub(crate) async fn attached<H: StoragePorts>(
     context: &Context<'_, H>,
     step: &Step,
     volume: &VolumeStep,
@@ -64,7 +66,7 @@ pub(crate) async fn attached<H: Host>(
 }
 
 /// Decides anew, from a fresh view of everything, and asks for the volume if that is the decision.
-async fn take<H: Host>(
+async fn take<H: StoragePorts>(
     context: &Context<'_, H>,
     step: &Step,
     volume: &VolumeStep,
@@ -121,7 +123,7 @@ async fn take<H: Host>(
 }
 
 /// Looks at this instance alone, as long as only its own tags are waited for.
-async fn require_own_tags<H: Host>(context: &Context<'_, H>) -> Result<(), Fault> {
+async fn require_own_tags<H: Cloud>(context: &Context<'_, H>) -> Result<(), Fault> {
     let ours = context.know(BootFacts::instance)?.instance_id;
     let cluster = context.know(BootFacts::spec)?.cluster.clone();
     let query = InstanceQuery::Ids(vec![ours.clone()]);
@@ -142,7 +144,7 @@ fn tags_pending(ours: &str) -> Fault {
 }
 
 /// Asks for the volume under the first device name that is free.
-async fn ask<H: Host>(
+async fn ask<H: Cloud + Files + Clock + Meter>(
     context: &Context<'_, H>,
     pass: &Pass,
     slot: &Slot,
@@ -193,7 +195,7 @@ async fn ask<H: Host>(
 
 /// What an attach that did not succeed means, noted in the journal. An intent that this pass made (`is_fresh`) and whose
 /// every ask was answered with a refusal had no effect for certain, and is given up; no other is.
-async fn refused<H: Host>(
+async fn refused<H: Cloud + Files + Meter>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     error: PortError,
@@ -244,7 +246,7 @@ async fn refused<H: Host>(
 
 /// Waits until EC2's views show what its answer said already: that the volume is taken. Decided on older ones, it would
 /// only be asked for again.
-async fn await_taken<H: Host>(context: &Context<'_, H>, volume_id: &str) {
+async fn await_taken<H: Cloud + Meter>(context: &Context<'_, H>, volume_id: &str) {
     let wait = context.wait(Phase::Storage, "storage:taken", TAKEN_DEADLINE);
     let look = || async {
         let free = require_free(context, volume_id).await.is_ok();
@@ -259,7 +261,7 @@ async fn await_taken<H: Host>(context: &Context<'_, H>, volume_id: &str) {
 }
 
 /// Looks once more at the volume alone, just before it is asked for.
-async fn require_free<H: Host>(context: &Context<'_, H>, volume_id: &str) -> Result<(), Fault> {
+async fn require_free<H: Cloud>(context: &Context<'_, H>, volume_id: &str) -> Result<(), Fault> {
     let found = describe(context, volume_id).await?;
     if found.state == VolumeState::Available && found.attachments.is_empty() {
         return Ok(());
@@ -269,7 +271,7 @@ async fn require_free<H: Host>(context: &Context<'_, H>, volume_id: &str) -> Res
         .seen("state", quake_volumes::volume_state(found.state)))
 }
 
-async fn describe<H: Host>(
+async fn describe<H: Cloud>(
     context: &Context<'_, H>,
     volume_id: &str,
 ) -> Result<VolumeFacts, Fault> {
@@ -285,7 +287,7 @@ async fn describe<H: Host>(
 }
 
 /// Ours by EC2's word, and its device by the kernel's.
-async fn verify<H: Host>(
+async fn verify<H: Cloud + Disks>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
 ) -> Result<Attachment, Fault> {
@@ -321,7 +323,7 @@ async fn verify<H: Host>(
 
 /// A volume outlives its instance. That EC2 would delete it with the instance is corrected if the role may, and said
 /// if it may not.
-async fn keep_on_termination<H: Host>(
+async fn keep_on_termination<H: Cloud>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     attachment: &Attachment,

@@ -6,7 +6,7 @@ use crate::boot::storage::journal;
 use crate::context::Context;
 use quake_model::facts::{AttachmentState, VolumeFacts};
 use quake_model::fault::Fault;
-use quake_model::ports::Host;
+use quake_model::ports::Files;
 use quake_volumes::{Journal, Slot};
 
 /// How far the clocks of EC2 and of this machine may be apart, in milliseconds: the most that EC2 accepts
@@ -15,7 +15,7 @@ const SKEW_MS: u64 = 5 * 60 * 1000;
 
 /// Ends what this pass shows the end of. A volume that is here ends its attempt; the member stays. A member is given up
 /// only when settled looks show nothing here and its volume with a living peer.
-pub(super) async fn settle_intent<H: Host>(
+pub(super) async fn settle_intent<H: Files>(
     context: &Context<'_, H>,
     pass: &Pass,
 ) -> Result<(), Fault> {

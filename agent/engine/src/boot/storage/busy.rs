@@ -4,7 +4,7 @@
 use crate::context::Context;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::Meter;
 use quake_model::step::Step;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) async fn when_free<H, F, R>(
     attempt: F,
 ) -> Result<Outcome, Fault>
 where
-    H: Host,
+    H: Meter,
     F: Fn() -> R,
     R: Future<Output = Result<Outcome, Fault>>,
 {

@@ -4,15 +4,15 @@ use super::attempt::{holds_any, settle_intent};
 use super::pass::has_unknown_holder;
 use super::state::{Waiting, sorted};
 use crate::boot::facts::BootFacts;
-use crate::boot::storage::journal;
 use crate::boot::storage::pass::{cheaply_shown, look_cheaply, observe_pass};
+use crate::boot::storage::{StoragePorts, journal};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::EntryKind;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Cloud, Files};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::MountedSlot;
 
@@ -21,7 +21,9 @@ const MOUNTS_ON_READ_ONLY_ROOT: &str = "/mnt/disks";
 const MOUNTS: &str = "/mnt";
 
 /// Plans the storage phase.
-pub(crate) async fn plan_storage<H: Host>(context: &Context<'_, H>) -> Result<Vec<Step>, Fault> {
+pub(crate) async fn plan_storage<H: StoragePorts>(
+    context: &Context<'_, H>,
+) -> Result<Vec<Step>, Fault> {
     let spec = context.know(BootFacts::spec)?;
     if !quake_volumes::has_slots(&spec) {
         return Ok(Vec::new());
@@ -37,7 +39,7 @@ pub(crate) async fn plan_storage<H: Host>(context: &Context<'_, H>) -> Result<Ve
     Ok(quake_volumes::steps(&chosen))
 }
 
-async fn find_mounts_folder<H: Host>(context: &Context<'_, H>) -> Result<&'static str, Fault> {
+async fn find_mounts_folder<H: Files>(context: &Context<'_, H>) -> Result<&'static str, Fault> {
     let looked = context.host.look_file(MOUNTS_ON_READ_ONLY_ROOT, 0).await;
     let found = looked.map_err(|error| to_fault(Operation::UseFile, error))?;
     let is_there = found.is_some_and(|found| found.kind == EntryKind::Directory);
@@ -49,7 +51,7 @@ async fn find_mounts_folder<H: Host>(context: &Context<'_, H>) -> Result<&'stati
 }
 
 /// Chooses, unless one cheap look shows that what is waited for has not changed.
-async fn choose_or_wait<H: Host>(
+async fn choose_or_wait<H: StoragePorts>(
     context: &Context<'_, H>,
     mounts: &str,
 ) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
@@ -70,7 +72,7 @@ async fn choose_or_wait<H: Host>(
     chosen
 }
 
-async fn still_waiting<H: Host>(context: &Context<'_, H>) -> Result<Option<Fault>, Fault> {
+async fn still_waiting<H: Cloud>(context: &Context<'_, H>) -> Result<Option<Fault>, Fault> {
     let waiting = context.know(|knowledge| knowledge.storage.waiting.clone());
     let Some(waiting) = waiting.filter(|waiting| waiting.left > 0) else {
         return Ok(None);
@@ -87,7 +89,7 @@ async fn still_waiting<H: Host>(context: &Context<'_, H>) -> Result<Option<Fault
     Ok(same.then_some(fault))
 }
 
-async fn choose<H: Host>(
+async fn choose<H: StoragePorts>(
     context: &Context<'_, H>,
     mounts: &str,
 ) -> Result<(Vec<VolumeStep>, Vec<MountedSlot>), Fault> {
@@ -119,7 +121,7 @@ async fn choose<H: Host>(
 
 /// A refusal ends the boot, so it is believed only when several looks agree: EC2's reads lag, and tags come
 /// late. With a holder whose group nobody knows yet, they must agree for as long as tags may take.
-pub(super) fn confirmed<H: Host>(
+pub(super) fn confirmed<H>(
     context: &Context<'_, H>,
     fault: Fault,
     has_unknown_holder: bool,

@@ -5,7 +5,7 @@ use super::refusal::refusal;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::objects;
 use crate::boot::storage::identity::{peer_keys, read_generation};
-use crate::boot::storage::{journal, local};
+use crate::boot::storage::{StoragePorts, journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::backoff::TRANSIENT_RETRY;
@@ -15,7 +15,7 @@ use quake_model::facts::{
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::{Condition, Host, PortError};
+use quake_model::ports::{Clock, Condition, Disks, Files, Meter, Objects, PortError};
 use quake_model::step::{Step, VolumeStep};
 use quake_volumes::{
     self, ClusterGeneration, ContentsContext, DeviceSignature, Expectation, FilesystemContents,
@@ -45,7 +45,7 @@ pub(super) struct SafetyGate {
     pub(super) unmountable: Option<PortError>,
 }
 
-pub(crate) async fn formatted<H: Host>(
+pub(crate) async fn formatted<H: StoragePorts>(
     context: &Context<'_, H>,
     step: &Step,
     volume: &VolumeStep,
@@ -98,7 +98,7 @@ pub(crate) async fn formatted<H: Host>(
 }
 
 /// A plan cannot see the device of a volume that is not attached; a boot must.
-pub(super) fn unseen<H: Host>(context: &Context<'_, H>, fault: Fault) -> Result<Outcome, Fault> {
+pub(super) fn unseen<H>(context: &Context<'_, H>, fault: Fault) -> Result<Outcome, Fault> {
     if context.is_planning() && fault.code == Code::StorageDeviceMissing {
         return Ok(Outcome::WouldChange);
     }
@@ -106,7 +106,7 @@ pub(super) fn unseen<H: Host>(context: &Context<'_, H>, fault: Fault) -> Result<
 }
 
 /// Looks at a device and decides.
-pub(super) async fn look<H: Host>(
+pub(super) async fn look<H: StoragePorts>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
@@ -178,7 +178,10 @@ struct Subject {
     format_intent: bool,
 }
 
-async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Result<Subject, Fault> {
+async fn subject<H: Objects + Files + Clock + Meter>(
+    context: &Context<'_, H>,
+    volume: &VolumeStep,
+) -> Result<Subject, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let cluster_generation = read_generation(context).await?;
     let slot: Slot = volume
@@ -208,7 +211,7 @@ async fn subject<H: Host>(context: &Context<'_, H>, volume: &VolumeStep) -> Resu
     })
 }
 
-async fn probe<H: Host>(
+async fn probe<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
@@ -236,7 +239,7 @@ async fn probe<H: Host>(
     }
 }
 
-async fn judge<H: Host>(
+async fn judge<H: Objects + Meter>(
     context: &Context<'_, H>,
     subject: &Subject,
     found: &InsideFacts,
@@ -270,7 +273,7 @@ fn uuid_of(contents: Option<&DeviceContents>) -> Option<&str> {
 }
 
 /// Why data is expected on a volume that has none: by tags first, which cost nothing, then by the backups.
-async fn expectation<H: Host>(
+async fn expectation<H: Objects + Meter>(
     context: &Context<'_, H>,
     subject: &Subject,
 ) -> Result<Option<Expectation>, Fault> {

@@ -16,7 +16,7 @@ use quake_model::facts::EntryKind;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::phase::Phase;
-use quake_model::ports::{Condition, Host};
+use quake_model::ports::{Cloud, Condition, Disks, Files, Meter};
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -37,7 +37,7 @@ const REMOVALS: usize = 3;
 ///
 /// Returns the fault itself where it ends the boot: on a node whose etcd waits for no volumes, in a plan, in a boot
 /// whose process ends with it, for a fault of the agent's own, and when the wait has lasted too long.
-pub(crate) async fn wait_for_volumes<H: Host>(
+pub(crate) async fn wait_for_volumes<H: Cloud + Files + Disks + Meter>(
     context: &Context<'_, H>,
     fault: Fault,
 ) -> Result<(), Fault> {
@@ -88,7 +88,7 @@ pub(crate) async fn wait_for_volumes<H: Host>(
 
 /// The phase's deadline and the boot's budget of calls count anew for each round: they bound one round, and the pauses
 /// between rounds bound their number.
-fn begin_another_round<H: Host>(context: &Context<'_, H>) {
+fn begin_another_round<H: Meter>(context: &Context<'_, H>) {
     context.times.begin(Phase::Storage);
     let budget = context.request.budget.beyond(&context.host.calls());
     *lock(&context.budget) = budget;
@@ -101,7 +101,7 @@ fn begin_another_round<H: Host>(context: &Context<'_, H>) {
 /// # Errors
 ///
 /// `files.occupied` where something else than a file stands in a manifest's place; the fault of reading or removing.
-pub(crate) async fn withhold_manifests<H: Host>(
+pub(crate) async fn withhold_manifests<H: Files + Disks>(
     context: &Context<'_, H>,
     phase: Phase,
 ) -> Result<(), Fault> {
@@ -118,7 +118,7 @@ pub(crate) async fn withhold_manifests<H: Host>(
     Ok(())
 }
 
-async fn remove_manifest<H: Host>(
+async fn remove_manifest<H: Files>(
     context: &Context<'_, H>,
     phase: Phase,
     path: &str,

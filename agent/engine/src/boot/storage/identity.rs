@@ -7,7 +7,7 @@ use crate::request::CredentialSource;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::phase::Phase;
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Meter, Objects};
 use quake_node::keyset;
 use quake_volumes::{ClusterGeneration, cluster_generation, key_digests};
 
@@ -20,7 +20,7 @@ fn ca_names(has_key_store: bool) -> &'static [&'static str] {
 }
 
 /// The cluster's life, read once.
-pub(crate) async fn read_generation<H: Host>(
+pub(crate) async fn read_generation<H: Objects + Clock + Meter>(
     context: &Context<'_, H>,
 ) -> Result<ClusterGeneration, Fault> {
     if let Some(known) = context.know(|knowledge| knowledge.storage.cluster_generation.clone()) {
@@ -41,7 +41,7 @@ pub(crate) async fn read_generation<H: Host>(
 }
 
 /// A rehearsal without the cluster's CA has a life of its own; a node has none.
-fn made_up_incarnation<H: Host>(context: &Context<'_, H>) -> Result<ClusterGeneration, Fault> {
+fn made_up_incarnation<H>(context: &Context<'_, H>) -> Result<ClusterGeneration, Fault> {
     let spec = context.know(crate::boot::facts::BootFacts::spec)?;
     match context.request.credentials {
         CredentialSource::StandIn => {
@@ -61,7 +61,7 @@ fn made_up_incarnation<H: Host>(context: &Context<'_, H>) -> Result<ClusterGener
 }
 
 /// The keys of the CA of one etcd cluster's peers; none where etcd-manager does not run it.
-pub(crate) async fn peer_keys<H: Host>(
+pub(crate) async fn peer_keys<H: Objects + Meter>(
     context: &Context<'_, H>,
     etcd: &str,
 ) -> Result<Vec<String>, Fault> {
@@ -70,7 +70,7 @@ pub(crate) async fn peer_keys<H: Host>(
 }
 
 /// All certificates of a CA that the state store has: a bundle, or one object for each.
-async fn read_ca_bundle<H: Host>(
+async fn read_ca_bundle<H: Objects + Meter>(
     context: &Context<'_, H>,
     name: &str,
 ) -> Result<Vec<String>, Fault> {
@@ -103,7 +103,7 @@ async fn read_ca_bundle<H: Host>(
     Ok(found)
 }
 
-async fn read_public<H: Host>(
+async fn read_public<H: Objects + Meter>(
     context: &Context<'_, H>,
     location: &Location,
 ) -> Result<Option<String>, Fault> {

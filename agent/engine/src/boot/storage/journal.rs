@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
+use quake_model::ports::Files;
 use quake_model::step::WriteFile;
 use quake_volumes::{JOURNAL, Journal};
 
@@ -13,7 +13,7 @@ use quake_volumes::{JOURNAL, Journal};
 const LIMIT: u64 = 1 << 16;
 
 /// The journal of this instance.
-pub(crate) async fn read<H: Host>(context: &Context<'_, H>) -> Result<Journal, Fault> {
+pub(crate) async fn read<H: Files>(context: &Context<'_, H>) -> Result<Journal, Fault> {
     if let Some(known) = context.know(|knowledge| knowledge.storage.journal.clone()) {
         return Ok(known);
     }
@@ -37,7 +37,7 @@ pub(crate) async fn read<H: Host>(context: &Context<'_, H>) -> Result<Journal, F
 }
 
 /// Changes the journal; returns once it is on disk.
-pub(crate) async fn note<H: Host>(
+pub(crate) async fn note<H: Files>(
     context: &Context<'_, H>,
     change: impl FnOnce(&mut Journal),
 ) -> Result<(), Fault> {

@@ -6,7 +6,7 @@ use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::{AttachmentState, DeviceFacts, FilesystemCheck, InsideFacts, VolumeFacts};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Condition, Host, PortError};
+use quake_model::ports::{Condition, Disks, PortError};
 use quake_volumes::{
     ClusterGeneration, ContentsContext, FilesystemContents, Slot, VolumeIdentity, identity, inside,
 };
@@ -23,14 +23,14 @@ pub(crate) enum Looked {
 }
 
 /// The kernel's block devices.
-pub(crate) async fn devices<H: Host>(context: &Context<'_, H>) -> Result<Vec<DeviceFacts>, Fault> {
+pub(crate) async fn devices<H: Disks>(context: &Context<'_, H>) -> Result<Vec<DeviceFacts>, Fault> {
     let listed = context.host.list_devices().await;
     listed.map_err(|error| to_fault(Operation::ReadDisks, error))
 }
 
 /// The volume's device: the one with its serial; where disks have no serials (Xen), the one with the very name that
 /// EC2 attached it under, and of its size. Never one that could be another's.
-pub(crate) async fn device<H: Host>(
+pub(crate) async fn device<H: Disks>(
     context: &Context<'_, H>,
     volume_id: &str,
 ) -> Result<DeviceFacts, Fault> {
@@ -58,7 +58,7 @@ pub(crate) async fn device<H: Host>(
 }
 
 /// Of the volumes that are attached here, those whose device carries this cluster's marker for that very volume.
-pub(crate) async fn verified<H: Host>(
+pub(crate) async fn verified<H: Disks>(
     context: &Context<'_, H>,
     cluster: &str,
     cluster_generation: &ClusterGeneration,
@@ -91,7 +91,7 @@ pub(crate) async fn verified<H: Host>(
 
 /// Looks inside a filesystem. One whose UUID says that it is ours is checked first: the look does not replay the
 /// journal, and what was written just before a power cut is only there. Anyone else's is not touched.
-pub(crate) async fn look_inside<H: Host>(
+pub(crate) async fn look_inside<H: Disks>(
     context: &Context<'_, H>,
     device: &DeviceFacts,
     filesystem_uuid: Option<&str>,
@@ -112,7 +112,7 @@ pub(crate) async fn look_inside<H: Host>(
 }
 
 /// Has a filesystem checked and repaired where that loses nothing, which is said; what is left when it cannot be.
-pub(crate) async fn check<H: Host>(
+pub(crate) async fn check<H: Disks>(
     context: &Context<'_, H>,
     device: &DeviceFacts,
     volume_id: &str,
@@ -134,7 +134,7 @@ pub(crate) async fn check<H: Host>(
 }
 
 /// Whether a device carries the marker; one that cannot be looked into does not, and the gate says why later.
-async fn carries_marker<H: Host>(
+async fn carries_marker<H: Disks>(
     context: &Context<'_, H>,
     cluster_generation: &ClusterGeneration,
     identity: &VolumeIdentity,

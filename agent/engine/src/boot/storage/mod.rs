@@ -23,3 +23,10 @@ pub(crate) use filesystem::formatted;
 pub(crate) use held_back::{wait_for_volumes, withhold_manifests};
 pub(crate) use mount::mounted;
 pub(crate) use state::StorageState;
+
+use quake_model::ports::{Clock, Cloud, Disks, Files, Meter, Objects};
+
+/// What etcd's volumes need of the host.
+pub(crate) trait StoragePorts: Cloud + Objects + Files + Disks + Clock + Meter {}
+
+impl<T: Cloud + Objects + Files + Disks + Clock + Meter> StoragePorts for T {}

@@ -3,14 +3,14 @@
 use super::filesystem::{SafetyGate, look, unseen};
 use super::refusal::{refusal, warn_of_consent};
 use crate::boot::facts::BootFacts;
-use crate::boot::storage::{journal, local};
+use crate::boot::storage::{StoragePorts, journal, local};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::event::Event;
 use quake_model::facts::{DeviceContents, DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Host;
+use quake_model::ports::{Clock, Cloud, Disks, Files};
 use quake_model::step::{Step, VolumeStep};
 use quake_node::up_to_date::{MountDecision, decide_mount};
 use quake_volumes::{BLANK_OK, FORMATTED, GateDecision, GateRule, Marker, UID, Writer};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// the end. EBS grows by whole GiB.
 const GROWTH: u64 = 128 << 20;
 
-pub(crate) async fn mounted<H: Host>(
+pub(crate) async fn mounted<H: StoragePorts>(
     context: &Context<'_, H>,
     step: &Step,
     volume: &VolumeStep,
@@ -70,7 +70,7 @@ pub(crate) async fn mounted<H: Host>(
 }
 
 /// Whether the volume is mounted where it belongs; anything else there is refused.
-async fn is_mounted<H: Host>(
+async fn is_mounted<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
@@ -87,7 +87,7 @@ async fn is_mounted<H: Host>(
     }
 }
 
-async fn mount<H: Host>(
+async fn mount<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
@@ -102,7 +102,7 @@ async fn mount<H: Host>(
 }
 
 /// Repairs what can be repaired without loss; refuses the rest.
-async fn check<H: Host>(
+async fn check<H: Disks>(
     context: &Context<'_, H>,
     volume: &VolumeStep,
     device: &DeviceFacts,
@@ -128,7 +128,7 @@ async fn check<H: Host>(
 }
 
 /// Makes the filesystem as large as a volume that was enlarged.
-async fn grow<H: Host>(
+async fn grow<H: Disks>(
     context: &Context<'_, H>,
     gate: &SafetyGate,
     device: &DeviceFacts,
@@ -156,7 +156,7 @@ async fn grow<H: Host>(
 }
 
 /// Writes the marker unless it is there and says the same.
-async fn mark<H: Host>(
+async fn mark<H: Disks + Clock>(
     context: &Context<'_, H>,
     gate: &SafetyGate,
     device: &DeviceFacts,
@@ -191,7 +191,7 @@ async fn mark<H: Host>(
 /// Writes on EC2 what the marker says, for those who cannot look inside. A role that may not is told so and goes on:
 /// the marker stands. Beside etcd-manager nothing is written: the role that kops makes for such a node may tag no volume
 /// that is there already (kops 1.32 to 1.37, `pkg/model/iam/iam_builder.go`), and every try would be a denied call.
-async fn tag<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(), Fault> {
+async fn tag<H: Cloud + Files>(context: &Context<'_, H>, gate: &SafetyGate) -> Result<(), Fault> {
     if context.know(BootFacts::holds_etcd_back) {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use super::state::sorted;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::cloud::{describe_instances, describe_volumes};
 use crate::boot::storage::identity::read_generation;
-use crate::boot::storage::{journal, local};
+use crate::boot::storage::{StoragePorts, journal, local};
 use crate::context::Context;
 use futures_util::future::try_join3;
 use quake_formats::tags::own_tags_seen;
@@ -13,7 +13,7 @@ use quake_model::facts::{
     Attachment, AttachmentState, DeviceFacts, InstanceView, VolumeFacts, VolumeState,
 };
 use quake_model::fault::Fault;
-use quake_model::ports::{Host, InstanceQuery, VolumeQuery};
+use quake_model::ports::{Cloud, InstanceQuery, VolumeQuery};
 use quake_model::spec::NodeSpec;
 use quake_volumes::{AUTOSCALING_GROUP, LocalFacts, World, group_of, is_of_etcd};
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ pub(crate) struct Pass {
 }
 
 /// Observes the world.
-pub(crate) async fn observe_pass<H: Host>(context: &Context<'_, H>) -> Result<Pass, Fault> {
+pub(crate) async fn observe_pass<H: StoragePorts>(context: &Context<'_, H>) -> Result<Pass, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let instance = context.know(BootFacts::instance)?;
     let ours = &instance.instance_id;
@@ -66,7 +66,7 @@ pub(crate) async fn observe_pass<H: Host>(context: &Context<'_, H>) -> Result<Pa
 /// Asks wide, by either cluster tag and by what is attached here, so that near misses are seen too. What two
 /// answers show differently stays as it is: the choice must know of it. Of what is elsewhere, volumes that have no
 /// etcd tag are left out: pods' volumes move all the time, and a world with them is never twice the same.
-async fn find_volumes<H: Host>(
+async fn find_volumes<H: Cloud>(
     context: &Context<'_, H>,
     cluster: &str,
     ours: &str,
@@ -92,7 +92,7 @@ async fn find_volumes<H: Host>(
 }
 
 /// The one call that shows all volumes that kops made for etcd, and any change of them.
-pub(crate) async fn look_cheaply<H: Host>(
+pub(crate) async fn look_cheaply<H: Cloud>(
     context: &Context<'_, H>,
     cluster: &str,
 ) -> Result<Vec<VolumeFacts>, Fault> {
@@ -106,7 +106,7 @@ pub(crate) async fn look_cheaply<H: Host>(
 }
 
 /// Of the last whole pass, what [`look_cheaply`](look_cheaply) would have shown: to see whether anything changed.
-pub(crate) fn cheaply_shown<H: Host>(context: &Context<'_, H>, cluster: &str) -> Vec<VolumeFacts> {
+pub(crate) fn cheaply_shown<H>(context: &Context<'_, H>, cluster: &str) -> Vec<VolumeFacts> {
     let volumes = context.know(|knowledge| knowledge.storage.volumes.clone());
     let tagged = volumes.into_iter().filter(|volume| {
         let named = volume.tags.get(quake_formats::tags::CLUSTER_TAG);
@@ -116,7 +116,7 @@ pub(crate) fn cheaply_shown<H: Host>(context: &Context<'_, H>, cluster: &str) ->
 }
 
 /// This instance, the holders of volumes, and, where several members are open, the others of its group.
-async fn find_instances<H: Host>(
+async fn find_instances<H: Cloud>(
     context: &Context<'_, H>,
     spec: &NodeSpec,
     volumes: &[VolumeFacts],

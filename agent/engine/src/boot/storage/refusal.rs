@@ -6,12 +6,12 @@ use crate::context::Context;
 use quake_model::event::Event;
 use quake_model::facts::{DeviceFacts, FilesystemCheck};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Host;
+
 use quake_model::spec::EtcdProvider;
 use quake_volumes::{Expectation, GateRule};
 
 /// The refusal, with what was seen and what to do.
-pub(super) fn refusal<H: Host>(
+pub(super) fn refusal<H>(
     context: &Context<'_, H>,
     gate: &SafetyGate,
     rule: GateRule,
@@ -77,7 +77,7 @@ pub(super) fn refusal<H: Host>(
 }
 
 /// Says why data is expected, and how to bring it back.
-fn expected<H: Host>(
+fn expected<H>(
     context: &Context<'_, H>,
     fault: Fault,
     expectation: &Expectation,
@@ -132,7 +132,7 @@ fn expected<H: Host>(
 }
 
 /// Says what the gate let pass although it is unusual.
-pub(super) fn warn_of_consent<H: Host>(context: &Context<'_, H>, gate: &SafetyGate) {
+pub(super) fn warn_of_consent<H>(context: &Context<'_, H>, gate: &SafetyGate) {
     if gate.decision.rule() == GateRule::Adopted {
         let summary = format!(
             "{} is used because an operator adopted it",
