@@ -1,5 +1,9 @@
 //! A step: one thing to hold on the node, as plain data. It says what, never how.
 
+mod condition;
+
+pub use condition::Condition;
+
 use crate::digest::Digest;
 use crate::dns::Publication;
 use crate::facts::Owner;
@@ -166,6 +170,37 @@ impl Action {
             Self::CompleteLifecycle(hook) => format!("lifecycle-hook/{}", hook.name),
         }
     }
+
+    /// The path that the action writes, and with which permission bits.
+    pub fn writes(&self) -> Option<(&str, u32)> {
+        match self {
+            Self::Place(place) => Some((&place.path, place.mode)),
+            Self::MakeDirectory { path, mode, .. } => Some((path, *mode)),
+            Self::WriteFile(file) => Some((&file.path, file.mode)),
+            Self::MountVolume(volume) => Some((&volume.mount_point, 0)),
+            Self::MountDevice(volume) => Some((&volume.path, 0)),
+            Self::MakeLink(link) => Some((&link.path, 0)),
+            Self::RetirePod(pod) => Some((&pod.path, 0)),
+            Self::InstallPackages { .. }
+            | Self::MakeUser(_)
+            | Self::IssueCertificate(_)
+            | Self::RequestCertificates { .. }
+            | Self::React(_)
+            | Self::FetchAsset(_)
+            | Self::FetchImage(_)
+            | Self::ImportImage { .. }
+            | Self::LoadModule { .. }
+            | Self::SetSysctl { .. }
+            | Self::AttachVolume(_)
+            | Self::MakeFilesystem(_)
+            | Self::StartUnit(_)
+            | Self::PullImage { .. }
+            | Self::AssignPrefix
+            | Self::PublishNames(_)
+            | Self::Await(_)
+            | Self::CompleteLifecycle(_) => None,
+        }
+    }
 }
 
 /// Whether a node can do without something.
@@ -312,76 +347,4 @@ pub struct StartUnit {
     pub inputs: Vec<String>,
     /// Whether the node can do without it.
     pub need: Need,
-}
-
-/// Something that comes about by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase",
-    tag = "kind"
-)]
-pub enum Condition {
-    /// The instance's own tags contain these keys, of which one is enough.
-    OwnTags { any_of: Vec<String> },
-    /// A component answers its health check.
-    Healthy {
-        /// The component, such as `kubelet`.
-        component: String,
-        /// Where it answers.
-        url: String,
-    },
-    /// A CNI configuration is in the directory.
-    CniConfigured {
-        /// Where.
-        directory: String,
-    },
-    /// A unit is active and has been for a moment.
-    UnitActive { unit: String },
-    /// The container runtime answers over its socket.
-    RuntimeAnswers {
-        /// The runtime's word, such as `containerd`.
-        runtime: String,
-    },
-    /// Every container of a pod that kubelet runs from a file is up.
-    PodRuns {
-        /// The pod's name in its manifest, without the node's.
-        pod: String,
-    },
-    /// The API server knows the node.
-    NodeRegistered {
-        /// The node's name; empty where kubelet finds it itself.
-        node: String,
-        /// kubelet's kubeconfig, by which the API server is asked.
-        kubeconfig: String,
-    },
-    /// The names that this boot published are so at every name server of their zone; one that is late is only remarked on.
-    NamesInSync {
-        /// The zone, as the operator names it.
-        zone: String,
-    },
-    /// The configuration of the pod network that counts is the network's own, whoever writes it.
-    PodNetwork {
-        /// Where.
-        directory: String,
-        /// The network's word, such as `cilium`; empty for one that nobody named.
-        network: String,
-    },
-}
-
-impl Condition {
-    /// A short name for the condition.
-    pub fn name(&self) -> String {
-        match self {
-            Self::OwnTags { .. } => "own-tags".to_owned(),
-            Self::Healthy { component, .. } => component.clone(),
-            Self::CniConfigured { .. } => "cni".to_owned(),
-            Self::UnitActive { unit } => unit.clone(),
-            Self::RuntimeAnswers { runtime } => runtime.clone(),
-            Self::PodRuns { pod } => format!("pod/{pod}"),
-            Self::NodeRegistered { .. } => "node".to_owned(),
-            Self::NamesInSync { zone } => format!("dns-in-sync/{zone}"),
-            Self::PodNetwork { .. } => "cni".to_owned(),
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub fn lint(steps: &[Step]) -> Vec<String> {
         if !ids.insert(step.id.as_str()) {
             broken.push(format!("{}: two steps have this id", step.id));
         }
-        let Some((path, mode)) = written(&step.action) else {
+        let Some((path, mode)) = step.action.writes() else {
             continue;
         };
         if !is_normal(path) {
@@ -41,37 +41,6 @@ pub fn lint(steps: &[Step]) -> Vec<String> {
     broken.extend(steps.iter().filter_map(exposed_key));
     broken.extend(unwritten_units(steps, &writers));
     broken
-}
-
-/// The path an action writes, and with which permission bits.
-fn written(action: &Action) -> Option<(&str, u32)> {
-    match action {
-        Action::Place(place) => Some((&place.path, place.mode)),
-        Action::MakeDirectory { path, mode, .. } => Some((path, *mode)),
-        Action::WriteFile(file) => Some((&file.path, file.mode)),
-        Action::MountVolume(volume) => Some((&volume.mount_point, 0)),
-        Action::MountDevice(volume) => Some((&volume.path, 0)),
-        Action::MakeLink(link) => Some((&link.path, 0)),
-        Action::RetirePod(pod) => Some((&pod.path, 0)),
-        Action::InstallPackages { .. }
-        | Action::MakeUser(_)
-        | Action::IssueCertificate(_)
-        | Action::RequestCertificates { .. }
-        | Action::React(_)
-        | Action::FetchAsset(_)
-        | Action::FetchImage(_)
-        | Action::ImportImage { .. }
-        | Action::LoadModule { .. }
-        | Action::SetSysctl { .. }
-        | Action::AttachVolume(_)
-        | Action::MakeFilesystem(_)
-        | Action::StartUnit(_)
-        | Action::PullImage { .. }
-        | Action::AssignPrefix
-        | Action::PublishNames(_)
-        | Action::Await(_)
-        | Action::CompleteLifecycle(_) => None,
-    }
 }
 
 fn is_normal(path: &str) -> bool {

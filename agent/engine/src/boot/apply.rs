@@ -1,6 +1,5 @@
 //! Applies the steps of one phase: each is held, brought about, or its fault ends the phase.
 
-use crate::boot::storage;
 use crate::context::{Context, PlannedStep, lock};
 use crate::ensure;
 use crate::retry::millis;
@@ -92,7 +91,7 @@ async fn apply_step<H: Host>(
     }
     context.times.begin_step(step);
     let began = Instant::now();
-    let ended = ensure(context, step).await;
+    let ended = ensure::ensure(context, step).await;
     conclude(context, phase, step, began, ended)
 }
 
@@ -128,57 +127,6 @@ fn conclude<H>(
         took_ms: millis(began.elapsed()),
     });
     Ok(outcome)
-}
-
-async fn ensure<H: Host>(context: &Context<'_, H>, step: &Step) -> Result<Outcome, Fault> {
-    match &step.action {
-        Action::FetchAsset(asset) => {
-            ensure::assets::fetched(context, step, asset, ensure::assets::FETCH_DEADLINE).await
-        }
-        Action::FetchImage(image) => ensure::images::fetched(context, step, image).await,
-        Action::ImportImage { image, runtime } => {
-            ensure::images::imported(context, step, image, *runtime).await
-        }
-        Action::Place(place) => ensure::assets::placed(context, step, place).await,
-        Action::MakeDirectory { path, mode, owner } => {
-            ensure::files::directory(context, step, path, *mode, *owner).await
-        }
-        Action::WriteFile(file) => ensure::files::written(context, step, file).await,
-        Action::LoadModule { name, .. } => ensure::network::module(context, step, name).await,
-        Action::SetSysctl { key, value, .. } => {
-            ensure::network::sysctl(context, step, key, value).await
-        }
-        Action::AttachVolume(volume) => storage::attached(context, step, volume).await,
-        Action::MakeFilesystem(volume) => {
-            storage::when_free(context, step, || storage::formatted(context, step, volume)).await
-        }
-        Action::MountVolume(volume) => {
-            storage::when_free(context, step, || storage::mounted(context, step, volume)).await
-        }
-        Action::StartUnit(unit) => {
-            let begun = ensure::services::begun(context, step, unit).await?;
-            ensure::services::held(context, step, unit, begun, None).await
-        }
-        Action::MakeLink(link) => ensure::system::link(context, step, link).await,
-        Action::RetirePod(pod) => ensure::retired::retired(context, step, pod).await,
-        Action::InstallPackages { sources, packages } => {
-            ensure::packages::installed(context, step, sources, packages).await
-        }
-        Action::MakeUser(user) => ensure::system::user(context, step, user).await,
-        Action::IssueCertificate(order) => ensure::certificates::issued(context, step, order).await,
-        Action::RequestCertificates { orders } => {
-            ensure::certificates::requested(context, step, orders).await
-        }
-        Action::React(reaction) => ensure::system::reacted(context, step, reaction).await,
-        Action::MountDevice(volume) => ensure::devices::mounted(context, step, volume).await,
-        Action::PullImage { name, runtime } => {
-            ensure::images::pulled(context, step, name, *runtime).await
-        }
-        Action::AssignPrefix => ensure::prefix::assigned(context, step).await,
-        Action::PublishNames(names) => ensure::dns::published(context, step, names).await,
-        Action::Await(condition) => ensure::ready::met(context, step, condition).await,
-        Action::CompleteLifecycle(hook) => ensure::lifecycle::completed(context, step, hook).await,
-    }
 }
 
 fn is_unit(step: &Step) -> bool {

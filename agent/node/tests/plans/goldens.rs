@@ -55,21 +55,10 @@ fn render_step(text: &mut String, step: &Step) {
             unit.inputs.join(" ")
         ),
         Action::Await(condition) => format!("await {}", condition_words(condition)),
-        Action::MakeLink(_)
-        | Action::RetirePod(_)
-        | Action::InstallPackages { .. }
-        | Action::MakeUser(_)
-        | Action::IssueCertificate(_)
-        | Action::RequestCertificates { .. }
-        | Action::React(_)
-        | Action::MountDevice(_)
-        | Action::PullImage { .. }
-        | Action::AssignPrefix
-        | Action::PublishNames(_)
-        | Action::CompleteLifecycle(_) => unreachable!("steps of kops 1.32 and newer"),
         Action::AttachVolume(_) | Action::MakeFilesystem(_) | Action::MountVolume(_) => {
             "volume".to_owned()
         }
+        other => unreachable!("a step of kops (1.32 and newer): {}", other.subject()),
     };
     writeln!(text, "== {}: {line}", step.id).expect("a string takes all");
     if let Action::WriteFile(file) = &step.action
