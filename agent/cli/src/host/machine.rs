@@ -10,9 +10,10 @@ use quake_model::facts::{
     DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem,
     NodeObject, PodsSeen, ProbeFacts, UnitFacts,
 };
+use quake_model::forward_signals;
 use quake_model::item::VolumeMount;
 use quake_model::ports::{Disks, Images, PortError, Probes, ReportJob, Signals, UnitJob, Units};
-use quake_model::signal::{ApiAccess, HookCompletion, NodeEvent};
+use quake_model::signal::{ApiAccess, NodeEvent};
 use quake_model::spec::{ArchivedImage, ImageRuntime, ImageSpec};
 
 impl Disks for NodeHost {
@@ -97,12 +98,7 @@ impl Images for NodeHost {
 }
 
 impl Signals for NodeHost {
-    forward! { Cloud => autoscaling;
-        async fn find_group(instance: &str) -> Result<Option<String>, PortError>;
-        async fn set_unhealthy(instance: &str) -> Result<(), PortError>;
-        async fn complete_hook(completion: &HookCompletion) -> Result<(), PortError>;
-        async fn has_hook(group: &str, hook: &str) -> Result<bool, PortError>;
-    }
+    forward_signals! { forward Cloud => autoscaling }
 
     async fn post_node_event(
         &self,

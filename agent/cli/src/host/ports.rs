@@ -4,21 +4,20 @@ use super::NodeHost;
 use super::forward::{forward, route};
 use crate::simulated_parts::Part;
 use quake_model::digest::Digest;
-use quake_model::dns::{AddressRecord, ChangeProgress, RecordChange, ZoneFacts};
 use quake_model::facts::{
-    EniCapacity, FileFacts, FileStamp, InstanceFacts, InstanceView, NetworkFacts, OsFacts, Owner,
-    Placed, VolumeFacts,
+    FileFacts, FileStamp, InstanceFacts, NetworkFacts, OsFacts, Owner, Placed, VolumeFacts,
 };
 use quake_model::location::Location;
 use quake_model::pod_networks::STAND_IN;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Dns, Files, InstanceQuery, Kernel, Metadata,
-    Meter, Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, Dns, Files, Kernel, Metadata, Meter, Object,
+    Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
 use quake_model::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use quake_model::{forward_cloud, forward_dns};
+use std::collections::BTreeMap;
 
 /// Where CNI configurations are.
 const CNI_DIRECTORY: &str = "/etc/cni/net.d";
@@ -38,15 +37,7 @@ impl Metadata for NodeHost {
 }
 
 impl Cloud for NodeHost {
-    forward! { Cloud => ec2;
-        async fn describe_instances(query: &InstanceQuery) -> Result<Vec<InstanceView>, PortError>;
-        async fn attach_volume(volume: &str, instance: &str, device: &str) -> Result<(), PortError>;
-        async fn keep_on_termination(instance: &str, device: &str) -> Result<(), PortError>;
-        async fn tag_volume(volume: &str, tags: &BTreeMap<String, String>) -> Result<(), PortError>;
-        async fn untag_volume(volume: &str, keys: &[String]) -> Result<(), PortError>;
-        async fn assign_prefix(interface: &str) -> Result<(), PortError>;
-        async fn describe_type(name: &str) -> Result<EniCapacity, PortError>;
-    }
+    forward_cloud! { forward Cloud => ec2 }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<VolumeFacts>, PortError> {
         let volumes = route!(self, Cloud, ec2.describe_volumes(query))?;
@@ -56,15 +47,7 @@ impl Cloud for NodeHost {
 }
 
 impl Dns for NodeHost {
-    forward! { Cloud => route53;
-        async fn list_zones(name: &str) -> Result<Vec<ZoneFacts>, PortError>;
-        async fn read_zone(zone: &str) -> Result<Option<ZoneFacts>, PortError>;
-        async fn read_records(
-            zone: &str, names: &BTreeSet<String>
-        ) -> Result<Vec<AddressRecord>, PortError>;
-        async fn change_records(zone: &str, changes: &[RecordChange]) -> Result<String, PortError>;
-        async fn look_change(change: &str) -> Result<ChangeProgress, PortError>;
-    }
+    forward_dns! { forward Cloud => route53 }
 }
 
 impl Objects for NodeHost {

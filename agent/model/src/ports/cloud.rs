@@ -163,3 +163,25 @@ pub trait Meter {
     /// Requests so far, by `service:Operation`, such as `ec2:DescribeVolumes`.
     fn calls(&self) -> BTreeMap<String, u64>;
 }
+
+/// Calls a macro with the methods of [`Cloud`] that only pass a call on, after what it is given: `forward_cloud! { forward Cloud => field }`.
+#[macro_export]
+macro_rules! forward_cloud {
+    ($forward:ident $($to:tt)*) => {
+        $forward! { $($to)*;
+            async fn describe_instances(
+                query: &$crate::ports::InstanceQuery
+            ) -> Result<Vec<$crate::facts::InstanceView>, $crate::ports::PortError>;
+            async fn attach_volume(
+                volume: &str, instance: &str, device: &str
+            ) -> Result<(), $crate::ports::PortError>;
+            async fn keep_on_termination(instance: &str, device: &str) -> Result<(), $crate::ports::PortError>;
+            async fn tag_volume(
+                volume: &str, tags: &std::collections::BTreeMap<String, String>
+            ) -> Result<(), $crate::ports::PortError>;
+            async fn untag_volume(volume: &str, keys: &[String]) -> Result<(), $crate::ports::PortError>;
+            async fn assign_prefix(interface: &str) -> Result<(), $crate::ports::PortError>;
+            async fn describe_type(name: &str) -> Result<$crate::facts::EniCapacity, $crate::ports::PortError>;
+        }
+    };
+}

@@ -64,3 +64,21 @@ pub trait Dns {
         change_id: &str,
     ) -> impl Future<Output = Result<ChangeProgress, PortError>> + Send;
 }
+
+/// Calls a macro with the methods of [`Dns`] that only pass a call on, after what it is given: `forward_dns! { forward Cloud => field }`.
+#[macro_export]
+macro_rules! forward_dns {
+    ($forward:ident $($to:tt)*) => {
+        $forward! { $($to)*;
+            async fn list_zones(name: &str) -> Result<Vec<$crate::dns::ZoneFacts>, $crate::ports::PortError>;
+            async fn read_zone(zone: &str) -> Result<Option<$crate::dns::ZoneFacts>, $crate::ports::PortError>;
+            async fn read_records(
+                zone: &str, names: &std::collections::BTreeSet<String>
+            ) -> Result<Vec<$crate::dns::AddressRecord>, $crate::ports::PortError>;
+            async fn change_records(
+                zone: &str, changes: &[$crate::dns::RecordChange]
+            ) -> Result<String, $crate::ports::PortError>;
+            async fn look_change(change: &str) -> Result<$crate::dns::ChangeProgress, $crate::ports::PortError>;
+        }
+    };
+}

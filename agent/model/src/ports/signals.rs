@@ -60,3 +60,16 @@ pub trait Signals {
         event: &NodeEvent,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 }
+
+/// Calls a macro with the methods of [`Signals`] that only pass a call on, after what it is given: `forward_signals! { forward Cloud => field }`.
+#[macro_export]
+macro_rules! forward_signals {
+    ($forward:ident $($to:tt)*) => {
+        $forward! { $($to)*;
+            async fn find_group(instance: &str) -> Result<Option<String>, $crate::ports::PortError>;
+            async fn set_unhealthy(instance: &str) -> Result<(), $crate::ports::PortError>;
+            async fn complete_hook(completion: &$crate::signal::HookCompletion) -> Result<(), $crate::ports::PortError>;
+            async fn has_hook(group: &str, hook: &str) -> Result<bool, $crate::ports::PortError>;
+        }
+    };
+}
