@@ -1,4 +1,5 @@
-//! The walks through the code in docs/architecture.md name files and functions that exist.
+//! The walks through the code in docs/architecture.md name files and functions that exist, and the lists of
+//! docs/contributing/how-to.md name files that exist, five at most.
 
 use std::path::Path;
 
@@ -27,5 +28,30 @@ fn every_function_of_the_walks_is_in_its_file() {
         let is_there =
             code.contains(&format!("fn {function}(")) || code.contains(&format!("fn {function}<"));
         assert!(is_there, "{path} has no function {function}");
+    }
+}
+
+/// How many files a port method or a step may touch.
+const MOST: usize = 5;
+
+#[test]
+fn a_port_method_and_a_step_touch_at_most_five_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = root.join("docs/contributing/how-to.md");
+    let page = std::fs::read_to_string(page).expect("it can be read");
+    for title in ["## Add a method to a port", "## Add a step"] {
+        let (_, list) = page.split_once(title).expect("it has the section");
+        let list = list.split("\n## ").next().unwrap_or_default();
+        let numbered = list.lines().filter(|line| {
+            let number = line.split_once(". ").map(|(number, _)| number);
+            number.is_some_and(|number| number.parse::<usize>().is_ok())
+        });
+        assert!(numbered.count() <= MOST, "{title}");
+        let files = list.split('`').filter(|it| it.ends_with(".rs"));
+        let files: Vec<&str> = files.filter(|it| it.starts_with("agent/")).collect();
+        assert_eq!(files.len(), MOST, "{title}: {files:?}");
+        for file in files {
+            assert!(root.join(file).is_file(), "{title}: {file} does not exist");
+        }
     }
 }
