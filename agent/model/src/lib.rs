@@ -22,6 +22,7 @@ pub mod location;
 pub mod loss;
 pub mod notification;
 pub mod outcome;
+pub mod pattern;
 pub mod phase;
 pub mod pod_networks;
 pub mod ports;

@@ -1,6 +1,7 @@
 //! The files that a survey looks at. Keys are looked at only from outside.
 
 use quake_model::facts::{WantedFile, WantedPart};
+use quake_model::pattern::matches_path;
 
 const fn text(path: &'static str) -> WantedFile {
     WantedFile {
@@ -18,29 +19,7 @@ const fn entry(path: &'static str) -> WantedFile {
 
 /// Whether a survey looks at a path.
 pub(super) fn is_wanted(path: &str) -> bool {
-    WANTED.iter().any(|wanted| fits(wanted.path, path))
-}
-
-fn fits(pattern: &str, path: &str) -> bool {
-    let (mut wanted, mut parts) = (pattern.split('/'), path.split('/'));
-    loop {
-        match (wanted.next(), parts.next()) {
-            (None, None) => return true,
-            (Some(wanted), Some(part)) if part_fits(wanted, part) => {}
-            _ => return false,
-        }
-    }
-}
-
-/// Whether a part of a path fits a part of a pattern, which has one `*` at most.
-fn part_fits(pattern: &str, part: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == part,
-        Some((before, after)) => {
-            let rest = part.strip_prefix(before);
-            rest.is_some_and(|rest| rest.len() >= after.len() && rest.ends_with(after))
-        }
-    }
+    WANTED.iter().any(|wanted| matches_path(wanted.path, path))
 }
 
 /// What a survey looks at.

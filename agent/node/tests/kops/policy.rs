@@ -2,8 +2,9 @@
 
 use crate::support::boots;
 use quake_model::iam::policy::{Policy, Request, policy};
-use quake_model::iam::{Caller, NEWER_GRANTS, Reach, is_like};
+use quake_model::iam::{Caller, NEWER_GRANTS, Reach};
 use quake_model::location::Location;
+use quake_model::pattern::matches;
 use quake_node::builders::{WantedObject, wanted_objects};
 use quake_node::config::current::Origin;
 use quake_node::keyset::fallback_name;
@@ -33,10 +34,10 @@ fn may_read(policy: &Policy, location: &Location) -> bool {
     };
     let reads = of("s3:GetObject").flat_map(|one| &one.resource);
     let lists = of("s3:ListBucket").flat_map(|one| &one.condition["StringLike"]["s3:prefix"]);
-    reads.into_iter().any(|pattern| is_like(&arn, pattern))
+    reads.into_iter().any(|pattern| matches(pattern, &arn))
         && lists
             .into_iter()
-            .any(|prefix| is_like(location.key(), prefix))
+            .any(|prefix| matches(prefix, location.key()))
 }
 
 /// Everything that the boots of control planes read, and under which cluster's directory.
@@ -101,7 +102,7 @@ fn the_policy_of_a_control_plane_allows_no_key_and_no_secret_that_none_of_the_co
         };
         for path in paths.iter().filter(|path| !others.contains(path)) {
             assert!(
-                read.iter().any(|key| is_like(key, path)),
+                read.iter().any(|key| matches(path, key)),
                 "nobody reads {path}"
             );
         }

@@ -2,7 +2,8 @@
 
 use crate::nodes::{self, Node};
 use quake_model::iam::policy::{Policy, Request, policy};
-use quake_model::iam::{Caller, GRANTS, Grant, Reach, is_like};
+use quake_model::iam::{Caller, GRANTS, Grant, Reach};
+use quake_model::pattern::matches;
 use quake_node::credentials;
 use std::path::PathBuf;
 
@@ -158,7 +159,7 @@ fn an_iam_policy_allows_whatever_a_node_of_its_role_reads_and_lists() {
                 .filter(|it| it.action == ["s3:GetObject"]);
             of_s3
                 .flat_map(|it| &it.resource)
-                .any(|pattern| is_like(&arn, pattern))
+                .any(|pattern| matches(pattern, &arn))
         };
         let prefixes = policy
             .statement
@@ -174,7 +175,7 @@ fn an_iam_policy_allows_whatever_a_node_of_its_role_reads_and_lists() {
             // S3 judges an object that is not there as if its key were listed.
             for path in read.iter().chain(&listed) {
                 let path = format!("c.example.com/{path}");
-                let may = prefixes.iter().any(|prefix| is_like(&path, prefix));
+                let may = prefixes.iter().any(|prefix| matches(prefix, &path));
                 assert!(may, "{caller:?} may not list {path}");
             }
         }
@@ -194,7 +195,7 @@ fn an_iam_policy_allows_no_key_and_no_secret_that_no_node_of_its_role_reads() {
             .filter(|grant| matches!(grant.reach, Reach::Objects(_)))
             .filter(|grant| grant.actions == ["s3:GetObject"]);
         for path in grants.flat_map(Grant::paths) {
-            let used = read.iter().any(|key| is_like(key, path));
+            let used = read.iter().any(|key| matches(path, key));
             assert!(used, "no {caller:?} reads {path}");
         }
     }

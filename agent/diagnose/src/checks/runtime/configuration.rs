@@ -3,6 +3,7 @@
 use crate::checks::node::Node;
 use quake_formats::syntax::{self, Misread};
 use quake_model::facts::Unseen;
+use quake_model::pattern::matches_path;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -80,20 +81,9 @@ fn imported<'a>(node: &Node<'a>, main: &Value) -> BTreeMap<&'a str, &'a str> {
     let texts = node.survey().texts.iter();
     texts
         .filter(|(path, _)| *path != CONFIG)
-        .filter(|(path, _)| patterns.iter().any(|pattern| fits(pattern, path)))
+        .filter(|(path, _)| patterns.iter().any(|pattern| matches_path(pattern, path)))
         .filter_map(|(path, text)| Some((path.as_str(), text.ok()?.as_str())))
         .collect()
-}
-
-/// Whether a path fits a pattern with at most one `*`, in its last part.
-fn fits(pattern: &str, path: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else {
-        return pattern == path;
-    };
-    let middle = path
-        .strip_prefix(before)
-        .and_then(|rest| rest.strip_suffix(after));
-    middle.is_some_and(|middle| !middle.contains('/'))
 }
 
 impl Configuration<'_> {
