@@ -108,7 +108,8 @@ fn stolen(stat: &str) -> Option<f64> {
     (all > 6_000).then(|| *numbers.get(7).unwrap_or(&0) as f64 / all as f64)
 }
 
-const MIB: u64 = 1024;
+/// `/proc/meminfo` counts in KiB.
+const KIB_PER_MIB: u64 = 1024;
 
 fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let text = node.need_text("/proc/meminfo")?;
@@ -122,28 +123,28 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Err(Unseen::Failed("/proc/meminfo has no MemTotal".to_owned()));
     };
     let larger = "change machineType of the instance group to a larger one";
-    if node.is_control_plane() && total < 1_700 * MIB {
+    if node.is_control_plane() && total < 1_700 * KIB_PER_MIB {
         let summary = format!(
             "the control plane has {} MiB of memory, and needs 1700",
-            total / MIB
+            total / KIB_PER_MIB
         );
         return Finding::new(summary, larger).warn();
     }
     let Some(available) = kib("MemAvailable") else {
-        return Verdict::ok(format!("{} MiB", total / MIB));
+        return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
     };
-    if available >= (100 * MIB).min(total / 10) {
+    if available >= (100 * KIB_PER_MIB).min(total / 10) {
         return Verdict::ok(format!(
             "{} of {} MiB are available",
-            available / MIB,
-            total / MIB
+            available / KIB_PER_MIB,
+            total / KIB_PER_MIB
         ));
     }
     Finding::new(
         format!(
             "{} of {} MiB of memory are available",
-            available / MIB,
-            total / MIB
+            available / KIB_PER_MIB,
+            total / KIB_PER_MIB
         ),
         format!("give pods memory limits and kubelet systemReserved.memory, or {larger}"),
     )
