@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn statuses_of_the_holder_are_read_by_the_others() {
         for kind in KINDS {
-            let mut lease = taken(kind, "i-1").into_value();
+            let mut lease = taken(kind, "i-1").value().clone();
             let addons = vec![AddonStatus {
                 name: "coredns.addons.k8s.io".to_owned(),
                 ..AddonStatus::default()

@@ -187,7 +187,7 @@ mod tests {
         reason = "literals are written where they are used"
     )]
     fn with_conditions(conditions: Value) -> ClusterObject {
-        let mut value = definition("a.org", "A").into_value();
+        let mut value = definition("a.org", "A").value().clone();
         value["status"] = json!({"conditions": conditions});
         ClusterObject::new(value).expect("an object")
     }

@@ -153,7 +153,9 @@ mod tests {
 
     #[test]
     fn what_is_being_deleted_is_left_to_it() {
-        let mut going = object("Deployment", "kube-system", "a", "calico").into_value();
+        let mut going = object("Deployment", "kube-system", "a", "calico")
+            .value()
+            .clone();
         going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         let listed = [ClusterObject::new(going).expect("an object")];
         assert!(to_prune(&rule("Deployment", &[]), &listed, &[]).is_empty());

@@ -109,21 +109,6 @@ impl AssetStore {
         .await
     }
 
-    /// Takes an archive off the list.
-    ///
-    /// # Errors
-    ///
-    /// As [`AssetStore::list_images`]; `NoSpace`.
-    pub async fn forget_image(&self, archive: &Digest) -> Result<(), PortError> {
-        let (folder, archive) = (self.folder().to_owned(), archive.clone());
-        on_blocking_thread(move || {
-            change(&folder, |listed| {
-                listed.retain(|image| image.digest != archive);
-            })
-        })
-        .await
-    }
-
     /// Which images an archive of the store holds: by the list, else by reading it, which puts it on the list.
     ///
     /// # Errors

@@ -140,11 +140,6 @@ impl ClusterObject {
         &self.0
     }
 
-    /// The whole of it, given away.
-    pub fn into_value(self) -> Value {
-        self.0
-    }
-
     fn texts(&self, pointer: &str) -> BTreeMap<String, String> {
         let entries = self.0.pointer(pointer).and_then(Value::as_object);
         let entries = entries.into_iter().flatten();

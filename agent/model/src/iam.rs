@@ -124,15 +124,6 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
     })
 }
 
-/// The IAM action that an operation, as the meter counts it, is judged by. They differ in one case: the S3
-/// reference asks `s3:ListBucket` of whoever calls ListObjectsV2.
-pub fn action_of(operation: &str) -> &str {
-    match operation {
-        "s3:ListObjectsV2" => "s3:ListBucket",
-        operation => operation,
-    }
-}
-
 /// The partition that ARNs of a region begin with.
 pub fn partition_of(region: &str) -> &'static str {
     match region {

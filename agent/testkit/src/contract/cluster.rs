@@ -253,10 +253,10 @@ pub(super) async fn patched_and_replaced<H: ClusterApi>(
         after.annotations().contains_key("note"),
         false,
     )?;
-    let stale = replace(before.into_value());
+    let stale = replace(before.value().clone());
     let stale = host.change_object(access, &place, &stale, false).await;
     hold("an older state", condition(stale), Err(Condition::Conflict))?;
-    let mut next = after.into_value();
+    let mut next = after.value().clone();
     next["data"] = json!({ "z": "9" });
     let replaced = host
         .change_object(access, &place, &replace(next), false)
