@@ -13,6 +13,7 @@ use crate::item::{
 };
 use crate::phase::Phase;
 use crate::spec::{AssetSpec, ImageRuntime, ImageSpec};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -122,12 +123,25 @@ pub enum Action {
     CompleteLifecycle(LifecycleHook),
 }
 
-/// As a member of its own: a reaction is a word, or has a key that depends on the reaction.
+/// Its name, and what it is done to under a key of its own.
 fn serialize_reaction<S: Serializer>(
     reaction: &Reaction,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([("reaction", reaction)])
+    let mut map = serializer.serialize_map(None)?;
+    match reaction {
+        Reaction::ApplySysctls => map.serialize_entry("reaction", "apply-sysctls")?,
+        Reaction::ReloadUdev => map.serialize_entry("reaction", "reload-udev")?,
+        Reaction::RestartUnit(unit) => {
+            map.serialize_entry("reaction", "restart-unit")?;
+            map.serialize_entry("unit", unit)?;
+        }
+        Reaction::Run(command) => {
+            map.serialize_entry("reaction", "run")?;
+            map.serialize_entry("command", command)?;
+        }
+    }
+    map.end()
 }
 
 /// As a member of its own: a condition has a `kind`, too.

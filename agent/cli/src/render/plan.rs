@@ -135,6 +135,7 @@ fn colored(diff: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::item::Reaction;
     use quake_model::phase::Phase;
     use quake_model::step::{Step, WriteFile};
 
@@ -147,6 +148,31 @@ mod tests {
             after: Some(after.into()),
             differs: Some("other contents".to_owned()),
             drift: Some("other contents".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_reaction_has_its_name_and_its_object_under_keys_of_their_own() {
+        for (reaction, wanted) in [
+            (
+                Reaction::ReloadUdev,
+                json!({"kind": "react", "reaction": "reload-udev"}),
+            ),
+            (
+                Reaction::RestartUnit("x.service".to_owned()),
+                json!({"kind": "react", "reaction": "restart-unit", "unit": "x.service"}),
+            ),
+            (
+                Reaction::Run(vec!["true".to_owned()]),
+                json!({"kind": "react", "reaction": "run", "command": ["true"]}),
+            ),
+        ] {
+            let step = PlannedStep {
+                step: Step::new(Phase::Files, Action::React(reaction)),
+                ..planned("", "")
+            };
+            let json = plan_json(&[step], &[]);
+            assert_eq!(json["steps"][0]["action"], wanted);
         }
     }
 
