@@ -13,6 +13,7 @@ pub mod etcd_manager;
 pub mod health;
 pub mod http;
 pub mod imds;
+mod key_case;
 pub mod kops_copy;
 pub mod machine;
 pub mod metrics;

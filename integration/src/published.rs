@@ -1,14 +1,41 @@
 //! The published schemas of the agent's JSON, `docs/reference/*.schema.json`. Everything that a test of this
 //! crate lets the agent print or answer is checked against them.
 
+use crate::key_case::odd_keys;
 use crate::schema::Schema;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The schemas that were read so far, by name.
-static READ: Mutex<BTreeMap<String, Schema>> = Mutex::new(BTreeMap::new());
+static READ: Mutex<BTreeMap<String, Published>> = Mutex::new(BTreeMap::new());
+
+/// A schema, as it is published and as documents are checked.
+struct Published {
+    text: Value,
+    closed: Schema,
+}
+
+/// Names of all published schemas.
+///
+/// # Errors
+///
+/// Returns the error of the directory.
+pub fn names() -> std::io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for file in std::fs::read_dir(directory())? {
+        let name = file?.file_name().to_string_lossy().into_owned();
+        names.extend(name.strip_suffix(".schema.json").map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// Names of the schemas that a document of this process has matched.
+pub fn matched() -> BTreeSet<String> {
+    let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    read.keys().cloned().collect()
+}
 
 /// The directory of the schemas.
 pub fn directory() -> PathBuf {
@@ -27,7 +54,8 @@ pub fn check_lines(text: &str) -> Result<(), String> {
     documents.into_iter().try_for_each(|value| check(&value))
 }
 
-/// Checks a document against the schema that it names; one that names none of the agent's is left alone.
+/// Checks a document against the schema that it names, and the case of its keys. One that names none of the agent's
+/// schemas is left alone.
 ///
 /// # Errors
 ///
@@ -37,13 +65,18 @@ pub fn check(document: &Value) -> Result<(), String> {
         return Ok(());
     };
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if !read.contains_key(name) {
-        read.insert(name.to_owned(), load(name)?);
+    let schema = match read.remove(name) {
+        Some(schema) => schema,
+        None => load(name)?,
+    };
+    let checked = schema.closed.check(document);
+    let odd = odd_keys(&schema.text, document);
+    checked.map_err(|why| format!("{name}: {why}\n{document}"))?;
+    if !odd.is_empty() {
+        return Err(format!("{name}: not in camelCase: {odd:?}\n{document}"));
     }
-    let checked = read
-        .get(name)
-        .map_or(Ok(()), |schema| schema.check(document));
-    checked.map_err(|why| format!("{name}: {why}\n{document}"))
+    read.insert(name.to_owned(), schema);
+    Ok(())
 }
 
 /// The name in a `schemaVersion` such as `quake-agent/status/v1`.
@@ -52,13 +85,15 @@ fn schema_of(document: &Value) -> Option<&str> {
     version.strip_prefix("quake-agent/")?.strip_suffix("/v1")
 }
 
-fn load(name: &str) -> Result<Schema, String> {
+fn load(name: &str) -> Result<Published, String> {
     let path = directory().join(format!("{name}.schema.json"));
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut schema =
+    let text: Value =
         serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-    close(&mut schema);
-    Schema::new(schema)
+    let mut closed = text.clone();
+    close(&mut closed);
+    let closed = Schema::new(closed)?;
+    Ok(Published { text, closed })
 }
 
 /// Forbids keys that the schema does not name. The published schema allows them, so that a reader survives a
