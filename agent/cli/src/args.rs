@@ -26,6 +26,7 @@ pub(crate) use volumes::{
 
 use self::signals::SignalArguments;
 use crate::simulated_parts::Part;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -129,6 +130,15 @@ pub(crate) enum AssetMode {
     Cache,
     /// Placeholders instead of the assets
     Stub,
+}
+
+/// The sources of assets on a real host; placeholders, which tests use, are accepted and not shown.
+fn assets_of_a_boot() -> impl TypedValueParser<Value = AssetMode> {
+    let modes = AssetMode::value_variants().iter().filter_map(|mode| {
+        let shown = mode.to_possible_value()?;
+        Some(shown.hide(*mode == AssetMode::Stub))
+    });
+    PossibleValuesParser::new(modes).try_map(|text| AssetMode::from_str(&text, false))
 }
 
 /// An etcd cluster and a member of it.
@@ -239,13 +249,19 @@ pub(crate) struct BootArguments {
     #[command(flatten)]
     pub(crate) run: RunArguments,
     /// Where assets come from
-    #[arg(long, value_enum, default_value = "fetch", value_name = "MODE")]
+    #[arg(long, value_parser = assets_of_a_boot(), default_value = "fetch", value_name = "MODE")]
     pub(crate) assets: AssetMode,
-    /// Parts of the host to simulate; only with a scratch --root
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    /// Parts of the host to simulate, for tests; only with a scratch --root
+    #[arg(
+        long,
+        hide = true,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "PARTS"
+    )]
     pub(crate) simulate: Vec<Part>,
-    /// Use stand-ins for keypairs that are not in the state store; only with a scratch --root
-    #[arg(long)]
+    /// Use stand-ins for keypairs that are not in the state store, for tests; only with a scratch --root
+    #[arg(long, hide = true)]
     pub(crate) stand_in_credentials: bool,
     /// Do not write a boot report to the state store (also: QUAKE_AGENT_BOOT_REPORT=off)
     #[arg(long)]

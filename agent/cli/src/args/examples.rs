@@ -6,8 +6,7 @@ Examples:
   quake-agent boot
   quake-agent boot --on-fatal abandon:launch,set-unhealthy --on-ready continue:launch --node-event
   quake-agent boot --deadline 20m --accept-empty main/a # etcd starts empty on an empty volume
-  quake-agent boot --kube-env kube_env.yaml --root /tmp/node --assets stub --exit-when-ready \\
-      --simulate metadata,cloud,disks,kernel,units,probes --stand-in-credentials";
+  quake-agent boot --assets cache # only from the store, which a seed filled";
 
 pub(crate) const REHEARSE: &str = "\
 Examples:
@@ -66,14 +65,13 @@ docs: docs/volumes.md";
 
 pub(crate) const VOLUMES_LIST: &str = "\
 Examples:
-  quake-agent volumes list --cluster c.example.com --state-store s3://state-store --region eu-west-1
-  quake-agent volumes list --recorded volumes.json --recorded-instances instances.json --all";
+  quake-agent volumes list # on a node: those of its cluster
+  quake-agent volumes list --cluster c.example.com --state-store s3://state-store --region eu-west-1 --all";
 
 pub(crate) const VOLUMES_EXPLAIN: &str = "\
 Examples:
   quake-agent volumes explain --cluster c.example.com --state-store s3://state-store --slot main/a
-  quake-agent volumes explain --recorded volumes.json --cluster-born 2020-01-03T10:05:11Z --output json
-  quake-agent volumes explain --scenarios worlds.json";
+  quake-agent volumes explain --cluster c.example.com --cluster-born 2020-01-03T10:05:11Z --output json";
 
 pub(crate) const VOLUMES_PIN: &str = "\
 Examples:
@@ -156,6 +154,7 @@ Examples:
 
 pub(crate) const VERSION: &str = "\
 Examples:
+  quake-agent version # and the kops versions whose nodes it boots
   quake-agent version --output json";
 
 pub(crate) const COMPLETIONS: &str = "\
@@ -264,7 +263,11 @@ mod tests {
             "docs/assets.md",
             "docs/operations.md",
             "docs/replace-nodeup.md",
+            "docs/contributing/how-to.md",
+            "docs/dns.md",
             "docs/seeding.md",
+            "docs/start-here.md",
+            "docs/testing.md",
             "docs/volumes.md",
             "cloud-init/README.md",
             "images/README.md",
@@ -278,7 +281,7 @@ mod tests {
                 }
             }
         }
-        assert!(seen > 20, "the documents' command lines are seen: {seen}");
+        assert!(seen > 60, "the documents' command lines are seen: {seen}");
     }
 
     /// Prose names commands without all they need; what it names must be there.
@@ -290,6 +293,9 @@ mod tests {
             "docs/addons.md",
             "docs/operations.md",
             "docs/replace-nodeup.md",
+            "docs/contributing/how-to.md",
+            "docs/start-here.md",
+            "docs/testing.md",
             "docs/volumes.md",
             "docs/phases.md",
         ];
@@ -311,6 +317,37 @@ mod tests {
                     assert!(is_there, "{file}: {span}: {kind:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_is_for_tests_is_accepted_and_not_shown() {
+        let hidden = [
+            ("boot", "--simulate"),
+            ("boot", "--stand-in-credentials"),
+            ("boot", "stub"),
+            ("timeline", "--save-systemd"),
+            ("volumes explain", "--settled"),
+            ("volumes explain", "--recorded"),
+            ("volumes explain", "--scenarios"),
+            ("volumes list", "--recorded-instances"),
+        ];
+        for (command, word) in hidden {
+            let words = format!("quake-agent {command} --help");
+            let help = Arguments::try_parse_from(words.split(' ')).expect_err("help is shown");
+            let help = help.to_string();
+            assert!(help.contains("Options:"), "{help}");
+            assert!(!help.contains(word), "{command} shows {word}: {help}");
+        }
+        for line in [
+            "boot --simulate disks,units --stand-in-credentials --assets stub --root /tmp/node",
+            "timeline --save-systemd times.json",
+            "volumes explain --recorded v.json --recorded-instances i.json --settled=false",
+            "volumes explain --scenarios worlds.json",
+        ] {
+            let words = format!("quake-agent {line}");
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            assert_eq!(complaint(&words), None);
         }
     }
 

@@ -37,6 +37,6 @@ pub(crate) struct TimelineArguments {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: TimelineFormat,
     /// Write systemd's times of this host to a file; a captured tree has it at run/quake-agent/systemd-times.json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub(crate) save_systemd: Option<PathBuf>,
 }

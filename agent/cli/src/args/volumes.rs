@@ -44,7 +44,7 @@ pub(crate) enum Verb {
 /// Where the facts come from, and which decision.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SourceArguments {
-    /// The cluster [default: the node's cluster, or the cluster in the recording]
+    /// The cluster [default: the node's cluster]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
     /// The state store: s3://bucket[/cluster], file:///path or a directory
@@ -54,10 +54,10 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// A file with the output of aws ec2 describe-volumes, instead of EC2
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = true, value_name = "FILE")]
     pub(crate) recorded: Option<PathBuf>,
     /// A file with the output of aws ec2 describe-instances
-    #[arg(long, value_name = "FILE", requires = "recorded")]
+    #[arg(long, hide = true, value_name = "FILE", requires = "recorded")]
     pub(crate) recorded_instances: Option<PathBuf>,
     /// Only the decision of this instance group
     #[arg(long, value_name = "NAME")]
@@ -75,7 +75,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "RFC3339", value_parser = time)]
     pub(crate) cluster_born: Option<Timestamp>,
     /// Treat a volume that is not listed as missing, not as late
-    #[arg(long, value_name = "BOOL", default_value_t = true, num_args = 0..=1,
+    #[arg(long, hide = true, value_name = "BOOL", default_value_t = true, num_args = 0..=1,
           default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) settled: bool,
     /// The output format

@@ -10,6 +10,8 @@ use crate::output;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory};
 use quake_diagnose::checks::{Check, all};
+use quake_model::phase::PHASES;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The name under which the agent is called.
@@ -69,6 +71,26 @@ fn completions(shell: Shell) -> Vec<u8> {
     }
 }
 
+/// Gives the generated function a value as it expects one. To bash `--for=x` is three words, and a list is one: the option
+/// is the word before, and only the last name of a list is completed.
+const BASH_WORDS: &str = "\
+_quake_agent_words() {
+    local word=\"$2\" before=\"$3\" list=\"\"
+    if [[ \"$word\" == \"=\" ]]; then
+        word=\"\"
+    elif [[ \"$before\" == \"=\" && \"$COMP_CWORD\" -ge 2 ]]; then
+        before=\"${COMP_WORDS[COMP_CWORD-2]}\"
+    fi
+    if [[ \"$before\" == -* && \"$word\" == *,* ]]; then
+        list=\"${word%,*},\"
+        word=\"${word##*,}\"
+    fi
+    _quake_agent \"$1\" \"$word\" \"$before\"
+    COMPREPLY=(\"${COMPREPLY[@]/#/$list}\")
+}
+
+";
+
 /// Written for a name without a hyphen, and registered under the real one: for a name with a hyphen the generator
 /// writes two labels of each command below the first, which never match (clap_complete 4.6).
 fn bash() -> Vec<u8> {
@@ -79,23 +101,73 @@ fn bash() -> Vec<u8> {
         .lines()
         .map(|line| match line.trim_start().starts_with("complete ") {
             true => match line.strip_suffix(PLAIN) {
-                Some(before) => format!("{before}{NAME}\n"),
+                Some(before) => {
+                    let before = before.replace("-F _quake_agent ", "-F _quake_agent_words ");
+                    format!("{before}{NAME}\n")
+                }
                 None => format!("{line}\n"),
             },
             false => format!("{line}\n"),
         });
-    lines.collect::<String>().into_bytes()
+    [BASH_WORDS.to_owned(), lines.collect()]
+        .concat()
+        .into_bytes()
 }
 
 fn generate(shell: clap_complete::Shell, name: &'static str) -> Vec<u8> {
     let mut command = with_names(Arguments::command()).name(name);
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut text);
+    without_hidden(&String::from_utf8_lossy(&text), &command).into_bytes()
+}
+
+/// The generators write options that are hidden, too (clap_complete 4.6): a script without those.
+fn without_hidden(script: &str, command: &Command) -> String {
+    let (mut hidden, mut shown) = (BTreeSet::new(), BTreeSet::new());
+    add_options(command, &mut hidden, &mut shown);
+    let hidden: Vec<&String> = hidden.difference(&shown).collect();
+    let is_of_one = |line: &str| {
+        // A line of zsh, `'*--name=[help]' \\`; and one of fish, `complete … -l name …`.
+        let option = line.trim_start().strip_prefix('\'');
+        let option = option.and_then(|it| it.trim_start_matches('*').strip_prefix("--"));
+        let end = |rest: &str| rest.starts_with(['=', '[']);
+        hidden.iter().any(|name| {
+            let of_zsh = option.and_then(|it| it.strip_prefix(name.as_str()));
+            of_zsh.is_some_and(end) || line.contains(&format!(" -l {name} "))
+        })
+    };
+    let mut text = String::new();
+    for line in script.lines().filter(|line| !is_of_one(line)) {
+        // A line of bash has all options of a command.
+        let line = match line.trim_start().starts_with("opts=\"") {
+            false => line.to_owned(),
+            true => hidden.iter().fold(line.to_owned(), |line, name| {
+                line.replace(&format!(" --{name} "), " ")
+            }),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
     text
 }
 
+/// The long options of a command and of those below it: those that are hidden, and those that are shown.
+fn add_options(command: &Command, hidden: &mut BTreeSet<String>, shown: &mut BTreeSet<String>) {
+    for argument in command.get_arguments() {
+        let of = if argument.is_hide_set() {
+            &mut *hidden
+        } else {
+            &mut *shown
+        };
+        of.extend(argument.get_long().map(str::to_owned));
+    }
+    for below in command.get_subcommands() {
+        add_options(below, hidden, shown);
+    }
+}
+
 /// The command line with every name that some arguments take, which the parser itself leaves open: codes, checks, areas,
-/// exit statuses.
+/// tags, conditions, exit statuses.
 fn with_names(command: Command) -> Command {
     let checks: Vec<&'static str> = all().iter().map(|check| check.id).collect();
     let mut areas: Vec<&'static str> = all().iter().map(Check::area).collect();
@@ -105,6 +177,9 @@ fn with_names(command: Command) -> Command {
     let explained: Vec<&'static str> = explained.collect();
     let one_of_checks =
         |argument: Arg| argument.value_parser(PossibleValuesParser::new(of_checks.clone()));
+    let tags: BTreeSet<&'static str> = all().iter().flat_map(|check| check.tags).copied().collect();
+    let conditions = PHASES.iter().map(|row| row.phase.name());
+    let conditions: Vec<&'static str> = conditions.collect();
     command
         .mut_subcommand("explain", |explain| {
             explain.mut_arg("words", |words| {
@@ -115,6 +190,14 @@ fn with_names(command: Command) -> Command {
             diagnose
                 .mut_arg("only", one_of_checks)
                 .mut_arg("skip", one_of_checks)
+                .mut_arg("tag", |tag| {
+                    tag.value_parser(PossibleValuesParser::new(tags.clone()))
+                })
+        })
+        .mut_subcommand("wait", |wait| {
+            wait.mut_arg("conditions", |argument| {
+                argument.value_parser(PossibleValuesParser::new(conditions.clone()))
+            })
         })
 }
 
@@ -183,6 +266,10 @@ mod tests {
     fn offered(line: &str) -> Option<Vec<String>> {
         let script = "source /dev/stdin; read -r -a COMP_WORDS <<< \"$LINE\"; \
             case \"$LINE\" in *' ') COMP_WORDS+=('');; esac; \
+            last=\"${COMP_WORDS[-1]}\"; \
+            case \"$last\" in --*=*) \
+                unset 'COMP_WORDS[-1]'; COMP_WORDS+=(\"${last%%=*}\" =); \
+                [ -z \"${last#*=}\" ] || COMP_WORDS+=(\"${last#*=}\");; esac; \
             COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )); \
             function=$(complete -p quake-agent | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
             \"$function\" quake-agent \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; \
@@ -203,6 +290,8 @@ mod tests {
 
     #[test]
     fn bash_completes_commands_options_and_names() {
+        let tagged = all().iter().find(|check| check.tags.contains(&"systemd"));
+        assert!(tagged.is_some(), "the tag below is one");
         for (line, wanted) in [
             ("quake-agent di", "diagnose"),
             ("quake-agent diagnose --bun", "--bundle"),
@@ -215,6 +304,16 @@ mod tests {
             ),
             ("quake-agent explain 7", "75"),
             ("quake-agent diagnose --only dns.n", "dns.names"),
+            ("quake-agent diagnose --only=dns.n", "dns.names"),
+            ("quake-agent diagnose --only net,dns.n", "net,dns.names"),
+            ("quake-agent diagnose --skip dn", "dns"),
+            ("quake-agent diagnose --tag sys", "systemd"),
+            ("quake-agent wait --for ", "ready"),
+            ("quake-agent wait --for=", "storage"),
+            ("quake-agent wait --for=stor", "storage"),
+            ("quake-agent wait --for=storage,as", "storage,assets"),
+            ("quake-agent wait --timeout 5m --for cred", "credentials"),
+            ("quake-agent boot --assets c", "cache"),
         ] {
             let Some(offered) = offered(line) else {
                 println!("skipped: bash is not installed");
@@ -228,6 +327,24 @@ mod tests {
     }
 
     #[test]
+    fn bash_offers_nothing_that_is_for_tests() {
+        for line in [
+            "quake-agent boot --sim",
+            "quake-agent boot --stand",
+            "quake-agent boot --assets st",
+            "quake-agent volumes list --rec",
+            "quake-agent timeline --save",
+        ] {
+            let Some(offered) = offered(line) else {
+                println!("skipped: bash is not installed");
+                return;
+            };
+            let nothing = offered.iter().all(String::is_empty);
+            assert!(nothing, "{line}: {offered:?}");
+        }
+    }
+
+    #[test]
     fn each_shell_takes_its_completions() {
         for (shell, program) in [
             (Shell::Bash, "bash"),
@@ -237,6 +354,11 @@ mod tests {
             let text = completions(shell);
             let named = String::from_utf8_lossy(&text);
             assert!(named.contains("detailed-exitcode"), "{program}");
+            let options = named
+                .lines()
+                .filter(|line| !line.trim_start().ends_with(')'));
+            let mut hidden = options.filter(|line| line.contains("stand-in-credentials"));
+            assert_eq!(hidden.next(), None, "{program}");
             match takes(program, &["-n"], &text) {
                 None => println!("skipped: {program} is not installed"),
                 Some(taken) => assert!(taken, "{program}"),

@@ -13,6 +13,10 @@ pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     match arguments.output {
         OutputFormat::Text => {
             output::line(format_args!("quake-agent {}", env!("CARGO_PKG_VERSION")));
+            output::line(format_args!(
+                "for nodes of kops {}",
+                KOPS_VERSIONS.join(", ")
+            ));
         }
         OutputFormat::Json => output::line(version_json()),
     }
