@@ -1,5 +1,6 @@
 //! Trees of broken and of healthy nodes, put together from the layers in `broken-nodes/` (its README tells of them).
 
+use quake_model::pattern::matches;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -314,18 +315,13 @@ fn rewritten(mut events: Vec<Value>, boot: &Value) -> Result<Vec<Value>, String>
 /// Removes what a path or pattern names, from the tree and from the survey's entries.
 fn remove(root: &Path, pattern: &str, survey: &mut Value) -> Result<(), String> {
     let (folder, last) = pattern.rsplit_once('/').ok_or("a path is absolute")?;
-    let (start, end) = last.split_once('*').unwrap_or((last, ""));
-    let fits = |name: &str| match last.contains('*') {
-        true => name.starts_with(start) && name.ends_with(end),
-        false => name == last,
-    };
     let mut found = false;
     for entry in fs::read_dir(below(root, folder))
         .into_iter()
         .flatten()
         .flatten()
     {
-        if fits(&entry.file_name().to_string_lossy()) {
+        if matches(last, &entry.file_name().to_string_lossy()) {
             let path = entry.path();
             let removed = match path.is_dir() {
                 true => fs::remove_dir_all(&path),
@@ -341,7 +337,7 @@ fn remove(root: &Path, pattern: &str, survey: &mut Value) -> Result<(), String> 
             let inside = path
                 .strip_prefix(folder)
                 .and_then(|rest| rest.strip_prefix('/'));
-            !inside.is_some_and(|rest| fits(rest.split('/').next().unwrap_or_default()))
+            !inside.is_some_and(|rest| matches(last, rest.split('/').next().unwrap_or_default()))
         });
         found |= entries.len() < before;
     }
