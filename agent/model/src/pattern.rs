@@ -65,6 +65,7 @@ mod tests {
         for (pattern, path, expected) in [
             ("/etc/conf.d/*.toml", "/etc/conf.d/a.toml", true),
             ("/etc/conf.d/*.toml", "/etc/conf.d/a/b.toml", false),
+            ("/etc/conf.d/*.toml", "/etc/conf.d/a.conf", false),
             ("/mnt/master-*/*", "/mnt/master-vol-1/var", true),
             ("/mnt/master-*/*", "/mnt/master-vol-1", false),
             ("/etc/hosts", "/etc/hosts", true),

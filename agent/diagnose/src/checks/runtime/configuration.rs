@@ -197,20 +197,3 @@ impl Configuration<'_> {
         self.runtime()?.get("cni")?.get("conf_dir")?.as_str()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_fits_names_in_its_own_directory() {
-        for (pattern, path, wanted) in [
-            ("/a/conf.d/*.toml", "/a/conf.d/x.toml", true),
-            ("/a/conf.d/*.toml", "/a/conf.d/x.conf", false),
-            ("/a/conf.d/*.toml", "/a/conf.d/b/x.toml", false),
-            ("/a/x.toml", "/a/x.toml", true),
-        ] {
-            assert_eq!(fits(pattern, path), wanted, "{pattern} {path}");
-        }
-    }
-}
