@@ -99,6 +99,6 @@ impl Container {
     /// Whether a program of this host can be run in it.
     pub fn has(&self, program: &str) -> bool {
         let is_there = |folder: &&str| Path::new(folder).join(program).is_file();
-        ["/usr/bin", "/bin"].iter().any(|it| is_there(&it))
+        ["/usr/bin", "/bin"].iter().any(is_there)
     }
 }
