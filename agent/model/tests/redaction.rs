@@ -75,6 +75,18 @@ const REPEATED: &[&str] = &[
     " ",
     "%25",
     "--a ",
+    "value: x\nname: token\n",
+    "value: x name: token ",
+    "<password>",
+    "password is ",
+    "Private-Lines: 1\n",
+    "token: a:",
+    "key: a\n  b\n",
+    "hooks.slack.com/",
+    "abcdef0123.",
+    "YWRtaW46aHVudGVyMg",
+    "xoxb-",
+    "-----BEGIN CERTIFICATE-----",
 ];
 
 /// A hundred times what a piece takes in a build without optimisation; quadratic cost is thousands of times more.

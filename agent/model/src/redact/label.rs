@@ -1,6 +1,9 @@
 //! Secrets that are known by the name beside them: one walk over whatever parts a name from its value.
 
-use super::rule::{Finder, Rule, TELLING_ENDS};
+use super::name::{ends_with, start_of_end, tells};
+use super::pair::Pairs;
+use super::rule::{Finder, Rule};
+use super::shape::run;
 use super::value::{Place, find_value};
 use std::ops::Range;
 
@@ -14,8 +17,6 @@ pub(super) struct Label {
     pub(super) exact: &'static [&'static str],
     /// All names that end so.
     pub(super) ends: &'static [&'static str],
-    /// All names whose last word is one of these, as in `DB_PASS` or `dbPass`, and not in `bypass`.
-    pub(super) last_words: &'static [&'static str],
     pub(super) form: Form,
 }
 
@@ -26,6 +27,12 @@ pub(super) enum Form {
     Setting,
     /// As a setting, unless the value says that it is none: a path, or what a shell or template puts there.
     Doubtful,
+    /// As a doubtful one, unless it is a number.
+    Secretive,
+    /// As a setting, if the value looks as if chance made it, and is no digest.
+    Opaque,
+    /// As an opaque one, which may be a digest.
+    OpaqueOrHex,
     /// As a setting, if it is no plain word.
     Encoded,
     /// As a header: a scheme may come first, and blanks may be within.
@@ -39,14 +46,11 @@ pub(super) enum Form {
 /// No name is longer.
 const LONGEST_NAME: usize = 96;
 
-/// How far a value may stand from the name that says what it is, in bytes.
-const FARTHEST_PAIR: usize = 256;
-
 /// What the rules mask for the name beside it, in order and apart, each with the name of its rule.
 pub(super) fn find_labelled(text: &str, rules: &[&Rule]) -> Vec<(&'static str, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
-    let mut named: Option<usize> = None;
+    let mut pairs = Pairs::of(rules);
     let mut at = 0;
     while let Some(parting) = next_parting(bytes, at) {
         at = parting.end;
@@ -60,32 +64,62 @@ pub(super) fn find_labelled(text: &str, rules: &[&Rule]) -> Vec<(&'static str, R
             parting: &parting,
         };
         let words = &bytes[name.run.clone()];
-        if is_named(words, b"name") {
-            let value = find_value(&place, Form::Setting);
-            named = value
-                .filter(|value| tells(&bytes[value.clone()]))
-                .map(|value| value.end);
-            continue;
-        }
-        let paired = is_named(words, b"value")
-            && named.is_some_and(|end| parting.start.saturating_sub(end) < FARTHEST_PAIR);
+        found.extend(pairs.see(&place, words));
         let masked = rules
             .iter()
-            .filter_map(|rule| Some((rule.name, find_by(rule, &place, words, paired)?)))
+            .filter_map(|rule| Some((rule.name, find_by(rule, &place, words, &pairs)?)))
             .next();
-        if let Some((rule, value)) = masked {
-            at = value.end.max(at);
-            found.push((rule, value));
+        match masked {
+            Some((_, value)) if is_label(bytes, &value) => {}
+            Some((rule, value)) => {
+                let value = value.start..past_label(bytes, value.end);
+                at = value.end.max(at);
+                found.push((rule, value));
+            }
+            None => pairs.keep(&place, words),
         }
     }
+    found.sort_by_key(|(_, place)| place.start);
+    found.dedup_by(|later, earlier| later.1.start < earlier.1.end);
     found
 }
 
-fn find_by(rule: &Rule, place: &Place<'_>, words: &[u8], paired: bool) -> Option<Range<usize>> {
+/// Whether a value is itself a name that tells, whose value comes next.
+fn is_label(bytes: &[u8], value: &Range<usize>) -> bool {
+    match bytes[value.clone()].split_last() {
+        Some((b':' | b'=', name)) => {
+            bytes.get(value.end) == Some(&b' ')
+                && name
+                    .iter()
+                    .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(b))
+                && tells(name).is_some()
+        }
+        Some(_) | None => false,
+    }
+}
+
+/// Where a value ends that looked like a name: behind the word that follows it.
+fn past_label(bytes: &[u8], end: usize) -> usize {
+    let is_name = end > 0 && bytes[end - 1] == b':' && bytes.get(end) == Some(&b' ');
+    match is_name {
+        true => {
+            end + 1
+                + run(&bytes[end + 1..], |b| {
+                    b.is_ascii_graphic() && !b"\"'`,;".contains(&b)
+                })
+        }
+        false => end,
+    }
+}
+
+fn find_by(rule: &Rule, place: &Place<'_>, words: &[u8], pairs: &Pairs) -> Option<Range<usize>> {
     rule.finds.iter().find_map(|finder| match finder {
-        Finder::Label(label) if label.names(words) => find_value(place, label.form),
-        Finder::Paired if paired => find_value(place, Form::Doubtful),
-        Finder::Label(_) | Finder::Paired | Finder::Shape(_) => None,
+        Finder::Label(label) if place.parting.sign.is_plain() && label.names(words) => {
+            find_value(place, label.form)
+        }
+        Finder::Names(form_of) => find_value(place, form_of(words, place.parting.sign)?),
+        Finder::Paired => find_value(place, pairs.form_beside(place, words)?),
+        Finder::Label(_) | Finder::Shape(_) => None,
     })
 }
 
@@ -94,52 +128,12 @@ impl Label {
         self.exact
             .iter()
             .any(|name| is_named(words, name.as_bytes()))
-            || self
-                .ends
-                .iter()
-                .any(|end| ends_with(words, end.as_bytes()).is_some())
-            || self
-                .last_words
-                .iter()
-                .any(|word| is_last_word(words, word.as_bytes()))
+            || self.ends.iter().any(|end| ends_with(words, end.as_bytes()))
     }
 }
 
-fn is_last_word(words: &[u8], word: &[u8]) -> bool {
-    let Some(start) = ends_with(words, word) else {
-        return false;
-    };
-    let before = start.checked_sub(1).map(|at| words[at]);
-    let begins_so =
-        words[start].is_ascii_uppercase() && before.is_some_and(|b| b.is_ascii_lowercase());
-    before.is_none_or(|b| !b.is_ascii_alphanumeric()) || begins_so
-}
-
-fn tells(name: &[u8]) -> bool {
-    let more = ["secretaccesskey", "clientkeydata", "dockerconfigjson"];
-    let mut ends = TELLING_ENDS.iter().chain(&more);
-    ends.any(|end| ends_with(name, end.as_bytes()).is_some())
-}
-
-/// How much of the words comes before `end`, if they end so.
-fn ends_with(words: &[u8], end: &[u8]) -> Option<usize> {
-    let mut at = words.len();
-    for expected in end.iter().rev() {
-        loop {
-            at = at.checked_sub(1)?;
-            if words[at].is_ascii_alphanumeric() {
-                break;
-            }
-        }
-        if !words[at].eq_ignore_ascii_case(expected) {
-            return None;
-        }
-    }
-    Some(at)
-}
-
-fn is_named(words: &[u8], name: &[u8]) -> bool {
-    ends_with(words, name)
+pub(super) fn is_named(words: &[u8], name: &[u8]) -> bool {
+    start_of_end(words, name)
         .is_some_and(|before| words[..before].iter().all(|b| !b.is_ascii_alphanumeric()))
 }
 
@@ -160,6 +154,19 @@ pub(super) enum Sign {
     Colon,
     /// A blank behind a flag.
     Blank,
+    /// A blank before a value in quotes.
+    Quote,
+    /// `is` or `was`.
+    Verb,
+    /// The end of an opening tag.
+    Tag,
+}
+
+impl Sign {
+    /// Whether it parts names from values and nothing else.
+    fn is_plain(self) -> bool {
+        !matches!(self, Self::Quote | Self::Verb | Self::Tag)
+    }
 }
 
 fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
@@ -168,11 +175,19 @@ fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
             b'=' => (1, Sign::Equals),
             b':' => (1, Sign::Colon),
             b' ' if is_behind_flag(bytes, start) => (1, Sign::Blank),
+            b' ' => (1, sign_of_blank(bytes, start)?),
+            b'>' if is_tag(bytes, start) => (1, Sign::Tag),
             b'%' => (encoded_length(&bytes[start..], b"3d")?, Sign::EncodedEquals),
             b'\\' if begins(&bytes[start + 1..], b"u003d") => (6, Sign::EncodedEquals),
             _ => return None,
         };
-        let end = start + length;
+        let end = start
+            + length
+            + if sign == Sign::Verb {
+                length_of_verb(bytes, start)
+            } else {
+                0
+            };
         Some(Parting { start, end, sign })
     })
 }
@@ -193,8 +208,32 @@ pub(super) fn encoded_length(bytes: &[u8], hex: &[u8]) -> Option<usize> {
 }
 
 fn is_behind_flag(bytes: &[u8], end: usize) -> bool {
+    let words = &bytes[name_run(bytes, end)];
+    words.starts_with(b"--") || words.starts_with(b"-") && words.len() > 3 && tells(words).is_some()
+}
+
+/// What a blank is that stands behind a name that tells: `password "value"`, `the password is value`.
+fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
+    let next = &bytes[start + 1..];
+    let opened = matches!(next, [b'"' | b'\'', ..] | [b'\\', b'"', ..]);
+    let sign = match (opened, length_of_verb(bytes, start)) {
+        (true, _) => Sign::Quote,
+        (false, 1..) => Sign::Verb,
+        (false, _) => return None,
+    };
+    tells(&bytes[name_run(bytes, start)]).map(|_| sign)
+}
+
+fn length_of_verb(bytes: &[u8], start: usize) -> usize {
+    let verbs: [&[u8]; 4] = [b"is ", b"was ", b"is: ", b"set to "];
+    let next = &bytes[start + 1..];
+    let verb = verbs.iter().find(|verb| begins(next, verb));
+    verb.map_or(0, |verb| verb.len())
+}
+
+fn is_tag(bytes: &[u8], end: usize) -> bool {
     let run = name_run(bytes, end);
-    bytes[run].starts_with(b"--")
+    !run.is_empty() && run.start > 0 && bytes[run.start - 1] == b'<'
 }
 
 fn name_run(bytes: &[u8], end: usize) -> Range<usize> {

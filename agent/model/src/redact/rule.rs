@@ -1,7 +1,7 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
-use super::label::{Form, Label};
-use super::{credential, manifest, pem, shape, url};
+use super::label::{Form, Label, Sign};
+use super::{credential, manifest, name, pem, shape, url};
 use std::ops::Range;
 
 /// One kind of secret that is masked wherever text is shown.
@@ -21,11 +21,13 @@ pub(super) enum Finder {
     Shape(fn(&str) -> Vec<Range<usize>>),
     /// It is the value of a setting, header or parameter with such a name.
     Label(Label),
+    /// It is the value beside a name for which this says how to read it.
+    Names(fn(&[u8], Sign) -> Option<Form>),
     /// It is the `value` beside a `name` that tells of a secret, as in a list of environment variables.
     Paired,
 }
 
-use Finder::{Paired, Shape};
+use Finder::{Names, Paired, Shape};
 
 const fn setting(exact: &'static [&'static str], ends: &'static [&'static str]) -> Finder {
     label(exact, ends, Form::Setting)
@@ -36,26 +38,8 @@ const fn label(
     ends: &'static [&'static str],
     form: Form,
 ) -> Finder {
-    Finder::Label(Label {
-        exact,
-        ends,
-        last_words: &[],
-        form,
-    })
+    Finder::Label(Label { exact, ends, form })
 }
-
-/// Names that tell of a secret by how they end, as in `DB_PASSWORD` or `githubToken`.
-pub(super) const TELLING_ENDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "privatekey",
-    "secretkey",
-    "encryptionkey",
-];
 
 /// Every rule. Where two would mask the same text, the one that stands first is counted.
 pub const RULES: &[Rule] = &[
@@ -200,15 +184,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "secret-setting",
         purpose: "settings, flags and variables whose name tells of a secret",
-        finds: &[
-            label(&[], TELLING_ENDS, Form::Doubtful),
-            Finder::Label(Label {
-                exact: &[],
-                ends: &[],
-                last_words: &["pass", "pwd", "passcode"],
-                form: Form::Doubtful,
-            }),
-        ],
+        finds: &[Names(name::form_of)],
     },
     Rule {
         name: "secret-variable",

@@ -75,13 +75,8 @@ fn scrub_once<'text>(
 ) -> Cow<'text, str> {
     for rule in rules {
         for finder in rule.finds {
-            let Finder::Shape(find) = finder else {
-                continue;
-            };
-            let found = find(&text);
-            if !found.is_empty() {
-                counts.count(rule.name, found.len());
-                text = Cow::Owned(masked(&text, found.into_iter()));
+            if let Finder::Shape(find) = finder {
+                text = mask_found(rule, *find, text, counts);
             }
         }
     }
@@ -93,6 +88,20 @@ fn scrub_once<'text>(
         text = Cow::Owned(masked(&text, found.into_iter().map(|(_, place)| place)));
     }
     text
+}
+
+fn mask_found<'text>(
+    rule: &Rule,
+    find: fn(&str) -> Vec<Range<usize>>,
+    text: Cow<'text, str>,
+    counts: &mut Redactions,
+) -> Cow<'text, str> {
+    let found = find(&text);
+    if found.is_empty() {
+        return text;
+    }
+    counts.count(rule.name, found.len());
+    Cow::Owned(masked(&text, found.into_iter()))
 }
 
 /// The text with the mask at these places, which are in order and apart.

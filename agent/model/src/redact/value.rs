@@ -2,10 +2,14 @@
 
 use super::block::{Column, length_of_block};
 use super::harmless::{is_path, is_plain, is_reference, is_word};
-use super::label::{Form, Parting, Sign, begins, encoded_length};
+use super::label::{Form, Parting, Sign, encoded_length};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
+use super::opaque::is_opaque;
 use super::quote::{backslashes_at_break, backslashes_before, close, quoted};
 use super::shape::{is_base64, run};
+use super::word::{
+    break_before, is_prose, length_of_word, length_of_wrapping, trimmed, without_trailing,
+};
 use std::ops::Range;
 
 /// How far back the start of a line is looked for: no name stands deeper.
@@ -31,19 +35,27 @@ pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> 
     let bytes = place.text.as_bytes();
     let value = match form {
         Form::Parameter | Form::Query => parameter(bytes, place.parting),
-        Form::Setting | Form::Doubtful | Form::Encoded | Form::Header => place.read(form)?,
+        _ => place.read(form)?,
     };
     let value = match form {
         Form::Header => behind_scheme(bytes, value),
-        Form::Setting | Form::Doubtful | Form::Encoded | Form::Parameter | Form::Query => value,
+        _ => value,
     };
-    let words = place.text.get(value.clone())?;
-    let is_secret = match form {
-        Form::Encoded => !is_plain(words) && !is_word(words),
-        Form::Doubtful => !is_plain(words) && !is_reference(words) && !is_path(words),
-        Form::Setting | Form::Header | Form::Parameter | Form::Query => !is_plain(words),
-    };
-    is_secret.then_some(value)
+    is_secret(place.text.get(value.clone())?, form).then_some(value)
+}
+
+/// Whether a value that is read so is worth a mask.
+pub(super) fn is_secret(words: &str, form: Form) -> bool {
+    let doubtful = |words| !is_reference(words) && !is_path(words);
+    !is_plain(words)
+        && match form {
+            Form::Encoded => !is_word(words),
+            Form::Doubtful => doubtful(words),
+            Form::Secretive => doubtful(words) && words.bytes().any(|b| !b.is_ascii_digit()),
+            Form::Opaque => is_opaque(words, false),
+            Form::OpaqueOrHex => is_opaque(words, true),
+            Form::Setting | Form::Header | Form::Parameter | Form::Query => true,
+        }
 }
 
 /// How the line begins that a name stands in.
@@ -76,7 +88,17 @@ impl Place<'_> {
                 let path = matches!(before, Some(b':' | b'/')) && !self.quoted;
                 !path && next != Some(b':') && next != Some(b'=') && !self.begins_address()
             }
-            (Sign::Blank, _) => next.is_some_and(|b| b != b'-' && b != b' '),
+            (_, Form::Parameter | Form::Query) => false,
+            (Sign::Blank, _) => {
+                let rest = &bytes[self.parting.end..];
+                let next = rest.get(blanks(rest)).copied();
+                next.is_some_and(|b| b != b'-' && b != b'\n')
+            }
+            (Sign::Tag, _) => {
+                let rest = &bytes[self.parting.end..];
+                rest[run(rest, |b| !b"<\n\r".contains(&b))..].starts_with(b"</")
+            }
+            (Sign::Quote | Sign::Verb, _) => true,
         }
     }
 
@@ -116,10 +138,14 @@ impl Place<'_> {
             return close(rest, quote, depth);
         }
         match line {
+            _ if self.parting.sign == Sign::Tag => run(rest, |b| !b"<\n\r\\".contains(&b)),
+            _ if self.parting.sign == Sign::Verb => length_of_word(rest),
             Line::Whole => {
                 let end = end_of_line(rest);
-                let comment = self.text[start..start + end].find(" #");
-                trimmed(rest, comment.unwrap_or(end))
+                match self.text[start..start + end].find(" #") {
+                    Some(comment) => trimmed(rest, comment),
+                    None => trimmed(rest, end) + self.folded(line, &rest[end..]).unwrap_or(0),
+                }
             }
             Line::Escaped { depth } => {
                 let end = close(rest, b'"', depth);
@@ -136,45 +162,7 @@ impl Place<'_> {
 
     /// Whether what follows a colon is the rest of a sentence, or of a chain of errors.
     fn is_prose(&self, rest: &[u8]) -> bool {
-        const WORDS: [&str; 31] = [
-            "a",
-            "an",
-            "and",
-            "asked",
-            "but",
-            "cannot",
-            "connection",
-            "context",
-            "could",
-            "dial",
-            "error",
-            "expected",
-            "failed",
-            "found",
-            "get",
-            "if",
-            "invalid",
-            "it",
-            "no",
-            "not",
-            "open",
-            "permission",
-            "post",
-            "read",
-            "rpc",
-            "the",
-            "this",
-            "unable",
-            "unexpected",
-            "unknown",
-            "write",
-        ];
-        let word = &rest[..run(rest, |b| b.is_ascii_alphabetic())];
-        self.parting.sign == Sign::Colon
-            && rest.get(word.len()) == Some(&b' ')
-            && WORDS
-                .iter()
-                .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+        self.parting.sign == Sign::Colon && is_prose(rest)
     }
 
     fn line(&self) -> Line {
@@ -220,6 +208,28 @@ impl Place<'_> {
         Some(Column { margin, column })
     }
 
+    /// The length of the lines that go on with a plain value of YAML, for they stand deeper and say no name.
+    fn folded(&self, line: Line, rest: &[u8]) -> Option<usize> {
+        if self.parting.sign != Sign::Colon {
+            return None;
+        }
+        let column = self.column(line)?;
+        let mut length = 0;
+        loop {
+            let start = length + length_of_break(&rest[length..]);
+            let next = &rest[start..];
+            let next = &next[..end_of_line(next)];
+            let goes_on = start > length
+                && column
+                    .deeper(next)
+                    .is_some_and(|said| !said.is_empty() && !is_nested(said));
+            if !goes_on {
+                return (length > 0).then_some(length);
+            }
+            length = start + trimmed(next, next.len());
+        }
+    }
+
     /// A value that stands alone on the line below its name.
     fn on_next_line(&self, line: Line, end: usize) -> Option<Range<usize>> {
         if self.parting.sign != Sign::Colon {
@@ -230,11 +240,7 @@ impl Place<'_> {
         let next = &bytes[start..];
         let next = &next[..end_of_line(next)];
         let said = self.column(line)?.deeper(next)?;
-        let nested = said.starts_with(b"- ")
-            || said.starts_with(b"#")
-            || said.ends_with(b":")
-            || said.windows(2).any(|pair| pair == b": ");
-        if nested || said.is_empty() {
+        if is_nested(said) || said.is_empty() {
             return None;
         }
         let value = start + next.len() - said.len();
@@ -264,6 +270,14 @@ impl Place<'_> {
     }
 }
 
+/// Whether a line says names of its own, or nothing at all.
+fn is_nested(said: &[u8]) -> bool {
+    said.starts_with(b"- ")
+        || said.starts_with(b"#")
+        || said.trim_ascii_end().ends_with(b":")
+        || said.windows(2).any(|pair| pair == b": ")
+}
+
 /// Whether an escape ends here that stands for a sign of a URL.
 fn is_escape(bytes: &[u8], end: usize) -> bool {
     let near = &bytes[end.saturating_sub(6)..end];
@@ -273,71 +287,6 @@ fn is_escape(bytes: &[u8], end: usize) -> bool {
         near[start..].eq_ignore_ascii_case(with)
     };
     ends(b"\\u0026") || ends(b"\\u003f") || percent.iter().any(|with| ends(with))
-}
-
-fn is_escaped_break(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\\n") || bytes.starts_with(b"\\r")
-}
-
-/// What some notations put around a value: lists, Rust's options, YAML's tags.
-fn length_of_wrapping(bytes: &[u8]) -> usize {
-    if bytes.starts_with(b"Some(") {
-        return 5;
-    }
-    match bytes {
-        [b'[', next, ..] if *next != b']' && *next != b' ' => 1,
-        [b'!' | b'&', ..] => {
-            let word = run(bytes, |b| b.is_ascii_alphanumeric() || b"!&_-".contains(&b));
-            match bytes.get(word) {
-                Some(b' ') => word + blanks(&bytes[word..]),
-                Some(_) | None => 0,
-            }
-        }
-        _ => 0,
-    }
-}
-
-/// A plain value within a line: a word, without what ends a sentence or a list behind it.
-fn length_of_word(bytes: &[u8]) -> usize {
-    let ends = |at: &usize| {
-        let byte = bytes[*at];
-        byte.is_ascii_whitespace()
-            || b"\"'`<>&".contains(&byte)
-            || is_escaped_break(&bytes[*at..])
-            || begins(&bytes[*at..], b"\\u00")
-            || begins(&bytes[*at..], b"\\\"")
-    };
-    let length = (0..bytes.len()).find(ends).unwrap_or(bytes.len());
-    without_trailing(&bytes[..length])
-}
-
-/// How much is left without what ends a sentence or a list; brackets that the word opened are its own.
-fn without_trailing(word: &[u8]) -> usize {
-    let opened = [b'(', b'[', b'{'].map(|opening| word.contains(&opening));
-    let ends = |b: &&u8| match **b {
-        b',' | b';' | b'.' => true,
-        b')' => !opened[0],
-        b']' => !opened[1],
-        b'}' => !opened[2],
-        _ => false,
-    };
-    word.len() - word.iter().rev().take_while(ends).count()
-}
-
-/// The length without the blanks at its end.
-fn trimmed(bytes: &[u8], length: usize) -> usize {
-    let blank = bytes[..length]
-        .iter()
-        .rev()
-        .take_while(|b| b.is_ascii_whitespace());
-    length - blank.count()
-}
-
-/// Up to the first escaped line break.
-fn break_before(bytes: &[u8]) -> usize {
-    (0..bytes.len())
-        .find(|at| is_escaped_break(&bytes[*at..]))
-        .unwrap_or(bytes.len())
 }
 
 fn parameter(bytes: &[u8], parting: &Parting) -> Range<usize> {

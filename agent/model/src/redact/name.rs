@@ -1,0 +1,228 @@
+//! Which names tell of a secret, and how surely.
+
+use super::label::{Form, Sign};
+use super::telling::{DOUBTFUL_WORDS, OF_KEYS, PUBLIC, SUFFIXES, TELLING_ENDS, TELLING_WORDS};
+
+/// No name has more words that matter.
+const MOST_WORDS: usize = 6;
+
+/// How a value is read beside this name; nothing if the name tells of no secret.
+pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
+    let (words, count) = last_words(name);
+    let words = &words[..count];
+    if PUBLIC
+        .iter()
+        .any(|public| ends_with(name, public.as_bytes()))
+    {
+        return None;
+    }
+    // With `--token value` it is the flag that tells; with `token "value"` it may be the name of a thing.
+    let sure = match sign {
+        Sign::Quote | Sign::Verb
+            if !is_one_of(words.first()?, &["password", "passwd", "passphrase"]) =>
+        {
+            Form::Opaque
+        }
+        Sign::Verb => Form::Opaque,
+        _ => Form::Doubtful,
+    };
+    if TELLING_ENDS
+        .iter()
+        .any(|end| ends_with(name, end.as_bytes()))
+    {
+        return Some(sure);
+    }
+    let skipped = words.iter().take_while(|word| is_suffix(word)).count();
+    let telling = words.get(skipped)?;
+    if is_one_of(telling, TELLING_WORDS) {
+        return Some(sure);
+    }
+    let joined = TELLING_ENDS
+        .iter()
+        .any(|end| ends_with(telling, end.as_bytes()));
+    let two = words.get(skipped + 1).is_some_and(|before| {
+        TELLING_ENDS
+            .iter()
+            .any(|end| is_joined(before, telling, end.as_bytes()))
+    });
+    if skipped > 0 && (joined || two) {
+        return Some(match sure {
+            Form::Doubtful => Form::Secretive,
+            other => other,
+        });
+    }
+    if !is_one_of(telling, DOUBTFUL_WORDS) || matches!(sign, Sign::Verb) {
+        return None;
+    }
+    let before = words.get(skipped + 1);
+    let of_key = telling.len() <= 4 && telling[..3].eq_ignore_ascii_case(b"key");
+    match before {
+        Some(before) if of_key && is_one_of(before, OF_KEYS) => None,
+        Some(_) => Some(Form::OpaqueOrHex),
+        None => Some(Form::Opaque),
+    }
+}
+
+/// Whether a name tells of a secret, so that what is paired with it is one.
+pub(super) fn tells(name: &[u8]) -> Option<Form> {
+    const OTHERS: [&str; 3] = ["clientkeydata", "dockerconfigjson", "dockercfg"];
+    let of_others = OTHERS.iter().any(|end| ends_with(name, end.as_bytes()));
+    match of_others {
+        true => Some(Form::Doubtful),
+        false => form_of(name, Sign::Equals),
+    }
+}
+
+fn is_one_of(word: &[u8], known: &[&str]) -> bool {
+    known
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+fn is_suffix(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_digit) || is_one_of(word, SUFFIXES)
+}
+
+fn is_joined(first: &[u8], second: &[u8], whole: &[u8]) -> bool {
+    let Some(at) = whole.len().checked_sub(second.len()) else {
+        return false;
+    };
+    whole[at..].eq_ignore_ascii_case(second)
+        && !whole[..at].is_empty()
+        && ends_with(first, &whole[..at])
+}
+
+/// The last words, the last one first: parted by signs, by capitals, and by digits behind letters.
+fn last_words(name: &[u8]) -> ([&[u8]; MOST_WORDS], usize) {
+    let mut words: [&[u8]; MOST_WORDS] = [&[]; MOST_WORDS];
+    let (mut count, mut end) = (0, name.len());
+    while count < MOST_WORDS {
+        let trailing = name[..end]
+            .iter()
+            .rev()
+            .take_while(|b| !b.is_ascii_alphanumeric());
+        end -= trailing.count();
+        if end == 0 {
+            break;
+        }
+        let mut start = end - 1;
+        let digits = name[start].is_ascii_digit();
+        while start > 0 && continues(name[start - 1], name[start], digits) {
+            start -= 1;
+        }
+        // `v1` and `base64` are words with their digits.
+        let letters = name[..start]
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_alphabetic());
+        let with_letters = start - letters.count();
+        if digits && is_suffix(&name[with_letters..end]) {
+            start = with_letters;
+        }
+        words[count] = &name[start..end];
+        count += 1;
+        end = start;
+    }
+    (words, count)
+}
+
+fn continues(before: u8, byte: u8, digits: bool) -> bool {
+    if digits {
+        return before.is_ascii_digit();
+    }
+    let camel = before.is_ascii_lowercase() && byte.is_ascii_uppercase();
+    let capital_begins = before.is_ascii_uppercase() && byte.is_ascii_lowercase();
+    before.is_ascii_alphabetic() && !camel && (!capital_begins || before.is_ascii_uppercase())
+}
+
+/// Whether the words end so, whatever signs are between.
+pub(super) fn ends_with(words: &[u8], end: &[u8]) -> bool {
+    start_of_end(words, end).is_some()
+}
+
+/// How much of the words comes before `end`, if they end so.
+pub(super) fn start_of_end(words: &[u8], end: &[u8]) -> Option<usize> {
+    let mut at = words.len();
+    for expected in end.iter().rev() {
+        loop {
+            at = at.checked_sub(1)?;
+            if words[at].is_ascii_alphanumeric() {
+                break;
+            }
+        }
+        if !words[at].eq_ignore_ascii_case(expected) {
+            return None;
+        }
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_in_every_case_and_with_every_suffix() {
+        for name in [
+            "DB_PASSWORD",
+            "db.password",
+            "dbPass",
+            "rootPw",
+            "API_KEY_BASE64",
+            "tokenValue",
+            "client_secret_json",
+            "PASSWORD_2",
+            "mysql-root-password-old",
+            "smtp_pass",
+            "wifi-psk",
+            "SENTRY_DSN",
+            "azureConnectionString",
+            "secretData",
+        ] {
+            let form = form_of(name.as_bytes(), Sign::Equals);
+            assert!(
+                matches!(form, Some(Form::Doubtful | Form::Secretive)),
+                "{name}: {form:?}"
+            );
+        }
+        for name in [
+            "key",
+            "AES_KEY",
+            "sessionCookie",
+            "GITHUB_PAT",
+            "otp",
+            "auth",
+            "creds",
+        ] {
+            let form = form_of(name.as_bytes(), Sign::Equals);
+            assert!(
+                matches!(form, Some(Form::Opaque | Form::OpaqueOrHex)),
+                "{name}: {form:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_of_files_kinds_and_labels_do_not() {
+        for name in [
+            "tokenFile",
+            "secretName",
+            "sshKeyName",
+            "kmsKeyId",
+            "topologyKey",
+            "publicKey",
+            "authorization-mode",
+            "token-ttl",
+            "bypass",
+            "compass",
+            "clusterToken",
+            "keyFile",
+            "password-file",
+            "tokenExpirationSeconds",
+            "monkey",
+            "kms-key",
+        ] {
+            assert_eq!(form_of(name.as_bytes(), Sign::Equals), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A name and its value that stand apart, as in `name: PASSWORD` and `value: x`, in either order.
+
+use super::label::{Form, is_named};
+use super::name::tells;
+use super::rule::{Finder, Rule};
+use super::value::{Place, find_value, is_secret};
+use std::ops::Range;
+
+/// How far a value may stand from the name that says what it is, in bytes.
+const FARTHEST: usize = 256;
+
+/// What holds the name of a pair.
+const NAMES: [&str; 7] = [
+    "name",
+    "key",
+    "var",
+    "variable",
+    "parameterkey",
+    "field",
+    "header",
+];
+
+/// What holds the value of one.
+const VALUES: [&str; 4] = ["value", "val", "parametervalue", "stringvalue"];
+
+/// The last name and the last value that were seen.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    /// The rule that counts what is found, if there is one.
+    rule: Option<&'static str>,
+    named: Option<(usize, Form)>,
+    unnamed: Option<Range<usize>>,
+}
+
+impl Pairs {
+    pub(super) fn of(rules: &[&Rule]) -> Self {
+        let is_paired = |rule: &&&Rule| {
+            let mut finds = rule.finds.iter();
+            finds.any(|finder| matches!(finder, Finder::Paired))
+        };
+        Self {
+            rule: rules.iter().find(is_paired).map(|rule| rule.name),
+            named: None,
+            unnamed: None,
+        }
+    }
+
+    /// Reads a name; the value that stood before it, if the name tells of a secret.
+    pub(super) fn see(
+        &mut self,
+        place: &Place<'_>,
+        words: &[u8],
+    ) -> Option<(&'static str, Range<usize>)> {
+        if !NAMES.iter().any(|name| is_named(words, name.as_bytes())) {
+            return None;
+        }
+        let value = find_value(place, Form::Setting)?;
+        let form = tells(&place.text.as_bytes()[value.clone()]);
+        self.named = form.map(|form| (value.end, form));
+        let earlier = self.unnamed.take()?;
+        let is_beside = is_in_one_item(place.text, earlier.end, place.name.start);
+        let found = is_beside && is_secret(&place.text[earlier.clone()], form?);
+        self.rule.filter(|_| found).map(|rule| (rule, earlier))
+    }
+
+    /// How a value is read that stands behind a name that tells.
+    pub(super) fn form_beside(&self, place: &Place<'_>, words: &[u8]) -> Option<Form> {
+        let (end, form) = self.named?;
+        let near = place.parting.start.saturating_sub(end) < FARTHEST;
+        (near && is_value(words)).then_some(form)
+    }
+
+    /// Keeps a value for a name that may come behind it.
+    pub(super) fn keep(&mut self, place: &Place<'_>, words: &[u8]) {
+        if is_value(words) {
+            self.unnamed = find_value(place, Form::Doubtful);
+        }
+    }
+}
+
+fn is_value(words: &[u8]) -> bool {
+    VALUES.iter().any(|name| is_named(words, name.as_bytes()))
+}
+
+/// Whether nothing between two places ends an item of a list, or an object.
+fn is_in_one_item(text: &str, from: usize, to: usize) -> bool {
+    let between = text.get(from..to).unwrap_or_default();
+    let near = text.ceil_char_boundary(from.saturating_sub(FARTHEST));
+    let before = text[near..from].rsplit('\n').next().unwrap_or_default();
+    // The sign of a diff is no item.
+    let removed = before.starts_with("--") || before.starts_with("- -");
+    let begins_item = |line: &str| {
+        let line = line.strip_prefix('-').filter(|_| removed).unwrap_or(line);
+        line.trim_start_matches([' ', '\t']).starts_with("- ")
+    };
+    to.saturating_sub(from) < FARTHEST
+        && !between.contains(['{', '}'])
+        && !between.split('\n').skip(1).any(begins_item)
+        && !between.contains("\\n- ")
+}

@@ -1,0 +1,155 @@
+//! How far a plain value goes, and what stands around it.
+
+use super::label::begins;
+use super::line::blanks;
+use super::shape::run;
+
+pub(super) fn is_escaped_break(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\\n") || bytes.starts_with(b"\\r")
+}
+
+/// What some notations put around a value: lists, Rust's options, YAML's tags.
+pub(super) fn length_of_wrapping(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"Some(") {
+        return 5;
+    }
+    match bytes {
+        [b'[', next, ..] if *next != b']' && *next != b' ' => 1,
+        [b'!' | b'&', ..] => {
+            let word = run(bytes, |b| b.is_ascii_alphanumeric() || b"!&_-".contains(&b));
+            match bytes.get(word) {
+                Some(b' ') => word + blanks(&bytes[word..]),
+                Some(_) | None => 0,
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// A plain value within a line: a word, without what ends a sentence or a list behind it.
+pub(super) fn length_of_word(bytes: &[u8]) -> usize {
+    let ends = |at: &usize| {
+        let byte = bytes[*at];
+        byte.is_ascii_whitespace()
+            || b"\"'`<>&".contains(&byte)
+            || is_escaped_break(&bytes[*at..])
+            || begins(&bytes[*at..], b"\\u00")
+            || begins(&bytes[*at..], b"\\\"")
+    };
+    let length = (0..bytes.len()).find(ends).unwrap_or(bytes.len());
+    without_trailing(&bytes[..length])
+}
+
+/// How much is left without what ends a sentence or a list; brackets that the word opened are its own.
+pub(super) fn without_trailing(word: &[u8]) -> usize {
+    let opened = [b'(', b'[', b'{'].map(|opening| word.contains(&opening));
+    let ends = |b: &&u8| match **b {
+        b',' | b';' | b'.' => true,
+        b')' => !opened[0],
+        b']' => !opened[1],
+        b'}' => !opened[2],
+        _ => false,
+    };
+    word.len() - word.iter().rev().take_while(ends).count()
+}
+
+/// The length without the blanks at its end.
+pub(super) fn trimmed(bytes: &[u8], length: usize) -> usize {
+    let blank = bytes[..length]
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_whitespace());
+    length - blank.count()
+}
+
+/// Up to the first escaped line break.
+pub(super) fn break_before(bytes: &[u8]) -> usize {
+    (0..bytes.len())
+        .find(|at| is_escaped_break(&bytes[*at..]))
+        .unwrap_or(bytes.len())
+}
+
+/// Whether a text goes on like a sentence, or like a chain of errors.
+pub(super) fn is_prose(rest: &[u8]) -> bool {
+    const WORDS: &[&str] = &[
+        "a",
+        "an",
+        "and",
+        "access",
+        "asked",
+        "bad",
+        "but",
+        "cannot",
+        "caller",
+        "client",
+        "connection",
+        "context",
+        "could",
+        "denied",
+        "dial",
+        "does",
+        "eof",
+        "error",
+        "exit",
+        "expected",
+        "expired",
+        "failed",
+        "forbidden",
+        "found",
+        "get",
+        "got",
+        "has",
+        "http",
+        "if",
+        "illegal",
+        "invalid",
+        "is",
+        "it",
+        "lookup",
+        "missing",
+        "must",
+        "no",
+        "node",
+        "not",
+        "object",
+        "open",
+        "operation",
+        "permission",
+        "pods",
+        "post",
+        "read",
+        "request",
+        "resource",
+        "response",
+        "rpc",
+        "secret",
+        "secrets",
+        "server",
+        "service",
+        "serviceaccount",
+        "serviceaccounts",
+        "should",
+        "stat",
+        "status",
+        "the",
+        "this",
+        "timed",
+        "timeout",
+        "tls",
+        "token",
+        "unable",
+        "unauthorized",
+        "unexpected",
+        "unknown",
+        "user",
+        "was",
+        "will",
+        "write",
+        "wrong",
+    ];
+    let word = &rest[..run(rest, |b| b.is_ascii_alphabetic())];
+    rest.get(word.len()).is_none_or(|b| b" :,.;\n)".contains(b))
+        && WORDS
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
