@@ -10,6 +10,7 @@ mod keys;
 mod settings;
 mod tokens;
 mod urls;
+mod words;
 
 pub use carriers::carried;
 pub use keys::private_key;
@@ -85,6 +86,7 @@ pub fn planted_secrets() -> Vec<Planted> {
     all.extend(clusters::aws());
     all.extend(keys::keys());
     all.extend(tokens::tokens());
+    all.extend(words::words());
     all.extend(urls::urls());
     all.extend(clusters::registries());
     all.extend(clusters::kubernetes());

@@ -119,7 +119,7 @@ fn find_by(rule: &Rule, place: &Place<'_>, words: &[u8], pairs: &Pairs) -> Optio
         }
         Finder::Names(form_of) => find_value(place, form_of(words, place.parting.sign)?),
         Finder::Paired => find_value(place, pairs.form_beside(place, words)?),
-        Finder::Label(_) | Finder::Shape(_) => None,
+        Finder::Label(_) | Finder::Shape(_) | Finder::Last(_) => None,
     })
 }
 

@@ -4,8 +4,11 @@
 //! The scrubber is the last net, not the first: what is known to be a secret is a [`Secret`] from where it is read.
 //! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
 
+mod base64;
 mod block;
 mod credential;
+mod encoded;
+mod entropy;
 mod harmless;
 mod label;
 mod line;

@@ -1,7 +1,7 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
 use super::label::{Form, Label, Sign};
-use super::{credential, manifest, name, pem, shape, url};
+use super::{credential, encoded, entropy, manifest, name, pem, shape, url};
 use std::ops::Range;
 
 /// One kind of secret that is masked wherever text is shown.
@@ -25,9 +25,11 @@ pub(super) enum Finder {
     Names(fn(&[u8], Sign) -> Option<Form>),
     /// It is the `value` beside a `name` that tells of a secret, as in a list of environment variables.
     Paired,
+    /// As a shape, in what all others left.
+    Last(fn(&str) -> Vec<Range<usize>>),
 }
 
-use Finder::{Names, Paired, Shape};
+use Finder::{Last, Names, Paired, Shape};
 
 const fn setting(exact: &'static [&'static str], ends: &'static [&'static str]) -> Finder {
     label(exact, ends, Form::Setting)
@@ -52,6 +54,11 @@ pub const RULES: &[Rule] = &[
         name: "encoded-private-key",
         purpose: "base64 of PEM that holds a private key, as in kubeconfigs and Secrets",
         finds: &[Shape(pem::find_encoded_keys)],
+    },
+    Rule {
+        name: "encoded-secret",
+        purpose: "base64 that holds any of these, a user and a password, packed data, or a key in DER",
+        finds: &[Shape(encoded::find_encoded)],
     },
     Rule {
         name: "age-key",
@@ -190,6 +197,11 @@ pub const RULES: &[Rule] = &[
         name: "secret-variable",
         purpose: "values of named variables, as in the environment of a container",
         finds: &[Paired],
+    },
+    Rule {
+        name: "unknown",
+        purpose: "words that chance made, in places that tell nothing of them: a guess",
+        finds: &[Last(entropy::find_unknown)],
     },
 ];
 

@@ -68,6 +68,14 @@ pub fn scrub_by(rules: &[&Rule], text: &str) -> (String, Redactions) {
     (MASK.to_owned(), counts)
 }
 
+/// Whether any rule finds something in a text, which is read once.
+pub(super) fn holds_secret(text: &str) -> bool {
+    let rules: Vec<&Rule> = RULES.iter().collect();
+    let mut counts = Redactions::default();
+    scrub_once(&rules, Cow::Borrowed(text), &mut counts);
+    counts.total() > 0
+}
+
 fn scrub_once<'text>(
     rules: &[&Rule],
     mut text: Cow<'text, str>,
@@ -86,6 +94,13 @@ fn scrub_once<'text>(
             counts.count(rule, 1);
         }
         text = Cow::Owned(masked(&text, found.into_iter().map(|(_, place)| place)));
+    }
+    for rule in rules {
+        for finder in rule.finds {
+            if let Finder::Last(find) = finder {
+                text = mask_found(rule, *find, text, counts);
+            }
+        }
     }
     text
 }
