@@ -17,6 +17,7 @@ mod name;
 mod opaque;
 mod pair;
 mod pem;
+mod prefixes;
 mod quote;
 mod rule;
 mod scrub;
@@ -25,6 +26,7 @@ mod shape;
 mod telling;
 mod url;
 mod value;
+mod vendor;
 mod word;
 
 pub use rule::{RULES, Rule};

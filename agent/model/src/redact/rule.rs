@@ -1,7 +1,7 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
 use super::label::{Form, Label, Sign};
-use super::{credential, encoded, entropy, manifest, name, pem, shape, url};
+use super::{credential, encoded, entropy, manifest, name, pem, shape, url, vendor};
 use std::ops::Range;
 
 /// One kind of secret that is masked wherever text is shown.
@@ -83,7 +83,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "vendor-token",
         purpose: "tokens to which vendors give a prefix of their own, such as GitHub, GitLab, Slack, Stripe, Google, npm, PyPI and Vault",
-        finds: &[Shape(shape::find_vendor_tokens)],
+        finds: &[Shape(vendor::find_by_prefix), Shape(vendor::find_by_form)],
     },
     Rule {
         name: "presigned-url",

@@ -1,0 +1,277 @@
+//! Tokens to which their vendors give a form that nothing else has: a prefix, a mark within, the address of a hook.
+
+use super::opaque::count_changes;
+use super::prefixes::{Of, PREFIXES};
+use super::shape::{apart, is_base64, is_base64_of_urls, run};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// What is behind a shorter prefix must look as if chance made it, for words begin so, too.
+const TELLING_PREFIX: usize = 6;
+
+type Entry = &'static (&'static str, Of, usize);
+
+/// The prefixes by their first byte, so that one walk looks for all.
+static BY_FIRST: LazyLock<Vec<Vec<Entry>>> = LazyLock::new(|| {
+    let mut all = vec![Vec::new(); 128];
+    for entry in PREFIXES {
+        let first = usize::from(entry.0.as_bytes()[0]);
+        all[first].push(entry);
+    }
+    all
+});
+
+/// Tokens that begin as their vendor's do.
+pub(super) fn find_by_prefix(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let entries = BY_FIRST.get(usize::from(bytes[at]));
+        let entries = entries.filter(|entries| !entries.is_empty() && is_start(bytes, at));
+        let length = entries.and_then(|entries| {
+            entries
+                .iter()
+                .find_map(|entry| length_of_token(&bytes[at..], entry))
+        });
+        if let Some(length) = length {
+            found.push(at..at + length);
+        }
+        at += length.unwrap_or(1);
+    }
+    found
+}
+
+fn length_of_token(bytes: &[u8], (prefix, of, least): Entry) -> Option<usize> {
+    let rest = bytes.strip_prefix(prefix.as_bytes())?;
+    let near = &rest[..rest.len().min(ANY)];
+    let length = length_of(near, *of);
+    let token = &near[..length];
+    let ends = *of != Of::Hex || rest.get(length).is_none_or(|b| !b.is_ascii_alphanumeric());
+    let chance = prefix.len() >= TELLING_PREFIX || is_made_by_chance(token);
+    (length >= *least && ends && chance).then(|| prefix.len() + length_of(rest, *of))
+}
+
+fn length_of(rest: &[u8], of: Of) -> usize {
+    match of {
+        Of::Url => run(rest, is_base64_of_urls),
+        Of::Dotted => run(rest, |b| is_base64_of_urls(b) || b == b'.'),
+        Of::Base64 => run(rest, |b| is_base64(b) || is_base64_of_urls(b)),
+        Of::Plain => run(rest, |b| b.is_ascii_alphanumeric()),
+        Of::Hex => run(rest, |b| b.is_ascii_hexdigit()),
+    }
+}
+
+fn is_made_by_chance(token: &[u8]) -> bool {
+    token.iter().any(u8::is_ascii_digit)
+        && token.iter().any(u8::is_ascii_alphabetic)
+        && count_changes(token) * 5 >= token.len()
+}
+
+/// Whether a word begins here, also behind an escape.
+pub(super) fn is_start(bytes: &[u8], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else {
+        return true;
+    };
+    let ends_with =
+        |count: usize, escape: &[u8]| at >= count && bytes[at - count..].starts_with(escape);
+    !bytes[before].is_ascii_alphanumeric()
+        || ends_with(2, b"\\n")
+        || ends_with(2, b"\\t")
+        || ends_with(2, b"\\r")
+        || ends_with(3, b"%")
+        || ends_with(6, b"\\u00")
+}
+
+/// A form without a prefix: a mark, and how far the token goes before and behind it.
+struct Form {
+    mark: &'static str,
+    before: (Range<usize>, fn(u8) -> bool),
+    behind: (Range<usize>, fn(u8) -> bool),
+    /// Whether what is before the mark may be seen.
+    shows: bool,
+}
+
+const ANY: usize = 512;
+
+/// The private lines of a key of PuTTY take no more bytes.
+const LONGEST_PUTTY: usize = 8 << 10;
+
+/// From the vendors' documentation.
+const FORMS: &[Form] = &[
+    // Telegram's bots: a number, a colon, 35 characters.
+    Form {
+        mark: ":AA",
+        before: (8..13, is_digit),
+        behind: (32..34, is_base64_of_urls),
+        shows: false,
+    },
+    // Secrets of Azure's applications.
+    Form {
+        mark: "Q~",
+        before: (4..5, is_of_azure),
+        behind: (31..38, is_of_azure),
+        shows: false,
+    },
+    Form {
+        mark: ".atlasv1.",
+        before: (10..20, is_plain),
+        behind: (40..ANY, is_base64_of_urls),
+        shows: false,
+    },
+    Form {
+        mark: "-us",
+        before: (32..33, is_hex),
+        behind: (1..3, is_digit),
+        shows: false,
+    },
+    Form {
+        mark: "hooks.slack.com/",
+        before: (0..ANY, is_none),
+        behind: (20..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "/api/webhooks/",
+        before: (0..ANY, is_host),
+        behind: (40..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "/webhookb2/",
+        before: (0..ANY, is_host),
+        behind: (40..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "hooks.zapier.com/hooks/",
+        before: (0..ANY, is_none),
+        behind: (12..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "maker.ifttt.com/",
+        before: (0..ANY, is_none),
+        behind: (20..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "hc-ping.com/",
+        before: (0..ANY, is_none),
+        behind: (20..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "/integration/",
+        before: (0..ANY, is_host),
+        behind: (32..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "open.feishu.cn/open-apis/bot/v2/hook/",
+        before: (0..ANY, is_none),
+        behind: (20..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "events.pagerduty.com/integration/",
+        before: (0..ANY, is_none),
+        behind: (20..ANY, is_path),
+        shows: true,
+    },
+];
+
+fn is_none(_: u8) -> bool {
+    false
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit()
+}
+
+fn is_hex(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_of_azure(byte: u8) -> bool {
+    is_base64_of_urls(byte) || b"~.".contains(&byte)
+}
+
+fn is_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".-:/".contains(&byte)
+}
+
+fn is_path(byte: u8) -> bool {
+    is_base64_of_urls(byte) || b"/@.=".contains(&byte)
+}
+
+/// Tokens that a mark within tells.
+pub(super) fn find_by_form(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for form in FORMS {
+        for (mark, _) in text.match_indices(form.mark) {
+            let (lengths, is) = &form.before;
+            let from = mark.saturating_sub(lengths.end);
+            let before = bytes[from..mark]
+                .iter()
+                .rev()
+                .take_while(|b| is(**b))
+                .count();
+            let end = mark + form.mark.len();
+            let (behind, is) = &form.behind;
+            let length = run(&bytes[end..bytes.len().min(end + behind.end)], *is);
+            let start = if form.shows { end } else { mark - before };
+            if lengths.contains(&before) && behind.contains(&length) {
+                found.push(start..end + length);
+            }
+        }
+    }
+    found.extend(find_discord(bytes));
+    found.extend(find_putty(text));
+    apart(found)
+}
+
+/// Tokens of Discord's bots: an id in base64, six characters, and at least 27.
+fn find_discord(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let dots = (0..bytes.len()).filter(|at| bytes[*at] == b'.');
+    dots.filter_map(|dot| {
+        let near = &bytes[dot.saturating_sub(30)..dot];
+        let before = near
+            .iter()
+            .rev()
+            .take_while(|b| is_base64_of_urls(**b))
+            .count();
+        let middle = run(&bytes[dot + 1..bytes.len().min(dot + 8)], is_base64_of_urls);
+        let second = dot + 1 + middle;
+        let rest = bytes.get(second + 1..).filter(|_| bytes[second] == b'.')?;
+        let last = run(&rest[..rest.len().min(64)], is_base64_of_urls);
+        let is_token = (23..=28).contains(&before)
+            && middle == 6
+            && (27..=60).contains(&last)
+            && is_made_by_chance(&bytes[dot - before..dot]);
+        is_token.then(|| dot - before..second + 1 + last)
+    })
+}
+
+/// The private lines of a key of PuTTY.
+fn find_putty(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("Private-Lines:")
+        .filter_map(|(at, mark)| {
+            let start = at + mark.len();
+            let rest = &text[start..];
+            let rest = &rest[..rest.floor_char_boundary(LONGEST_PUTTY)];
+            let end = rest.find("Private-MAC").unwrap_or_else(|| {
+                rest.bytes()
+                    .take_while(|b| b.is_ascii_whitespace() || is_base64(*b))
+                    .count()
+            });
+            let body = rest[..end].trim();
+            let offset = rest.find(body)?;
+            (body.len() > 40).then(|| start + offset..start + offset + body.len())
+        })
+}
