@@ -87,6 +87,14 @@ const REPEATED: &[&str] = &[
     "YWRtaW46aHVudGVyMg",
     "xoxb-",
     "-----BEGIN CERTIFICATE-----",
+    "redis-cli -a x ",
+    "echo a | ",
+    "password=a\\\n",
+    "2026-01-01T00:00:00.123456789Z stdout P password=a\n",
+    "Jan 01 00:00:00 h app[7]: password=a\n",
+    "Environment=A=b ",
+    "\"a\" == password ",
+    "login a password b ",
 ];
 
 /// A hundred times what a piece takes in a build without optimisation; quadratic cost is thousands of times more.

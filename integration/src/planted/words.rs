@@ -14,6 +14,7 @@ fn word(seed: &str, count: usize) -> String {
 pub(super) fn words() -> Vec<Planted> {
     let mut all = encoded();
     all.extend(named());
+    all.extend(placed());
     all
 }
 
@@ -117,4 +118,45 @@ fn named() -> Vec<Planted> {
         }
     });
     named.collect()
+}
+
+/// Words that no name beside them tells of, but what they stand in does.
+fn placed() -> impl Iterator<Item = Planted> {
+    let short = word("placed", 24);
+    let (first, second) = short.split_at(12);
+    let time = "2026-01-01T00:00:00.123456789Z stdout";
+    let texts = [
+        (
+            "a unit",
+            format!("[Service]\nEnvironment=\"SETTING={short}\"\nUser=me\n"),
+        ),
+        (
+            "a comparison",
+            format!("if (\"{short}\" == password) {{ ok }}"),
+        ),
+        ("a command", format!("ran redis-cli -h r -a {short} ping")),
+        (
+            "a continued line",
+            format!("run --password \\\n    {short} --next\n"),
+        ),
+        ("a tag", format!("<a><password>{short}</password></a>")),
+        ("a sentence", format!("the password is \"{short}\" now")),
+        ("an entry", format!("machine h login me password {short}\n")),
+        (
+            "a record in parts",
+            format!("{time} P a password={first}\n{time} F {second} b\n"),
+        ),
+    ];
+    texts
+        .map(|(place, text)| {
+            let name = format!("a word in {place}");
+            match place {
+                "a record in parts" => {
+                    Planted::new(name, &format!("{first} {second}"), text).of_lines()
+                }
+                "a continued line" => Planted::new(name, &short, text).of_lines(),
+                _ => Planted::new(name, &short, text),
+            }
+        })
+        .into_iter()
 }

@@ -105,7 +105,7 @@ fn is_of_argument(byte: u8) -> bool {
 }
 
 fn is_masked(words: &str) -> bool {
-    words.bytes().all(|b| b == b'*')
+    words.bytes().all(|b| b == b'*') || words.starts_with('$')
 }
 
 /// How many bytes at the end are of a kind.

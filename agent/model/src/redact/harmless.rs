@@ -7,7 +7,9 @@ pub(super) fn is_plain(words: &str) -> bool {
         "enabled", "disabled", "~", "{}", "[]", "{", "[",
     ];
     let words = words.trim();
-    words.bytes().all(|b| b == b'*')
+    // A backslash at its end goes on with the line.
+    let masked = words.strip_suffix('\\').unwrap_or(words).trim_end();
+    masked.bytes().all(|b| b == b'*')
         || SWITCHES
             .iter()
             .any(|switch| words.eq_ignore_ascii_case(switch))

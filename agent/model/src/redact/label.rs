@@ -181,13 +181,11 @@ fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
             b'\\' if begins(&bytes[start + 1..], b"u003d") => (6, Sign::EncodedEquals),
             _ => return None,
         };
-        let end = start
-            + length
-            + if sign == Sign::Verb {
-                length_of_verb(bytes, start)
-            } else {
-                0
-            };
+        let verb = match sign {
+            Sign::Verb | Sign::Quote => length_of_verb(bytes, start),
+            _ => 0,
+        };
+        let end = start + length + verb;
         Some(Parting { start, end, sign })
     })
 }
@@ -216,7 +214,12 @@ fn is_behind_flag(bytes: &[u8], end: usize) -> bool {
 fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
     let next = &bytes[start + 1..];
     let opened = matches!(next, [b'"' | b'\'', ..] | [b'\\', b'"', ..]);
-    let sign = match (opened, length_of_verb(bytes, start)) {
+    let verb = length_of_verb(bytes, start);
+    let opened = opened
+        || next
+            .get(verb)
+            .is_some_and(|b| verb > 0 && b"\"'\\".contains(b));
+    let sign = match (opened, verb) {
         (true, _) => Sign::Quote,
         (false, 1..) => Sign::Verb,
         (false, _) => return None,
@@ -250,8 +253,8 @@ struct Name {
 
 fn name_before(bytes: &[u8], parting: &Parting) -> Option<Name> {
     let mut end = parting.start;
-    // `name := value`
-    if parting.sign == Sign::Equals && end > 0 && bytes[end - 1] == b':' {
+    // `name := value`, `name != "value"`
+    if parting.sign == Sign::Equals && end > 0 && b":!".contains(&bytes[end - 1]) {
         end -= 1;
     }
     let near = &bytes[end.saturating_sub(8)..end];

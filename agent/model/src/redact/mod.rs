@@ -4,11 +4,15 @@
 //! The scrubber is the last net, not the first: what is known to be a secret is a [`Secret`] from where it is read.
 //! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
 
+mod arguments;
 mod base64;
 mod block;
+mod command;
+mod compare;
 mod credential;
 mod encoded;
 mod entropy;
+mod environment;
 mod harmless;
 mod label;
 mod line;
@@ -24,11 +28,12 @@ mod scrub;
 mod secret;
 mod shape;
 mod telling;
+mod unfold;
 mod url;
 mod value;
 mod vendor;
 mod word;
 
 pub use rule::{RULES, Rule};
-pub use scrub::{Redactions, scrub, scrub_by, scrub_counted};
+pub use scrub::{Redactions, scrub, scrub_by, scrub_counted, scrub_environment};
 pub use secret::{MASK, Secret};

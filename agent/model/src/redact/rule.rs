@@ -1,7 +1,10 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
 use super::label::{Form, Label, Sign};
-use super::{credential, encoded, entropy, manifest, name, pem, shape, url, vendor};
+use super::{
+    command, compare, credential, encoded, entropy, environment, manifest, name, pem, shape, url,
+    vendor,
+};
 use std::ops::Range;
 
 /// One kind of secret that is masked wherever text is shown.
@@ -145,9 +148,20 @@ pub const RULES: &[Rule] = &[
         name: "command-password",
         purpose: "passwords of command lines, and of addresses without a scheme",
         finds: &[
+            Shape(command::find_in_commands),
             Shape(credential::find_arguments),
             Shape(credential::find_in_addresses),
         ],
+    },
+    Rule {
+        name: "unit-environment",
+        purpose: "variables of units, but for those that say how a node is set up",
+        finds: &[Shape(environment::find_in_units)],
+    },
+    Rule {
+        name: "compared",
+        purpose: "values that a program compares with a name that tells of a secret",
+        finds: &[Shape(compare::find_compared)],
     },
     Rule {
         name: "authorization",

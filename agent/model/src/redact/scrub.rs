@@ -1,7 +1,9 @@
 //! Masks what the rules find, and counts it.
 
+use super::environment::find_in_file;
 use super::label::find_labelled;
 use super::rule::Finder;
+use super::unfold::Unfolded;
 use super::{MASK, RULES, Rule};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -76,11 +78,59 @@ pub(super) fn holds_secret(text: &str) -> bool {
     counts.total() > 0
 }
 
-fn scrub_once<'text>(
+/// Like [`scrub_counted`], for a file of variables, of which only those stay that say how a node is set up.
+pub fn scrub_environment(text: &str) -> (String, Redactions) {
+    const RULE: &str = "unit-environment";
+    let mut counts = Redactions::default();
+    let found = find_in_file(text);
+    if !found.is_empty() {
+        counts.count(RULE, found.len());
+    }
+    let (scrubbed, more) = scrub_counted(&masked(text, found.into_iter()));
+    counts.add(&more);
+    (scrubbed, counts)
+}
+
+/// Masks what a line break splits, which no rule sees whole.
+fn scrub_split<'text>(
     rules: &[&Rule],
-    mut text: Cow<'text, str>,
+    text: Cow<'text, str>,
     counts: &mut Redactions,
 ) -> Cow<'text, str> {
+    let Some(unfolded) = Unfolded::of(&text) else {
+        return text;
+    };
+    let shapes = rules.iter().flat_map(|rule| {
+        let found = rule.finds.iter().filter_map(|finder| match finder {
+            Finder::Shape(find) => Some(find(&unfolded.text)),
+            _ => None,
+        });
+        found.flatten().map(|place| (rule.name, place))
+    });
+    let mut found: Vec<(&'static str, Range<usize>)> = shapes.collect();
+    found.extend(find_labelled(&unfolded.text, rules));
+    let mut parts: Vec<(&'static str, Range<usize>)> = found
+        .iter()
+        .flat_map(|(rule, place)| unfolded.split(place).into_iter().map(|part| (*rule, part)))
+        .filter(|(_, part)| text[part.clone()].bytes().any(|b| b != b'*'))
+        .collect();
+    parts.sort_by_key(|(_, part)| (part.start, std::cmp::Reverse(part.end)));
+    parts.dedup_by(|later, earlier| later.1.start < earlier.1.end);
+    if parts.is_empty() {
+        return text;
+    }
+    for (rule, _) in &parts {
+        counts.count(rule, 1);
+    }
+    Cow::Owned(masked(&text, parts.into_iter().map(|(_, part)| part)))
+}
+
+fn scrub_once<'text>(
+    rules: &[&Rule],
+    text: Cow<'text, str>,
+    counts: &mut Redactions,
+) -> Cow<'text, str> {
+    let mut text = scrub_split(rules, text, counts);
     for rule in rules {
         for finder in rule.finds {
             if let Finder::Shape(find) = finder {

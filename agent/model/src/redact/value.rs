@@ -81,7 +81,11 @@ impl Place<'_> {
                 matches!(before, Some(b'?' | b'&' | b'%' | b';' | b'\\'))
                     || is_escape(bytes, self.name.start)
             }
-            (Sign::Equals, _) => next != Some(b'='),
+            (Sign::Equals, _) => match next {
+                // A comparison, of which the other side is in quotes.
+                Some(b'=') => self.is_compared(),
+                _ => before != Some(b'='),
+            },
             (Sign::EncodedEquals, _) => true,
             (Sign::Colon | Sign::Blank, Form::Parameter | Form::Query) => false,
             (Sign::Colon, _) => {
@@ -102,6 +106,12 @@ impl Place<'_> {
         }
     }
 
+    fn is_compared(&self) -> bool {
+        let rest = &self.text.as_bytes()[self.parting.end..];
+        let signs = run(rest, |b| b == b'=' || b == b' ');
+        matches!(rest.get(signs), Some(b'"' | b'\''))
+    }
+
     fn begins_address(&self) -> bool {
         self.text.as_bytes()[self.parting.end..].starts_with(b"//")
     }
@@ -112,8 +122,13 @@ impl Place<'_> {
         let mut start = self.parting.end;
         // `name => value`
         start += usize::from(bytes.get(start) == Some(&b'>'));
+        // `name == "value"`
+        start += run(&bytes[start..], |b| {
+            b == b'=' && self.parting.sign == Sign::Equals
+        });
         start += blanks(&bytes[start..]);
         start += length_of_wrapping(&bytes[start..]);
+        start += length_of_continuation(&bytes[start..]);
         let rest = &bytes[start..];
         if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
             return self.on_next_line(line, start);
@@ -268,6 +283,22 @@ impl Place<'_> {
         let length = header + length_of_block(&rest[header..], self.column(line)?);
         (length > header).then_some(start..start + length)
     }
+}
+
+/// A backslash at the end of a line, what breaks it, and what stands before the next word; all of it may be escaped.
+fn length_of_continuation(bytes: &[u8]) -> usize {
+    let slashes = run(bytes, |b| b == b'\\');
+    let end = match bytes.get(slashes) {
+        Some(b'\n') if slashes == 1 => 2,
+        Some(b'n') if slashes >= 3 => slashes + 1,
+        Some(_) | None => return 0,
+    };
+    let rest = &bytes[end..];
+    let line = &rest[..end_of_line(rest)];
+    let number = Margin::Number.length_in(line).unwrap_or(0);
+    let sign = usize::from(matches!(line, [b'+' | b'-', b' ', ..]));
+    let margin = number.max(sign);
+    end + margin + blanks(&line[margin..])
 }
 
 /// Whether a line says names of its own, or nothing at all.

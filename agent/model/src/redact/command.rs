@@ -1,0 +1,315 @@
+//! Secrets among the words of command lines, where a program's own flags tell of them.
+
+use super::arguments::{Command, Of, PROGRAMS, words_after};
+use super::harmless::{is_path, is_plain, is_reference};
+use super::name::tells;
+use super::shape::{apart, run};
+use super::vendor::is_start;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// The programs by the first byte of their names.
+static BY_FIRST: LazyLock<Vec<Vec<&'static Command>>> = LazyLock::new(|| {
+    let mut all = vec![Vec::new(); 128];
+    for command in PROGRAMS {
+        all[usize::from(command.program.as_bytes()[0])].push(command);
+    }
+    all
+});
+
+/// Programs that read a secret from another's output.
+const READERS: [&str; 7] = [
+    "sudo -S",
+    "-stdin",
+    "chpasswd",
+    "passwd --",
+    "kinit",
+    "cryptsetup",
+    "--passphrase-fd",
+];
+
+/// How far a reader may stand behind what it reads.
+const FARTHEST_READER: usize = 256;
+
+pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let commands = BY_FIRST.get(usize::from(bytes[at]));
+        let commands = commands.filter(|commands| !commands.is_empty() && is_word_start(bytes, at));
+        let named = commands.and_then(|commands| {
+            let length = run(&bytes[at..bytes.len().min(at + 24)], is_of_program);
+            let name = &bytes[at..at + length];
+            let named = |command: &&&Command| command.program.as_bytes() == name;
+            commands
+                .iter()
+                .find(named)
+                .map(|command| (*command, length))
+        });
+        if let Some((command, length)) = named {
+            find_of(text, command, at + length, &mut found);
+            at += length;
+        }
+        at += 1;
+    }
+    found.extend(find_in_netrc(text));
+    found.extend(find_in_pgpass(text));
+    found.retain(|place| is_secret(&text[place.clone()]));
+    apart(found)
+}
+
+fn is_word_start(bytes: &[u8], at: usize) -> bool {
+    is_start(bytes, at) && (at == 0 || !b"-_.=".contains(&bytes[at - 1]))
+}
+
+fn is_of_program(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
+}
+
+fn is_secret(words: &str) -> bool {
+    let words = words.trim_matches(['"', '\'']);
+    !words.is_empty()
+        && !is_plain(words)
+        && !is_reference(words)
+        && !is_path(words)
+        && !words.starts_with(['$', '<', '-', '|', '&'])
+}
+
+fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usize>>) {
+    let words: Vec<Range<usize>> = words_after(text, from);
+    let word = |at: usize| words.get(at).map(|place| &text[place.clone()]);
+    let has = |sub: &str| words.iter().any(|place| text[place.clone()] == *sub);
+    for (flag, of) in command.flags {
+        match of {
+            Of::Last
+                if word(0).is_some_and(|first| first.starts_with('-') && first.contains(flag)) =>
+            {
+                found.extend(words.get(2..).and_then(<[_]>::last).cloned());
+            }
+            Of::At(place) if has(flag) => {
+                let sub = words.iter().position(|word| text[word.clone()] == **flag);
+                let behind = words.iter().skip(sub.unwrap_or(0) + 1);
+                let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
+                found.extend(behind.filter(plain).nth(*place).cloned());
+            }
+            Of::Setting if has(flag) => {
+                let sub = words.iter().position(|word| text[word.clone()] == **flag);
+                let sub = sub.unwrap_or(0);
+                if word(sub + 1).is_some_and(|name| tells(name.as_bytes()).is_some()) {
+                    found.extend(words.get(sub + 2).cloned());
+                }
+            }
+            Of::Piped if is_read(text, from) => {
+                found.extend(
+                    words
+                        .iter()
+                        .find(|word| !text[(*word).clone()].starts_with('-'))
+                        .map(|word| after(text, word.clone(), ':').unwrap_or_else(|| word.clone())),
+                );
+            }
+            Of::Last | Of::At(_) | Of::Setting | Of::Piped => {}
+            of if command.needs.is_none_or(has) => {
+                for (number, place) in words.iter().enumerate() {
+                    let next = words.get(number + 1);
+                    found.extend(value_of(text, (flag, *of), place, next));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What one word of a command line, or the one behind it, gives a flag.
+fn value_of(
+    text: &str,
+    (flag, of): (&str, Of),
+    place: &Range<usize>,
+    next: Option<&Range<usize>>,
+) -> Option<Range<usize>> {
+    let word = &text[place.clone()];
+    let rest = word.strip_prefix(flag)?;
+    let value = match (rest.strip_prefix('='), rest.is_empty(), of) {
+        (_, true, Of::Attached) => return None,
+        (_, true, _) => next?.clone(),
+        (Some(value), _, _) => place.end - value.len()..place.end,
+        (None, false, Of::Attached | Of::Either) => place.start + flag.len()..place.end,
+        (None, false, Of::User | Of::Percent) if flag.len() == 2 => place.start + 2..place.end,
+        (None, false, _) => return None,
+    };
+    match of {
+        Of::User => {
+            let (user, password) = text[value.clone()].split_once(':')?;
+            let is_id = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+            let ids = is_id(user) && is_id(password) && !user.is_empty();
+            (!ids).then(|| value.start + user.len() + 1..value.end)
+        }
+        Of::Percent => after(text, value, '%'),
+        Of::Pair => after(text, value, '='),
+        Of::Comma => after(text, value, ','),
+        Of::Slash => after(text, value, '/'),
+        Of::Source => text[value.clone()]
+            .starts_with("pass:")
+            .then(|| value.start + 5..value.end),
+        _ => Some(value),
+    }
+}
+
+fn after(text: &str, value: Range<usize>, sign: char) -> Option<Range<usize>> {
+    let (first, rest) = text[value.clone()].split_once(sign)?;
+    (!first.is_empty() && !rest.is_empty()).then(|| value.end - rest.len()..value.end)
+}
+
+fn is_read(text: &str, from: usize) -> bool {
+    let near = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
+    let line = near.split('\n').next().unwrap_or_default();
+    let behind = line.split_once('|').map_or("", |(_, behind)| behind);
+    READERS.iter().any(|reader| behind.contains(reader))
+}
+
+/// `login user password secret`, as in `.netrc` and in commands of network managers.
+fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const BEFORE: [&str; 5] = ["machine ", "login ", "username ", "connect ", "ssid "];
+    text.match_indices("password ").filter_map(|(at, word)| {
+        let start = text.ceil_char_boundary(at.saturating_sub(128));
+        let near = &text[start..at];
+        let told =
+            near.ends_with([' ', '\n', '\t']) && BEFORE.iter().any(|word| near.contains(word));
+        let value = at + word.len();
+        let length = run(&text.as_bytes()[value..], |b| {
+            b.is_ascii_graphic() && !b"\"'\\".contains(&b)
+        });
+        let is_verb = [
+            "is",
+            "for",
+            "of",
+            "was",
+            "not",
+            "to",
+            "and",
+            "file",
+            "authentication",
+        ]
+        .contains(&&text[value..value + length]);
+        (told && length >= 3 && !is_verb).then_some(value..value + length)
+    })
+}
+
+/// `host:port:database:user:password`, as in `.pgpass`.
+fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split_inclusive('\n').filter_map(move |line| {
+        let from = start;
+        start += line.len();
+        let said = line.trim_end();
+        if said.len() > 512 || !said.contains(':') || said.contains([' ', '/', '"']) {
+            return None;
+        }
+        let mut parts = said.splitn(5, ':');
+        let (host, port) = (parts.next()?, parts.next()?);
+        let (database, user) = (parts.next()?, parts.next()?);
+        let password = parts.next()?;
+        let is_port = port == "*"
+            || (4..=5).contains(&port.len())
+                && !port.starts_with('0')
+                && port.bytes().all(|b| b.is_ascii_digit());
+        let is_host = host == "*"
+            || host.contains('.')
+            || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
+        let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
+        (is_port && is_host && named).then(|| from + said.len() - password.len()..from + said.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn secrets_of_command_lines_are_masked() {
+        for (text, scrubbed) in [
+            (
+                "sshpass -p 'hunter two' ssh a@b",
+                "sshpass -p '***' ssh a@b",
+            ),
+            ("sshpass -phunter2 ssh a@b", "sshpass -p*** ssh a@b"),
+            (
+                "/usr/bin/redis-cli -h r -a hunter2 ping",
+                "/usr/bin/redis-cli -h r -a *** ping",
+            ),
+            (
+                "curl --user me:hunter2 https://h/",
+                "curl --user me:*** https://h/",
+            ),
+            (
+                "openssl rsa -in k -passin pass:hunter2",
+                "openssl rsa -in k -passin pass:***",
+            ),
+            (
+                "htpasswd -bc /etc/f me hunter2",
+                "htpasswd -bc /etc/f me ***",
+            ),
+            (
+                "docker login -u me -p hunter2 r.io",
+                "docker login -u me -p *** r.io",
+            ),
+            ("smbclient -U me%hunter2 //h/s", "smbclient -U me%*** //h/s"),
+            (
+                "ldapsearch -D cn=me -w hunter2 -b x",
+                "ldapsearch -D cn=me -w *** -b x",
+            ),
+            (
+                "ipmitool -H h -U me -P hunter2 power",
+                "ipmitool -H h -U me -P *** power",
+            ),
+            (
+                "kubectl create secret generic a --from-literal=b=hunter2",
+                "kubectl create secret generic a --from-literal=b=***",
+            ),
+            (
+                "aws configure set aws_secret_access_key hunter2",
+                "aws configure set aws_secret_access_key ***",
+            ),
+            ("vault login hunter2", "vault login ***"),
+            ("echo hunter2 | sudo -S ls", "echo *** | sudo -S ls"),
+            (
+                "command: [\"redis-cli\", \"-a\", \"hunter2\"]",
+                "command: [\"redis-cli\", \"-a\", \"***\"]",
+            ),
+            (
+                "- redis-cli\n- -a\n- hunter2\nnext: 1",
+                "- redis-cli\n- -a\n- ***\nnext: 1",
+            ),
+            (
+                "machine h login me password hunter2",
+                "machine h login me password ***",
+            ),
+            ("db.local:5432:app:me:hunter2", "db.local:5432:app:me:***"),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn other_words_of_command_lines_stay() {
+        for text in [
+            "docker run -p 8080:80 -u 1000:1000 image",
+            "mkdir -p /var/lib/etcd",
+            "mysql -p -h db",
+            "openssl rsa -passin env:KEY -in k",
+            "vault login -method=aws",
+            "kubectl get pods -w -A",
+            "echo 1 | tee /proc/sys/net/ipv4/ip_forward",
+            "redis-cli -a $PASSWORD ping",
+            "curl -u $USER:$PASS https://h",
+            "02:42:ac:11:00:02",
+            "ip -p 1",
+            "ps -p 1234",
+            "fe80:1000:0000:0000:0000",
+            "helm upgrade a b --set image.tag=1.2",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}
