@@ -46,6 +46,7 @@ fn encoded() -> Vec<Planted> {
 
 fn named() -> Vec<Planted> {
     let short = word("short", 24);
+    let small = word("small", 20);
     let key = word("secret key", 40);
     let id = format!("AKIA{}", letters("an id", b"ABCDEFGH234567", 16));
     let metadata = format!("AQAEA{}==", word("metadata", 49));
@@ -90,8 +91,8 @@ fn named() -> Vec<Planted> {
         ),
         (
             "of a kubeconfig",
-            &short,
-            format!("client-key-data: {short}\n"),
+            &small,
+            format!("client-key-data: {small}\n"),
         ),
         ("of a variable", &short, format!("DB_PASSPHRASE={short}")),
         (

@@ -3,6 +3,7 @@
 use super::arguments::{Command, Of, PROGRAMS, words_after};
 use super::harmless::{is_path, is_plain, is_reference};
 use super::name::tells;
+use super::quote::quoted;
 use super::shape::{apart, run};
 use super::vendor::is_start;
 use std::ops::Range;
@@ -140,6 +141,11 @@ fn value_of(
     match of {
         Of::User => {
             let (user, password) = text[value.clone()].split_once(':')?;
+            if password.is_empty() {
+                // `user:'password'`
+                let inner = quoted(&text.as_bytes()[value.end..])?;
+                return Some(value.end + inner.start..value.end + inner.end);
+            }
             let is_id = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
             let ids = is_id(user) && is_id(password) && !user.is_empty();
             (!ids).then(|| value.start + user.len() + 1..value.end)

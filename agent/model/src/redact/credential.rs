@@ -17,12 +17,42 @@ const HASHES: &[&str] = &[
     "$argon2i$",
     "$argon2id$",
     "$pbkdf2-sha256$",
+    "$8$",
+    "$9$",
+    "$P$",
+    "$H$",
+    "$S$",
+    "$NT$",
+    "$gy$",
+    "$scrypt$",
+    "$argon2d$",
+    "$sha1$",
+    "$krb5",
+    "$pbkdf2",
+    "$bcrypt",
+    "$DCC2$",
     "{SSHA}",
     "{SHA}",
+    "{SHA256}",
+    "{SHA512}",
+    "{SSHA256}",
+    "{SSHA512}",
+    "{CRYPT}",
+    "{MD5}",
+    "{SMD5}",
+    "{PBKDF2",
+    "pbkdf2_sha256$",
+    "pbkdf2:sha256:",
+    "scrypt:32768:",
+    "SCRAM-SHA-256$",
+    "bcrypt_sha256$",
 ];
 
+/// What no other hash has in it.
+const SIGNS: &[u8] = b"./$=,+-_*@:{}";
+
 /// No hash, password or command line is read further.
-const LONGEST: usize = 512;
+const LONGEST: usize = 8 << 10;
 
 /// The fewest characters of a hash.
 const SHORTEST_HASH: usize = 16;
@@ -34,15 +64,45 @@ pub(super) fn find_hashes(text: &str) -> Vec<Range<usize>> {
         .flat_map(|prefix| text.match_indices(prefix))
         .filter_map(|(start, prefix)| {
             let value = start + prefix.len();
-            let is_hash = |b: u8| b.is_ascii_alphanumeric() || b"./$=,+-_".contains(&b);
+            let is_long =
+                prefix.starts_with("$krb5") || prefix.contains(':') || prefix.starts_with("SCRAM");
+            let signs = if is_long { SIGNS } else { &SIGNS[..8] };
+            let is_hash = |b: u8| b.is_ascii_alphanumeric() || signs.contains(&b);
             let bytes = &text.as_bytes()[value..];
             let length = run(&bytes[..bytes.len().min(LONGEST)], is_hash);
             (length >= SHORTEST_HASH).then_some(start..value + length)
         })
         .collect();
+    found.extend(find_windows_hashes(text));
     found.sort_by_key(|place| place.start);
     found.dedup_by(|later, earlier| later.start < earlier.end);
     found
+}
+
+/// `md5` and 32 digits of PostgreSQL, `*` and 40 of MySQL, the two hashes of Windows in a line of a list of users.
+fn find_windows_hashes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let hex = |from: usize| {
+        run(&bytes[from..bytes.len().min(from + 72)], |b| {
+            b.is_ascii_hexdigit()
+        })
+    };
+    let begins = |at: usize| at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+    let postgres = text.match_indices("md5").filter_map(move |(at, mark)| {
+        let start = at + mark.len();
+        (begins(at) && hex(start) == 32).then_some(at..start + 32)
+    });
+    let mysql = text
+        .match_indices('*')
+        .filter_map(move |(at, _)| (hex(at + 1) == 40).then_some(at + 1..at + 41));
+    let windows = text.match_indices(":::").filter_map(move |(at, _)| {
+        let start = at.checked_sub(65)?;
+        let first = bytes.get(start..start + 32)?;
+        let second = bytes.get(start + 33..at)?;
+        let are_hex = first.iter().chain(second).all(u8::is_ascii_hexdigit);
+        (are_hex && bytes[start + 32] == b':').then_some(start..at)
+    });
+    postgres.chain(mysql).chain(windows)
 }
 
 /// Passwords of command lines: `-u user:password`, and `-ppassword` of MySQL's programs.

@@ -46,6 +46,9 @@ pub(super) enum Form {
 /// No name is longer.
 const LONGEST_NAME: usize = 96;
 
+/// Names are aligned with so many blanks at most.
+const WIDEST_GAP: usize = 40;
+
 /// What the rules mask for the name beside it, in order and apart, each with the name of its rule.
 pub(super) fn find_labelled(text: &str, rules: &[&Rule]) -> Vec<(&'static str, Range<usize>)> {
     let bytes = text.as_bytes();
@@ -158,6 +161,8 @@ pub(super) enum Sign {
     Quote,
     /// `is` or `was`.
     Verb,
+    /// A blank before a long word with digits.
+    Word,
     /// The end of an opening tag.
     Tag,
 }
@@ -165,7 +170,7 @@ pub(super) enum Sign {
 impl Sign {
     /// Whether it parts names from values and nothing else.
     fn is_plain(self) -> bool {
-        !matches!(self, Self::Quote | Self::Verb | Self::Tag)
+        !matches!(self, Self::Quote | Self::Verb | Self::Word | Self::Tag)
     }
 }
 
@@ -222,9 +227,16 @@ fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
     let sign = match (opened, verb) {
         (true, _) => Sign::Quote,
         (false, 1..) => Sign::Verb,
+        (false, _) if is_long_word(next) => Sign::Word,
         (false, _) => return None,
     };
     tells(&bytes[name_run(bytes, start)]).map(|_| sign)
+}
+
+fn is_long_word(next: &[u8]) -> bool {
+    const SHORTEST: usize = 16;
+    let length = run(next, |b| b.is_ascii_graphic() && !b"\"'\\,;:".contains(&b));
+    length >= SHORTEST && next[..length].iter().any(u8::is_ascii_digit)
 }
 
 fn length_of_verb(bytes: &[u8], start: usize) -> usize {
@@ -254,11 +266,12 @@ struct Name {
 fn name_before(bytes: &[u8], parting: &Parting) -> Option<Name> {
     let mut end = parting.start;
     // `name := value`, `name != "value"`
-    if parting.sign == Sign::Equals && end > 0 && b":!".contains(&bytes[end - 1]) {
-        end -= 1;
+    if parting.sign == Sign::Equals && end > 0 && b":!?+".contains(&bytes[end - 1]) {
+        end -= 1 + usize::from(bytes[..end - 1].ends_with(b":"));
     }
-    let near = &bytes[end.saturating_sub(8)..end];
+    let near = &bytes[end.saturating_sub(WIDEST_GAP)..end];
     end -= near.iter().rev().take_while(|b| b" \t".contains(b)).count();
+    end -= length_of_index(&bytes[..end]);
     let quoted = end > 0 && b"\"'`".contains(&bytes[end - 1]);
     if quoted {
         end -= 1;
@@ -273,6 +286,23 @@ fn name_before(bytes: &[u8], parting: &Parting) -> Option<Name> {
         .take_while(|b| **b == b'-')
         .count();
     (!run.is_empty()).then_some(Name { run, quoted })
+}
+
+/// The index behind a name, as in `name[] = value` and `name[25] = value`.
+fn length_of_index(before: &[u8]) -> usize {
+    let Some(inner) = before.strip_suffix(b"]") else {
+        return 0;
+    };
+    let digits = inner
+        .iter()
+        .rev()
+        .take(4)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    match inner[..inner.len() - digits].ends_with(b"[") {
+        true => digits + 2,
+        false => 0,
+    }
 }
 
 /// How much of a name belongs to an escape before it: the `n` of `\n`, the `u0026` of `\u0026`, the `26` of `%26`.

@@ -1,7 +1,10 @@
 //! Which names tell of a secret, and how surely.
 
 use super::label::{Form, Sign};
-use super::telling::{DOUBTFUL_WORDS, OF_KEYS, PUBLIC, SUFFIXES, TELLING_ENDS, TELLING_WORDS};
+use super::telling::{
+    DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PUBLIC, SUFFIXES, TELLING_EARLY, TELLING_ENDS,
+    TELLING_WORDS,
+};
 
 /// No name has more words that matter.
 const MOST_WORDS: usize = 6;
@@ -24,6 +27,7 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             Form::Opaque
         }
         Sign::Verb => Form::Opaque,
+        Sign::Word => Form::OpaqueOrHex,
         _ => Form::Doubtful,
     };
     if TELLING_ENDS
@@ -52,14 +56,20 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
         });
     }
     if !is_one_of(telling, DOUBTFUL_WORDS) || matches!(sign, Sign::Verb) {
-        return None;
+        // `apikey_of_that`, `password_super_secure`
+        let early = words
+            .iter()
+            .skip(1)
+            .any(|word| is_one_of(word, TELLING_EARLY));
+        return (early && !is_one_of(telling, OF_THINGS)).then_some(Form::OpaqueOrHex);
     }
     let before = words.get(skipped + 1);
     let of_key = telling.len() <= 4 && telling[..3].eq_ignore_ascii_case(b"key");
     match before {
         Some(before) if of_key && is_one_of(before, OF_KEYS) => None,
         Some(_) => Some(Form::OpaqueOrHex),
-        None => Some(Form::Opaque),
+        None if is_one_of(telling, OF_DIGESTS) => Some(Form::Opaque),
+        None => Some(Form::OpaqueOrHex),
     }
 }
 

@@ -9,6 +9,9 @@ const SHORTEST_MIX: usize = 10;
 /// Fewer digits of base 16 are part of a name, as pods have them.
 const SHORTEST_HEX: usize = 16;
 
+/// Nobody gives names of so many letters without a sign between them.
+const LONGEST_NAME: usize = 24;
+
 /// Whether a value looks as if chance made it, or as passwords do; digests only if `hex` says so.
 pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     let words = words.trim_matches(|c: char| "\"'`\\".contains(c));
@@ -18,7 +21,11 @@ pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     if words.contains("://") || words.starts_with(['/', '.', '~', '<', '$', '%', '{', '*']) {
         return false;
     }
-    if words.starts_with("arn:") || is_uuid(words) || is_aws_id(words) || words.contains("sha256") {
+    if words.starts_with("arn:")
+        || is_uuid(words) && !hex
+        || is_aws_id(words)
+        || words.contains("sha256")
+    {
         return false;
     }
     let longest = words
@@ -27,8 +34,10 @@ pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
         .unwrap_or_default();
     let is_hex = longest.bytes().all(|b| b.is_ascii_hexdigit());
     match is_hex {
-        true => hex && longest.len() >= SHORTEST_HEX && is_mixed(longest),
-        false => is_mixed(longest) || is_like_a_password(words),
+        true => hex && (is_uuid(words) || longest.len() >= SHORTEST_HEX && is_mixed(longest)),
+        false => {
+            is_mixed(longest) || is_like_a_password(words) || hex && longest.len() >= LONGEST_NAME
+        }
     }
 }
 
@@ -63,6 +72,12 @@ fn kind(byte: u8) -> u8 {
 fn is_like_a_password(words: &str) -> bool {
     let has = |is: fn(&u8) -> bool| words.bytes().any(|b| is(&b));
     let signs = words.bytes().filter(|b| b"!#$%^&*?~".contains(b)).count();
+    let unusual = words
+        .bytes()
+        .filter(|b| b.is_ascii_punctuation() && !b"-_./:,@".contains(b));
+    if unusual.count() >= 5 && has(u8::is_ascii_alphabetic) {
+        return true;
+    }
     let address = words.contains('@') && words.contains('.');
     has(u8::is_ascii_alphabetic)
         && has(u8::is_ascii_digit)

@@ -25,6 +25,11 @@ impl Redactions {
         self.0.values().sum()
     }
 
+    /// How often one rule did.
+    pub fn of(&self, rule: &str) -> usize {
+        self.0.get(rule).copied().unwrap_or_default()
+    }
+
     /// The rules that masked something, by name.
     pub fn by_rule(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.0.iter().map(|(name, count)| (*name, *count))

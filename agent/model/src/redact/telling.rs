@@ -39,7 +39,7 @@ pub(super) const TELLING_ENDS: &[&str] = &[
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
 pub(super) const TELLING_WORDS: &[&str] = &[
-    "pass", "passe", "passwort", "pwd", "pw", "psw", "pswd", "passcode", "psk", "dsn",
+    "pass", "passe", "passwort", "pwd", "pw", "psw", "pswd", "passcode", "psk", "secrete", "dsn",
 ];
 
 /// Last words that tell of a secret only where the value looks like one: a `key` is a label's far more often.
@@ -78,13 +78,11 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "passwords",
     "passphrases",
     "recovery",
-    "sha1",
     "ntlm",
     "phrase",
     "tok",
     "authz",
-    "knock",
-    "pad",
+    "login",
 ];
 
 /// What may follow the word that tells: how the secret is written, or which of several it is.
@@ -144,6 +142,74 @@ pub(super) const SUFFIXES: &[&str] = &[
     "v2",
     "super",
     "secure",
+];
+
+/// Words that tell wherever they stand in a name, if the value looks like a secret.
+pub(super) const TELLING_EARLY: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "secret",
+    "token",
+];
+
+/// Last words of names that say something of a secret, and not the secret.
+pub(super) const OF_THINGS: &[&str] = &[
+    "file",
+    "files",
+    "path",
+    "dir",
+    "name",
+    "names",
+    "ref",
+    "id",
+    "ids",
+    "ttl",
+    "seconds",
+    "type",
+    "mode",
+    "count",
+    "size",
+    "length",
+    "policy",
+    "class",
+    "version",
+    "url",
+    "endpoint",
+    "namespace",
+    "provider",
+    "expiration",
+    "expiry",
+    "age",
+    "source",
+    "audience",
+    "review",
+    "reviews",
+    "webhook",
+    "requests",
+    "request",
+    "kind",
+    "store",
+    "manager",
+    "arn",
+    "uid",
+    "duration",
+    "controller",
+    "issuer",
+    "algorithm",
+    "status",
+];
+
+/// Doubtful words that stand beside digests, too, if no other word comes before them.
+pub(super) const OF_DIGESTS: &[&str] = &[
+    "key",
+    "keys",
+    "session",
+    "sid",
+    "sessionid",
+    "signature",
+    "seed",
 ];
 
 /// Words before `key` with which it is none that opens anything.

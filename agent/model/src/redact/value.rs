@@ -102,7 +102,7 @@ impl Place<'_> {
                 let rest = &bytes[self.parting.end..];
                 rest[run(rest, |b| !b"<\n\r".contains(&b))..].starts_with(b"</")
             }
-            (Sign::Quote | Sign::Verb, _) => true,
+            (Sign::Quote | Sign::Verb | Sign::Word, _) => true,
         }
     }
 
@@ -154,7 +154,7 @@ impl Place<'_> {
         }
         match line {
             _ if self.parting.sign == Sign::Tag => run(rest, |b| !b"<\n\r\\".contains(&b)),
-            _ if self.parting.sign == Sign::Verb => length_of_word(rest),
+            _ if matches!(self.parting.sign, Sign::Verb | Sign::Word) => length_of_word(rest),
             Line::Whole => {
                 let end = end_of_line(rest);
                 match self.text[start..start + end].find(" #") {

@@ -7,7 +7,10 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// What is behind a shorter prefix must look as if chance made it, for words begin so, too.
-const TELLING_PREFIX: usize = 6;
+const TELLING_PREFIX: usize = 5;
+
+/// So many characters are no word, whatever is before them.
+const SURE: usize = 36;
 
 type Entry = &'static (&'static str, Of, usize);
 
@@ -48,7 +51,10 @@ fn length_of_token(bytes: &[u8], (prefix, of, least): Entry) -> Option<usize> {
     let length = length_of(near, *of);
     let token = &near[..length];
     let ends = *of != Of::Hex || rest.get(length).is_none_or(|b| !b.is_ascii_alphanumeric());
-    let chance = prefix.len() >= TELLING_PREFIX || is_made_by_chance(token);
+    let chance = prefix.len() >= TELLING_PREFIX
+        || *least >= SURE
+        || *prefix == "AKC"
+        || is_made_by_chance(token);
     (length >= *least && ends && chance).then(|| prefix.len() + length_of(rest, *of))
 }
 
@@ -136,6 +142,18 @@ const FORMS: &[Form] = &[
         before: (0..ANY, is_host),
         behind: (40..ANY, is_path),
         shows: true,
+    },
+    Form {
+        mark: "/webhook/",
+        before: (0..ANY, is_host),
+        behind: (60..ANY, is_path),
+        shows: true,
+    },
+    Form {
+        mark: "AZDO",
+        before: (76..77, is_plain),
+        behind: (4..5, is_plain),
+        shows: false,
     },
     Form {
         mark: "/webhookb2/",
