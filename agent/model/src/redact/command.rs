@@ -56,6 +56,8 @@ pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
     }
     found.extend(find_in_netrc(text));
     found.extend(find_in_pgpass(text));
+    found.extend(find_in_users(text));
+    found.extend(find_communities(text));
     found.retain(|place| is_secret(&text[place.clone()]));
     apart(found)
 }
@@ -201,6 +203,54 @@ fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// `secret,user,uid,"system:group"`, as in files of tokens and of passwords of an API server.
+fn find_in_users(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    text.match_indices("system:").filter_map(move |(at, _)| {
+        let near = &bytes[at.saturating_sub(LONGEST_USER)..at];
+        let signs = near
+            .iter()
+            .rev()
+            .take_while(|b| b"\"\\".contains(b))
+            .count();
+        let end = at - signs;
+        let length = bytes[..end]
+            .iter()
+            .rev()
+            .take(LONGEST_USER)
+            .take_while(|b| b.is_ascii_graphic() && !b"\"'\\".contains(b))
+            .count();
+        let start = end - length;
+        // The letter of an escaped line break is no part of it.
+        let start =
+            start + usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
+        let mut fields = text.get(start..end)?.split(',');
+        let (secret, user, id) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_list = fields.next() == Some("") && !user.is_empty() && !id.is_empty();
+        (is_list && secret.len() >= 3).then_some(start..start + secret.len())
+    })
+}
+
+/// No line of a list of users is longer.
+const LONGEST_USER: usize = 256;
+
+/// Communities of SNMP, which are its passwords.
+fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let words = [
+        "rocommunity ",
+        "rwcommunity ",
+        "rocommunity6 ",
+        "rwcommunity6 ",
+    ];
+    words.into_iter().flat_map(move |word| {
+        text.match_indices(word).map(move |(at, word)| {
+            let start = at + word.len();
+            let rest = &text.as_bytes()[start..];
+            start..start + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
+        })
+    })
+}
+
 /// `host:port:database:user:password`, as in `.pgpass`.
 fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
@@ -291,6 +341,14 @@ mod tests {
                 "machine h login me password ***",
             ),
             ("db.local:5432:app:me:hunter2", "db.local:5432:app:me:***"),
+            (
+                "hunter2,me,1,\"system:masters\"",
+                "***,me,1,\"system:masters\"",
+            ),
+            (
+                "rocommunity hunter2 10.0.0.0/8",
+                "rocommunity *** 10.0.0.0/8",
+            ),
         ] {
             assert_eq!(scrub(text), scrubbed);
             assert_eq!(scrub(scrubbed), scrubbed);

@@ -218,7 +218,8 @@ fn is_behind_flag(bytes: &[u8], end: usize) -> bool {
 /// What a blank is that stands behind a name that tells: `password "value"`, `the password is value`.
 fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
     let next = &bytes[start + 1..];
-    let opened = matches!(next, [b'"' | b'\'', ..] | [b'\\', b'"', ..]);
+    let slashes = run(&next[..next.len().min(8)], |b| b == b'\\');
+    let opened = matches!(next.get(slashes), Some(b'"' | b'\''));
     let verb = length_of_verb(bytes, start);
     let opened = opened
         || next
