@@ -234,9 +234,11 @@ fn find_in_users(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// No line of a list of users is longer.
 const LONGEST_USER: usize = 256;
 
-/// Communities of SNMP, which are its passwords.
+/// Communities of SNMP, which are its passwords, and words of other settings that only their place tells.
 fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {
     let words = [
+        "stats auth ",
+        "rfc4106(gcm(aes)) ",
         "rocommunity ",
         "rwcommunity ",
         "rocommunity6 ",

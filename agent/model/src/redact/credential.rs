@@ -154,7 +154,11 @@ pub(super) fn find_in_addresses(text: &str) -> Vec<Range<usize>> {
         let is_port = (2..=5).contains(&run(port.as_bytes(), |b| b.is_ascii_digit()));
         let is_digest = host.starts_with("sha");
         let leads = is_port || after.starts_with('(');
-        let is_secret = is_user && password.len() >= 3 && !host.is_empty() && leads && !is_digest;
+        let is_secret = is_user
+            && password.len() >= 3
+            && (!host.is_empty() || after.starts_with('('))
+            && leads
+            && !is_digest;
         (is_secret && !is_masked(password)).then_some(at - password.len()..at)
     });
     found.collect()

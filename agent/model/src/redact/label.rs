@@ -33,6 +33,8 @@ pub(super) enum Form {
     Opaque,
     /// As an opaque one, which may be a digest.
     OpaqueOrHex,
+    /// As a setting, if it has letters and digits, as passwords do.
+    Odd,
     /// As a setting, if it is no plain word.
     Encoded,
     /// As a header: a scheme may come first, and blanks may be within.
@@ -235,7 +237,7 @@ fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
 }
 
 fn is_long_word(next: &[u8]) -> bool {
-    const SHORTEST: usize = 16;
+    const SHORTEST: usize = 6;
     let length = run(next, |b| b.is_ascii_graphic() && !b"\"'\\,;:".contains(&b));
     length >= SHORTEST && next[..length].iter().any(u8::is_ascii_digit)
 }

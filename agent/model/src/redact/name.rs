@@ -6,6 +6,9 @@ use super::telling::{
     TELLING_WORDS,
 };
 
+/// What is a password and nothing else.
+const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pass", "pwd"];
+
 /// No name has more words that matter.
 const MOST_WORDS: usize = 6;
 
@@ -27,6 +30,7 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             Form::Opaque
         }
         Sign::Verb => Form::Opaque,
+        Sign::Word if is_one_of(words.first()?, PASSWORDS) => Form::Odd,
         Sign::Word => Form::OpaqueOrHex,
         _ => Form::Doubtful,
     };

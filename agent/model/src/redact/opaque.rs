@@ -41,6 +41,16 @@ pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     }
 }
 
+/// Whether a word has letters and digits, and is no file, address, id or time.
+pub(super) fn is_odd(words: &str) -> bool {
+    words.len() >= 6
+        && words.bytes().any(|b| b.is_ascii_digit())
+        && words.bytes().any(|b| b.is_ascii_alphabetic())
+        && !words.contains(['/', ':', '(', '<', '='])
+        && !is_uuid(words)
+        && !is_aws_id(words)
+}
+
 /// Whether digits and letters, or letters of both cases, change often.
 pub(super) fn is_mixed(part: &str) -> bool {
     let changes = count_changes(part.as_bytes());

@@ -128,6 +128,9 @@ pub(super) const PREFIXES: &[(&str, Of, usize)] = &[
     ("AP6", Of::Plain, 10),
     ("px-dep-", Of::Url, 36),
     ("px-api-", Of::Url, 36),
+    ("SU", Of::Plain, 56),
+    ("SA", Of::Plain, 56),
+    ("SO", Of::Plain, 56),
     // Chat and work
     ("xoxa-", Of::Url, 10),
     ("xoxb-", Of::Url, 10),

@@ -4,7 +4,7 @@ use super::block::{Column, length_of_block};
 use super::harmless::{is_path, is_plain, is_reference, is_word};
 use super::label::{Form, Parting, Sign, encoded_length};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
-use super::opaque::is_opaque;
+use super::opaque::{is_odd, is_opaque};
 use super::quote::{backslashes_at_break, backslashes_before, close, quoted};
 use super::shape::{is_base64, run};
 use super::word::{
@@ -52,6 +52,7 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Encoded => !is_word(words),
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && words.bytes().any(|b| !b.is_ascii_digit()),
+            Form::Odd => doubtful(words) && is_odd(words),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
             Form::Setting | Form::Header | Form::Parameter | Form::Query => true,
