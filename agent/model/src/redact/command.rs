@@ -320,6 +320,15 @@ mod tests {
                 "ipmitool -H h -U me -P hunter2 power",
                 "ipmitool -H h -U me -P *** power",
             ),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn secrets_of_other_lines_are_masked() {
+        for (text, scrubbed) in [
             (
                 "kubectl create secret generic a --from-literal=b=hunter2",
                 "kubectl create secret generic a --from-literal=b=***",

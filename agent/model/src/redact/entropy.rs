@@ -173,7 +173,7 @@ fn is_certificate(words: &str) -> bool {
 
 fn is_random(words: &str) -> bool {
     let words = words.trim_end_matches('=');
-    let count = |is: fn(&u8) -> bool| words.bytes().filter(|b| is(b)).count();
+    let count = |is: fn(&u8) -> bool| words.bytes().filter(is).count();
     let (small, capital, digits) = (
         count(u8::is_ascii_lowercase),
         count(u8::is_ascii_uppercase),

@@ -22,18 +22,7 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
     {
         return None;
     }
-    // With `--token value` it is the flag that tells; with `token "value"` it may be the name of a thing.
-    let sure = match sign {
-        Sign::Quote | Sign::Verb
-            if !is_one_of(words.first()?, &["password", "passwd", "passphrase"]) =>
-        {
-            Form::Opaque
-        }
-        Sign::Verb => Form::Opaque,
-        Sign::Word if is_one_of(words.first()?, PASSWORDS) => Form::Odd,
-        Sign::Word => Form::OpaqueOrHex,
-        _ => Form::Doubtful,
-    };
+    let sure = form_of_sure(words.first()?, sign);
     if TELLING_ENDS
         .iter()
         .any(|end| ends_with(name, end.as_bytes()))
@@ -74,6 +63,20 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
         Some(_) => Some(Form::OpaqueOrHex),
         None if is_one_of(telling, OF_DIGESTS) => Some(Form::Opaque),
         None => Some(Form::OpaqueOrHex),
+    }
+}
+
+/// How a value is read beside a name that surely tells.
+fn form_of_sure(word: &[u8], sign: Sign) -> Form {
+    // With `--token value` it is the flag that tells; with `token "value"` it may be the name of a thing.
+    match sign {
+        Sign::Quote | Sign::Verb if !is_one_of(word, &["password", "passwd", "passphrase"]) => {
+            Form::Opaque
+        }
+        Sign::Verb => Form::Opaque,
+        Sign::Word if is_one_of(word, PASSWORDS) => Form::Odd,
+        Sign::Word => Form::OpaqueOrHex,
+        _ => Form::Doubtful,
     }
 }
 
