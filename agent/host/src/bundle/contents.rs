@@ -1,7 +1,7 @@
 //! What is in a bundle, and what is not and why.
 
 use super::masked::mask;
-use quake_model::redact::{Redactions, scrub};
+use quake_model::redact::{RULES, Redactions, scrub};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -110,9 +110,13 @@ impl Bundle {
         }
     }
 
-    /// How often secrets were masked in all files.
-    pub fn masked(&self) -> usize {
-        self.redactions.values().map(Redactions::total).sum()
+    /// How often each kind of secret was masked in all files.
+    pub fn masked(&self) -> Redactions {
+        let mut all = Redactions::default();
+        for redactions in self.redactions.values() {
+            all.add(redactions);
+        }
+        all
     }
 
     /// How many files it has, without its own.
@@ -147,14 +151,16 @@ impl Bundle {
     }
 
     fn redaction_report(&self) -> Value {
-        let mut all = Redactions::default();
-        for redactions in self.redactions.values() {
-            all.add(redactions);
-        }
+        let all = self.masked();
+        let kinds = RULES.iter().map(
+            |rule| json!({"name": rule.name, "purpose": rule.purpose, "masked": all.of(rule.name)}),
+        );
         json!({
             "version": VERSION,
             "redacted": self.redaction == Redaction::Masked,
             "total": all.total(),
+            "kinds": kinds.collect::<Vec<_>>(),
+            "note": "these kinds were looked for; secrets of other kinds may remain",
             "byRule": all,
             "byFile": self.redactions,
         })

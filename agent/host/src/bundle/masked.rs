@@ -1,11 +1,14 @@
 //! Masks a file and leaves it what it was: JSON stays JSON, and a value of YAML stays a value.
 
-use quake_model::redact::{MASK, Redactions, scrub_counted};
+use quake_model::redact::{MASK, Redactions, scrub_counted, scrub_environment};
 use serde_json::{Map, Value};
 
 /// The text with what looks like a secret masked, and how often each rule did.
 pub(super) fn mask(path: &str, text: &str) -> (String, Redactions) {
-    let (masked, counts) = scrub_counted(text);
+    let (masked, counts) = match is_environment(path) {
+        true => scrub_environment(text),
+        false => scrub_counted(text),
+    };
     if counts.total() == 0 {
         return (masked, counts);
     }
@@ -20,6 +23,14 @@ pub(super) fn mask(path: &str, text: &str) -> (String, Redactions) {
     let (masked, more) = scrub_counted(&by_value);
     counts.add(&more);
     (masked, counts)
+}
+
+/// Whether it holds variables of services that need not be ours, a line each.
+fn is_environment(path: &str) -> bool {
+    let folders = ["etc/sysconfig/", "etc/default/"];
+    path.ends_with("/etc/environment")
+        || folders.iter().any(|folder| path.contains(folder))
+        || path.ends_with(".env")
 }
 
 fn is_json(path: &str) -> bool {

@@ -89,6 +89,13 @@ fn no_planted_secret_is_in_a_bundle_and_its_report_names_rules_alone() {
     let report = json(&files, "redaction.json");
     assert!(report["redacted"] == true && report["total"].as_u64() > Some(1000));
     assert!(report["byRule"]["private-key"].as_u64() > Some(1));
+    let kinds = report["kinds"].as_array().unwrap();
+    assert!(
+        kinds
+            .iter()
+            .any(|kind| kind["name"] == "private-key" && kind["masked"] != 0)
+    );
+    assert!(report["note"].as_str().unwrap().contains("may remain"));
     assert_eq!(report["byFile"]["node/0.yaml"]["aws-secret"], 1, "{report}");
 }
 
@@ -112,6 +119,27 @@ fn a_masked_document_can_still_be_read() {
     assert_eq!(
         files["b.yaml"],
         "a: 1\ntoken: \"***\" # why\nsecret: \"***\"\nb: 2\n"
+    );
+}
+
+#[test]
+fn variables_of_other_services_are_masked_whole_and_ours_stay() {
+    let mut bundle = Bundle::new(Redaction::Masked);
+    bundle.add("node/etc/environment", b"PATH=/bin\nSETTING=words\n");
+    bundle.add(
+        "node/etc/systemd/system/other.service",
+        b"[Service]\nEnvironment=\"SETTING=words\"\n",
+    );
+    bundle.add("node/etc/sysconfig/kubelet", b"DAEMON_ARGS=\"--v=2\"\n");
+    let files = unpack(&bundle.pack().unwrap());
+    assert_eq!(files["node/etc/environment"], "PATH=/bin\nSETTING=***\n");
+    assert_eq!(
+        files["node/etc/systemd/system/other.service"],
+        "[Service]\nEnvironment=\"SETTING=***\"\n"
+    );
+    assert_eq!(
+        files["node/etc/sysconfig/kubelet"],
+        "DAEMON_ARGS=\"--v=2\"\n"
     );
 }
 

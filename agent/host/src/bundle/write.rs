@@ -3,6 +3,7 @@
 use super::contents::hex;
 use super::{Bundle, Recipients};
 use quake_model::ports::{Condition, PortError};
+use quake_model::redact::Redactions;
 use sha2::{Digest, Sha256};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -26,8 +27,8 @@ pub struct Written {
     pub sha256: String,
     /// How many files are in it.
     pub files: usize,
-    /// How often secrets were masked in them.
-    pub masked: usize,
+    /// How often each kind of secret was masked in them.
+    pub masked: Redactions,
 }
 
 /// Refuses a target at which nothing could be written: for those who would otherwise collect in vain.

@@ -13,6 +13,7 @@ use quake_host::collect::{Limits, collect};
 use quake_host::survey::capture_text;
 use quake_model::facts::{SURVEY_FILE, Seen, Survey};
 use quake_model::ports::PortError;
+use quake_model::redact::{RULES, Redactions};
 use quake_tree::{Last, locate};
 use std::path::Path;
 use std::time::Duration;
@@ -86,17 +87,37 @@ pub(super) async fn write(
     match bundle.write(asked.target, asked.existing, &asked.recipients) {
         Ok(written) => {
             output::error_line(format_args!(
-                "bundle: {} ({} bytes, {} files, {} secrets masked, sha256:{})",
+                "bundle: {} ({} bytes, {} files, {}, sha256:{})",
                 asked.target.display(),
                 written.bytes,
                 written.files,
-                written.masked,
+                masked(asked.redaction, &written.masked),
                 written.sha256
             ));
             exit::DONE
         }
         Err(error) => super::cannot(&error),
     }
+}
+
+/// How often which kinds were masked, and that this is not all that there can be.
+fn masked(redaction: Redaction, counts: &Redactions) -> String {
+    if redaction == Redaction::AsIs {
+        return "nothing masked".to_owned();
+    }
+    let kinds: Vec<String> = counts
+        .by_rule()
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    let kinds = match kinds.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", kinds.join(", ")),
+    };
+    format!(
+        "{} secrets masked{kinds}; {} kinds were looked for, others may remain",
+        counts.total(),
+        RULES.len()
+    )
 }
 
 /// Adds the captured tree: the texts that were read, the agent's records, and the document of all else.
