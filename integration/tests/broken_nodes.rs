@@ -186,3 +186,44 @@ fn a_report_that_lacks_a_field_or_has_another_type_is_not_taken() {
         assert!(schema.check(&report).is_err(), "{what} is taken");
     }
 }
+
+/// What a report says of each check, without the times of this run.
+fn said_of_checks(report: &Value) -> Vec<(Value, Value, Value)> {
+    let checks = report["checks"].as_array().cloned().unwrap_or_default();
+    let each = checks.into_iter().map(|check| {
+        let code = check["finding"]["code"].clone();
+        (check["id"].clone(), check["status"].clone(), code)
+    });
+    each.collect()
+}
+
+/// Unpacks what a bundle has of the node's tree.
+fn unpack_tree(bundle: &Path, target: &Path) -> std::io::Result<()> {
+    let packed = std::fs::File::open(bundle)?;
+    tar::Archive::new(zstd::Decoder::new(packed)?).unpack(target)
+}
+
+#[test]
+fn a_masked_bundle_of_each_healthy_node_is_diagnosed_like_the_node() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    for base in names(&Path::new(FOLDER).join("base")).expect("the bases are there") {
+        let root = scratch.path().join(&base);
+        write_base(&base, &root).expect("its layers are right");
+        let bundle = scratch.path().join(format!("{base}.tar.zst"));
+        let path = |path: &Path| path.to_str().expect("a plain path").to_owned();
+        let arguments = [
+            "diagnose",
+            "--root",
+            &path(&root),
+            "--bundle",
+            &path(&bundle),
+        ];
+        let ended = agent::run(&arguments);
+        assert!(bundle.is_file(), "{base}: {}", ended.text());
+        let unpacked = scratch.path().join(format!("{base}.unpacked"));
+        unpack_tree(&bundle, &unpacked).expect("it can be unpacked");
+        let (_, before) = diagnose(&root);
+        let (_, after) = diagnose(&unpacked.join("node"));
+        assert_eq!(said_of_checks(&before), said_of_checks(&after), "{base}");
+    }
+}
