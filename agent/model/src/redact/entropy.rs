@@ -21,6 +21,7 @@ const LONGEST_BLOCK: usize = 64 << 10;
 
 /// What stands before a word that is public, without case and signs.
 const PUBLIC: &[&str] = &[
+    "sha",
     "sha1",
     "sha256",
     "sha384",

@@ -84,7 +84,7 @@ fn is_like_a_password(words: &str) -> bool {
     let signs = words.bytes().filter(|b| b"!#$%^&*?~".contains(b)).count();
     let unusual = words
         .bytes()
-        .filter(|b| b.is_ascii_punctuation() && !b"-_./:,@".contains(b));
+        .filter(|b| b.is_ascii_punctuation() && !b"-_./:,@<>=\"&;'".contains(b));
     if unusual.count() >= 5 && has(u8::is_ascii_alphabetic) {
         return true;
     }
