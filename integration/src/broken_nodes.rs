@@ -1,5 +1,9 @@
 //! Trees of broken and of healthy nodes, put together from the layers in `broken-nodes/` (its README tells of them).
 
+mod expect;
+
+pub use expect::Expect;
+
 use quake_model::pattern::matches;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -43,21 +47,6 @@ pub struct Case {
     /// A merge patch over the survey.
     #[serde(default)]
     pub survey: Value,
-}
-
-/// What has to be found.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// The check that comes first.
-    pub first: String,
-    pub code: Option<String>,
-    /// Checks that must be among the findings.
-    #[serde(default)]
-    pub also: Vec<String>,
-    /// Whether it is a warning only.
-    #[serde(default)]
-    pub warns: bool,
 }
 
 #[derive(Debug, Deserialize)]

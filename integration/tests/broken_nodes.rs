@@ -65,6 +65,11 @@ fn wrong_with(name: &str, schema: &Schema, scratch: &tempfile::TempDir) -> Resul
         .also
         .iter()
         .find(|id| !found.contains(&Value::from(id.as_str())));
+    let text = |key: &str| reported["finding"][key].as_str().unwrap_or_default();
+    let unsaid = case.expect.unsaid(text("summary"), text("remedy"));
+    if first == case.expect.first && !unsaid.is_empty() {
+        return Err(unsaid.join("\n    "));
+    }
     if first == case.expect.first
         && code == case.expect.code.as_deref()
         && reported["status"] == status
