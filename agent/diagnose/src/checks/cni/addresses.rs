@@ -1,0 +1,124 @@
+//! `cni.addresses`: whether the pod network has addresses left, as it says itself when a pod wants one.
+
+use crate::checks::check::{Certainty, Finding, Verdict};
+use crate::checks::node::Node;
+use crate::checks::stage;
+use quake_formats::journal::{KnownLine, Reason, latest};
+use quake_formats::yaml::shorten;
+use quake_model::facts::Unseen;
+use quake_model::phase::Phase;
+
+/// What IPAM plugins print when they have no address left. Sources: amazon-vpc-cni-k8s (`pkg/ipamd`, `cmd/routed-eni-cni-plugin`),
+/// containernetworking/plugins (`plugins/ipam/host-local/backend/allocator`), projectcalico/calico (`libcalico-go/lib/ipam`),
+/// cilium/cilium (`pkg/ipam`), and the codes of the EC2 API.
+const REASONS: &[KnownLine] = &[
+    KnownLine {
+        parts: &["InsufficientFreeAddressesInSubnet"],
+        means: "the subnet has no free addresses",
+        fix: "aws ec2 describe-subnets shows AvailableIpAddressCount; give the group a larger subnet, or pods subnets of their own (custom networking), or delete network interfaces that are available",
+    },
+    KnownLine {
+        parts: &["InsufficientCidrBlocks"],
+        means: "the subnet has no free /28 prefix, though it may have single addresses",
+        fix: "reserve a range for prefixes: aws ec2 create-subnet-cidr-reservation --reservation-type prefix; or turn prefixes off: ENABLE_PREFIX_DELEGATION=false of aws-node",
+    },
+    KnownLine {
+        parts: &["PrivateIpAddressLimitExceeded"],
+        means: "the network interface has as many addresses as the instance's type allows",
+        fix: "lower maxPods to what the type has (interfaces × (addresses - 1) + 2), or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type",
+    },
+    KnownLine {
+        parts: &["AttachmentLimitExceeded"],
+        means: "the instance has as many network interfaces as its type allows",
+        fix: "lower maxPods to what the type has, or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type",
+    },
+    KnownLine {
+        parts: &["no IP addresses available in range set"],
+        means: "host-local has given away every address of the node's range",
+        fix: "ls /var/lib/cni/networks/*/ | wc -l counts them: where there are more than pods, a crash left them: drain the node, rm -r /var/lib/cni/networks/*, reboot; else enlarge nodeCIDRMaskSize or lower maxPods",
+    },
+    KnownLine {
+        parts: &["no available IP/Prefix addresses"],
+        means: "ipamd has no address left for this node",
+        fix: "tail /var/log/aws-routed-eni/ipamd.log says why it gets no more: the subnet is full, the type has no more, or ec2:AssignPrivateIpAddresses is missing",
+    },
+    KnownLine {
+        parts: &["No more free affine blocks"],
+        means: "Calico has no free block of addresses",
+        fix: "calicoctl ipam show --show-blocks; calicoctl ipam check shows leaked ones; add an IPPool, or one with a smaller blockSize",
+    },
+    KnownLine {
+        parts: &["maximum number of blocks"],
+        means: "the node has as many of Calico's blocks as it may have",
+        fix: "raise maxBlocksPerHost (calicoctl ipam configure), or take a larger blockSize; calicoctl ipam check shows leaked addresses",
+    },
+    KnownLine {
+        parts: &["o IPs available in pools"],
+        means: "Calico's pools have no free address for this node",
+        fix: "calicoctl get ippool -o wide and calicoctl ipam show; add an IPPool whose nodeSelector fits this node; calicoctl ipam check shows leaked addresses",
+    },
+    KnownLine {
+        parts: &["o configured Calico pools"],
+        means: "Calico has no pool of addresses that fits this node",
+        fix: "calicoctl get ippool -o wide; enable one, or correct its nodeSelector",
+    },
+    KnownLine {
+        parts: &["No more IPs available"],
+        means: "Cilium has no address left for this node",
+        fix: "kubectl get ciliumnode <name> -o yaml: spec.ipam.pool beside status.ipam.used; with ENI the subnet or the type has no more (cilium-operator's log), else enlarge the cluster pool's clusterPoolIPv4MaskSize",
+    },
+    KnownLine {
+        parts: &["postIpamFailure"],
+        means: "Cilium has no address for the pod",
+        fix: "kubectl get ciliumnode <name> -o yaml: spec.ipam.pool beside status.ipam.used; the log of cilium-operator says why it gives the node no more",
+    },
+    KnownLine {
+        parts: &["allocate IP", "range is full"],
+        means: "Cilium's range of this node is full",
+        fix: "kubectl get ciliumnode <name> -o yaml shows it; lower maxPods, or enlarge the cluster pool's clusterPoolIPv4MaskSize and roll the nodes",
+    },
+];
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    stage::kubernetes(node)?;
+    stage::begun(node, Phase::Services)?;
+    let journals = node.survey().journals.get();
+    let units = ["kubelet.service", "containerd.service", "docker.service"];
+    let runtime = node.survey().runtime.ok();
+    let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
+    let of_pods = pods.into_iter().flatten().map(|pod| pod.log.as_slice());
+    // The network's own pod knows why; kubelet only repeats that it got none.
+    let mut logs = of_pods.chain(units.iter().map(|unit| node.journal(unit)));
+    let reason = match logs.find_map(|log| latest(log, REASONS)) {
+        Some(reason) => best(node, reason, &units),
+        None => {
+            journals?;
+            return Verdict::ok("no pod was refused an address");
+        }
+    };
+    Finding::new(
+        format!("pods get no addresses: {}", reason.known.means),
+        reason.known.fix,
+    )
+    .by(Certainty::Likely)
+    .seen("log", shorten(reason.line, 400))
+    .fail()
+}
+
+/// The reason that says most: of all lines, the one that stands first in the table.
+fn best<'a>(node: &Node<'a>, found: Reason<'a>, units: &[&str]) -> Reason<'a> {
+    let place = |line: &str| {
+        let fits = |known: &KnownLine| known.parts.iter().all(|part| line.contains(part));
+        REASONS.iter().position(fits)
+    };
+    let lines = units.iter().flat_map(|unit| node.journal(unit));
+    let known = lines.filter_map(|line| Some((place(line)?, line.as_str())));
+    let all = known.chain(place(found.line).map(|at| (at, found.line)));
+    match all.min_by_key(|(at, _)| *at) {
+        Some((at, line)) => Reason {
+            known: &REASONS[at],
+            line,
+        },
+        None => found,
+    }
+}

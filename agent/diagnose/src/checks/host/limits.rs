@@ -1,0 +1,242 @@
+//! `host.limits`: how many processes, threads, open files and watches the kernel and control groups allow.
+
+use super::kernel_log;
+use crate::checks::check::{Certainty, Finding, Verdict};
+use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
+use quake_model::facts::Unseen;
+use quake_model::phase::Phase;
+
+/// A share of a limit beyond which it is as good as reached.
+const NEAR: f64 = 0.8;
+
+pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let number = |key: &str| -> Result<Option<u64>, Unseen> {
+        Ok(node.sysctl(key)?.and_then(|text| text.parse().ok()))
+    };
+    if let Some(finding) = near_limit(node)? {
+        return finding.fail();
+    }
+    let reached = no_watches(node)
+        .or_else(|| no_processes(node))
+        .or_else(|| no_threads(node))
+        .or_else(|| no_files(node));
+    if let Some(finding) = reached {
+        return finding.fail();
+    }
+    let set_by_agent = node.has_done(Phase::Network);
+    let least: &[(&str, u64, bool)] = &[
+        ("kernel.pid_max", 32_768, true),
+        ("fs.file-max", 100_000, true),
+        // The agent raises these in its network phase.
+        ("fs.inotify.max_user_instances", 512, set_by_agent),
+        ("fs.inotify.max_user_watches", 65_536, set_by_agent),
+    ];
+    let mut low = Vec::new();
+    for (key, least, judged) in least {
+        if let Some(found) = number(key)?.filter(|found| *judged && found < least) {
+            low.push((*key, found, *least));
+        }
+    }
+    let Some((key, found, least)) = low.first() else {
+        return Verdict::ok("there is room");
+    };
+    let all: Vec<String> = low
+        .iter()
+        .map(|(key, found, _)| format!("{key} = {found}"))
+        .collect();
+    Finding::new(
+        format!("{key} is {found}, and a node of many pods wants {least} or more"),
+        format!("echo '{key} = {least}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"),
+    )
+    .seen("too low", all.join(", "))
+    .warn()
+}
+
+/// What the node's services could not watch any more. `inotify_add_watch` says that there is no space when the watches
+/// are used up, and `inotify_init` that too many files are open when the instances are (inotify(7)).
+fn no_watches(node: &Node<'_>) -> Option<Finding> {
+    let units = ["kubelet.service", "containerd.service", "docker.service"];
+    let mut lines = units.iter().flat_map(|unit| node.journal(unit)).rev();
+    let line = lines.find(|line| {
+        line.contains("inotify")
+            && (line.contains("too many open files") || line.contains("no space left on device"))
+    })?;
+    let key = match line.contains("too many open files") {
+        true => "fs.inotify.max_user_instances",
+        false => "fs.inotify.max_user_watches",
+    };
+    let found = node.sysctl(key).ok().flatten();
+    let most = found.and_then(|text| text.parse::<u64>().ok());
+    let summary = match most {
+        Some(most) => format!("{key} is {most}, and all of it is used"),
+        None => format!("all that {key} allows is used"),
+    };
+    let more = most.unwrap_or(8_192).saturating_mul(8);
+    let fix = format!(
+        "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
+    );
+    Some(Finding::new(summary, fix).seen("journal", shorten(line, 300)))
+}
+
+/// A limit that is as good as reached.
+fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    // The fourth word is the running threads and all of them (proc(5)).
+    let load = node.text("/proc/loadavg")?.unwrap_or_default();
+    let threads = load.split_whitespace().nth(3);
+    let threads = threads.and_then(|pair| pair.split_once('/')?.1.parse::<u64>().ok());
+    let open = node
+        .sysctl("fs.file-nr")?
+        .and_then(|text| text.split_whitespace().next());
+    let open = open.and_then(|number| number.parse::<u64>().ok());
+    let used = [
+        ("kernel.pid_max", threads, "threads run"),
+        ("kernel.threads-max", threads, "threads run"),
+        ("fs.file-max", open, "files are open"),
+    ];
+    for (key, used, what) in used {
+        let most = node.sysctl(key)?.and_then(|text| text.parse::<u64>().ok());
+        if let (Some(used), Some(most)) = (used, most)
+            && used as f64 > most as f64 * NEAR
+        {
+            let summary = format!("{used} {what}, and {key} allows {most}");
+            let fix = format!(
+                "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; raise the limit: sysctl -w {key}={}",
+                most.saturating_mul(4)
+            );
+            return Ok(Some(Finding::new(summary, fix)));
+        }
+    }
+    Ok(None)
+}
+
+/// Units whose journals say what they could not do.
+const UNITS: &[&str] = &["kubelet.service", "containerd.service", "docker.service"];
+
+/// A control group that may have no more processes: `cgroup: fork rejected by pids controller in /system.slice/x.service`
+/// (Linux, kernel/cgroup/pids.c).
+fn no_processes(node: &Node<'_>) -> Option<Finding> {
+    let rejected = kernel_log::lines(node, &["fork rejected by pids controller in "]).ok()?;
+    let is_needed = |line: &&&str| !group_of(line).contains("kubepods");
+    // A pod at its own limit is that pod's trouble; a unit at its limit is the node's.
+    let line = rejected.iter().rev().find(is_needed).or(rejected.last())?;
+    let group = group_of(line);
+    let finding = match unit_of(group) {
+        Some(unit) => {
+            let set = setting(node, unit, "TasksMax");
+            let what = match &set {
+                Some((value, _)) => format!(
+                    "{unit} may have {value} processes and threads (TasksMax), and has them all"
+                ),
+                None => format!("{unit} has as many processes and threads as its TasksMax allows"),
+            };
+            let fix = format!(
+                "systemctl set-property {unit} TasksMax=infinity, which holds for containers too; take TasksMax out of its drop-ins; systemctl status {unit} shows Tasks and the limit"
+            );
+            match set {
+                Some((_, path)) => Finding::new(what, fix).seen("file", path),
+                None => Finding::new(what, fix),
+            }
+        }
+        None if group.contains("kubepods") => Finding::new(
+            format!("the pods cgroup {group} has as many processes as it may have"),
+            "raise podPidsLimit of kubelet (spec.kubelet.podPidsLimit), or find the pod that starts so many: systemd-cgtop -P --order=tasks",
+        ),
+        None => Finding::new(
+            format!("the control group {group} has as many processes as it may have"),
+            format!(
+                "cat /sys/fs/cgroup{group}/pids.max; raise it with TasksMax= of the slice or unit that it is of"
+            ),
+        ),
+    };
+    Some(finding.seen("kernel log", line))
+}
+
+/// The control group that a line of the pids controller names.
+fn group_of(line: &str) -> &str {
+    let (_, after) = line.split_once("pids controller in ").unwrap_or_default();
+    after.split_whitespace().next().unwrap_or_default()
+}
+
+/// The unit that a control group is of.
+fn unit_of(group: &str) -> Option<&str> {
+    let mut parts = group.rsplit('/');
+    parts.find(|part| part.ends_with(".service"))
+}
+
+/// What Go's runtime and libc print when no thread can be made (errno EAGAIN).
+const NO_THREAD: &[&str] = &[
+    "failed to create new OS thread",
+    "pthread_create failed",
+    "fork/exec",
+];
+
+/// A program that could not start a process or a thread, where the kernel named no control group.
+fn no_threads(node: &Node<'_>) -> Option<Finding> {
+    let says = |line: &&String| {
+        let is_again =
+            line.contains("esource temporarily unavailable") || line.contains("errno=11");
+        NO_THREAD.iter().any(|words| line.contains(words)) && is_again
+    };
+    let (unit, line) = UNITS.iter().find_map(|unit| {
+        let line = node.journal(unit).iter().rev().find(says)?;
+        Some((*unit, line))
+    })?;
+    let found = Finding::new(
+        format!("{unit} can start no more processes or threads"),
+        format!(
+            "systemctl show -p TasksCurrent,TasksMax {unit}; raise TasksMax of the unit where both are the same, else kernel.pid_max and kernel.threads-max: sysctl -w kernel.pid_max=4194304; ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail shows who has them"
+        ),
+    );
+    Some(
+        found
+            .by(Certainty::Likely)
+            .or_else("LimitNPROC of the unit, or a pids limit of the slice above it")
+            .seen("journal", shorten(line, 300)),
+    )
+}
+
+/// A unit that may open no more files.
+fn no_files(node: &Node<'_>) -> Option<Finding> {
+    let says = |line: &&String| line.contains("too many open files") && !line.contains("inotify");
+    let (unit, line) = UNITS.iter().find_map(|unit| {
+        let line = node.journal(unit).iter().rev().find(says)?;
+        Some((*unit, line))
+    })?;
+    let set = setting(node, unit, "LimitNOFILE");
+    let what = match &set {
+        Some((value, _)) => {
+            format!("{unit} may open {value} files (LimitNOFILE), and has them all open")
+        }
+        None => format!("{unit} has as many files open as its LimitNOFILE allows"),
+    };
+    let fix = format!(
+        "printf '[Service]\\nLimitNOFILE=1048576\\n' >/etc/systemd/system/{unit}.d/99-files.conf (mkdir its directory first); systemctl daemon-reload; systemctl restart {unit}; ls /proc/$(systemctl show -P MainPID {unit})/fd | wc -l counts them"
+    );
+    let finding = Finding::new(what, fix).by(Certainty::Likely);
+    let finding = match set {
+        Some((_, path)) => finding.by(Certainty::Certain).seen("file", path),
+        None => finding,
+    };
+    Some(finding.seen("journal", shorten(line, 300)))
+}
+
+/// What a unit or its drop-ins set last, and in which file.
+fn setting(node: &Node<'_>, unit: &str, name: &str) -> Option<(String, String)> {
+    let texts = node.survey().texts.iter();
+    let is_of =
+        |path: &str| path.contains("/systemd/system/") && path.contains(&format!("/{unit}"));
+    // Drop-ins count after the unit itself, and their paths sort after its own.
+    let set = texts
+        .filter(|(path, _)| is_of(path))
+        .filter_map(|(path, text)| {
+            let mut lines = text.ok()?.lines().map(str::trim);
+            let value = lines
+                .rfind(|line| line.starts_with(name))?
+                .split_once('=')?
+                .1
+                .trim();
+            (!value.is_empty()).then(|| (value.to_owned(), path.clone()))
+        });
+    set.last()
+}

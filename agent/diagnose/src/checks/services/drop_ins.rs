@@ -1,0 +1,257 @@
+//! The check of what overrides the node's own units: drop-ins, and whole units in directories that come first (systemd.unit(5)).
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{ActiveState, EntryKind, Unseen};
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "services.drop-ins",
+    title: "nothing overrides the units of the agent, the runtime and kubelet",
+    severity: Severity::Critical,
+    tags: &["systemd"],
+    sources: &[Source::Files, Source::Units],
+    because: &[],
+    why: "a drop-in that replaces a command or a variable starts another program than the cluster's spec asks for",
+    remedy: "remove the file that systemctl cat shows after the unit's own; then: systemctl daemon-reload, and restart the unit",
+    judge: drop_ins,
+}];
+
+/// The units without which the node is none.
+const UNITS: &[&str] = &[
+    "containerd.service",
+    "docker.service",
+    "kops-configuration.service",
+    "kubelet.service",
+    "quake-agent.service",
+];
+
+/// Drop-ins that the agent writes.
+const OWN: &[&str] = &["10-kops.conf", "10-quake-agent.conf", "20-config-dir.conf"];
+
+/// Directories whose units win over those of the agent, the first one before the second.
+const ABOVE: &[&str] = &["/etc/systemd/system", "/run/systemd/system"];
+
+/// Settings that change what runs, and whether others may stay beside them.
+const COMMANDS: &[&str] = &[
+    "ExecStart",
+    "ExecStartPre",
+    "ExecCondition",
+    "User",
+    "RootDirectory",
+];
+const VARIABLES: &[&str] = &["Environment", "EnvironmentFile", "UnsetEnvironment"];
+const LIMITS: &[&str] = &[
+    "LimitNOFILE",
+    "LimitNPROC",
+    "MemoryHigh",
+    "MemoryMax",
+    "TasksMax",
+    "CPUQuota",
+    "ReadOnlyPaths",
+    "ProtectSystem",
+    "PrivateTmp",
+    "NoExecPaths",
+];
+
+/// What one file changes of a unit.
+struct Override<'a> {
+    path: &'a str,
+    unit: &'static str,
+    /// Its line that changes most.
+    line: &'a str,
+    /// Whether another program runs by it, or the same with other words.
+    changes_command: bool,
+}
+
+fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let mut found: Vec<Override<'_>> = Vec::new();
+    for unit in UNITS {
+        if let Some(finding) = masked(node, unit) {
+            return finding.fail();
+        }
+        found.extend(of_unit(node, unit));
+    }
+    if found.is_empty() {
+        node.was_surveyed("/etc/systemd/system/kubelet.service.d/x.conf")?;
+        return Verdict::ok("none has a drop-in of others");
+    }
+    let is_down = |it: &Override<'_>| {
+        let unit = node.unit(it.unit).ok().flatten();
+        unit.is_some_and(|unit| {
+            unit.active != ActiveState::Active
+                || unit.sub_state == "auto-restart"
+                || unit.restarts > 2
+        })
+    };
+    // The one that does harm comes first, then the one that changes most.
+    found.sort_by_key(|it| (!is_down(it), !it.changes_command));
+    let first = &found[0];
+    let does_harm = is_down(first);
+    let finding = found[1..].iter().fold(told(first), |finding, other| {
+        finding.seen("also", format_args!("{}: {}", other.path, other.line))
+    });
+    match does_harm {
+        true => finding
+            .or_else(format!(
+                "{} fails for another reason: see its own finding",
+                first.unit
+            ))
+            .fail(),
+        false => finding.warn(),
+    }
+}
+
+/// A unit that leads to nothing, in one of the directories that win.
+fn masked(node: &Node<'_>, unit: &str) -> Option<Finding> {
+    let (path, _) = ABOVE.iter().find_map(|folder| {
+        let path = format!("{folder}/{unit}");
+        let entry = node.survey().entries.get(&path)?;
+        let is_null = entry.target.as_deref() == Some("/dev/null")
+            || entry.kind == EntryKind::File && entry.size == 0;
+        is_null.then_some((path, entry))
+    })?;
+    let is_needed = match unit {
+        "kubelet.service" => true,
+        "containerd.service" | "docker.service" => {
+            let expected = node.expected().ok()?;
+            unit.starts_with(expected.runtime.as_str())
+        }
+        // Which of the two runs the agent is a question of how it was installed.
+        _ => false,
+    };
+    let is_down = node
+        .unit(unit)
+        .ok()
+        .flatten()
+        .is_none_or(|unit| unit.active != ActiveState::Active);
+    (is_needed && is_down && path.starts_with("/run/")).then(|| {
+        Finding::new(
+            format!("{unit} is masked by {path}, so that nothing starts it"),
+            format!("systemctl unmask --runtime {unit}; then: systemctl restart quake-agent.service; find who masks it"),
+        )
+    })
+}
+
+fn of_unit<'a>(node: &Node<'a>, unit: &'static str) -> Vec<Override<'a>> {
+    let texts = node.survey().texts.iter();
+    let folders = ABOVE.iter().map(|folder| format!("{folder}/{unit}.d/"));
+    let folders: Vec<String> = folders.collect();
+    let is_ours = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        OWN.contains(&name) || was_written(node, path)
+    };
+    texts
+        .filter(|(path, _)| {
+            folders
+                .iter()
+                .any(|folder| path.starts_with(folder.as_str()))
+        })
+        .filter(|(path, _)| !is_ours(path))
+        .filter_map(|(path, text)| of_text(path, text.ok()?, unit))
+        .collect()
+}
+
+/// Whether the boot wrote a file.
+fn was_written(node: &Node<'_>, path: &str) -> bool {
+    let Ok(record) = node.record() else {
+        return false;
+    };
+    let step = format!("files:{path}");
+    record.steps.iter().any(|done| done.step == step)
+}
+
+fn of_text<'a>(path: &'a str, text: &'a str, unit: &'static str) -> Option<Override<'a>> {
+    let sets = |names: &[&str]| {
+        let mut lines = text.lines().map(str::trim);
+        lines.rfind(|line| {
+            line.split_once('=').is_some_and(|(name, value)| {
+                // Proxies are judged by a check of their own.
+                names.contains(&name.trim())
+                    && !value.trim().is_empty()
+                    && !value.to_ascii_lowercase().contains("_proxy")
+            })
+        })
+    };
+    let command = sets(COMMANDS);
+    let line = command
+        .or_else(|| sets(VARIABLES))
+        .or_else(|| sets(LIMITS))?;
+    Some(Override {
+        path,
+        unit,
+        line,
+        changes_command: command.is_some() || line.contains("DAEMON_ARGS"),
+    })
+}
+
+fn told(it: &Override<'_>) -> Finding {
+    let name = it
+        .line
+        .split_once('=')
+        .map_or(it.line, |(name, _)| name.trim());
+    let what = match it.changes_command {
+        true => "replaces what it runs",
+        false => "changes its settings",
+    };
+    let (path, unit) = (it.path, it.unit);
+    Finding::new(
+        format!("{path} overrides {unit} and {what}: it sets {name}"),
+        format!("mv {path} /root/; then: systemctl daemon-reload && systemctl restart {unit}; find what writes it: an image, or configuration management"),
+    )
+    .seen("line", quake_formats::yaml::shorten(it.line, 300))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::Status;
+    use crate::checks::node_sample::Sample;
+    use crate::checks::surveyed::survey_with;
+
+    const PATH: &str = "/etc/systemd/system/kubelet.service.d/99-site.conf";
+
+    fn with(path: &str, text: &str, is_down: bool) -> Sample {
+        let mut node = Sample::worker();
+        if is_down {
+            node.crashing("kubelet.service", &["unknown flag: --foo"]);
+        }
+        node.survey = survey_with(node.survey.clone(), path, text);
+        node.survey.schema_version = "x".to_owned();
+        node
+    }
+
+    #[test]
+    fn a_drop_in_that_replaces_the_command_fails_where_the_unit_is_down() {
+        let text = "[Service]\nExecStart=\nExecStart=/opt/kubelet --foo\n";
+        let id = "services.drop-ins";
+        with(PATH, text, true).assert(
+            id,
+            Status::Fail,
+            "overrides kubelet.service and replaces what it runs",
+        );
+        with(PATH, text, false).assert(id, Status::Warn, "sets ExecStart");
+        let run = PATH.replace("/etc/", "/run/");
+        with(&run, text, true).assert(
+            id,
+            Status::Fail,
+            "mv /run/systemd/system/kubelet.service.d/99-site.conf /root/",
+        );
+    }
+
+    #[test]
+    fn drop_ins_of_the_agent_and_those_that_change_nothing_are_no_trouble() {
+        let own = PATH.replace("99-site", "20-config-dir");
+        for (path, text) in [
+            (
+                own.as_str(),
+                "[Service]\nExecStart=/usr/local/bin/kubelet --config-dir=/x\n",
+            ),
+            (PATH, "[Unit]\nAfter=x.service\n"),
+            (
+                PATH,
+                "[Service]\nEnvironment=HTTP_PROXY=http://proxy:3128\n",
+            ),
+        ] {
+            with(path, text, true).assert("services.drop-ins", Status::Ok, "none has");
+        }
+    }
+}
