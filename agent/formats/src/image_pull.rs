@@ -5,12 +5,37 @@ use crate::journal::{KnownLine, Reason};
 /// What the answers of registries and runtimes mean.
 const REASONS: &[KnownLine] = &[
     KnownLine {
+        parts: &["ecr:GetAuthorizationToken", "not authorized"],
+        means: "the node's role lacks ecr:GetAuthorizationToken",
+        fix: "allow ecr:GetAuthorizationToken on \"*\" to the node's role, and ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on the repository",
+    },
+    KnownLine {
+        parts: &["uthorization token has expired"],
+        means: "the registry's token is expired",
+        fix: "for ECR: give kubelet its credential provider (--image-credential-provider-config), which asks anew; a token in /root/.docker/config.json or in an imagePullSecret lasts twelve hours; compare the clock: chronyc tracking",
+    },
+    KnownLine {
+        parts: &["credential provider plugin", "executable file not found"],
+        means: "kubelet's credential provider is not installed",
+        fix: "place ecr-credential-provider in the directory of --image-credential-provider-bin-dir: systemctl restart quake-agent.service",
+    },
+    KnownLine {
+        parts: &["error execing credential provider plugin"],
+        means: "kubelet's credential provider fails",
+        fix: "the line's end says why; run it by hand: echo '{\"kind\":\"CredentialProviderRequest\",\"apiVersion\":\"credentialprovider.kubelet.k8s.io/v1\",\"image\":\"<image>\"}' | /usr/local/bin/ecr-credential-provider",
+    },
+    KnownLine {
         parts: &["no such host"],
         means: "the registry's name does not resolve",
         fix: "getent hosts <registry>; quake-agent diagnose --only dns; or a mirror in /etc/containerd/certs.d",
     },
     KnownLine {
         parts: &["toomanyrequests"],
+        means: "the registry's limit of pulls is reached",
+        fix: "pull with credentials, or by a mirror (an ECR pull-through cache) in /etc/containerd/certs.d",
+    },
+    KnownLine {
+        parts: &["TOOMANYREQUESTS"],
         means: "the registry's limit of pulls is reached",
         fix: "pull with credentials, or by a mirror (an ECR pull-through cache) in /etc/containerd/certs.d",
     },
@@ -104,6 +129,7 @@ const PULLS: &[&str] = &[
     "failed to pull image",
     "failed to pull and unpack image",
     "PullImage from image service failed",
+    "credential provider plugin",
     "exec format error",
 ];
 

@@ -1,4 +1,4 @@
-//! What `diagnose` prints: the findings first, root causes before what follows from them.
+//! What `diagnose` prints: the cause and its remedy first, then the findings, root causes before what follows from them.
 
 use super::node::{instance_json, spec_json};
 use crate::output::style;
@@ -31,12 +31,12 @@ pub(crate) fn report_text(
     took: Duration,
     detail: Detail,
 ) -> String {
-    let mut text = heading(survey);
+    let mut text = verdict(report);
+    text.push_str(&heading(survey));
     let summary = report.summary();
     let _ = writeln!(
         text,
-        "{}: {} failed, {} warned, {} ok, {} skipped, {} could not be made, in {:.1}s\n",
-        verdict(report),
+        "{} failed, {} warned, {} ok, {} skipped, {} could not be made, in {:.1}s\n",
         summary.fail,
         summary.warn,
         summary.ok,
@@ -44,8 +44,9 @@ pub(crate) fn report_text(
         summary.error,
         took.as_secs_f64()
     );
+    let mut quoted = Quoted::default();
     for one in report.findings() {
-        finding_text(&mut text, one);
+        finding_text(&mut text, one, &mut quoted);
     }
     for one in of_status(report, Status::Error) {
         let (word, id) = (style::bad("error"), style::strong(one.check.id));
@@ -81,21 +82,31 @@ fn skipped_text(text: &mut String, report: &Report) {
     }
 }
 
+/// What to know first, in two lines: the cause and its remedy.
 fn verdict(report: &Report) -> String {
-    match (report.status(), report.findings().next()) {
-        (Status::Fail, Some(first)) => {
-            style::bad(format!("first fix {}", first.check.id)).to_string()
+    let first = report.findings().next();
+    let (word, first) = match (report.status(), first) {
+        (Status::Fail, Some(first)) => (style::bad("cause").to_string(), first),
+        (Status::Warn, Some(first)) => (style::warning("warns").to_string(), first),
+        (status, _) => {
+            let line = match status {
+                Status::Error => style::bad("no check failed, and some could not be made"),
+                Status::Skip => style::warning(
+                    "nearly all checks were skipped: the node is not known to be healthy",
+                ),
+                _ => style::good("no check found anything wrong"),
+            };
+            return format!("{line}\n\n");
         }
-        (Status::Warn, Some(first)) => {
-            style::warning(format!("no check failed, see {}", first.check.id)).to_string()
-        }
-        (Status::Error, _) => style::bad("no check failed, and some could not be made").to_string(),
-        (Status::Skip, _) => {
-            style::warning("nearly all checks were skipped: the node is not known to be healthy")
-                .to_string()
-        }
-        _ => style::good("no check found anything wrong").to_string(),
-    }
+    };
+    let Some(finding) = &first.finding else {
+        return String::new();
+    };
+    let (id, sure) = (style::strong(first.check.id), finding.certainty.name());
+    format!(
+        "{word}   {} ({id}, {sure})\nremedy  {}\n\n",
+        finding.summary, finding.fix
+    )
 }
 
 /// Who the node is and how its boot stands.
@@ -140,7 +151,28 @@ fn boot_line(record: &Record) -> String {
     format!("{state} after {seconds:.1}s, at {}{code}", record.updated)
 }
 
-fn finding_text(text: &mut String, one: &CheckReport) {
+/// Lines of logs that were shown, and under which check.
+#[derive(Default)]
+struct Quoted<'a>(Vec<(&'a str, &'static str)>);
+
+impl<'a> Quoted<'a> {
+    /// The check under which a line was shown before; else it is shown now.
+    fn shown(&mut self, line: &'a str, check: &'static str) -> Option<&'static str> {
+        /// What is shorter is a number or a name, which may stand twice.
+        const LINE: usize = 40;
+        if line.len() < LINE {
+            return None;
+        }
+        let earlier = self.0.iter().find(|(shown, _)| *shown == line);
+        let earlier = earlier.map(|(_, check)| *check);
+        if earlier.is_none() {
+            self.0.push((line, check));
+        }
+        earlier
+    }
+}
+
+fn finding_text<'a>(text: &mut String, one: &'a CheckReport, quoted: &mut Quoted<'a>) {
     let word = match one.status {
         Status::Fail => style::bad("FAIL").to_string(),
         Status::Warn => style::warning("WARN").to_string(),
@@ -152,8 +184,20 @@ fn finding_text(text: &mut String, one: &CheckReport) {
         return;
     };
     for piece in &finding.evidence {
+        let name = &piece.name;
+        if let Some(check) = quoted.shown(&piece.value, one.check.id) {
+            let _ = writeln!(
+                text,
+                "      seen        {name}: the line quoted under {check}"
+            );
+            continue;
+        }
         let value = piece.value.trim_end().replace('\n', "\n                  ");
-        let _ = writeln!(text, "      seen        {}: {value}", piece.name);
+        let _ = writeln!(text, "      seen        {name}: {value}");
+    }
+    let _ = writeln!(text, "      sure        {}", finding.certainty.name());
+    for alternative in &finding.alternatives {
+        let _ = writeln!(text, "      or else     {alternative}");
     }
     if !one.because.is_empty() {
         let _ = writeln!(text, "      follows from {}", one.because.join(", "));
@@ -221,6 +265,8 @@ fn check_report_json(one: &CheckReport) -> Value {
             "summary": finding.summary,
             "code": finding.code.map(|code| code.entry().code),
             "class": class.map(quake_model::fault::Class::name),
+            "certainty": finding.certainty.name(),
+            "alternatives": finding.alternatives,
             "evidence": finding.evidence,
             "remedy": finding.fix,
             "explain": format!("quake-agent explain {}", name(one.check, finding)),
@@ -288,6 +334,46 @@ mod tests {
         let skipped = text.find("--verbose lists them").expect(&text);
         assert!(verdict < skipped, "{text}");
         assert!(!text.contains("\nskip  "), "{text}");
+    }
+
+    /// A node whose only trouble is a clock that nothing sets.
+    fn unsynchronized() -> Survey {
+        let clock = quake_model::facts::ClockFacts {
+            synchronized: false,
+            offset_us: None,
+            max_error_us: None,
+            ahead_of_server_ms: None,
+        };
+        Survey {
+            clock: quake_model::facts::Seen::Yes(clock),
+            ..Survey::default()
+        }
+    }
+
+    #[test]
+    fn the_cause_and_its_remedy_are_the_first_two_lines() {
+        let survey = unsynchronized();
+        let checks: Vec<Check> = quake_diagnose::checks::all().to_vec();
+        let report = judge(&checks, &survey);
+        let text = report_text(&report, &survey, Duration::ZERO, Detail::Findings);
+        let text = without_style(&text);
+        let lines: Vec<&str> = text.lines().take(3).collect();
+        assert!(lines[0].starts_with("warns   "), "{text}");
+        assert!(lines[0].contains("(time.sync, "), "{text}");
+        assert!(lines[1].starts_with("remedy  "), "{text}");
+        assert_eq!(lines[2], "", "{text}");
+    }
+
+    #[test]
+    fn a_line_that_was_quoted_is_not_quoted_again() {
+        let line = "a line of a log that is long enough to be one line and no number";
+        let mut quoted = Quoted::default();
+        assert_eq!(quoted.shown(line, "a.b"), None);
+        assert_eq!(quoted.shown(line, "c.d"), Some("a.b"));
+        assert_eq!(
+            quoted.shown("17", "a.b").or(quoted.shown("17", "c.d")),
+            None
+        );
     }
 
     #[test]

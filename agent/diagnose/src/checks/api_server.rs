@@ -1,5 +1,7 @@
 //! Checks of the API server on a control plane.
 
+mod webhooks;
+
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use super::{stage, static_pods};
@@ -8,35 +10,48 @@ use quake_model::fault::Code;
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
 
-pub(super) const CHECKS: &[Check] = &[Check {
-    id: "apiserver.alive",
-    title: "the API server on this node is healthy",
-    severity: Severity::Critical,
-    tags: &["control-plane"],
-    sources: &[Source::Probes, Source::Runtime],
-    because: &[
-        "host.disk-space",
-        "runtime.alive",
-        "kubelet.alive",
-        "certificates.present",
-        "certificates.dates",
-        "staticpods.manifests",
-        "etcd.pods",
-        "etcd.alive",
-        "staticpods.running",
-        "etcd.data",
-        "volumes.mounted",
-        "host.disk-latency",
-        "host.oom",
-        "host.disk-errors",
-        "net.ports",
-        "certificates.authority",
-        "volumes.space",
-    ],
-    why: "without it this control plane answers no request, and its kubelet cannot register",
-    remedy: "check etcd first, then read its log: less /var/log/kube-apiserver.log, crictl logs <id>",
-    judge: alive,
-}];
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "apiserver.alive",
+        title: "the API server on this node is healthy",
+        severity: Severity::Critical,
+        tags: &["control-plane"],
+        sources: &[Source::Probes, Source::Runtime],
+        because: &[
+            "host.disk-space",
+            "runtime.alive",
+            "kubelet.alive",
+            "certificates.present",
+            "certificates.dates",
+            "staticpods.manifests",
+            "etcd.pods",
+            "etcd.alive",
+            "staticpods.running",
+            "etcd.data",
+            "volumes.mounted",
+            "host.disk-latency",
+            "host.oom",
+            "host.disk-errors",
+            "net.ports",
+            "certificates.authority",
+            "volumes.space",
+        ],
+        why: "without it this control plane answers no request, and its kubelet cannot register",
+        remedy: "check etcd first, then read its log: less /var/log/kube-apiserver.log",
+        judge: alive,
+    },
+    Check {
+        id: "apiserver.webhooks",
+        title: "no admission webhook refuses what the node needs",
+        severity: Severity::Critical,
+        tags: &["control-plane", "cluster"],
+        sources: &[Source::Journals, Source::Runtime],
+        because: &["apiserver.alive"],
+        why: "a webhook that refuses, or that does not answer, keeps nodes from registering and pods from being made",
+        remedy: "exclude nodes and kube-system from the webhook's rules, or set its failurePolicy to Ignore",
+        judge: webhooks::judge,
+    },
+];
 
 const COMPONENT: &str = "kube-apiserver";
 
@@ -62,10 +77,10 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let waits_for_etcd = how.contains("etcd");
     let fix = match waits_for_etcd {
         true => {
-            "etcd is what it waits for: quake-agent diagnose --only etcd,volumes; crictl ps -a | grep etcd"
+            "etcd is what it waits for: quake-agent diagnose --only etcd,volumes; tail -n 50 /var/log/etcd.log"
         }
         false => {
-            "less /var/log/kube-apiserver.log; crictl ps -a --name kube-apiserver; crictl logs <id>; its last line names a flag, a file or etcd"
+            "tail -n 50 /var/log/kube-apiserver.log, or /var/log/pods/kube-system_kube-apiserver-*/*/*.log; its last line names a flag, a file or etcd"
         }
     };
     let mut finding = Finding::new(format!("kube-apiserver at {url} {how}"), fix);

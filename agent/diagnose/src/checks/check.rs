@@ -85,6 +85,28 @@ impl Verdict {
     }
 }
 
+/// How sure a finding is of its cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It was seen itself: in a file, an answer or a number.
+    Certain,
+    /// A line of a log says so.
+    Likely,
+    /// Only the symptom was seen.
+    Possible,
+}
+
+impl Certainty {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certain => "certain",
+            Self::Likely => "likely",
+            Self::Possible => "possible",
+        }
+    }
+}
+
 /// What is wrong, with the evidence and what to do. Every text in it went through [`scrub`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -95,6 +117,9 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What to do: the command, the IAM action or the key of the configuration.
     pub fix: String,
+    pub certainty: Certainty,
+    /// What else would explain what was seen, one clause each.
+    pub alternatives: Vec<String>,
 }
 
 impl Finding {
@@ -105,7 +130,24 @@ impl Finding {
             code: None,
             evidence: Vec::new(),
             fix: scrub(&fix.into()),
+            certainty: Certainty::Certain,
+            alternatives: Vec::new(),
         }
+    }
+
+    /// Says how sure it is.
+    #[must_use]
+    pub fn by(mut self, certainty: Certainty) -> Self {
+        self.certainty = certainty;
+        self
+    }
+
+    /// Adds what else would explain what was seen. It is then no more than likely.
+    #[must_use]
+    pub fn or_else(mut self, alternative: impl Into<String>) -> Self {
+        self.certainty = self.certainty.max(Certainty::Likely);
+        self.alternatives.push(scrub(&alternative.into()));
+        self
     }
 
     /// Says which fault of the catalogue it is.

@@ -123,7 +123,7 @@ fn lacking(expected: usize, members: &BTreeMap<&str, &EntryFacts>) -> Result<Ver
     let there: Vec<&str> = members.keys().copied().collect();
     Finding::new(
         format!("{} of {expected} members of etcd have data on their volumes", members.len()),
-        "look where etcd writes (crictl inspect, or docker inspect: its mounts) and what is on the volume: ls -R /mnt/master-* (/mnt/disks/master-*); restore a backup where the data is gone",
+        "look where etcd writes (the hostPath volumes of its manifest in /etc/kubernetes/manifests) and what is on the volume: ls -R /mnt/master-* (/mnt/disks/master-*); restore a backup where the data is gone",
     )
     .seen("found", if there.is_empty() { "none".to_owned() } else { there.join(", ") })
     .fail()
@@ -216,7 +216,7 @@ fn full(database: &str, size: u64, quota: u64) -> Result<Verdict, Unseen> {
             mib(size),
             mib(quota)
         ),
-        "etcdctl compact <revision>, etcdctl defrag, etcdctl alarm disarm; find what fills it (events, leases), or raise --quota-backend-bytes",
+        "in etcd's container: etcdctl endpoint status -w json shows the revision to give to etcdctl compact; then etcdctl defrag, etcdctl alarm disarm; find what fills it (events, leases), or raise --quota-backend-bytes",
     );
     match size >= quota {
         true => finding.fail(),
@@ -232,7 +232,7 @@ pub(super) fn silent(ill: &ProbeSeen) -> Result<Verdict, Unseen> {
         ProbeFacts::Silent { reason } => format!("does not answer: {reason}"),
     };
     let fix = format!(
-        "read its log: /var/log/{component}.log, or crictl logs $(crictl ps -a -q --name {component} | head -n 1)"
+        "read its log: tail -n 50 /var/log/{component}.log, or /var/log/pods/kube-system_{component}-*/*/*.log"
     );
     Finding::new(format!("{component} {said}"), fix)
         .coded(Code::ReadyProbeFailing)
@@ -279,7 +279,7 @@ fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdic
     }
     Finding::new(
         format!("{place} has {since}"),
-        format!("look why: crictl logs $(crictl ps -q --name etcd-manager | head -n 1) | grep -i backup; and whether the role may s3:PutObject below {place}"),
+        format!("look why: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; and whether the role may s3:PutObject below {place}"),
     )
     .warn()
 }

@@ -122,6 +122,8 @@ pub(super) fn metadata() -> MetadataSeen {
         took_ms: 2,
         user_data: None,
         lifecycle: None,
+        interruption: None,
+        rebalance: None,
     }
 }
 

@@ -1,13 +1,18 @@
 //! The finding that a well-known line of a journal explains.
 
-use super::check::Finding;
+use super::check::{Certainty, Finding};
 use quake_formats::journal::Reason;
 use quake_formats::yaml::shorten;
+
+/// How much of a line is quoted.
+pub(super) const QUOTED: usize = 400;
 
 /// The finding: `what` is so because of this reason.
 pub(super) fn from_journal(reason: &Reason<'_>, what: &str) -> Finding {
     let finding = Finding::new(format!("{what}: {}", reason.known.means), reason.known.fix);
-    finding.seen("journal", shorten(reason.line, 400))
+    finding
+        .by(Certainty::Likely)
+        .seen("journal", shorten(reason.line, QUOTED))
 }
 
 #[cfg(test)]

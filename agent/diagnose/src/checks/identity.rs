@@ -160,7 +160,7 @@ const ASSET_TAG: &str = "/sys/devices/virtual/dmi/id/board_asset_tag";
 const CLOUD_INIT: &str = "/var/lib/cloud/instance";
 
 /// This instance's id, and who says so.
-fn own_id<'a>(node: &Node<'a>) -> Option<(&'a str, &'static str)> {
+pub(super) fn own_id<'a>(node: &Node<'a>) -> Option<(&'a str, &'static str)> {
     let survey = node.survey();
     let metadata = survey.metadata.ok();
     let metadata = metadata.map(|seen| (seen.instance.instance_id.as_str(), "its metadata"));

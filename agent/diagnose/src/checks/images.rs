@@ -6,6 +6,7 @@ use super::node::Node;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
 use quake_formats::image_pull::{image_in, is_pull, reason};
+use quake_formats::journal::Reason;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::pod_networks::of_word;
@@ -38,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
             "net.proxy",
         ],
         why: "a pod whose image cannot be pulled does not start",
-        remedy: "pull it by hand and read the answer: crictl pull <image>",
+        remedy: "pull it by hand with crictl pull or ctr -n k8s.io images pull, and read the answer",
         judge: pull,
     },
     Check {
@@ -49,7 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[Source::Runtime, Source::Files],
         because: &["runtime.alive", "images.pull"],
         why: "a missing image must be pulled first, and the node may not reach its registry",
-        remedy: "crictl pull <image>, or let the image be part of a seed: quake-agent seed --help",
+        remedy: "pull it by hand, or let the image be part of a seed: quake-agent seed --help",
         judge: present,
     },
 ];
@@ -83,7 +84,8 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .ok()
         .and_then(|runtime| runtime.images.as_ref());
     let needed = needed(node)?;
-    for line in lines.filter(|line| is_pull(line)) {
+    let lines: Vec<&String> = lines.filter(|line| is_pull(line)).collect();
+    for line in &lines {
         let image = image_in(line);
         // A pull that went well later is no trouble any more.
         let came = image
@@ -92,7 +94,7 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if came && !line.contains("exec format error") {
             continue;
         }
-        let Some(reason) = reason(line) else {
+        let Some(reason) = reason(line).map(|reason| rather(reason, &lines)) else {
             continue;
         };
         let what = match image {
@@ -112,6 +114,26 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         };
     }
     Verdict::ok("the journals tell of no pull that failed")
+}
+
+/// Why kubelet had no credentials, where that is why the registry refused: it says so a line earlier.
+fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
+    const REFUSED: &[&str] = &[
+        "no basic auth credentials",
+        "401",
+        "403",
+        "authorization failed",
+    ];
+    if !REFUSED.iter().any(|words| reason.line.contains(words)) {
+        return reason;
+    }
+    let mut earlier = lines
+        .iter()
+        .filter(|line| line.contains("credential provider plugin"));
+    let found = earlier
+        .next()
+        .and_then(|line| quake_formats::image_pull::reason(line));
+    found.unwrap_or(reason)
 }
 
 /// Whether an image is one of the pod network's, by its name.

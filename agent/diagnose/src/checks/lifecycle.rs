@@ -17,6 +17,41 @@ pub(super) const CHECKS: &[Check] = &[Check {
     judge: state,
 }];
 
+/// What stands before the checks that such an end explains.
+pub(super) const INTERRUPTION: &[Check] = &[Check {
+    id: "lifecycle.interruption",
+    title: "EC2 does not take this instance back",
+    severity: Severity::Warning,
+    tags: &["autoscaling", "aws"],
+    sources: &[Source::Metadata],
+    because: &["identity.metadata"],
+    why: "two minutes after the notice a spot instance is stopped, so whatever else fails here is no matter",
+    remedy: "nothing on this node; let the group replace it, and drain on the notice (node termination handler)",
+    judge: interruption,
+}];
+
+fn interruption(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let seen = node.survey().metadata.get()?;
+    let id = &seen.instance.instance_id;
+    if let Some(notice) = &seen.interruption {
+        return Finding::new(
+            format!("EC2 takes the spot instance {id} back: {notice}"),
+            "nothing on this node: its group starts another one; run a node termination handler, so that pods are drained in the two minutes; use more instance types, or on-demand ones, if it comes often",
+        )
+        .seen("spot/instance-action", notice)
+        .fail();
+    }
+    if let Some(notice) = &seen.rebalance {
+        return Finding::new(
+            format!("EC2 recommends to replace the spot instance {id}: its risk of an interruption is high"),
+            format!("kubectl drain <name> --ignore-daemonsets in time, then: aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {id} --no-should-decrement-desired-capacity; or let the group's capacity rebalancing do it"),
+        )
+        .seen("events/recommendations/rebalance", notice)
+        .warn();
+    }
+    Verdict::ok("no notice")
+}
+
 fn state(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let seen = node.survey().metadata.get()?;
     let Some(state) = &seen.lifecycle else {
@@ -34,7 +69,7 @@ fn state(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         "Pending:Wait" => (
             format!("{id} is ready, and its group still waits for a lifecycle hook"),
-            format!("aws autoscaling complete-lifecycle-action --lifecycle-action-result CONTINUE --instance-id {id} --lifecycle-hook-name <hook> --auto-scaling-group-name <group>"),
+            format!("aws autoscaling complete-lifecycle-action --lifecycle-action-result CONTINUE --instance-id {id} --auto-scaling-group-name <group> --lifecycle-hook-name with the name that aws autoscaling describe-lifecycle-hooks --auto-scaling-group-name <group> shows"),
         ),
         warmed if warmed.starts_with("Warmed:") && !ready => {
             return Verdict::ok(format!("{warmed}: it is kept in the warm pool"));

@@ -63,6 +63,10 @@ pub(super) const CHECKS: &[Check] = &[
             "host.noexec",
             "net.settings",
             "images.pull",
+            "lifecycle.interruption",
+            "cni.addresses",
+            "runtime.shims",
+            "apiserver.webhooks",
         ],
         why: "no pods are scheduled on a node that is not ready, and its pods are evicted",
         remedy: "kubectl describe node <name>: the condition's message has kubelet's reason",
@@ -231,7 +235,7 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
             "quake-agent diagnose --only cni: the pod network has no configuration that works"
         }
         _ if says("PLEG is not healthy") => {
-            "the runtime is too slow to list its pods: crictl ps; look at the disk (iostat -x 1) and the number of dead containers"
+            "the runtime is too slow to list its pods: look at the disk (iostat -x 1) and the number of dead containers"
         }
         _ if says("container runtime is down") || says("container runtime status check") => {
             "quake-agent diagnose --only runtime"

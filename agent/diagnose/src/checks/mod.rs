@@ -14,6 +14,7 @@ mod node;
 mod node_sample;
 mod order;
 mod read_error;
+mod remedies;
 mod report;
 mod stage;
 mod table;
@@ -32,6 +33,7 @@ mod config;
 mod controller;
 mod dns;
 mod etcd;
+mod hop_limit;
 mod host;
 mod iam;
 mod identity;
@@ -51,7 +53,7 @@ mod fixtures;
 #[cfg(test)]
 mod surveyed;
 
-pub use check::{Check, Finding, Severity, Source, Verdict};
+pub use check::{Certainty, Check, Finding, Severity, Source, Verdict};
 pub use dns::PUBLISHED;
 pub use kubelet::api_access;
 pub use report::{CheckReport, Report, Status, Summary, judge};
@@ -60,8 +62,14 @@ pub use wanted::WANTED;
 
 use quake_formats::journal::KnownLine;
 
+/// Lines of checks that have one table.
+const OF_OTHERS: &[(&str, &[KnownLine])] = &[("staticpods.running", static_pods::reasons::REASONS)];
+
 /// The lines that single checks know, by the check.
 pub(crate) fn known_lines() -> impl Iterator<Item = (&'static str, &'static KnownLine)> {
-    let tables = kubelet::KNOWN_LINES.iter().chain(runtime::KNOWN_LINES);
+    let tables = kubelet::KNOWN_LINES
+        .iter()
+        .chain(runtime::KNOWN_LINES)
+        .chain(OF_OTHERS);
     tables.flat_map(|(check, lines)| lines.iter().map(|line| (*check, line)))
 }

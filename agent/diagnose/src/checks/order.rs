@@ -1,10 +1,33 @@
-//! Which finding comes first: root causes before what follows from them, and before all what the boot failed by.
+//! Which finding comes first: root causes before what follows from them, a disk that does harm before all, then what the
+//! boot failed by.
 
 use super::check::{Check, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The check of the boot as a whole.
 const OUTCOME: &str = "boot.outcome";
+
+/// Checks of disks: what follows from one of them is seen in many others.
+const DISKS: &[&str] = &["host.disk-errors", "host.disk-latency", "host.disk-space"];
+
+/// The warnings of disks that explain a failure: there they do harm, and count as failures.
+pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
+    let explained = explanations(table);
+    let explains = |index: usize| {
+        let mut failed = found.iter().filter(|found| found.failed);
+        failed.any(|failed| explained[&failed.index].contains(&index))
+    };
+    let warned = found.iter().filter(|found| !found.failed);
+    let warned = warned.map(|found| found.index);
+    warned
+        .filter(|index| is_harmful_kind(&table[*index]) && explains(*index))
+        .collect()
+}
+
+/// A full disk that only warns has room left.
+fn is_harmful_kind(check: &Check) -> bool {
+    check.id != "host.disk-space" && DISKS.contains(&check.id)
+}
 
 /// What there is to order.
 pub(super) struct Found {
@@ -43,6 +66,8 @@ pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -
         .iter()
         .flat_map(|index| because(*index).into_iter().chain([*index]))
         .collect();
+    let harms: BTreeSet<usize> = failed.iter().flat_map(|index| because(*index)).collect();
+    let is_disk = |index: usize| DISKS.contains(&table[index].id) && harms.contains(&index);
     let mut ranked: Vec<(bool, Ranked)> = found
         .iter()
         .map(|found| {
@@ -58,6 +83,7 @@ pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -
         (
             !failed,
             follows > 0,
+            !is_disk(index),
             !blamed.contains(&index),
             severity,
             follows,

@@ -1,9 +1,10 @@
 //! The report of a diagnosis: what each check came to, and the findings with root causes first.
 
 use super::boot_fault;
-use super::check::{Check, Finding, Severity, Verdict};
-use super::node::{AGENT_UNIT, Node};
-use super::order::{Found, rank};
+use super::check::{Certainty, Check, Finding, Severity, Verdict};
+use super::node::Node;
+use super::order::{Found, harmful, rank};
+use super::remedies::Remedies;
 use quake_model::facts::{Survey, Unseen};
 use quake_model::redact::scrub;
 
@@ -44,6 +45,8 @@ pub struct CheckReport {
     pub finding: Option<Finding>,
     /// The names of the checks whose failure explains it.
     pub because: Vec<&'static str>,
+    /// Whether what it needs was not seen: then it may hold or not.
+    pub unseen: bool,
 }
 
 /// How many checks came to what.
@@ -110,43 +113,93 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     let node = Node::new(survey);
     let mut checks: Vec<CheckReport> = chosen.iter().map(|check| judged(check, &node)).collect();
     let blamed = boot_fault::adopt(&mut checks, &node);
-    let found: Vec<Found> = checks
-        .iter()
-        .enumerate()
-        .filter(|(_, one)| matches!(one.status, Status::Fail | Status::Warn))
-        .map(|(index, one)| Found {
-            index,
-            failed: one.status == Status::Fail,
-        })
-        .collect();
-    let ranked = rank(chosen, &found, &blamed);
+    for index in harmful(chosen, &found(&checks)) {
+        checks[index].status = Status::Fail;
+    }
+    let ranked = rank(chosen, &found(&checks), &blamed);
     for one in &ranked {
         let because = one.because.iter().map(|cause| chosen[*cause].id);
         checks[one.index].because = because.collect();
     }
-    for finding in checks.iter_mut().filter_map(|one| one.finding.as_mut()) {
-        name_the_journal(finding, &node);
+    let remedies = Remedies::new(&node, &checks);
+    let unseen = unseen(&checks);
+    for one in &mut checks {
+        let Some(finding) = one.finding.as_mut() else {
+            continue;
+        };
+        remedies.complete(&one.check, finding);
+        quote_once(finding);
+        if one.because.is_empty() {
+            doubt(finding, one.check.because, &unseen);
+        }
     }
     let findings = ranked.iter().map(|one| one.index).collect();
     Report { checks, findings }
 }
 
-/// Has a remedy read the journal of the unit that runs the agent here: systemd takes any of a unit's names, the journal only
-/// the one that it was started by.
-fn name_the_journal(finding: &mut Finding, node: &Node<'_>) {
-    let words = |unit| format!("journalctl -b -u {unit}");
-    let (said, meant) = (words(AGENT_UNIT), words(node.agent_unit()));
-    if finding.fix.contains(&said) {
-        finding.fix = finding.fix.replace(&said, &meant);
+fn found(checks: &[CheckReport]) -> Vec<Found> {
+    let all = checks.iter().enumerate();
+    all.filter(|(_, one)| matches!(one.status, Status::Fail | Status::Warn))
+        .map(|(index, one)| Found {
+            index,
+            failed: one.status == Status::Fail,
+        })
+        .collect()
+}
+
+/// The checks that could not see what they need, each with the reason.
+fn unseen(checks: &[CheckReport]) -> Vec<(&'static str, String)> {
+    let unseen = checks.iter().filter(|one| one.unseen);
+    unseen.map(|one| (one.check.id, one.note.clone())).collect()
+}
+
+/// How many checks are named that could not be made.
+const DOUBTS: usize = 2;
+
+/// Names the checks that would explain a symptom and that could not see what they need. What was seen itself needs no other
+/// explanation.
+fn doubt(finding: &mut Finding, because: &[&str], unseen: &[(&'static str, String)]) {
+    if finding.certainty == Certainty::Certain {
+        return;
+    }
+    let could_explain = unseen.iter().filter(|(id, _)| because.contains(id));
+    for (id, why) in could_explain.take(DOUBTS) {
+        let doubt = format!("{id}, which could not be looked at ({why})");
+        finding.alternatives.push(doubt);
     }
 }
+
+/// Leaves out lines that are quoted already; two lines that differ in their numbers alone are the same.
+fn quote_once(finding: &mut Finding) {
+    let mut quoted: Vec<String> = Vec::new();
+    finding.evidence.retain(|piece| {
+        if !QUOTES.contains(&piece.name.as_str()) {
+            return true;
+        }
+        let line: String = piece
+            .value
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .collect();
+        let is_new = !quoted.contains(&line);
+        if is_new {
+            quoted.push(line);
+        }
+        is_new
+    });
+}
+
+/// The names of evidence that is a line of a log.
+const QUOTES: &[&str] = &["journal", "kernel log", "log"];
 
 fn looks_outside(check: &Check) -> bool {
     check.sources.iter().any(|source| source.uses_network())
 }
 
 fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
-    let (status, note, finding) = match (check.judge)(node) {
+    let verdict = (check.judge)(node);
+    let unseen = verdict.is_err();
+    let (status, note, finding) = match verdict {
         Ok(Verdict::Ok(note)) => (Status::Ok, note, None),
         Ok(Verdict::Skip(why)) => (Status::Skip, why, None),
         Ok(Verdict::Warn(finding)) => (Status::Warn, finding.summary.clone(), Some(finding)),
@@ -174,5 +227,6 @@ fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
         note: scrub(&note),
         finding,
         because: Vec::new(),
+        unseen,
     }
 }

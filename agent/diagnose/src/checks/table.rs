@@ -4,7 +4,7 @@ use super::check::Check;
 use super::{
     addons, agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
 };
-use super::{dns, net, services, time};
+use super::{dns, hop_limit, net, services, time};
 use super::{images, kubelet, lifecycle, membership, runtime, static_pods, volumes};
 use std::sync::LazyLock;
 
@@ -27,9 +27,12 @@ const AREAS: &[&[Check]] = &[
     dns::PUBLISHED_CHECKS,
     net::REACH,
     identity::CHECKS,
+    hop_limit::CHECKS,
+    lifecycle::INTERRUPTION,
     iam::CHECKS,
     config::CHECKS,
     boot::RECORDED,
+    services::DROP_INS,
     agent::RUNNING,
     assets::CHECKS,
     certificates::CHECKS,

@@ -1,7 +1,10 @@
 //! Checks of the clock.
 
+mod daemon;
+
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
+use daemon::KEEPERS;
 use quake_formats::pem::certificates;
 use quake_model::facts::{ActiveState, ClockFacts, Unseen};
 use quake_model::fault::Code;
@@ -39,15 +42,6 @@ const FAR_MS: u64 = 10_000;
 /// What is left to correct, beyond which the clock cannot be called in step.
 const LARGE_OFFSET_US: u64 = 500_000;
 
-/// The units that keep a clock in step on the distributions we know.
-const KEEPERS: &[&str] = &[
-    "chrony.service",
-    "chronyd.service",
-    "systemd-timesyncd.service",
-    "ntp.service",
-    "ntpd.service",
-];
-
 fn sync(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let clock = node.survey().clock.get()?;
     if let Some(ahead) = clock.ahead_of_server_ms
@@ -57,11 +51,7 @@ fn sync(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let offset = clock.offset_us.unwrap_or_default();
     if !clock.synchronized {
-        let finding = Finding::new(
-            "nothing keeps the clock in step with a time source",
-            "systemctl enable --now chrony (chronyd, or systemd-timesyncd), with `server 169.254.169.123 prefer iburst`; then: chronyc makestep",
-        );
-        return evidence(node, clock, finding).warn();
+        return evidence(node, clock, daemon::unsynchronized(node)).warn();
     }
     if offset.unsigned_abs() > LARGE_OFFSET_US {
         let seconds = offset as f64 / 1e6;
@@ -286,5 +276,49 @@ mod tests {
             Status::Warn,
             "60s during the latest boot",
         );
+    }
+
+    #[test]
+    fn who_does_not_keep_the_clock_is_told_apart() {
+        use crate::checks::surveyed::unit;
+        let seen = |active: ActiveState, line: &str, file: &str| {
+            let mut survey = tree(&[("/etc/chrony/chrony.conf", file)]);
+            survey.clock = Seen::Yes(clock(false, 0, None));
+            survey.units = Seen::Yes(vec![unit("chrony.service", active)]);
+            let lines = [("chrony.service".to_owned(), vec![line.to_owned()])];
+            survey.journals = Seen::Yes(lines.into_iter().collect());
+            survey
+        };
+        let own = "server 169.254.169.123 prefer iburst\n";
+        let (runs, dead) = (ActiveState::Active, ActiveState::Inactive);
+        for (active, line, file, words) in [
+            (
+                runs,
+                "Can't synchronise: no selectable sources",
+                own,
+                "it reaches no time source",
+            ),
+            (
+                runs,
+                "chronyd starting",
+                "driftfile /x\n",
+                "names no time source",
+            ),
+            (
+                runs,
+                "chronyd starting",
+                own,
+                "has not brought the clock in step",
+            ),
+            (dead, "chronyd exiting", own, "no time service runs"),
+            (
+                ActiveState::Failed,
+                "Fatal error : Another chronyd may already be running",
+                own,
+                "another chronyd runs",
+            ),
+        ] {
+            proves("time.sync", &seen(active, line, file), Status::Warn, words);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Whether a unit is up and stays up.
 
 use super::check::Finding;
+use super::from_journal::QUOTED;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::time::Timestamp;
 
@@ -70,7 +72,7 @@ pub(super) fn with_evidence(finding: Finding, unit: &UnitFacts, journal: &[Strin
         )
         .seen("restarts", unit.restarts);
     for line in &journal[journal.len().saturating_sub(LINES)..] {
-        finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
+        finding = finding.seen("journal", shorten(line, QUOTED));
     }
     finding
 }

@@ -16,8 +16,8 @@ const READ: usize = 100_000;
 const RECORD: usize = 8192;
 /// Records of this level and below are warnings and errors (syslog(2)).
 const WARNING: u32 = 4;
-/// SELinux tells its denials, which are the kernel's too, one level lower.
-const DENIAL: &str = "avc:";
+/// SELinux and AppArmor tell their denials, which are the kernel's too, one level lower.
+const DENIALS: &[&str] = &["avc:", "apparmor=\"DENIED\""];
 
 /// The last warnings and errors of the kernel's log, oldest first.
 ///
@@ -65,7 +65,8 @@ fn keep(kept: &mut VecDeque<String>, record: &str) {
     let message = rest.lines().next().unwrap_or_default();
     let Some(number) = number else { return };
     let (facility, level) = (number >> 3, number & 7);
-    if facility != 0 || (level > WARNING && !message.contains(DENIAL)) {
+    if facility != 0 || (level > WARNING && !DENIALS.iter().any(|denial| message.contains(denial)))
+    {
         return;
     }
     if kept.len() == KEPT {
@@ -93,12 +94,14 @@ mod tests {
             "3,2,200,-;EXT4-fs error (device nvme0n1p1): x\n SUBSYSTEM=block\n",
             "12,3,300,-;systemd[1]: a warning of a program\n",
             "5,4,400,-;audit: type=1400 audit(1.2:3): avc:  denied  { read }\n",
+            "5,6,450,-;audit: type=1400 audit(1.2:4): apparmor=\"DENIED\" operation=\"exec\"\n",
             "4,5,500,c;a warning; with a semicolon\n",
             "no record\n",
         ];
         let wanted = [
             "EXT4-fs error (device nvme0n1p1): x",
             "audit: type=1400 audit(1.2:3): avc:  denied  { read }",
+            "audit: type=1400 audit(1.2:4): apparmor=\"DENIED\" operation=\"exec\"",
             "a warning; with a semicolon",
         ];
         assert_eq!(kept(&records), wanted);

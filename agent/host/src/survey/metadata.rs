@@ -29,10 +29,12 @@ async fn look(imds: &Imds) -> Result<MetadataLook, PortError> {
     let instance = imds.read_instance().await?;
     let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let lifecycle = "meta-data/autoscaling/target-lifecycle-state";
-    let (role, user_data, lifecycle) = tokio::try_join!(
+    let (role, user_data, lifecycle, action, rebalance) = tokio::try_join!(
         read_role(imds),
         imds.read_optional("user-data"),
         imds.read_optional(lifecycle),
+        imds.read_optional("meta-data/spot/instance-action"),
+        imds.read_optional("meta-data/events/recommendations/rebalance"),
     )?;
     let (credentials_end, credentials_problem) = if role.is_some() {
         read_end(imds).await
@@ -52,8 +54,23 @@ async fn look(imds: &Imds) -> Result<MetadataLook, PortError> {
             problems: Vec::new(),
         }),
         lifecycle: lifecycle.filter(|state| !state.is_empty()),
+        interruption: action.as_deref().and_then(notice),
+        rebalance: rebalance.as_deref().and_then(notice),
     };
     Ok(MetadataLook { seen, user_data })
+}
+
+/// A notice of EC2 in words: `{"action": "terminate", "time": "…"}`, or `{"noticeTime": "…"}` (EC2 User Guide, spot instance
+/// interruption notices, rebalance recommendations).
+fn notice(answer: &[u8]) -> Option<String> {
+    let document: serde_json::Value = serde_json::from_slice(answer).ok()?;
+    let text = |key: &str| document.get(key)?.as_str();
+    match (text("action"), text("time"), text("noticeTime")) {
+        (Some(action), Some(time), _) => Some(format!("{action} at {time}")),
+        (Some(action), None, _) => Some(action.to_owned()),
+        (None, _, Some(since)) => Some(format!("since {since}")),
+        _ => None,
+    }
 }
 
 async fn read_role(imds: &Imds) -> Result<Option<String>, PortError> {
@@ -153,6 +170,27 @@ mod tests {
             (seen.role, seen.user_data, seen.lifecycle),
             (None, None, None)
         );
+    }
+
+    #[tokio::test]
+    async fn a_spot_instance_that_is_taken_back_says_when() {
+        let noticed = |seen: &Seen| match seen.path.as_str() {
+            "/latest/meta-data/spot/instance-action" => Reply::text(
+                200,
+                r#"{"action": "terminate", "time": "2026-11-22T03:00:00Z"}"#,
+            ),
+            "/latest/meta-data/events/recommendations/rebalance" => {
+                Reply::text(200, r#"{"noticeTime": "2026-11-22T02:50:00Z"}"#)
+            }
+            _ => well(seen),
+        };
+        let seen = looked(noticed).await.expect("it answers").seen;
+        let told = (seen.interruption.as_deref(), seen.rebalance.as_deref());
+        let wanted = (
+            "terminate at 2026-11-22T03:00:00Z",
+            "since 2026-11-22T02:50:00Z",
+        );
+        assert_eq!(told, (Some(wanted.0), Some(wanted.1)));
     }
 
     #[tokio::test]

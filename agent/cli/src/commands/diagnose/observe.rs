@@ -51,6 +51,9 @@ const JOURNALS: &[&str] = &[
     "kubelet.service",
     "containerd.service",
     "docker.service",
+    "chrony.service",
+    "chronyd.service",
+    "systemd-timesyncd.service",
 ];
 
 /// How many lines of a journal are read: a start that fails says why within these.

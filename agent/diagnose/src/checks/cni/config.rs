@@ -90,7 +90,9 @@ fn unusable(file: &Candidate<'_>, network: &ExpectedNetwork) -> Option<Finding> 
         _ if !has_plugins => "names no plugin".to_owned(),
         _ if is_list && !has_name => "has no name".to_owned(),
         Some(version) if !VERSIONS.contains(&version) => {
-            format!("has cniVersion {version:?}, which is none")
+            format!(
+                "has cniVersion {version:?}, which is no version of the CNI specification: plugins know 0.1.0 to 1.1.0"
+            )
         }
         Some(_) | None => return None,
     };
@@ -169,7 +171,7 @@ fn brought(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen
                 "the DaemonSet of {} writes it, and has not yet",
                 network.name
             ),
-            "<its name>",
+            network.name.as_str(),
         ),
     };
     late(

@@ -1,5 +1,6 @@
 //! Checks of the pod network's configuration.
 
+mod addresses;
 mod config;
 mod configuration;
 mod plugins;
@@ -66,6 +67,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "the runtime uses the first file by name; a file of another network gives pods wrong addresses",
         remedy: "remove this file, then delete the pods that started with it",
         judge: stale::judge,
+    },
+    Check {
+        id: "cni.addresses",
+        title: "the pod network has addresses for new pods",
+        severity: Severity::Critical,
+        tags: &["network", "pods", "capacity"],
+        sources: &[Source::Journals, Source::Runtime],
+        because: &["cni.config", "cni.stale"],
+        why: "a pod without an address stays in ContainerCreating",
+        remedy: "find out which limit is reached: the subnet's, the instance type's, or that of the network's own pool",
+        judge: addresses::judge,
     },
     Check {
         id: "cni.plugins",

@@ -71,7 +71,7 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
     let code = pod.exit_code.unwrap_or_default();
     let mut finding = Finding::new(
         format!("the container {} of {} ended with {code}, started {} times", pod.container, pod.name, pod.restarts + 1),
-        format!("kubectl -n {0} logs {1} -c {2} --previous; on this node: crictl ps -a --name {2}, crictl logs <id>", pod.namespace, pod.name, pod.container),
+        format!("tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous", pod.namespace, pod.name, pod.container),
     )
     .seen("image", &pod.image);
     let said = |line: &&String| {

@@ -225,3 +225,36 @@ fn an_init_container_that_ended_well_is_no_trouble() {
     pod.exit_code = Some(0);
     node.assert("cni.ready", Status::Ok, "runs");
 }
+
+#[test]
+fn a_network_without_addresses_names_the_limit_that_is_reached() {
+    let mut node = Sample::worker();
+    node.assert("cni.addresses", Status::Ok, "no pod was refused");
+    for (line, words) in [
+        (
+            "failed to allocate for range 0: no IP addresses available in range set: 100.96.1.1-100.96.1.254",
+            "every address of the node's range",
+        ),
+        (
+            "plugin type=\"calico\" failed (add): failed to request IPv4 addresses: Assigned 0 out of 1 requested IPv4 addresses; No more free affine blocks and strict affinity enabled",
+            "no free block",
+        ),
+        (
+            "unable to allocate IP via local cilium agent: [POST /ipam][502] postIpamFailure  No more IPs available",
+            "Cilium has no address left",
+        ),
+    ] {
+        node.journal("kubelet.service", &[line]);
+        node.assert("cni.addresses", Status::Fail, words);
+    }
+    node.journal(
+        "kubelet.service",
+        &["add cmd: failed to assign an IP address to container"],
+    );
+    node.pod("aws-node", "exited").log = vec!["ec2: InsufficientFreeAddressesInSubnet: The specified subnet does not have enough free addresses".to_owned()];
+    node.assert(
+        "cni.addresses",
+        Status::Fail,
+        "the subnet has no free addresses",
+    );
+}

@@ -59,7 +59,10 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 "the name server {} does not resolve {}, and another does",
                 silent.server, silent.name
             ),
-            "take it out of the VPC's DHCP options, or fix it: dig @<server> <name>",
+            format!(
+                "take it out of the VPC's DHCP options, or fix it: dig @{} {}",
+                silent.server, silent.name
+            ),
         )
         .seen("answer", error)
         .warn();
@@ -67,7 +70,10 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
     match own.iter().max_by_key(|seen| seen.took_ms) {
         Some(slow) if slow.took_ms >= SLOW_MS => Finding::new(
             format!("{} took {} ms to resolve", slow.name, slow.took_ms),
-            "see which name server does not answer: resolvectl statistics; dig @<server> <name>",
+            format!(
+                "see which name server does not answer: resolvectl statistics; dig {}",
+                slow.name
+            ),
         )
         .warn(),
         _ => Verdict::ok(format!("{} names resolve", own.len())),

@@ -56,7 +56,7 @@ fn raised(member: &MemberSeen, alarm: &str, client: &ExpectedClient) -> Finding 
                 "etcd's cluster {cluster} is full and takes no writes: the alarm NOSPACE stands"
             ),
             format!(
-                "in the pod's container: {ask} endpoint status -w json shows the revision; then compact <revision>, defrag, alarm disarm; find what fills it (events, leases), or raise ETCD_QUOTA_BACKEND_BYTES in the cluster's spec"
+                "in the pod's container: {ask} endpoint status -w json shows the revision; give it to compact, then defrag, alarm disarm; find what fills it (events, leases), or raise ETCD_QUOTA_BACKEND_BYTES in the cluster's spec"
             ),
         ),
         "CORRUPT" => (

@@ -69,7 +69,7 @@ fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
         other => format!("/var/log/etcd-{other}.log"),
     };
     let fix = format!(
-        "read its log: tail -n 50 {log}, or crictl logs $(crictl ps -a -q --name etcd-manager | head -n 1); a member without a quorum waits for its peers"
+        "read its log: tail -n 50 {log}, or /var/log/pods/kube-system_etcd-manager-{cluster}-*/*/*.log; a member without a quorum waits for its peers"
     );
     let mut finding = Finding::new(format!("etcd-{cluster} {said}"), fix)
         .coded(Code::ReadyProbeFailing)
@@ -94,7 +94,7 @@ fn told_by_the_api_server(node: &Node<'_>, alive: &[String]) -> Option<Finding> 
     let finding = match alive.is_empty() {
         true => Finding::new(
             "kube-apiserver says that etcd failed",
-            "read etcd's log: tail -n 50 /var/log/etcd.log, /var/log/etcd-events.log; crictl ps -a | grep etcd",
+            "read etcd's log: tail -n 50 /var/log/etcd.log /var/log/etcd-events.log; ls -lt /var/log/containers | grep etcd shows whether its container starts",
         ),
         false => Finding::new(
             format!(

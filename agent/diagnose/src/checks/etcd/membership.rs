@@ -111,7 +111,7 @@ fn learner(member: &ExpectedMember, client: &ExpectedClient, name: &str) -> Find
             member.cluster
         ),
         format!(
-            "once it has caught up, in the container of a peer: {} member promote <id>",
+            "once it has caught up, in the container of a peer: {0} member list shows its id; {0} member promote with that id",
             etcdctl(client)
         ),
     )

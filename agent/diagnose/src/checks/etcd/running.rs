@@ -28,7 +28,7 @@ pub(in crate::checks) const RUNNING: &[Check] = &[
             "host.noexec",
         ],
         why: "etcd-manager starts the member; the agent holds its manifest back until the volume may be used",
-        remedy: "quake-agent volumes explain shows why a volume is not used; crictl ps -a and crictl logs <id> show why a pod ended",
+        remedy: "quake-agent volumes explain shows why a volume is not used; /var/log/pods/kube-system_etcd-manager-*/*/*.log shows why a pod ended",
         judge: pods::judge,
     },
     Check {
@@ -90,7 +90,7 @@ pub(in crate::checks) const RUNNING: &[Check] = &[
             "certificates.authority",
         ],
         why: "the API server needs a quorum of etcd's members",
-        remedy: "read the log of the etcd pod: /var/log/etcd.log, or crictl logs; a member without a quorum waits for its peers",
+        remedy: "read the log of the etcd pod: /var/log/etcd.log, or below /var/log/pods; a member without a quorum waits for its peers",
         judge: alive::judge,
     },
 ];

@@ -1,11 +1,10 @@
 //! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
 
-use super::kernel_log;
+use super::{kernel_log, limits};
 use crate::checks::asked::{kubelet_flag, kubelet_key, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
-use quake_model::phase::Phase;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
     Check {
@@ -46,11 +45,11 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         title: "the kernel's limits are high enough for the node's pods",
         severity: Severity::Warning,
         tags: &["capacity", "kernel"],
-        sources: &[Source::Files],
+        sources: &[Source::Files, Source::KernelLog, Source::Journals],
         because: &[],
         why: "all containers of root share them; at the limit no process starts and no file is watched",
         remedy: "set them in the last file of /etc/sysctl.d, then: sysctl --system",
-        judge: limits,
+        judge: limits::judge,
     },
     Check {
         id: "host.oom",
@@ -176,113 +175,19 @@ fn swap(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-/// A share of a limit beyond which it is as good as reached.
-const NEAR: f64 = 0.8;
-
-fn limits(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let number = |key: &str| -> Result<Option<u64>, Unseen> {
-        Ok(node.sysctl(key)?.and_then(|text| text.parse().ok()))
-    };
-    if let Some(finding) = near_limit(node)? {
-        return finding.fail();
-    }
-    if let Some(finding) = no_watches(node) {
-        return finding.fail();
-    }
-    let set_by_agent = node.has_done(Phase::Network);
-    let least: &[(&str, u64, bool)] = &[
-        ("kernel.pid_max", 32_768, true),
-        ("fs.file-max", 100_000, true),
-        // The agent raises these in its network phase.
-        ("fs.inotify.max_user_instances", 512, set_by_agent),
-        ("fs.inotify.max_user_watches", 65_536, set_by_agent),
-    ];
-    let mut low = Vec::new();
-    for (key, least, judged) in least {
-        if let Some(found) = number(key)?.filter(|found| *judged && found < least) {
-            low.push((*key, found, *least));
-        }
-    }
-    let Some((key, found, least)) = low.first() else {
-        return Verdict::ok("there is room");
-    };
-    let all: Vec<String> = low
-        .iter()
-        .map(|(key, found, _)| format!("{key} = {found}"))
-        .collect();
-    Finding::new(
-        format!("{key} is {found}, and a node of many pods wants {least} or more"),
-        format!("echo '{key} = {least}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"),
-    )
-    .seen("too low", all.join(", "))
-    .warn()
-}
-
-/// What the node's services could not watch any more. `inotify_add_watch` says that there is no space when the watches
-/// are used up, and `inotify_init` that too many files are open when the instances are (inotify(7)).
-fn no_watches(node: &Node<'_>) -> Option<Finding> {
-    let units = ["kubelet.service", "containerd.service", "docker.service"];
-    let mut lines = units.iter().flat_map(|unit| node.journal(unit)).rev();
-    let line = lines.find(|line| {
-        line.contains("inotify")
-            && (line.contains("too many open files") || line.contains("no space left on device"))
-    })?;
-    let key = match line.contains("too many open files") {
-        true => "fs.inotify.max_user_instances",
-        false => "fs.inotify.max_user_watches",
-    };
-    let found = node.sysctl(key).ok().flatten();
-    let most = found.and_then(|text| text.parse::<u64>().ok());
-    let summary = match most {
-        Some(most) => format!("{key} is {most}, and all of it is used"),
-        None => format!("all that {key} allows is used"),
-    };
-    let more = most.unwrap_or(8_192).saturating_mul(8);
-    let fix = format!(
-        "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
-    );
-    Some(Finding::new(summary, fix).seen("journal", quake_formats::yaml::shorten(line, 300)))
-}
-
-/// A limit that is as good as reached.
-fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
-    // The fourth word is the running threads and all of them (proc(5)).
-    let load = node.text("/proc/loadavg")?.unwrap_or_default();
-    let threads = load.split_whitespace().nth(3);
-    let threads = threads.and_then(|pair| pair.split_once('/')?.1.parse::<u64>().ok());
-    let open = node
-        .sysctl("fs.file-nr")?
-        .and_then(|text| text.split_whitespace().next());
-    let open = open.and_then(|number| number.parse::<u64>().ok());
-    let used = [
-        ("kernel.pid_max", threads, "threads run"),
-        ("kernel.threads-max", threads, "threads run"),
-        ("fs.file-max", open, "files are open"),
-    ];
-    for (key, used, what) in used {
-        let most = node.sysctl(key)?.and_then(|text| text.parse::<u64>().ok());
-        if let (Some(used), Some(most)) = (used, most)
-            && used as f64 > most as f64 * NEAR
-        {
-            let summary = format!("{used} {what}, and {key} allows {most}");
-            let fix = format!(
-                "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; raise the limit: sysctl -w {key}={}",
-                most.saturating_mul(4)
-            );
-            return Ok(Some(Finding::new(summary, fix)));
-        }
-    }
-    Ok(None)
-}
-
-/// Programs without which the node is none.
+/// Programs without which the node is none, as the kernel shortens their names.
 const OURS: &[&str] = &[
+    "cloud-controlle",
     "containerd",
+    "dns-controller",
     "dockerd",
     "etcd",
     "etcd-manager",
+    "kops-controller",
     "kube-apiserver",
     "kube-controller",
+    "kube-proxy",
+    "kube-scheduler",
     "kubelet",
     "quake-agent",
 ];
@@ -300,8 +205,11 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let ours = kills
         .iter()
         .copied()
-        .find(|line| OURS.contains(&victim(line)));
+        .rfind(|line| OURS.contains(&victim(line)));
     let fix = "change machineType of the instance group to a larger one, or give pods memory limits and kubelet systemReserved.memory";
+    if let Some(line) = ours.filter(|line| limited.contains(line)) {
+        return beyond_its_limit(line).fail();
+    }
     if let Some(line) = ours {
         return Finding::new(
             format!("the kernel killed {} for want of memory", victim(line)),
@@ -327,6 +235,31 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("kernel log", kernel_log::last(&global))
     .warn()
+}
+
+/// One of the node's programs that took more than its own limit: there is memory, and it may not have it.
+fn beyond_its_limit(line: &str) -> Finding {
+    let victim = victim(line);
+    let group = line
+        .split_once("task_memcg=")
+        .map(|(_, rest)| rest.split([',', ' ']).next().unwrap_or_default());
+    let limit = match victim {
+        "kubelet" | "containerd" | "dockerd" | "quake-agent" => format!(
+            "raise MemoryMax of its unit or of its slice (systemctl show -p MemoryMax,Slice {victim}.service), or kubelet's systemReserved where that is enforced"
+        ),
+        _ => format!(
+            "raise resources.limits.memory of {victim} (its manifest in /etc/kubernetes/manifests comes from the cluster's spec), or remove the limit; a larger machineType does not help"
+        ),
+    };
+    let finding = Finding::new(
+        format!("the kernel killed {victim}, which took more memory than its own limit"),
+        limit,
+    );
+    let finding = match group {
+        Some(group) => finding.seen("cgroup", group),
+        None => finding,
+    };
+    finding.seen("kernel log", line)
 }
 
 /// The program in `Killed process 4711 (java) total-vm:…`.

@@ -102,7 +102,14 @@ const ERRORS: &[&str] = &[
     "BTRFS error",
     "I/O error",
     "critical medium error",
+    "critical target error",
     "Remounting filesystem read-only",
+    "Aborting journal on device",
+    "timeout, aborting",
+    "timeout, reset controller",
+    "timeout, disable controller",
+    "controller is down",
+    "Removing after probe failure",
 ];
 /// Of the lines with such a sign, those that tell of an error.
 const TOLD: &[&str] = &[
@@ -111,6 +118,10 @@ const TOLD: &[&str] = &[
     "shut down",
     "Shutting down",
     "read-only",
+    "Aborting journal",
+    "timeout, ",
+    "controller is down",
+    "Removing after",
 ];
 
 /// Of those, the harmless: options of a mount, and drives that a virtual machine has for show.
@@ -138,20 +149,8 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         .fail();
     }
-    if let Some(mount) = node.mount_of("/var/lib")?
-        && mount.has("ro")
-    {
-        return Finding::new(
-            format!(
-                "{} holds /var/lib and is mounted read-only",
-                mount.facts.target
-            ),
-            format!(
-                "mount -o remount,rw {}; fix its line in /etc/fstab",
-                mount.facts.target
-            ),
-        )
-        .fail();
+    if let Some(finding) = not_writable(node)? {
+        return finding.fail();
     }
     let log = kernel_log::lines(node, ERRORS)?;
     let says = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
@@ -165,12 +164,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         found.map(|mount| (line, mount))
     });
     match of_mounted {
-        Some((line, mount)) => Finding::new(
-            format!("{} at {} reports errors", mount.facts.source, mount.facts.target),
-            "replace the instance; for a volume with data, take a snapshot first, then run fsck while it is not mounted",
-        )
-        .seen("kernel log", line)
-        .fail(),
+        Some((line, mount)) => of_mount(node, line, mount).fail(),
         None => Finding::new(
             "the kernel reports errors of disks that are not mounted",
             "journalctl -k -b -p err; a volume that was detached by force leaves such lines",
@@ -178,6 +172,54 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .seen("kernel log", kernel_log::last(&errors))
         .warn(),
     }
+}
+
+/// A mounted disk with errors: one that does not answer, or one that answers with errors.
+fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
+    let (source, target) = (&mount.facts.source, &mount.facts.target);
+    let is_silent = ["timeout, ", "controller is down", "Removing after"]
+        .iter()
+        .any(|words| line.contains(words));
+    let volume = volume_of(node, source);
+    let id = volume.as_deref().unwrap_or("<volume>");
+    let finding = match is_silent {
+        true => Finding::new(
+            format!("{source} at {target} does not answer: its I/O times out"),
+            format!(
+                "aws ec2 describe-volume-status --volume-ids {id}; an impaired volume: aws ec2 enable-volume-io --volume-id {id}; else stop and start the instance, which moves it to other hardware, or replace it"
+            ),
+        ),
+        false => Finding::new(
+            format!("{source} at {target} reports errors"),
+            "replace the instance; for a volume with data, take a snapshot first, then run fsck while it is not mounted",
+        ),
+    };
+    let finding = match &volume {
+        Some(volume) => finding.seen("volume", volume),
+        None => finding,
+    };
+    finding.seen("kernel log", line)
+}
+
+/// The EBS volume of a device, by its serial number.
+fn volume_of(node: &Node<'_>, source: &str) -> Option<String> {
+    let devices = node.survey().devices.ok()?;
+    let is_on = |path: &str| {
+        let rest = source.strip_prefix(path);
+        rest.is_some_and(|rest| {
+            rest.is_empty()
+                || rest
+                    .trim_start_matches('p')
+                    .bytes()
+                    .all(|b| b.is_ascii_digit())
+        })
+    };
+    let device = devices.iter().map(|seen| &seen.device);
+    let found = device
+        .filter(|device| is_on(&device.path))
+        .find_map(|device| device.serial.as_deref());
+    let digits = found?.strip_prefix("vol")?.trim_start_matches('-');
+    Some(format!("vol-{digits}"))
 }
 
 /// Whether the kernel made the mount read-only because of errors: the filesystem is so, and the mount was not asked to be.
@@ -196,8 +238,15 @@ fn is_of(line: &str, mount: &Mount) -> bool {
         return false;
     };
     let word = |c: char| !c.is_ascii_alphanumeric();
+    // The kernel names an NVMe controller, `nvme1`, where it does not answer.
+    let controller = device
+        .split_once('n')
+        .and_then(|_| device.get(1..)?.find('n').map(|at| &device[..=at]));
     let mut words = line.split(word).filter(|word| word.len() > 2);
     words.any(|word| {
+        if device.starts_with("nvme") && controller == Some(word) {
+            return true;
+        }
         let is_disk = |rest: &str| {
             let rest = rest.strip_prefix('p').unwrap_or(rest);
             rest.chars().all(|c| c.is_ascii_digit())
@@ -209,13 +258,69 @@ fn is_of(line: &str, mount: &Mount) -> bool {
     })
 }
 
+/// Directories that the node's programs write to.
+const WRITTEN: &[&str] = &[
+    "/var/lib",
+    "/var/lib/kubelet",
+    "/var/lib/containerd",
+    "/var/lib/docker",
+    "/var/log",
+    "/etc",
+    "/etc/kubernetes",
+    "/etc/cni",
+    "/opt/cni/bin",
+    "/srv/kubernetes",
+    "/run",
+];
+
+/// A directory that is to be written and is mounted read-only.
+fn not_writable(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    for path in WRITTEN {
+        let Some(mount) = node.mount_of(path)?.filter(|mount| mount.has("ro")) else {
+            continue;
+        };
+        let target = &mount.facts.target;
+        let finding = Finding::new(
+            format!("{target} holds {path} and is mounted read-only"),
+            format!("mount -o remount,rw {target}; fix its line in /etc/fstab"),
+        );
+        return Ok(Some(finding.seen(
+            "mount",
+            format_args!("{} {}", mount.facts.source, mount.options.join(",")),
+        )));
+    }
+    Ok(None)
+}
+
 /// The share of time in which every process waited for a disk, beyond which the node is slow.
 const STALLED: f64 = 40.0;
 /// The share beyond which nothing on the node gets on.
 const AT_A_STAND: f64 = 80.0;
 
+/// What to do about a slow disk: that of etcd where there is one, else the root's.
+fn slow_disk(node: &Node<'_>) -> String {
+    let mounts = node.mounts().unwrap_or_default();
+    let of_etcd = mounts
+        .iter()
+        .find(|mount| mount.facts.target.starts_with("/mnt/master-"));
+    let of_root = || mounts.iter().find(|mount| mount.facts.target == "/");
+    let volume = of_etcd
+        .or_else(of_root)
+        .and_then(|mount| volume_of(node, &mount.facts.source));
+    let (before, id) = match volume {
+        Some(volume) => ("", volume),
+        None => (
+            "lsblk -o NAME,MOUNTPOINT,SERIAL shows the volume's id; ",
+            "with that id".to_owned(),
+        ),
+    };
+    format!(
+        "{before}aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250 --volume-id {id}; see VolumeQueueLength and BurstBalance in CloudWatch"
+    )
+}
+
 fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    const FIX: &str = "aws ec2 modify-volume --volume-id <volume> --volume-type gp3 --iops 6000 --throughput 250; see VolumeQueueLength and BurstBalance in CloudWatch";
+    let fix = slow_disk(node);
     let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
     let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
     let average = full.and_then(|line| {
@@ -227,7 +332,7 @@ fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(average) = average.filter(|average| *average >= STALLED) {
         let finding = Finding::new(
             format!("for {average:.0} % of the last five minutes every process waited for a disk"),
-            FIX,
+            fix,
         );
         return match average >= AT_A_STAND {
             true => finding.fail(),
@@ -249,7 +354,7 @@ fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     Finding::new(
         format!("{} times something waited too long for a disk", log.len()),
-        FIX,
+        fix,
     )
     .seen("kernel log", kernel_log::last(&log))
     .warn()

@@ -3,6 +3,7 @@
 mod capacity;
 mod disks;
 mod kernel_log;
+mod limits;
 mod modules;
 mod security;
 mod system;

@@ -18,6 +18,17 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         judge: selinux,
     },
     Check {
+        id: "host.apparmor",
+        title: "AppArmor does not deny the node's programs",
+        severity: Severity::Warning,
+        tags: &["hardening"],
+        sources: &[Source::KernelLog],
+        because: &[],
+        why: "a program fails with permission denied if its profile does not allow what it does",
+        remedy: "aa-status shows the profiles; put the one that the denial names in complain mode, or remove it from the image",
+        judge: apparmor,
+    },
+    Check {
         id: "host.firewall",
         title: "no host firewall blocks pods",
         severity: Severity::Warning,
@@ -90,6 +101,48 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("kernel log", kernel_log::last(&ours))
     .fail()
+}
+
+/// Profiles for containers' own programs: what they deny concerns one pod.
+const OF_PODS: &[&str] = &[
+    "cri-containerd.apparmor.d",
+    "docker-default",
+    "crio-default",
+];
+
+fn apparmor(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let denied = kernel_log::lines(node, &["apparmor=\"DENIED\""])?;
+    let ours = |line: &&&str| {
+        let profile = quoted(line, "profile=");
+        OURS.iter().any(|name| line.contains(name)) && !OF_PODS.contains(&profile)
+    };
+    let ours: Vec<&str> = denied.iter().filter(ours).copied().collect();
+    let Some(line) = ours.last() else {
+        return Verdict::ok(match denied.is_empty() {
+            true => "it denied nothing that the kernel's log has".to_owned(),
+            false => format!("it denied pods something, {} times", denied.len()),
+        });
+    };
+    let (profile, operation) = (quoted(line, "profile="), quoted(line, "operation="));
+    let object = match (quoted(line, "name="), quoted(line, "capname=")) {
+        ("", "") => quoted(line, "info="),
+        ("", capability) => capability,
+        (name, _) => name,
+    };
+    let program = quoted(line, "comm=");
+    Finding::new(
+        format!("AppArmor denied {program} {operation} of {object}, by the profile {profile}"),
+        format!("aa-complain {profile} (at once), then allow it in the profile: grep -rl {profile} /etc/apparmor.d; or remove that profile from the image: apparmor_parser -R"),
+    )
+    .seen("kernel log", kernel_log::last(&ours))
+    .fail()
+}
+
+/// The value after a key of an audit record: `profile="x"`.
+fn quoted<'a>(line: &'a str, key: &str) -> &'a str {
+    let key = format!(" {key}\"");
+    let after = line.split_once(&key).map_or("", |(_, after)| after);
+    after.split('"').next().unwrap_or_default()
 }
 
 fn firewall(node: &Node<'_>) -> Result<Verdict, Unseen> {

@@ -1,8 +1,8 @@
 //! `kubelet.alive`: kubelet's unit, its health, and why it ended.
 
 use super::reasons::{AWAY, FATAL};
-use crate::checks::check::{Finding, Verdict};
-use crate::checks::from_journal::from_journal;
+use crate::checks::check::{Certainty, Finding, Verdict};
+use crate::checks::from_journal::{QUOTED, from_journal};
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
@@ -48,6 +48,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                         how,
                         "journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
                     )
+                    .by(Certainty::Possible)
                 }),
             };
             with_evidence(finding, unit, journal)
@@ -66,7 +67,11 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 fn of_any_program(how: &str, journal: &[String]) -> Option<Finding> {
     let (line, known) = log_lines::latest(journal)?;
     let finding = Finding::new(format!("{how}: {}", known.means), known.fix);
-    Some(finding.seen("journal", shorten(line, 400)))
+    Some(
+        finding
+            .by(Certainty::Likely)
+            .seen("journal", shorten(line, QUOTED)),
+    )
 }
 
 /// A kubelet that is up: what it says of its health.
@@ -89,8 +94,9 @@ fn answering(node: &Node<'_>, unit: &UnitFacts, up: &str) -> Result<Verdict, Uns
         Some(reason) => from_journal(&reason, &how),
         None => Finding::new(
             how,
-            "journalctl -b -u kubelet.service; a kubelet that hangs often waits for the runtime: crictl pods",
-        ),
+            "journalctl -b -u kubelet.service; a kubelet that hangs often waits for the runtime: systemctl status containerd docker",
+        )
+        .by(Certainty::Possible),
     };
     let finding = with_evidence(finding, unit, journal);
     let lived = node.taken().0.saturating_sub(unit.main_started_us / 1000);

@@ -33,12 +33,12 @@ pub(super) const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["certificate signing request", "not approved"],
         means: "nobody approved its request",
-        fix: "kubectl get csr; kubectl certificate approve <name>; the approver (kube-controller-manager, kops-controller) must run",
+        fix: "kubectl get csr; kubectl certificate approve the one that this node asked for; the approver (kube-controller-manager, kops-controller) must run",
     },
     KnownLine {
         parts: &["Waiting for client certificate to be issued"],
         means: "nobody approved its request",
-        fix: "kubectl get csr; kubectl certificate approve <name>; the approver (kube-controller-manager, kops-controller) must run",
+        fix: "kubectl get csr; kubectl certificate approve the one that this node asked for; the approver (kube-controller-manager, kops-controller) must run",
     },
 ];
 

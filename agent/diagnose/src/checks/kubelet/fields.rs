@@ -158,8 +158,18 @@ pub(super) fn judge(path: &str, document: &Yaml) -> Result<Verdict, Unseen> {
 fn another_document(path: &str, document: &Yaml) -> Option<Finding> {
     let kind = document.text_of("kind").unwrap_or_default();
     let group = document.text_of("apiVersion").unwrap_or_default();
-    if kind == "KubeletConfiguration" && group.starts_with("kubelet.config.k8s.io/") {
+    const KNOWN: &str = "kubelet.config.k8s.io/v1beta1";
+    if kind == "KubeletConfiguration" && group == KNOWN {
         return None;
+    }
+    if kind == "KubeletConfiguration" && group.starts_with("kubelet.config.k8s.io/") {
+        let summary = format!(
+            "{path} is of another version than kubelet knows: apiVersion {group}, and KubeletConfiguration is in {KNOWN} alone"
+        );
+        return Some(Finding::new(
+            summary,
+            format!("write apiVersion: {KNOWN}; {AFTER}"),
+        ));
     }
     let summary =
         format!("{path} is no configuration of kubelet: apiVersion {group:?}, kind {kind:?}");

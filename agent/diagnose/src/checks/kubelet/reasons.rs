@@ -35,6 +35,45 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "take the gate that the line names out of kubelet.featureGates in the cluster spec: it is gone in this version",
     },
     KnownLine {
+        parts: &[
+            "kubelet config file",
+            "no kind \"",
+            "is registered for version",
+        ],
+        means: "its configuration has a version or kind that it does not know",
+        fix: "write apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration in the file that --config names; then: systemctl restart kubelet.service",
+    },
+    KnownLine {
+        parts: &["kubelet config file", "strict decoding error"],
+        means: "its configuration has a field that it does not know",
+        fix: "take the field that the line names out of kubelet's section of the cluster spec; then: systemctl restart quake-agent.service",
+    },
+    KnownLine {
+        parts: &["kubelet config file", "yaml: "],
+        means: "its configuration has a syntax error",
+        fix: "fix the line that it names; quake-agent diagnose --only kubelet.config names its line",
+    },
+    KnownLine {
+        parts: &["CredentialProviderConfig", "is registered for version"],
+        means: "the configuration of its credential provider is of a version that it does not know",
+        fix: "write apiVersion: kubelet.config.k8s.io/v1 in /var/lib/kubelet/credential-provider.conf (v1beta1 before Kubernetes 1.26); then: systemctl restart kubelet.service",
+    },
+    KnownLine {
+        parts: &["private key does not match public key"],
+        means: "a certificate of its and its key are not a pair",
+        fix: "the line names the files, one of which was replaced without the other: systemctl restart quake-agent.service writes both anew",
+    },
+    KnownLine {
+        parts: &["node IP: ", "not found in the host's network interfaces"],
+        means: "the address of --node-ip is not on this host",
+        fix: "ip -brief address shows what the host has; take nodeIP out of the cluster spec's kubelet section, or correct it; then: systemctl restart quake-agent.service",
+    },
+    KnownLine {
+        parts: &["failed to create new OS thread"],
+        means: "it can start no more threads: TasksMax of its unit, or kernel.pid_max, is reached",
+        fix: "systemctl show -p TasksCurrent,TasksMax kubelet.service; raise the one that is reached: systemctl set-property kubelet.service TasksMax=infinity, sysctl -w kernel.pid_max=4194304",
+    },
+    KnownLine {
         parts: &["failed to load kubelet config file"],
         means: "it cannot read its configuration",
         fix: "fix the field that the line names; quake-agent diagnose --only kubelet.config names its line",

@@ -53,6 +53,12 @@ const CONTROL_PLANE: &[Place] = &[
     place(2381, "etcd", ETCD),
     place(4001, "etcd", ETCD),
     place(4002, "etcd", ETCD),
+    place(
+        10257,
+        "kube-controller-manager",
+        &["kube-controller", "kube-controller-manager", "hyperkube"],
+    ),
+    place(10259, "kube-scheduler", &["kube-scheduler", "hyperkube"]),
 ];
 const API_SERVER: &[&str] = &["kube-apiserver", "hyperkube", "haproxy"];
 

@@ -201,7 +201,7 @@ fn unusable<'a>(node: &Node<'_>, seen: &'a ReachSeen, way: &str) -> Option<Unusa
         Reached::TimedOut => (format!("{host}:{port} does not answer"), way.to_owned()),
         Reached::Unreachable { why } => (
             format!("{host}:{port} cannot be reached: {why}"),
-            format!("ip route get <address of {host}>; {way}"),
+            format!("ip route get $(getent ahosts {host} | awk '{{print $1; exit}}'); {way}"),
         ),
         Reached::NoAddress => (
             format!("{host} has no address"),

@@ -1,6 +1,6 @@
 //! `runtime.alive`: the runtime's unit and its answer.
 
-use crate::checks::check::{Finding, Verdict};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::from_journal;
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -12,6 +12,26 @@ use quake_model::phase::Phase;
 
 /// Lines with which containerd and docker end, or cannot begin.
 pub(super) const REASONS: &[KnownLine] = &[
+    KnownLine {
+        parts: &["containerd config version", "is no longer supported"],
+        means: "its configuration is of a version that this containerd does not take any more",
+        fix: "containerd config migrate prints it in the newest version; systemctl restart quake-agent.service writes the agent's own file",
+    },
+    KnownLine {
+        parts: &["expected containerd config version"],
+        means: "its configuration is of a newer version than this containerd knows",
+        fix: "write version = 2 and its sections for containerd 1, or install the containerd that the file is for; systemctl restart quake-agent.service writes the agent's own file",
+    },
+    KnownLine {
+        parts: &["failed to create new OS thread"],
+        means: "it can start no more threads: TasksMax of its unit, or kernel.pid_max, is reached",
+        fix: "systemctl show -p TasksCurrent,TasksMax containerd.service; raise the one that is reached: systemctl set-property containerd.service TasksMax=infinity, sysctl -w kernel.pid_max=4194304",
+    },
+    KnownLine {
+        parts: &["accept: too many open files"],
+        means: "it has as many files open as its LimitNOFILE allows",
+        fix: "raise LimitNOFILE of its unit with a drop-in; then: systemctl daemon-reload, systemctl restart the unit",
+    },
     KnownLine {
         parts: &["failed to load TOML"],
         means: "its configuration is no TOML",
@@ -105,7 +125,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                     format!(
                         "journalctl -b -u {name}; fix what it says, then: systemctl restart {name}"
                     ),
-                ),
+                )
+                .by(Certainty::Possible),
             };
             with_evidence(finding, unit, journal)
                 .coded(Code::ServicesUnitFailed)

@@ -206,11 +206,22 @@ fn odd_version(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Fin
         (3, 1) => format!(
             "containerd {running} does not know version 3 of the format: its plugins run with their defaults"
         ),
-        (1, 2..) => format!("version 1 of the format is not for containerd {running}"),
+        (1, 2..) => format!(
+            "{CONFIG} has version 1 of the format, which containerd {running} does not take any more"
+        ),
         _ => return None,
     };
-    let fix = format!("containerd config migrate prints it in another version; {RESTORE}");
-    Some((Weight::Misleads, Finding::new(summary, fix)))
+    let fix = match version {
+        3 => format!(
+            "write version = 2 and [plugins.\"io.containerd.grpc.v1.cri\"] sections, or install containerd 2; {RESTORE}"
+        ),
+        _ => format!("containerd config migrate prints it in the newest version; {RESTORE}"),
+    };
+    let weight = match version {
+        1 => Weight::Breaks,
+        _ => Weight::Misleads,
+    };
+    Some((weight, Finding::new(summary, fix)))
 }
 
 /// Sections that the version of the file gives no meaning.

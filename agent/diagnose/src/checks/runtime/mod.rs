@@ -5,6 +5,8 @@ mod config;
 pub(super) mod configuration;
 mod groups;
 mod mirrors;
+mod others;
+mod shims;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +66,34 @@ pub(super) const CHECKS: &[Check] = &[
         why: "with different drivers kubelet refuses to start, or pods cannot be created, or are killed",
         remedy: "set both to systemd: SystemdCgroup = true in containerd's configuration, cgroupDriver: systemd for kubelet",
         judge: groups::judge,
+    },
+    Check {
+        id: "runtime.shims",
+        title: "containers end when they are asked to",
+        severity: Severity::Critical,
+        tags: &["containerd", "pods"],
+        sources: &[Source::Journals],
+        because: &[
+            "host.disk-errors",
+            "host.disk-latency",
+            "host.limits",
+            "host.memory",
+            "runtime.alive",
+        ],
+        why: "a pod whose shim hangs stays in Terminating, and kubelet's list of pods (PLEG) stands still",
+        remedy: "find the shim and what it waits for; kill it if that is no disk",
+        judge: shims::judge,
+    },
+    Check {
+        id: "runtime.others",
+        title: "no other container runtime runs beside kubelet's",
+        severity: Severity::Warning,
+        tags: &["containerd", "docker", "network"],
+        sources: &[Source::Units],
+        because: &[],
+        why: "another runtime sets its own firewall rules and cgroups, and fills the disk with images that kubelet does not remove",
+        remedy: "stop and disable the other runtime, or remove its package from the image",
+        judge: others::judge,
     },
     Check {
         id: "runtime.mirrors",

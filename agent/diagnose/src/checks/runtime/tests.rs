@@ -276,3 +276,21 @@ fn a_file_that_only_root_may_read_is_not_judged() {
     ));
     node.assert("runtime.config", Status::Skip, "needs root");
 }
+
+#[test]
+fn a_shim_that_hangs_is_named_with_its_container() {
+    let mut node = Sample::worker();
+    node.assert("runtime.shims", Status::Ok, "waited for in vain");
+    let id = "0123456789ab".to_owned() + &"c".repeat(52);
+    let line = format!(
+        "level=error msg=\"StopContainer for \\\"{id}\\\" failed\" error=\"failed to kill container: context deadline exceeded\""
+    );
+    node.journal("containerd.service", &[&line]);
+    node.assert("runtime.shims", Status::Ok, "waited for in vain");
+    node.journal("containerd.service", &[&line, &line]);
+    node.assert(
+        "runtime.shims",
+        Status::Fail,
+        "the shim of the container 0123456789ab hangs",
+    );
+}

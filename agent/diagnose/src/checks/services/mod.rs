@@ -1,5 +1,6 @@
 //! Checks of systemd and of the node's units. The runtime and kubelet have checks of their own.
 
+mod drop_ins;
 mod files;
 mod shutdown;
 mod units;
@@ -7,6 +8,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub(super) use drop_ins::CHECKS as DROP_INS;
 pub(super) use files::CHECKS as FILES;
 pub(super) use shutdown::CHECKS as SHUTDOWN;
 pub(super) use units::CHECKS as UNITS;

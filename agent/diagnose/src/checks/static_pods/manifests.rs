@@ -71,6 +71,13 @@ fn unreadable(manifests: &[Manifest<'_>]) -> Option<Finding> {
                     .unwrap_or("nothing that has a kind");
                 Some(Finding::new(format!("{path} is no Pod but {kind}"), fix))
             }
+            Ok(document) if document.text_of("apiVersion") != Some("v1") => {
+                let version = document.text_of("apiVersion").unwrap_or_default();
+                Some(Finding::new(
+                    format!("{path} is of another version than kubelet knows: apiVersion {version:?}, and a Pod is in v1 alone"),
+                    format!("write apiVersion: v1; {RESTORE}"),
+                ))
+            }
             Ok(_) if manifest.pod().is_none() => {
                 Some(Finding::new(format!("{path} has no metadata.name"), fix))
             }

@@ -2,6 +2,7 @@
 
 mod manifest;
 mod manifests;
+pub(super) mod reasons;
 mod running;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,6 @@ pub(super) const RUNNING: &[Check] = &[Check {
         "assets.binaries",
     ],
     why: "they are the control plane; on a worker kube-proxy makes services reachable",
-    remedy: "crictl ps -a and crictl logs <id> (docker ps -a, docker logs <id>); /var/log/<component>.log",
+    remedy: "tail -n 50 /var/log/pods/kube-system_*/*/*.log, or the component's own log in /var/log",
     judge: running::judge,
 }];

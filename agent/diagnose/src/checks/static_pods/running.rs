@@ -1,10 +1,12 @@
 //! `staticpods.running`: the containers of the expected pods.
 
-use crate::checks::check::{Finding, Verdict};
+use super::reasons::REASONS;
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::etcd::is_held_back;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::log_lines;
+use quake_formats::journal::latest;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -36,7 +38,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     Finding::new(
         format!("{component} was started again {} times", up.restarts),
-        format!("crictl logs --previous of its container, or: less /var/log/{component}.log"),
+        format!("tail -n 50 /var/log/pods/kube-system_{component}-*/*/*.log (or /var/log/{component}.log): the end of each run says why it ended"),
     )
     .warn()
 }
@@ -54,7 +56,7 @@ pub(in crate::checks) fn trouble_of(
     match containers.last() {
         None => unstarted(node, component).map(Some),
         Some(_) if containers.iter().any(|container| is_up(container)) => Ok(None),
-        Some(latest) => down(component, latest).fail().map(Some),
+        Some(last) => down(node, component, last).fail().map(Some),
     }
 }
 
@@ -87,7 +89,7 @@ fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
     let finding = Finding::new(
         format!("kubelet has not started {component}"),
         format!(
-            "journalctl -b -u kubelet.service | grep {component}; crictl pods --name {component}"
+            "journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
         ),
     );
     match node.record()?.state {
@@ -99,13 +101,29 @@ fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
     }
 }
 
+/// Whether the kernel killed a component because the whole host had no memory left, and not its own control group. The kernel
+/// shows 15 characters of its name.
+fn killed_by_host(node: &Node<'_>, component: &str) -> bool {
+    let name = component.get(..15).unwrap_or(component);
+    let log = node.survey().kernel_log.ok();
+    log.is_some_and(|log| {
+        log.iter().any(|line| {
+            line.contains("Out of memory: Killed process")
+                && !line.contains("Memory cgroup")
+                && line.contains(&format!("({name})"))
+        })
+    })
+}
+
 /// How many of a container's last lines are shown.
 const LINES: usize = 5;
 
-fn down(component: &str, container: &PodSeen) -> Finding {
-    let is_oom = container.reason == "OOMKilled";
+fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
+    let of_host = killed_by_host(node, component);
+    let is_oom = container.reason == "OOMKilled" || of_host;
     let how = match container.exit_code {
-        _ if is_oom => "was killed for want of memory (OOMKilled)".to_owned(),
+        _ if of_host => "was killed because the host ran out of memory".to_owned(),
+        _ if is_oom => "was killed beyond its own memory limit (OOMKilled)".to_owned(),
         Some(137) => {
             "was killed (137): by a failing liveness probe, or for want of memory".to_owned()
         }
@@ -118,8 +136,11 @@ fn down(component: &str, container: &PodSeen) -> Finding {
         container.container
     );
     let remedy = match is_oom {
+        true if of_host => {
+            "change machineType of the instance group to a larger one, or give pods memory limits; dmesg | grep -i oom shows who took it".to_owned()
+        }
         true => format!(
-            "raise the memory limit of {component}, or take a larger instance; dmesg | grep -i oom shows what was killed"
+            "raise resources.limits.memory of {component} in the cluster spec, or remove the limit; dmesg | grep -i oom shows what was killed"
         ),
         false => format!(
             "tail -n 50 {logs} (or /var/log/{component}.log); then fix the flag, file or peer that its last line names"
@@ -129,15 +150,22 @@ fn down(component: &str, container: &PodSeen) -> Finding {
         "{component} {how}, started again {} times",
         container.restarts
     );
-    let known = log_lines::latest(&container.log).filter(|_| !is_oom);
+    let own = latest(&container.log, REASONS).map(|reason| (reason.known.means, reason.known.fix));
+    let of_any = || log_lines::latest(&container.log).map(|(_, known)| (known.means, known.fix));
+    let known = own.or_else(of_any).filter(|_| !is_oom);
     let remedy = match known {
-        Some((_, known)) => {
-            summary = format!("{summary}: {}", known.means);
-            format!("{}; its log: {logs}", known.fix)
+        Some((means, fix)) => {
+            summary = format!("{summary}: {means}");
+            format!("{fix}; its log: {logs}")
         }
         None => remedy,
     };
-    let mut finding = Finding::new(summary, remedy);
+    let certainty = match (is_oom, known) {
+        (true, _) => Certainty::Certain,
+        (false, Some(_)) => Certainty::Likely,
+        (false, None) => Certainty::Possible,
+    };
+    let mut finding = Finding::new(summary, remedy).by(certainty);
     let last = container.log.len().saturating_sub(LINES);
     for line in &container.log[last..] {
         finding = finding.seen("log", line);

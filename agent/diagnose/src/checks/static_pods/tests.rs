@@ -116,7 +116,7 @@ fn a_pod_that_does_not_run_is_told_with_how_it_ended() {
     node.assert(
         "staticpods.running",
         Status::Fail,
-        "for want of memory (OOMKilled)",
+        "beyond its own memory limit (OOMKilled)",
     );
     let pod = node.pod("kube-apiserver", "exited");
     pod.exit_code = Some(137);
@@ -143,4 +143,63 @@ fn a_run_that_ended_beside_one_that_goes_on_is_no_trouble() {
     old.exit_code = Some(2);
     node.pods().push(old);
     node.assert("staticpods.running", Status::Ok, "kube-proxy");
+}
+
+#[test]
+fn a_wrong_version_of_a_configuration_is_told_apart_from_bad_syntax() {
+    let with = |line: &str| {
+        let mut node = Sample::control_plane();
+        let pod = node.pod("kube-apiserver", "exited");
+        (pod.exit_code, pod.log) = (Some(1), vec![line.to_owned()]);
+        node
+    };
+    let id = "staticpods.running";
+    for (line, words) in [
+        (
+            "Error: error while parsing file: error decoding encryption provider configuration file \"/x\": no kind \"EncryptionConfig\" is registered for version \"v1\" in scheme",
+            "encryption configuration has a version or kind",
+        ),
+        (
+            "Error: error while parsing file: error decoding encryption provider configuration file \"/x\": error converting YAML to JSON: yaml: line 3: mapping values",
+            "encryption configuration has a syntax error",
+        ),
+        (
+            "Error: loading audit policy file: unknown group version field {audit.k8s.io/v1beta1 Policy} in policy",
+            "audit policy is of a version",
+        ),
+        (
+            "Error: unknown flag: --insecure-port",
+            "does not know one of its flags",
+        ),
+    ] {
+        with(line).assert(id, Status::Fail, words);
+    }
+    let path = "/etc/kubernetes/manifests/kube-proxy.manifest";
+    let mut node = Sample::worker();
+    node.edit(path, "apiVersion: v1", "apiVersion: v1beta1");
+    node.assert(
+        "staticpods.manifests",
+        Status::Fail,
+        "of another version than kubelet knows",
+    );
+}
+
+#[test]
+fn a_component_that_the_host_had_no_memory_for_is_told_apart_from_one_beyond_its_limit() {
+    let mut node = Sample::control_plane();
+    let pod = node.pod("kube-scheduler", "exited");
+    (pod.exit_code, pod.reason) = (Some(137), "OOMKilled".to_owned());
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "raise resources.limits.memory of kube-scheduler",
+    );
+    node.survey.kernel_log = Seen::Yes(vec![
+        "Out of memory: Killed process 5 (kube-scheduler) total-vm:1kB".to_owned(),
+    ]);
+    node.assert(
+        "staticpods.running",
+        Status::Fail,
+        "because the host ran out of memory",
+    );
 }

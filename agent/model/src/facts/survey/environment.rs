@@ -27,6 +27,12 @@ pub struct MetadataSeen {
     /// The state in its autoscaling group, such as `InService` or `Warmed:Running`; `None` outside of one.
     #[serde(default)]
     pub lifecycle: Option<String>,
+    /// The notice that EC2 takes a spot instance back, such as `terminate at 2026-11-22T03:00:00Z`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interruption: Option<String>,
+    /// When EC2 began to recommend another instance in the place of this spot instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebalance: Option<String>,
 }
 
 /// The most bytes of user data that EC2 takes, before base64 (EC2 API reference, `RunInstances`, `UserData`).

@@ -150,3 +150,45 @@ fn a_log_that_only_root_may_read_makes_no_check_pass() {
         proves(id, &survey, Status::Skip, "needs root");
     }
 }
+
+#[test]
+fn a_disk_that_does_not_answer_is_told_before_what_it_slows() {
+    let table = "22 1 259:1 / / rw - ext4 /dev/nvme0n1p1 rw\n40 22 259:3 / /mnt/master-vol-1 rw - ext4 /dev/nvme1n1 rw\n";
+    let survey = |line: &str| logged(mounted(table), &[line]);
+    let silent = survey("nvme nvme1: I/O 12 QID 3 timeout, aborting");
+    proves(
+        "host.disk-errors",
+        &silent,
+        Status::Fail,
+        "/dev/nvme1n1 at /mnt/master-vol-1 does not answer",
+    );
+    let down =
+        survey("nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10");
+    proves(
+        "host.disk-errors",
+        &down,
+        Status::Fail,
+        "/dev/nvme0n1p1 at / does not answer",
+    );
+    let gone = survey("nvme nvme7: I/O 12 QID 3 timeout, aborting");
+    proves("host.disk-errors", &gone, Status::Warn, "not mounted");
+}
+
+#[test]
+fn a_directory_that_is_written_may_not_be_mounted_read_only() {
+    let of = |target: &str| {
+        logged(
+            mounted(&format!(
+                "40 22 259:3 / {target} ro - ext4 /dev/nvme1n1 rw\n"
+            )),
+            &[],
+        )
+    };
+    proves(
+        "host.disk-errors",
+        &of("/var/log"),
+        Status::Fail,
+        "/var/log and is mounted read-only",
+    );
+    proves("host.disk-errors", &of("/usr"), Status::Ok, "none");
+}

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod disks;
+mod limits;
 mod modules;
 mod security;
 mod system;

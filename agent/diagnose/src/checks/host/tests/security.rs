@@ -80,3 +80,28 @@ fn the_mode_of_fips_is_told() {
     );
     proves("host.fips", &tree(&[]), Status::Skip, "osrelease");
 }
+
+#[test]
+fn a_denial_of_apparmor_is_told_with_its_profile() {
+    let denied = |profile: &str, name: &str| {
+        format!(
+            "audit: type=1400 audit(1.2:3): apparmor=\"DENIED\" operation=\"exec\" class=\"file\" profile=\"{profile}\" name=\"{name}\" pid=811 comm=\"(kubelet)\" requested_mask=\"x\""
+        )
+    };
+    let id = "host.apparmor";
+    let base = machine("node", "1.29.0", &[]);
+    let of = |line: String| logged(base.clone(), &[line.as_str()]);
+    let own = of(denied("site-kubelet", "/usr/local/bin/kubelet"));
+    proves(
+        id,
+        &own,
+        Status::Fail,
+        "denied (kubelet) exec of /usr/local/bin/kubelet, by the profile site-kubelet",
+    );
+    let pod = of(denied(
+        "cri-containerd.apparmor.d",
+        "/usr/local/bin/kubelet",
+    ));
+    proves(id, &pod, Status::Ok, "denied pods something");
+    proves(id, &logged(base.clone(), &[]), Status::Ok, "denied nothing");
+}
