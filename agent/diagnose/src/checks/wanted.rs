@@ -101,6 +101,8 @@ pub const WANTED: &[WantedFile] = &[
     text("/etc/systemd/system/*.timer"),
     entry("/etc/systemd/system/*.wants/*"),
     text("/etc/systemd/system/*.service.d/*.conf"),
+    text("/run/systemd/system/*.service.d/*.conf"),
+    entry("/run/systemd/system/*.service"),
     text("/etc/chrony/chrony.conf"),
     text("/etc/chrony.conf"),
     text("/etc/systemd/timesyncd.conf"),

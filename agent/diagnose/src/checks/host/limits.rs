@@ -226,7 +226,6 @@ fn setting(node: &Node<'_>, unit: &str, name: &str) -> Option<(String, String)> 
     let texts = node.survey().texts.iter();
     let is_of =
         |path: &str| path.contains("/systemd/system/") && path.contains(&format!("/{unit}"));
-    // Drop-ins count after the unit itself, and their paths sort after its own.
     let set = texts
         .filter(|(path, _)| is_of(path))
         .filter_map(|(path, text)| {
@@ -238,5 +237,6 @@ fn setting(node: &Node<'_>, unit: &str, name: &str) -> Option<(String, String)> 
                 .trim();
             (!value.is_empty()).then(|| (value.to_owned(), path.clone()))
         });
-    set.last()
+    // A drop-in counts after the unit itself, wherever that stands.
+    set.max_by_key(|(_, path)| (path.contains(".service.d/"), path.clone()))
 }

@@ -79,6 +79,8 @@ pub(super) const CHECKS: &[Check] = &[
         tags: &["units"],
         sources: &[Source::Units, Source::Journals, Source::Probes],
         because: &[
+            "host.apparmor",
+            "services.drop-ins",
             "host.disk-space",
             "assets.binaries",
             "certificates.present",

@@ -51,6 +51,8 @@ pub(super) const CHECKS: &[Check] = &[
             "host.noexec",
             "host.oom",
             "host.selinux",
+            "host.apparmor",
+            "services.drop-ins",
         ],
         why: "without a runtime kubelet does not start, and no pod runs",
         remedy: "read its journal: journalctl -b -u containerd.service (or docker.service); fix what it says, then restart it",
