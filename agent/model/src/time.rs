@@ -11,6 +11,12 @@ use std::fmt;
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
+    /// Reads an RFC 3339 instant.
+    pub fn parse(text: &str) -> Option<Self> {
+        let instant: jiff::Timestamp = text.parse().ok()?;
+        u64::try_from(instant.as_millisecond()).ok().map(Self)
+    }
+
     /// Milliseconds from `earlier` to `self`; zero when the clock went backwards.
     pub fn millis_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -18,7 +18,7 @@ pub use storage::{
 };
 pub use survey::{
     ClockFacts, DeviceSeen, EntryFacts, Listener, LookError, MemberSeen, MemberStatus, Membership,
-    MetadataSeen, NameSeen, NodeCondition, NodeObject, PermissionSeen, Permitted, PodFound,
+    MetadataSeen, NameSeen, NodeCondition, NodeObject, PermissionSeen, Permitted, PodEnd, PodFound,
     PodSeen, PodsSeen, ProbeSeen, ReachSeen, Reached, RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA,
     Seen, Source, SpaceFacts, Survey, TaintSeen, TlsSeen, USER_DATA_LIMIT_BYTES, Unseen,
     UserDataSeen, WantedFile, WantedPart,

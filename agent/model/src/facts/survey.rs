@@ -11,7 +11,8 @@ mod seen;
 mod source;
 
 pub use cluster::{
-    NodeCondition, NodeObject, PodFound, PodSeen, PodsSeen, ProbeSeen, RuntimeSeen, TaintSeen,
+    NodeCondition, NodeObject, PodEnd, PodFound, PodSeen, PodsSeen, ProbeSeen, RuntimeSeen,
+    TaintSeen,
 };
 pub use environment::{
     MetadataSeen, NameSeen, PermissionSeen, Permitted, ReachSeen, Reached, TlsSeen,
@@ -99,6 +100,8 @@ pub struct Survey {
     pub journals: Seen<BTreeMap<String, Vec<String>>>,
     /// Warnings and errors of the kernel's log, oldest first.
     pub kernel_log: Seen<Vec<String>>,
+    /// The last lines of log files, oldest first, by path.
+    pub logs: Seen<BTreeMap<String, Vec<String>>>,
     pub network: Seen<NetworkFacts>,
     /// Who listens on which port.
     pub listeners: Seen<Vec<Listener>>,

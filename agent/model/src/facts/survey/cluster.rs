@@ -48,7 +48,23 @@ pub struct PodSeen {
     /// Why it is so, in the runtime's word: `OOMKilled`, `StartError`; empty where it says none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The last lines that it logged, oldest first, scrubbed; only of one that ended.
+    /// The last lines that it logged, oldest first, scrubbed; of one that ended, and of the cluster's own pods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+    /// How its run before this one ended, where that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<PodEnd>,
+}
+
+/// How a run of a container ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodEnd {
+    pub exit_code: Option<i32>,
+    /// As [`PodSeen::reason`].
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The last lines that it logged, oldest first, scrubbed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
 }
