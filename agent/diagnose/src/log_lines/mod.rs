@@ -1,7 +1,11 @@
 //! Lines that kubelet, the runtime, etcd, the control plane, the kernel and others log, what each means and what to do about it.
 //!
 //! Each table is a text: blocks of `line`, `means`, `fix`, `check` and `from`, with an empty line between two. `line` has the
-//! parts that a line must have, with ` | ` between two.
+//! parts that a line must have, with ` | ` between two. `passing`, which may be left out, says how many such lines are a
+//! finding although the check passes: a healthy node logs fewer.
+//!
+//! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
+//! more than so many of one kind mean something.
 
 use crate::checks::known_lines;
 use std::sync::LazyLock;
@@ -19,6 +23,8 @@ pub struct LogLine {
     pub check: &'static str,
     /// Where the program prints it; empty for a line that the check itself knows.
     pub from: &'static str,
+    /// So many such lines are a finding although the check passes.
+    pub passing: usize,
 }
 
 impl LogLine {
@@ -37,7 +43,31 @@ const TABLES: &[&str] = &[
     include_str!("runtime.txt"),
     include_str!("cluster.txt"),
     include_str!("host.txt"),
+    include_str!("network.txt"),
+    include_str!("cloud.txt"),
 ];
+
+/// Errors that healthy nodes log.
+const USUAL: &str = include_str!("usual.txt");
+
+/// The parts of such lines, and how many of one kind a healthy node logs.
+static ALL_USUAL: LazyLock<Vec<(Vec<&'static str>, usize)>> = LazyLock::new(|| {
+    let blocks = USUAL.split("\n\n").filter(|block| !block.starts_with('#'));
+    blocks.filter_map(read_usual).collect()
+});
+
+fn read_usual(block: &'static str) -> Option<(Vec<&'static str>, usize)> {
+    let most = field(block, "most").map_or(Ok(usize::MAX), str::parse);
+    let parts = field(block, "line")?.split(" | ").collect();
+    Some((parts, most.ok()?))
+}
+
+/// How many lines of this kind a healthy node logs, too.
+pub(crate) fn usual(line: &str) -> usize {
+    let all = ALL_USUAL.iter();
+    let fitting = all.filter(|(parts, _)| parts.iter().all(|part| line.contains(part)));
+    fitting.map(|(_, most)| *most).max().unwrap_or_default()
+}
 
 static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
     let blocks = TABLES.iter().flat_map(|table| table.split("\n\n"));
@@ -47,21 +77,25 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
         fix: line.fix,
         check,
         from: "",
+        passing: 1,
     });
     blocks.filter_map(read).chain(of_checks).collect()
 });
 
+fn field(block: &'static str, name: &str) -> Option<&'static str> {
+    let mut lines = block.lines();
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
 fn read(block: &'static str) -> Option<LogLine> {
-    let field = |name: &str| {
-        let mut lines = block.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-    };
+    let passing = field(block, "passing").map_or(Ok(1), str::parse);
     Some(LogLine {
-        parts: field("line")?.split(" | ").collect(),
-        means: field("means")?,
-        fix: field("fix")?,
-        check: field("check")?,
-        from: field("from")?,
+        parts: field(block, "line")?.split(" | ").collect(),
+        means: field(block, "means")?,
+        fix: field(block, "fix")?,
+        check: field(block, "check")?,
+        from: field(block, "from")?,
+        passing: passing.ok()?,
     })
 }
 
@@ -74,6 +108,14 @@ pub fn all() -> &'static [LogLine] {
 pub fn find(line: &str) -> Option<&'static LogLine> {
     let fitting = all().iter().filter(|known| known.fits(line));
     fitting.max_by_key(|known| known.length())
+}
+
+/// Whether a line is one that the kernel is known for.
+pub fn is_of_kernel(line: &str) -> bool {
+    let mut of_kernel = all()
+        .iter()
+        .filter(|known| known.from.starts_with("Linux "));
+    of_kernel.any(|known| known.fits(line))
 }
 
 /// The latest line that is known, and what is known of it.
@@ -95,7 +137,8 @@ mod tests {
                 .map(str::trim)
                 .filter(|block| !block.starts_with('#'))
             {
-                assert_eq!(block.lines().count(), 5, "{block}");
+                let lines = 5 + usize::from(block.contains("\npassing: "));
+                assert_eq!(block.lines().count(), lines, "{block}");
                 assert!(read(block).is_some(), "{block}");
             }
         }
@@ -105,6 +148,23 @@ mod tests {
             let is_own = line.from.is_empty();
             assert!(is_own || line.length() >= 9, "it fits too much: {line:?}");
         }
+    }
+
+    #[test]
+    fn every_usual_line_says_why_and_where_it_was_seen() {
+        let blocks = USUAL.split("\n\n").map(str::trim);
+        let blocks: Vec<&str> = blocks.filter(|block| !block.starts_with('#')).collect();
+        for block in &blocks {
+            let lines = 3 + usize::from(block.contains("\nmost: "));
+            assert_eq!(block.lines().count(), lines, "{block}");
+            for name in ["line", "why", "from"] {
+                assert!(
+                    field(block, name).is_some_and(|text| text.len() >= 9),
+                    "{block}"
+                );
+            }
+        }
+        assert_eq!(blocks.len(), ALL_USUAL.len());
     }
 
     #[test]
