@@ -40,6 +40,7 @@ mod identity;
 mod images;
 mod kubelet;
 mod lifecycle;
+mod logs;
 mod membership;
 mod net;
 mod runtime;

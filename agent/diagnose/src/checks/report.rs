@@ -2,6 +2,7 @@
 
 use super::boot_fault;
 use super::check::{Certainty, Check, Finding, Severity, Verdict};
+use super::logs;
 use super::node::Node;
 use super::order::{Found, harmful, rank};
 use super::remedies::Remedies;
@@ -113,6 +114,7 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     let node = Node::new(survey);
     let mut checks: Vec<CheckReport> = chosen.iter().map(|check| judged(check, &node)).collect();
     let blamed = boot_fault::adopt(&mut checks, &node);
+    logs::settle(&mut checks, &node);
     for index in harmful(chosen, &found(&checks)) {
         checks[index].status = Status::Fail;
     }

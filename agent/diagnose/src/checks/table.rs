@@ -5,7 +5,7 @@ use super::{
     addons, agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
 };
 use super::{dns, hop_limit, net, services, time};
-use super::{images, kubelet, lifecycle, membership, runtime, static_pods, volumes};
+use super::{images, kubelet, lifecycle, logs, membership, runtime, static_pods, volumes};
 use std::sync::LazyLock;
 
 /// The areas, in the order in which one explains another.
@@ -55,6 +55,7 @@ const AREAS: &[&[Check]] = &[
     lifecycle::CHECKS,
     agent::CHECKS,
     boot::CHECKS,
+    logs::CHECKS,
 ];
 
 static ALL: LazyLock<Vec<Check>> = LazyLock::new(|| AREAS.concat());

@@ -1,0 +1,175 @@
+//! The logs that were collected of a node, each with how what writes it is doing.
+
+use super::line::{self, Level};
+use crate::checks::node::Node;
+use crate::checks::unit_health::{UnitHealth, health};
+use quake_model::facts::PodSeen;
+use quake_model::record::BootState;
+use quake_model::time::Timestamp;
+
+/// What the kernel's log is called.
+pub(super) const KERNEL: &str = "kernel";
+
+/// A log, oldest line first.
+pub(super) struct Log<'a> {
+    /// Such as `kubelet` or `pod kube-system/kube-proxy-x`.
+    pub(super) name: String,
+    pub(super) lines: &'a [String],
+    /// Whether what writes it is down, or ends again and again.
+    pub(super) is_down: bool,
+    /// When what writes it was started, where that is known.
+    started: Option<Timestamp>,
+    /// How to read more of it.
+    pub(super) more: String,
+    when: When,
+}
+
+/// When the logs were collected, and when the node was ready.
+#[derive(Clone, Copy)]
+struct When {
+    taken: Timestamp,
+    /// The end of the latest boot, if it ended well.
+    ready: Option<Timestamp>,
+}
+
+impl When {
+    fn of(node: &Node<'_>) -> Self {
+        let record = node
+            .record()
+            .ok()
+            .filter(|record| record.state == BootState::Ready);
+        let ready = record.and_then(|record| {
+            let ends = record.phases.values().filter_map(|phase| phase.ended_ms);
+            Some(Timestamp(record.started.0 + ends.max()? + SETTLING_MS))
+        });
+        Self {
+            taken: node.taken(),
+            ready,
+        }
+    }
+}
+
+/// A node that is ready may take so long until all its pods run.
+const SETTLING_MS: u64 = 30_000;
+
+/// Errors of a start that went well are over after this long.
+const START_MS: u64 = 5 * 60_000;
+
+/// What no line repeats for so long is over.
+const OVER_MS: u64 = 10 * 60_000;
+
+impl Log<'_> {
+    pub(super) fn level(&self, index: usize) -> Level {
+        let text = &self.lines[index];
+        let level = match self.name == KERNEL {
+            true => line::level_of_kernel(text),
+            false => line::level(text),
+        };
+        // What a program says last before it ends is why it ends, whatever it calls that.
+        let is_last = index + LAST >= self.lines.len();
+        match self.is_down && is_last && level != Level::Information {
+            true => level.max(Level::Error),
+            false => level,
+        }
+    }
+
+    /// Whether a line was written in a boot or start that went well, or the log went on for long without it.
+    pub(super) fn is_over(&self, index: usize) -> bool {
+        let taken = self.when.taken;
+        let Some(written) = line::time(&self.lines[index], taken) else {
+            return false;
+        };
+        if self.is_down {
+            return false;
+        }
+        let after = self.lines[index..].iter().rev();
+        let last = after.filter_map(|text| line::time(text, taken)).next();
+        let went_on = last.is_some_and(|last| last.millis_since(written) > OVER_MS);
+        let of_start = self.started.is_some_and(|started| {
+            let is_settled = taken.millis_since(started) > START_MS + OVER_MS;
+            is_settled && written.millis_since(started) < START_MS
+        });
+        let of_boot = self.when.ready.is_some_and(|ready| written < ready);
+        went_on || of_start || of_boot
+    }
+}
+
+/// So many lines at the end of the log of what ended say why.
+const LAST: usize = 3;
+
+/// Every log of a survey.
+pub(super) fn logs<'a>(node: &Node<'a>) -> Vec<Log<'a>> {
+    let survey = node.survey();
+    let when = When::of(node);
+    let mut logs = Vec::new();
+    for (unit, lines) in survey.journals.ok().into_iter().flatten() {
+        let facts = node.unit(unit).ok().flatten();
+        let is_down = facts.is_some_and(|unit| {
+            matches!(health(unit, when.taken), UnitHealth::Down(_))
+                && (unit.restarts > 0 || unit.result != "success")
+        });
+        let started = facts.filter(|unit| unit.main_started_us > 0);
+        logs.push(Log {
+            name: unit.strip_suffix(".service").unwrap_or(unit).to_owned(),
+            lines,
+            is_down,
+            started: started.map(|unit| Timestamp(unit.main_started_us / 1000)),
+            more: format!("journalctl -b -u {unit}"),
+            when,
+        });
+    }
+    if let Some(lines) = survey.kernel_log.ok() {
+        logs.push(Log {
+            name: KERNEL.to_owned(),
+            lines,
+            is_down: false,
+            started: None,
+            more: "dmesg -T".to_owned(),
+            when,
+        });
+    }
+    let runtime = survey.runtime.ok();
+    let pods = runtime.and_then(|runtime| runtime.pods.as_deref());
+    logs.extend(pods.into_iter().flatten().flat_map(|pod| of_pod(pod, when)));
+    for (path, lines) in survey.logs.ok().into_iter().flatten() {
+        logs.push(Log {
+            name: path.clone(),
+            lines,
+            is_down: false,
+            started: None,
+            more: format!("less {path}"),
+            when,
+        });
+    }
+    logs.retain(|log| !log.lines.is_empty());
+    logs
+}
+
+/// The logs of a container: of its run, and of the one before.
+fn of_pod<'a>(pod: &'a PodSeen, when: When) -> Vec<Log<'a>> {
+    let (namespace, name, container) = (&pod.namespace, &pod.name, &pod.container);
+    let more = format!("less /var/log/pods/{namespace}_{name}_*/{container}/*.log");
+    let has_failed = pod.state == "exited" && pod.exit_code != Some(0);
+    let log = |name: String, lines: &'a [String], is_down: bool| Log {
+        name,
+        lines,
+        is_down,
+        started: None,
+        more: more.clone(),
+        when,
+    };
+    let whole = format!("{container} of pod {namespace}/{name}");
+    let mut logs = vec![log(whole.clone(), &pod.log, has_failed)];
+    if let Some(previous) = &pod.previous {
+        let ends_often = pod.restarts >= MANY && previous.exit_code != Some(0);
+        logs.push(log(
+            format!("{whole}, its run before"),
+            &previous.log,
+            ends_often,
+        ));
+    }
+    logs
+}
+
+/// So many starts are no accident any more.
+const MANY: u32 = 3;

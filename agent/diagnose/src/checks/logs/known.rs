@@ -1,0 +1,179 @@
+//! Known lines of any log: what they mean becomes part of the check that looks at the same thing.
+
+use super::collected::{KERNEL, Log};
+use super::line::Level;
+use crate::checks::check::{Finding, Severity, Source};
+use crate::checks::report::{CheckReport, Status};
+use crate::log_lines::{self, LogLine};
+use quake_formats::yaml::shorten;
+use std::collections::BTreeMap;
+
+/// How long a line is quoted.
+const QUOTED: usize = 300;
+
+/// A known line that a log has, and how often.
+struct Hit<'a> {
+    log: &'a Log<'a>,
+    /// The latest of them.
+    line: &'a str,
+    row: &'static LogLine,
+    count: usize,
+    /// Whether the program ended with it.
+    is_last: bool,
+    level: Level,
+}
+
+/// Lets each check speak for the known lines that support it.
+pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
+    let mut by_check: BTreeMap<&str, Vec<Hit<'_>>> = BTreeMap::new();
+    for log in logs {
+        for hit in hits(log) {
+            by_check.entry(hit.row.check).or_default().push(hit);
+        }
+    }
+    let quoted: Vec<String> = evidence(checks).collect();
+    for one in checks.iter_mut() {
+        let mut found = by_check.remove(one.check.id).unwrap_or_default();
+        if let Some(finding) = &mut one.finding {
+            name_the_cause(finding);
+            enrich(finding, &found);
+            one.note.clone_from(&finding.summary);
+        } else {
+            // What another finding quotes it has explained.
+            found.retain(|hit| !quoted.iter().any(|text| text.contains(&start_of(hit.line))));
+            take_over(one, found);
+        }
+    }
+}
+
+/// What the findings quote.
+fn evidence(checks: &[CheckReport]) -> impl Iterator<Item = String> {
+    let findings = checks.iter().filter_map(|one| one.finding.as_ref());
+    findings.flat_map(|finding| finding.evidence.iter().map(|piece| piece.value.clone()))
+}
+
+/// As much of a line as a finding quotes at least.
+fn start_of(line: &str) -> String {
+    line.chars().take(100).collect()
+}
+
+/// The known lines of a log that are not over, one of each row.
+fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
+    let mut by_row: BTreeMap<&'static str, Hit<'a>> = BTreeMap::new();
+    let mut last = "";
+    for (index, line) in log.lines.iter().enumerate() {
+        let level = log.level(index);
+        // What ended may call the reason what it likes.
+        if level == Level::Information && !log.is_down {
+            continue;
+        }
+        // A check that knows lines of its own weighs them itself.
+        let row = log_lines::find(line).filter(|row| !row.from.is_empty());
+        let Some(row) = row.filter(|_| !log.is_over(index)) else {
+            continue;
+        };
+        last = row.means;
+        let hit = by_row.entry(row.means).or_insert(Hit {
+            log,
+            line,
+            row,
+            count: 0,
+            is_last: false,
+            level,
+        });
+        hit.line = line;
+        hit.count += 1;
+        hit.level = hit.level.max(level);
+    }
+    let mut hits: Vec<Hit<'a>> = by_row.into_values().collect();
+    for hit in &mut hits {
+        hit.is_last = log.is_down && hit.row.means == last;
+    }
+    hits
+}
+
+/// A check that fails and quotes a log, but does not say what the line means, learns it.
+fn name_the_cause(finding: &mut Finding) {
+    let quoted = finding.evidence.iter().rev();
+    let quoted = quoted.filter(|piece| matches!(piece.name.as_str(), "journal" | "log"));
+    let known: Vec<&LogLine> = quoted
+        .filter_map(|piece| log_lines::find(&piece.value))
+        .collect();
+    let is_named = known.iter().any(|row| finding.summary.contains(row.means));
+    if let Some(row) = known.first().filter(|_| !is_named) {
+        finding.summary = format!("{}: {}", finding.summary, row.means);
+        finding.fix = format!("{}; {}", row.fix, finding.fix);
+    }
+}
+
+/// Adds to a finding what known lines say of the same thing.
+fn enrich(finding: &mut Finding, found: &[Hit<'_>]) {
+    const MOST: usize = 2;
+    let new = found.iter().filter(|hit| {
+        let quoted = finding.evidence.iter();
+        let is_quoted = quoted
+            .clone()
+            .any(|piece| piece.value.contains(&start_of(hit.line)));
+        !is_quoted && !finding.summary.contains(hit.row.means)
+    });
+    let said: Vec<(String, String)> = new
+        .take(MOST)
+        .map(|hit| {
+            (
+                hit.log.name.clone(),
+                format!(
+                    "{} ({}: {})",
+                    shorten(hit.line, QUOTED),
+                    hit.row.means,
+                    fix_of(hit)
+                ),
+            )
+        })
+        .collect();
+    for (name, text) in said {
+        *finding = finding.clone().seen(&name, text);
+    }
+}
+
+/// What to do about a known line, with the unit that it names.
+fn fix_of(hit: &Hit<'_>) -> String {
+    hit.row.fix.replace("UNIT", &hit.log.name)
+}
+
+/// A check that saw nothing wrong, or nothing at all, takes over what the lines say.
+fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
+    let mut told: Vec<Hit<'_>> = found.into_iter().filter(|hit| counts(hit, one)).collect();
+    told.sort_by_key(|hit| std::cmp::Reverse((hit.is_last, hit.level, hit.count)));
+    let Some(first) = told.first() else { return };
+    let often = match first.count {
+        1 => "logged it".to_owned(),
+        count => format!("logged it {count} times"),
+    };
+    let summary = format!("{} ({} {often})", first.row.means, first.log.name);
+    let mut finding =
+        Finding::new(summary, fix_of(first)).seen(&first.log.name, shorten(first.line, QUOTED));
+    for hit in &told[1..] {
+        let text = format!(
+            "{} ({}: {})",
+            shorten(hit.line, QUOTED),
+            hit.row.means,
+            fix_of(hit)
+        );
+        finding = finding.seen(&hit.log.name, text);
+    }
+    let fails = first.is_last && one.check.severity == Severity::Critical;
+    one.status = if fails { Status::Fail } else { Status::Warn };
+    one.note.clone_from(&finding.summary);
+    one.finding = Some(finding);
+}
+
+/// Whether known lines count although the check did not fail.
+fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
+    let has_passed = one.status == Status::Ok;
+    // A check of the kernel's log saw these lines, and weighed them.
+    let was_weighed = hit.log.name == KERNEL && one.check.sources.contains(&Source::KernelLog);
+    if has_passed && was_weighed {
+        return false;
+    }
+    hit.is_last || hit.count >= hit.row.passing
+}

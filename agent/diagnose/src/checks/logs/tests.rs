@@ -1,0 +1,161 @@
+//! What the logs of a node come to.
+
+use crate::checks::node_sample::Sample;
+use crate::checks::report::{Report, Status, judge};
+use crate::checks::{all, find};
+use quake_model::facts::{PodEnd, Seen};
+use quake_model::time::Timestamp;
+
+const UNKNOWN: &str =
+    "E1121 03:20:00.000000    1201 gizmo.go:12] \"Gizmo broke\" err=\"the flux is out\"";
+
+fn report(sample: &Sample) -> Report {
+    judge(all(), &sample.survey)
+}
+
+fn of(report: &Report, id: &str) -> (Status, String) {
+    let one = report.checks.iter().find(|one| one.check.id == id);
+    let one = one.expect("the check was made");
+    let finding = one.finding.as_ref();
+    let said = finding
+        .map(|finding| format!("{} {:?} {}", finding.summary, finding.evidence, finding.fix));
+    (one.status, said.unwrap_or_else(|| one.note.clone()))
+}
+
+#[test]
+fn an_error_that_repeats_and_that_nothing_explains_is_a_warning_with_its_count() {
+    let mut sample = Sample::worker();
+    let again = UNKNOWN.replace("03:20:00", "03:21:00");
+    sample.journal("kubelet.service", &[UNKNOWN, again.as_str()]);
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    for words in [
+        "kubelet logged 2 times",
+        "the flux is out",
+        "kubelet, 2 times",
+        "journalctl -b -u kubelet.service",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn one_error_of_a_program_that_runs_is_no_finding_and_one_panic_is() {
+    let mut sample = Sample::worker();
+    sample.journal("kubelet.service", &[UNKNOWN]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+    sample.journal(
+        "containerd.service",
+        &["panic: runtime error: index out of range [3]"],
+    );
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(said.contains("containerd logged"), "{said}");
+}
+
+#[test]
+fn what_a_finding_quotes_is_not_told_again() {
+    let mut sample = Sample::worker();
+    sample.crashing("kubelet.service", &[UNKNOWN, UNKNOWN]);
+    let report = report(&sample);
+    let (status, said) = of(&report, "kubelet.alive");
+    assert_eq!(status, Status::Fail);
+    assert!(said.contains("the flux is out"), "{said}");
+    assert_eq!(of(&report, "logs.errors").0, Status::Ok);
+}
+
+#[test]
+fn a_known_line_makes_the_check_warn_that_looks_at_the_same_thing() {
+    let mut sample = Sample::worker();
+    let line = "E1121 03:20:00.0 1 range_allocator.go:1] CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range";
+    let pod = sample.pod("kube-controller-manager", "running");
+    pod.log = vec![line.to_owned()];
+    let (status, said) = of(&report(&sample), "cni.config");
+    assert_eq!(status, Status::Warn, "{said}");
+    for words in [
+        "pod range is used up",
+        "kube-controller-manager of pod kube-system/",
+        "nonMasqueradeCIDR",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_container_that_ended_with_a_known_line_fails_its_check() {
+    let mut sample = Sample::worker();
+    let pod = sample.pod("cilium-agent", "exited");
+    pod.exit_code = Some(1);
+    pod.log = vec!["level=error msg=\"etcdserver: no leader\"".to_owned()];
+    let (status, said) = of(&report(&sample), "etcd.alive");
+    assert_eq!(status, Status::Fail, "{said}");
+    assert!(said.contains("etcd has no quorum"), "{said}");
+}
+
+#[test]
+fn lines_of_a_start_that_went_well_are_over() {
+    let mut sample = Sample::worker();
+    let later = "I1121 03:21:59.000000    1201 kubelet.go:1] all is well";
+    let early = UNKNOWN.replace("03:20:00", "03:05:00");
+    sample.journal("kubelet.service", &[early.as_str(), early.as_str(), later]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+}
+
+#[test]
+fn what_was_logged_before_the_boot_was_ready_is_over() {
+    let mut sample = Sample::worker();
+    let ready = Timestamp::parse("2026-11-21T03:20:30Z").expect("an instant");
+    let record = sample.survey.record.as_mut().expect("a sample has one");
+    record.started = Timestamp(ready.0 - 60_000);
+    for phase in record.phases.values_mut() {
+        phase.ended_ms = Some(60_000);
+    }
+    sample.journal("kubelet.service", &[UNKNOWN, UNKNOWN]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+    let later = UNKNOWN.replace("03:20:00", "03:21:30");
+    sample.journal("kubelet.service", &[later.as_str(), later.as_str()]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Warn);
+}
+
+#[test]
+fn a_usual_error_is_a_finding_once_there_are_too_many() {
+    let mut sample = Sample::worker();
+    let line = "E1121 03:20:00.0 1 event.go:368] \"Unable to write event (may retry after sleeping)\" err=\"x\"";
+    sample.journal("kubelet.service", &[line; 20]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+    sample.journal("kubelet.service", &[line; 40]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Warn);
+}
+
+#[test]
+fn the_run_before_of_a_container_that_restarts_is_read() {
+    let mut sample = Sample::worker();
+    let pod = sample.pod("kube-proxy", "running");
+    pod.restarts = 7;
+    pod.previous = Some(PodEnd {
+        exit_code: Some(1),
+        log: vec!["E1121 03:20:00.0 1 server.go:1] gizmo: no flux".to_owned()],
+        ..PodEnd::default()
+    });
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(said.contains("its run before"), "{said}");
+}
+
+#[test]
+fn the_kernel_log_speaks_too_and_a_check_that_weighed_it_has_the_last_word() {
+    let mut sample = Sample::worker();
+    let line = "gizmo 0000:00:05.0: flux controller failed to reset";
+    sample.survey.kernel_log = Seen::Yes(vec![line.to_owned(), line.to_owned()]);
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(said.contains("kernel logged 2 times"), "{said}");
+}
+
+#[test]
+fn without_any_log_nothing_is_known() {
+    let mut sample = Sample::worker();
+    sample.survey.journals = Seen::default();
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Skip);
+    assert!(find("logs.errors").is_some());
+}
