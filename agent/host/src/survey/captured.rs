@@ -1,7 +1,9 @@
 //! A tree that was captured earlier: its files, and the document beside them that holds all that is no file.
 
 use super::files::read_files;
-use quake_model::facts::{SURVEY_FILE, SURVEY_SCHEMA, Survey, WantedFile};
+use super::log_files::read_log_files;
+use super::pods::{add_logs, read_pods_with_logs};
+use quake_model::facts::{RuntimeSeen, SURVEY_FILE, SURVEY_SCHEMA, Seen, Survey, WantedFile};
 use quake_model::ports::{Condition, PortError};
 use quake_tree::{Last, locate};
 use std::path::Path;
@@ -27,7 +29,30 @@ pub fn read_captured(root: &Path, wanted: &[WantedFile]) -> Result<Survey, PortE
     };
     // What the document says of an entry stands: modes and owners of the tree are those of whoever unpacked it.
     read_files(root, wanted, &mut survey);
+    read_logs(root, &mut survey);
     Ok(survey)
+}
+
+/// Reads the logs of a tree: those of its pods, of which the document may know more, and those in `/var/log`.
+fn read_logs(root: &Path, survey: &mut Survey) {
+    if let Seen::Yes(runtime) = &mut survey.runtime
+        && let Some(pods) = &mut runtime.pods
+    {
+        add_logs(root, pods);
+    } else if let Ok(seen) = read_pods_with_logs(root)
+        && !seen.containers.is_empty()
+    {
+        let known = survey.runtime.ok().cloned().unwrap_or_default();
+        survey.runtime = Seen::Yes(RuntimeSeen {
+            pods: Some(seen.containers),
+            ..known
+        });
+    }
+    if let Ok(logs) = read_log_files(root)
+        && !logs.is_empty()
+    {
+        survey.logs = Seen::Yes(logs);
+    }
 }
 
 fn read_document(path: &Path, bytes: &[u8]) -> Result<Survey, PortError> {

@@ -19,12 +19,12 @@ const WARNING: u32 = 4;
 /// SELinux and AppArmor tell their denials, which are the kernel's too, one level lower.
 const DENIALS: &[&str] = &["avc:", "apparmor=\"DENIED\""];
 
-/// The last warnings and errors of the kernel's log, oldest first.
+/// The last warnings and errors of the kernel's log, oldest first, and the messages of lower levels that are known.
 ///
 /// # Errors
 ///
 /// `Denied` when only root may read it, `Missing` where there is none, `Io`.
-pub fn read_kernel_log() -> Result<Vec<String>, PortError> {
+pub fn read_kernel_log(is_known: fn(&str) -> bool) -> Result<Vec<String>, PortError> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(nix::libc::O_NONBLOCK);
     let mut device = options.open(DEVICE).map_err(|error| refusal(&error))?;
@@ -33,7 +33,10 @@ pub fn read_kernel_log() -> Result<Vec<String>, PortError> {
     for _ in 0..READ {
         match device.read(&mut buffer) {
             Ok(0) => break,
-            Ok(length) => keep(&mut kept, &String::from_utf8_lossy(&buffer[..length])),
+            Ok(length) => {
+                let record = String::from_utf8_lossy(&buffer[..length]);
+                keep(&mut kept, &record, is_known);
+            }
             // The record was overwritten while it was waited for; the next read gives the oldest there is.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -53,8 +56,9 @@ fn refusal(error: &std::io::Error) -> PortError {
     PortError::new(condition, format!("read {DEVICE}")).because(error)
 }
 
-/// Keeps the message of a record of the kernel's own that is a warning or worse.
-fn keep(kept: &mut VecDeque<String>, record: &str) {
+/// Keeps the message of a record of the kernel's own that is a warning or worse, or that is known: the kernel tells of a
+/// refused fork or of a denial by AppArmor at the level of a notice.
+fn keep(kept: &mut VecDeque<String>, record: &str, is_known: fn(&str) -> bool) {
     let Some((head, rest)) = record.split_once(';') else {
         return;
     };
@@ -65,8 +69,9 @@ fn keep(kept: &mut VecDeque<String>, record: &str) {
     let message = rest.lines().next().unwrap_or_default();
     let Some(number) = number else { return };
     let (facility, level) = (number >> 3, number & 7);
-    if facility != 0 || (level > WARNING && !DENIALS.iter().any(|denial| message.contains(denial)))
-    {
+    let is_denial = DENIALS.iter().any(|denial| message.contains(denial));
+    let is_wanted = level <= WARNING || is_denial || is_known(message);
+    if facility != 0 || !is_wanted {
         return;
     }
     if kept.len() == KEPT {
@@ -82,7 +87,9 @@ mod tests {
     fn kept(records: &[&str]) -> Vec<String> {
         let mut kept = VecDeque::new();
         for record in records {
-            keep(&mut kept, record);
+            keep(&mut kept, record, |message| {
+                message.contains("fork rejected")
+            });
         }
         kept.into()
     }
@@ -96,6 +103,7 @@ mod tests {
             "5,4,400,-;audit: type=1400 audit(1.2:3): avc:  denied  { read }\n",
             "5,6,450,-;audit: type=1400 audit(1.2:4): apparmor=\"DENIED\" operation=\"exec\"\n",
             "4,5,500,c;a warning; with a semicolon\n",
+            "6,6,600,-;cgroup: fork rejected by pids controller in /x\n",
             "no record\n",
         ];
         let wanted = [
@@ -103,6 +111,7 @@ mod tests {
             "audit: type=1400 audit(1.2:3): avc:  denied  { read }",
             "audit: type=1400 audit(1.2:4): apparmor=\"DENIED\" operation=\"exec\"",
             "a warning; with a semicolon",
+            "cgroup: fork rejected by pids controller in /x",
         ];
         assert_eq!(kept(&records), wanted);
     }

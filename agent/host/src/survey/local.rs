@@ -25,7 +25,7 @@ pub async fn look_at_units(local: &Local, units: &[String]) -> Result<Vec<UnitFa
     join_all(looks).await.into_iter().collect()
 }
 
-/// Reads the last lines of units' journals in this boot.
+/// Reads the last lines of units' journals in this boot; lines that have no time of their own begin with the journal's.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub async fn look_at_journals(
     lines: usize,
 ) -> Result<BTreeMap<String, Vec<String>>, PortError> {
     let reads = units.iter().map(|unit| async move {
-        let read = local.units.read_journal(unit, lines).await?;
+        let read = local.units.timed_journal(unit, lines).await?;
         Ok((unit.clone(), read))
     });
     join_all(reads).await.into_iter().collect()

@@ -6,18 +6,18 @@
 //! - `/var/lib/containerd/io.containerd.grpc.v1.cri/containers/<id>/status`: how it stands, as JSON (containerd,
 //!   `internal/cri/store/container/status.go`, as of 2.2). Where containerd's root is elsewhere, a state is not known.
 
-use quake_model::facts::{PodFound, PodSeen, PodsSeen};
-use quake_model::ports::{Condition, PortError};
-use quake_model::redact::scrub;
+use super::log_files::{last_lines, names};
+use quake_model::facts::{PodEnd, PodFound, PodSeen, PodsSeen};
+use quake_model::ports::PortError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::Path;
 
-/// How much of the end of a log is read, in bytes, and how many of its lines are shown.
-const TAIL: u64 = 8 << 10;
+/// How many lines of a log are shown where the boot waits for a pod, and where a node is diagnosed.
 const LINES: usize = 4;
+const MANY_LINES: usize = 60;
 
 /// The most pods and containers that are looked at; a node runs some hundred pods at most.
 const MOST: usize = 1000;
@@ -25,14 +25,97 @@ const MOST: usize = 1000;
 /// The longest status that is read, in bytes.
 const STATUS: u64 = 64 << 10;
 
+/// Namespaces of pods that the node or its network cannot do without, by the beginning of their names.
+const OF_THE_CLUSTER: &[&str] = &["kube-", "calico-", "tigera-", "cilium"];
+
 /// Looks at the pods of a node whose names are wanted; `root` is where its tree begins. Blocks.
 ///
 /// # Errors
 ///
 /// `Denied` or `Io` when the directories cannot be listed. That they are not there yet is no error.
 pub fn read_pods(root: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Result<PodsSeen, PortError> {
+    let (mut seen, _) = read_runs(root, is_wanted)?;
+    for container in &mut seen.containers {
+        if container.state == "exited" {
+            container.log = tail(root, container, container.restarts, LINES);
+        }
+    }
+    Ok(seen)
+}
+
+/// Looks at all pods of a node, with the logs of those that ended and of the cluster's own, and with how the run before of
+/// each ended. Blocks.
+///
+/// # Errors
+///
+/// As [`read_pods`].
+pub fn read_pods_with_logs(root: &Path) -> Result<PodsSeen, PortError> {
+    let (mut seen, mut ends) = read_runs(root, &|_| true)?;
+    for container in &mut seen.containers {
+        if !is_of_the_cluster(container) {
+            if container.state == "exited" {
+                container.log = tail(root, container, container.restarts, LINES);
+            }
+            continue;
+        }
+        container.log = tail(root, container, container.restarts, MANY_LINES);
+        if let Some(attempt) = container.restarts.checked_sub(1) {
+            let key = key_of(container);
+            let end = ends.remove(&key).unwrap_or_default();
+            let log = tail(root, container, attempt, MANY_LINES);
+            container.previous = Some(PodEnd { log, ..end });
+        }
+    }
+    Ok(seen)
+}
+
+/// Adds to containers that the runtime listed what kubelet and it keep of them in files: logs, reasons, runs before. Blocks.
+pub(super) fn add_logs(root: &Path, containers: &mut [PodSeen]) {
+    let Ok(kept) = read_pods_with_logs(root) else {
+        return;
+    };
+    let kept = kept.containers.into_iter().map(|one| (key_of(&one), one));
+    let mut kept: BTreeMap<Key, PodSeen> = kept.collect();
+    for container in containers {
+        let Some(known) = kept.remove(&key_of(container)) else {
+            continue;
+        };
+        if container.log.is_empty() {
+            container.log = known.log;
+        }
+        if container.reason.is_empty() {
+            container.reason = known.reason;
+        }
+        container.exit_code = container.exit_code.or(known.exit_code);
+        container.previous = container.previous.take().or(known.previous);
+    }
+}
+
+fn is_of_the_cluster(container: &PodSeen) -> bool {
+    let mut starts = OF_THE_CLUSTER.iter();
+    starts.any(|start| container.namespace.starts_with(start))
+}
+
+/// Namespace, pod and container.
+type Key = (String, String, String);
+
+fn key_of(container: &PodSeen) -> Key {
+    let PodSeen {
+        namespace,
+        name,
+        container,
+        ..
+    } = container;
+    (namespace.clone(), name.clone(), container.clone())
+}
+
+/// The pods and the latest run of each container, and how the run before it ended.
+fn read_runs(
+    root: &Path,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<(PodsSeen, BTreeMap<Key, PodEnd>), PortError> {
     let mut seen = PodsSeen::default();
-    for name in names(&root.join("var/log/pods"))? {
+    for name in names(&root.join("var/log/pods"), MOST)? {
         let mut parts = name.splitn(3, '_');
         let (Some(namespace), Some(pod)) = (parts.next(), parts.next()) else {
             continue;
@@ -41,35 +124,34 @@ pub fn read_pods(root: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Result<PodsSe
             seen.pods.push(PodFound {
                 namespace: namespace.to_owned(),
                 name: pod.to_owned(),
-                created: names(&root.join("var/log/pods").join(&name))?,
+                created: names(&root.join("var/log/pods").join(&name), MOST)?,
             });
         }
     }
-    let mut latest: BTreeMap<(String, String, String), (i64, PodSeen)> = BTreeMap::new();
-    for link in names(&root.join("var/log/containers"))? {
+    let mut runs: BTreeMap<Key, Vec<(i64, PodSeen)>> = BTreeMap::new();
+    for link in names(&root.join("var/log/containers"), MOST)? {
         let Some((pod, namespace, container, id)) = parts_of(&link) else {
             continue;
         };
-        if !is_wanted(pod) {
-            continue;
-        }
-        let key = (namespace.to_owned(), pod.to_owned(), container.to_owned());
-        let run = run_of(root, &link, &key, id);
-        let is_newer = latest.get(&key).is_none_or(|(made, _)| *made <= run.0);
-        if is_newer {
-            latest.insert(key, run);
+        if is_wanted(pod) {
+            let key = (namespace.to_owned(), pod.to_owned(), container.to_owned());
+            let run = run_of(root, &link, &key, id);
+            runs.entry(key).or_default().push(run);
         }
     }
-    seen.containers = latest
-        .into_values()
-        .map(|(_, container)| container)
-        .collect();
-    for container in &mut seen.containers {
-        if container.state == "exited" {
-            container.log = tail(root, container);
-        }
+    let mut ends = BTreeMap::new();
+    for (key, mut runs) in runs {
+        runs.sort_by_key(|(made, run)| (*made, run.restarts));
+        let latest = runs.pop();
+        let before = runs.pop().map(|(_, run)| PodEnd {
+            exit_code: run.exit_code,
+            reason: run.reason,
+            log: Vec::new(),
+        });
+        ends.extend(before.map(|end| (key, end)));
+        seen.containers.extend(latest.map(|(_, run)| run));
     }
-    Ok(seen)
+    Ok((seen, ends))
 }
 
 /// The pod, its namespace, its container and that one's id, of a name in `/var/log/containers`.
@@ -130,59 +212,15 @@ fn read_start(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The last lines that a container logged. A line is a time, a stream, a tag and what was said (the CRI's form).
-fn tail(root: &Path, container: &PodSeen) -> Vec<String> {
+/// The last lines that a run of a container logged.
+fn tail(root: &Path, container: &PodSeen, attempt: u32, lines: usize) -> Vec<String> {
     let prefix = format!("{}_{}_", container.namespace, container.name);
-    let file = format!("{}/{}.log", container.container, container.restarts);
-    let folders = names(&root.join("var/log/pods")).unwrap_or_default();
+    let file = format!("{}/{attempt}.log", container.container);
+    let folders = names(&root.join("var/log/pods"), MOST).unwrap_or_default();
     let own = folders.iter().filter(|name| name.starts_with(&prefix));
-    let text = own
-        .filter_map(|name| read_end(&root.join("var/log/pods").join(name).join(&file)))
-        .next_back()
-        .unwrap_or_default();
-    let said = text
-        .lines()
-        .map(|line| line.splitn(4, ' ').nth(3).unwrap_or(line).trim_end())
-        .filter(|line| !line.is_empty());
-    let lines: Vec<String> = said.map(scrub).collect();
-    lines[lines.len().saturating_sub(LINES)..].to_vec()
-}
-
-fn read_end(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))
-        .ok()?;
-    let mut bytes = Vec::new();
-    file.take(TAIL).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    // What begins in the middle of a line is left out.
-    if length > TAIL {
-        text.split_once('\n').map(|(_, rest)| rest.to_owned())
-    } else {
-        Some(text)
-    }
-}
-
-/// The names in a directory, sorted; none where it is not there.
-fn names(folder: &Path) -> Result<Vec<String>, PortError> {
-    let unread = |error: std::io::Error| {
-        let condition = match error.kind() {
-            ErrorKind::PermissionDenied => Condition::Denied,
-            _ => Condition::Io,
-        };
-        PortError::new(condition, format!("{} cannot be listed", folder.display())).because(&error)
-    };
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(unread)?,
-    };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .take(MOST)
-        .collect();
-    names.sort();
-    Ok(names)
+    let read =
+        own.filter_map(|name| last_lines(root, &format!("/var/log/pods/{name}/{file}"), lines));
+    read.last().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -267,6 +305,51 @@ mod tests {
         assert_eq!((seen.pods.len(), created), (3, vec!["install-cni"]));
         let one = read_pods(root.path(), &|pod| pod == "kube-proxy-i-1").expect("it can be read");
         assert_eq!((one.pods.len(), one.containers.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_container_of_the_cluster_that_restarts_has_its_run_before() {
+        let root = tempfile::tempdir().expect("a scratch root");
+        let status = |made: u32, code: u32, reason: &str| {
+            format!(
+                "{{\"CreatedAt\":{made},\"StartedAt\":{made},\"FinishedAt\":{made},\
+                 \"ExitCode\":{code},\"Reason\":\"{reason}\"}}"
+            )
+        };
+        let killed = status(1, 137, "OOMKilled");
+        let running = "{\"CreatedAt\":2,\"StartedAt\":2,\"FinishedAt\":0}";
+        leave(
+            root.path(),
+            "calico-node-x",
+            "calico-node",
+            3,
+            Some(&killed),
+        );
+        leave(
+            root.path(),
+            "calico-node-x",
+            "calico-node",
+            4,
+            Some(running),
+        );
+        let seen = read_pods_with_logs(root.path()).expect("it can be read");
+        let one = &seen.containers[0];
+        assert_eq!((one.state.as_str(), one.restarts), ("running", 4));
+        assert_eq!(one.log.len(), 2);
+        let before = one.previous.as_ref().expect("a run before");
+        assert_eq!(
+            (before.exit_code, before.reason.as_str()),
+            (Some(137), "OOMKilled")
+        );
+        assert_eq!(before.log, ["first", "Error: unknown flag: --nope"]);
+        let mut listed = vec![PodSeen {
+            state: "running".to_owned(),
+            log: Vec::new(),
+            previous: None,
+            ..one.clone()
+        }];
+        add_logs(root.path(), &mut listed);
+        assert_eq!(listed[0], *one);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 mod cri;
 mod docker;
 
+use super::pods::add_logs;
 use crate::linux::{Abandon, Program, complaint};
-use quake_model::facts::RuntimeSeen;
+use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
 use quake_model::redact::scrub;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long one question may take; all are asked at once.
@@ -56,6 +58,17 @@ pub(crate) async fn ask_version() -> Result<String, PortError> {
 
 /// Where containerd listens.
 const SOCKET: &str = "/run/containerd/containerd.sock";
+
+/// The containers with what kubelet and the runtime keep of them in files.
+async fn with_logs(pods: Vec<PodSeen>) -> Vec<PodSeen> {
+    let listed = pods.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut pods = pods;
+        add_logs(Path::new("/"), &mut pods);
+        pods
+    });
+    read.await.unwrap_or(listed)
+}
 
 fn client(name: &'static str, package: &'static str) -> Program {
     Program {

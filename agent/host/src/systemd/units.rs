@@ -3,7 +3,7 @@
 
 use super::bus::{Bus, Properties};
 use super::facts::{Read, text, text_of, unit_facts};
-use super::journal::read_journal;
+use super::journal::{read_journal, read_timed_journal};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use quake_model::facts::UnitFacts;
@@ -135,6 +135,15 @@ impl Units for Systemd {
 }
 
 impl Systemd {
+    /// The last lines of a unit in this boot with their times.
+    pub(crate) async fn timed_journal(
+        &self,
+        unit: &str,
+        lines: usize,
+    ) -> Result<Vec<String>, PortError> {
+        read_timed_journal(unit, lines).await
+    }
+
     /// The properties of the unit's own kind; empty for a kind of which nothing is read.
     async fn kind(&self, unit: &str, path: &OwnedObjectPath) -> Result<Properties, PortError> {
         let Some(interface) = interface_with_result(unit) else {

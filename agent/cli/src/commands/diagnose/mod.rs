@@ -3,6 +3,7 @@
 mod bundle;
 mod choose;
 mod environment;
+mod journals;
 mod observe;
 mod services;
 mod targets;

@@ -1,6 +1,7 @@
 //! Takes the survey that the checks need: of this machine, each look beside the others and under its own limit, or of
 //! a tree that was captured earlier.
 
+use super::journals::{JOURNALS, LINES};
 use super::services::{self, Services};
 use super::targets;
 use crate::args::diagnose::DiagnoseArguments;
@@ -9,12 +10,13 @@ use crate::commands::follow::{Follower, Leftovers};
 use crate::commands::service::{UNIT, unit_of};
 use quake_assets::digest_files;
 use quake_diagnose::checks::{Check, WANTED};
+use quake_diagnose::log_lines::is_of_kernel;
 use quake_host::clock::SystemClock;
 use quake_host::survey::{
     CloudLook, Local, limited, limited_blocking, look_at_devices, look_at_journals,
     look_at_members, look_at_network, look_at_probes, look_at_runtime, look_at_units, name_servers,
-    read_captured, read_clock, read_files, read_kernel_log, read_listeners, read_names, read_reach,
-    read_spaces,
+    read_captured, read_clock, read_files, read_kernel_log, read_listeners, read_log_files,
+    read_names, read_reach, read_spaces,
 };
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::expected::Expected;
@@ -44,20 +46,6 @@ const UNITS: &[&str] = &[
     "firewalld.service",
     "ufw.service",
 ];
-
-/// Units whose journals are read.
-const JOURNALS: &[&str] = &[
-    "quake-agent.service",
-    "kubelet.service",
-    "containerd.service",
-    "docker.service",
-    "chrony.service",
-    "chronyd.service",
-    "systemd-timesyncd.service",
-];
-
-/// How many lines of a journal are read: a start that fails says why within these.
-const LINES: usize = 60;
 
 /// Where a node's filesystems are that fill up.
 const SPACES: &[&str] = &[
@@ -164,8 +152,9 @@ impl Looks {
         // The journal knows one name of a unit, and checks another.
         let of_agent = unit_of(Path::new("/"));
         let named = |unit: &&'static str| if *unit == UNIT { of_agent } else { *unit }.to_owned();
-        let journals: Vec<String> = JOURNALS.iter().map(named).collect();
-        let (spaces, units, journals, network, devices) = tokio::join!(
+        let journals: BTreeSet<String> = JOURNALS.iter().map(named).collect();
+        let journals: Vec<String> = journals.into_iter().collect();
+        let (spaces, units, journals, logs, network, devices) = tokio::join!(
             self.look(Source::Spaces, self.spaces(mounted_volumes(survey))),
             self.look(
                 Source::Units,
@@ -174,6 +163,10 @@ impl Looks {
             self.look(
                 Source::Journals,
                 limited(self.limit, look_at_journals(&local, &journals, LINES))
+            ),
+            self.look(
+                Source::Journals,
+                limited_blocking(self.limit, || read_log_files(Path::new("/")))
             ),
             self.look(
                 Source::Network,
@@ -187,6 +180,7 @@ impl Looks {
         survey.spaces = spaces;
         survey.units = units;
         survey.journals = journals;
+        survey.logs = logs;
         if let Seen::Yes(read) = &mut survey.journals {
             let lines = read.remove(of_agent).unwrap_or_default();
             read.insert(UNIT.to_owned(), lines);
@@ -207,7 +201,7 @@ impl Looks {
             self.look(Source::Clock, limited(self.limit, read_clock())),
             self.look(
                 Source::KernelLog,
-                limited_blocking(self.limit, read_kernel_log)
+                limited_blocking(self.limit, || read_kernel_log(is_of_kernel))
             ),
             self.look(
                 Source::Listeners,

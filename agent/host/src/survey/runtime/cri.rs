@@ -1,6 +1,6 @@
 //! containerd, by `crictl` or `ctr`, and what it says of its own configuration.
 
-use super::super::read_pods;
+use super::super::read_pods_with_logs;
 use super::{MOST_NAMES, ask, client, silence};
 use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
@@ -38,7 +38,7 @@ pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
 
 /// The containers by what kubelet and containerd keep of them in files.
 async fn kept() -> Option<Vec<PodSeen>> {
-    let read = tokio::task::spawn_blocking(|| read_pods(Path::new("/"), &|_| true));
+    let read = tokio::task::spawn_blocking(|| read_pods_with_logs(Path::new("/")));
     let read = read.await.ok()?.ok()?;
     (!read.pods.is_empty()).then_some(read.containers)
 }
@@ -199,7 +199,7 @@ async fn with_ends(containers: Vec<Container>) -> Vec<PodSeen> {
     for (index, code) in ended.into_iter().zip(codes) {
         pods[index].exit_code = code;
     }
-    pods
+    super::with_logs(pods).await
 }
 
 async fn inspected(id: &str) -> Option<i32> {

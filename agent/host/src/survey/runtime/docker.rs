@@ -1,7 +1,7 @@
 //! docker, by its command line. kubelet names its containers
 //! `k8s_<container>_<pod>_<namespace>_<uid>_<attempt>`.
 
-use super::{MOST_NAMES, ask, client, silence};
+use super::{MOST_NAMES, ask, client, silence, with_logs};
 use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
 use std::collections::BTreeMap;
@@ -22,9 +22,11 @@ pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
     let mut seen = RuntimeSeen {
         name: "docker".to_owned(),
         images: images.as_ref().ok().map(lines),
-        pods: containers.as_ref().ok().map(|text| pods(text)),
         ..RuntimeSeen::default()
     };
+    if let Ok(text) = &containers {
+        seen.pods = Some(with_logs(pods(text)).await);
+    }
     match version {
         Ok(version) => seen.version = Some(version.trim().to_owned()),
         Err(error) if error.condition == Condition::Missing => return Err(error),
