@@ -104,10 +104,14 @@ pub fn all() -> &'static [LogLine] {
     &ALL
 }
 
+/// All rows that a line fits.
+pub(crate) fn fitting(line: &str) -> impl Iterator<Item = &'static LogLine> {
+    all().iter().filter(move |known| known.fits(line))
+}
+
 /// What is known of a line: of rows that fit, the one that says most.
 pub fn find(line: &str) -> Option<&'static LogLine> {
-    let fitting = all().iter().filter(|known| known.fits(line));
-    fitting.max_by_key(|known| known.length())
+    fitting(line).max_by_key(|known| known.length())
 }
 
 /// Whether a line is one that the kernel is known for.

@@ -96,11 +96,12 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
 fn name_the_cause(finding: &mut Finding) {
     let quoted = finding.evidence.iter().rev();
     let quoted = quoted.filter(|piece| matches!(piece.name.as_str(), "journal" | "log"));
-    let known: Vec<&LogLine> = quoted
-        .filter_map(|piece| log_lines::find(&piece.value))
-        .collect();
-    let is_named = known.iter().any(|row| finding.summary.contains(row.means));
-    if let Some(row) = known.first().filter(|_| !is_named) {
+    let lines: Vec<&str> = quoted.map(|piece| piece.value.as_str()).collect();
+    let mut rows = lines.iter().flat_map(|line| log_lines::fitting(line));
+    if rows.any(|row| finding.summary.contains(row.means)) {
+        return;
+    }
+    if let Some(row) = lines.iter().find_map(|line| log_lines::find(line)) {
         finding.summary = format!("{}: {}", finding.summary, row.means);
         finding.fix = format!("{}; {}", row.fix, finding.fix);
     }
