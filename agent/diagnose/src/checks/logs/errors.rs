@@ -56,7 +56,10 @@ pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Fi
     };
     let mut finding = Finding::new(summary, fix);
     for group in groups.iter().take(SHOWN) {
-        let name = format!("{}, {} times", logs[group.log].name, group.count);
+        let name = match group.count {
+            1 => logs[group.log].name.clone(),
+            count => format!("{}, {count} times", logs[group.log].name),
+        };
         finding = finding.seen(&name, shorten(group.line, 300));
     }
     if groups.len() > SHOWN {

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// How long a line is quoted.
 const QUOTED: usize = 300;
 
+/// Areas whose checks quote what a program logged without a table of lines of their own.
+const OF_PROGRAMS: &[&str] = &["kubelet", "runtime", "services", "staticpods", "etcd"];
+
 /// A known line that a log has, and how often.
 struct Hit<'a> {
     log: &'a Log<'a>,
@@ -35,7 +38,9 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
     for one in checks.iter_mut() {
         let mut found = by_check.remove(one.check.id).unwrap_or_default();
         if let Some(finding) = &mut one.finding {
-            name_the_cause(finding);
+            if OF_PROGRAMS.contains(&one.check.area()) {
+                name_the_cause(finding);
+            }
             enrich(finding, &found);
             one.note.clone_from(&finding.summary);
         } else {
