@@ -186,7 +186,7 @@ fn kubenet_waits_for_the_nodes_range() {
         ..NodeObject::default()
     };
     for (node, said) in [
-        (None, "does not tell"),
+        (None, "does not report"),
         (Some(node("")), "no range"),
         (Some(node("100.96.1.0/24")), "100.96.1.0/24 is given"),
     ] {
