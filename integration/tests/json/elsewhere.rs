@@ -107,10 +107,10 @@ pub(crate) fn fleets_read_from_reports_and_from_consoles(ground: &Ground) {
     let line = "fleet --from-console --cluster c.example";
     let ended = ground.run_with(line, &variables);
     assert_eq!(ended.status, 1, "one failed: {}", ended.text());
-    let told = ended.summary();
+    let summary = ended.summary();
     assert_eq!(
-        (&told["ready"], &told["failed"]),
+        (&summary["ready"], &summary["failed"]),
         (&1.into(), &1.into()),
-        "{told}"
+        "{summary}"
     );
 }

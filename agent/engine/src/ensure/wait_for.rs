@@ -23,8 +23,8 @@ pub(crate) async fn runtime<H: Probes>(
     context: &Context<'_, H>,
     runtime: &str,
 ) -> Result<(), Fault> {
-    let asked = context.host.ask_runtime().await;
-    asked.map(drop).map_err(|error| {
+    let answer = context.host.ask_runtime().await;
+    answer.map(drop).map_err(|error| {
         let mut why = error.summary;
         for cause in &error.causes {
             why = format!("{why}: {cause}");

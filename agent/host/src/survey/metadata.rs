@@ -185,12 +185,12 @@ mod tests {
             _ => well(seen),
         };
         let seen = looked(noticed).await.expect("it answers").seen;
-        let told = (seen.interruption.as_deref(), seen.rebalance.as_deref());
+        let notices = (seen.interruption.as_deref(), seen.rebalance.as_deref());
         let wanted = (
             "terminate at 2026-11-22T03:00:00Z",
             "since 2026-11-22T02:50:00Z",
         );
-        assert_eq!(told, (Some(wanted.0), Some(wanted.1)));
+        assert_eq!(notices, (Some(wanted.0), Some(wanted.1)));
     }
 
     #[tokio::test]

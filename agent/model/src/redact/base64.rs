@@ -1,4 +1,4 @@
-//! Base64, in both alphabets, as far as telling what is in it needs.
+//! Base64, in both alphabets, as far as it is needed to see what is in it.
 
 /// What is written in base64, of either alphabet, with or without its padding; line breaks and blanks count for
 /// nothing. Nothing if it is not base64.

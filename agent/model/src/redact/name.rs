@@ -1,9 +1,9 @@
 //! Which names tell of a secret, and how surely.
 
 use super::label::{Form, Sign};
-use super::telling::{
-    DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PUBLIC, SUFFIXES, TELLING_EARLY, TELLING_ENDS,
-    TELLING_WORDS,
+use super::secret_names::{
+    DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PUBLIC, SECRET_EARLY, SECRET_ENDS,
+    SECRET_WORDS, SUFFIXES,
 };
 
 /// What is a password and nothing else.
@@ -23,24 +23,24 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
         return None;
     }
     let sure = form_of_sure(words.first()?, sign);
-    if TELLING_ENDS
+    if SECRET_ENDS
         .iter()
         .any(|end| ends_with(name, end.as_bytes()))
     {
         return Some(sure);
     }
     let skipped = words.iter().take_while(|word| is_suffix(word)).count();
-    let telling = words.get(skipped)?;
-    if is_one_of(telling, TELLING_WORDS) {
+    let word = words.get(skipped)?;
+    if is_one_of(word, SECRET_WORDS) {
         return Some(sure);
     }
-    let joined = TELLING_ENDS
+    let joined = SECRET_ENDS
         .iter()
-        .any(|end| ends_with(telling, end.as_bytes()));
+        .any(|end| ends_with(word, end.as_bytes()));
     let two = words.get(skipped + 1).is_some_and(|before| {
-        TELLING_ENDS
+        SECRET_ENDS
             .iter()
-            .any(|end| is_joined(before, telling, end.as_bytes()))
+            .any(|end| is_joined(before, word, end.as_bytes()))
     });
     if skipped > 0 && (joined || two) {
         return Some(match sure {
@@ -48,20 +48,23 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             other => other,
         });
     }
-    if !is_one_of(telling, DOUBTFUL_WORDS) || matches!(sign, Sign::Verb) {
+    if !is_one_of(word, DOUBTFUL_WORDS) || matches!(sign, Sign::Verb) {
         // `apikey_of_that`, `password_super_secure`
         let early = words
             .iter()
             .skip(1)
-            .any(|word| is_one_of(word, TELLING_EARLY));
-        return (early && !is_one_of(telling, OF_THINGS)).then_some(Form::OpaqueOrHex);
+            .any(|word| is_one_of(word, SECRET_EARLY));
+        return (early && !is_one_of(word, OF_THINGS)).then_some(Form::OpaqueOrHex);
     }
     let before = words.get(skipped + 1);
-    let of_key = telling.len() <= 4 && telling[..3].eq_ignore_ascii_case(b"key");
+    let of_key = word.len() <= 4
+        && word
+            .get(..3)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"key"));
     match before {
         Some(before) if of_key && is_one_of(before, OF_KEYS) => None,
         Some(_) => Some(Form::OpaqueOrHex),
-        None if is_one_of(telling, OF_DIGESTS) => Some(Form::Opaque),
+        None if is_one_of(word, OF_DIGESTS) => Some(Form::Opaque),
         None => Some(Form::OpaqueOrHex),
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// What is behind a shorter prefix must look as if chance made it, for words begin so, too.
-const TELLING_PREFIX: usize = 5;
+const CERTAIN_PREFIX: usize = 5;
 
 /// So many characters are no word, whatever is before them.
 const SURE: usize = 36;
@@ -51,7 +51,7 @@ fn length_of_token(bytes: &[u8], (prefix, of, least): Entry) -> Option<usize> {
     let length = length_of(near, *of);
     let token = &near[..length];
     let ends = *of != Of::Hex || rest.get(length).is_none_or(|b| !b.is_ascii_alphanumeric());
-    let chance = prefix.len() >= TELLING_PREFIX
+    let chance = prefix.len() >= CERTAIN_PREFIX
         || *least >= SURE
         || *prefix == "AKC"
         || is_made_by_chance(token);

@@ -60,8 +60,8 @@ pub(super) const FATAL: &[KnownLine] = &[
     },
     KnownLine {
         parts: &["private key does not match public key"],
-        means: "a certificate of its and its key are not a pair",
-        fix: "the line names the files, one of which was replaced without the other: systemctl restart quake-agent.service writes both anew",
+        means: "a certificate and its key are not a pair",
+        fix: "the line names the files. One was replaced without the other: systemctl restart quake-agent.service writes both anew",
     },
     KnownLine {
         parts: &["node IP: ", "not found in the host's network interfaces"],

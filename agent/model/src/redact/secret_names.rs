@@ -1,7 +1,7 @@
-//! The words of names that tell of a secret, and of those that do not.
+//! The words of names that name a secret, and of those that do not.
 
-/// Names that tell of a secret by how they end, as in `DB_PASSWORD`, `githubToken` or `mysecretkey`.
-pub(super) const TELLING_ENDS: &[&str] = &[
+/// Names that name a secret by how they end, as in `DB_PASSWORD`, `githubToken` or `mysecretkey`.
+pub(super) const SECRET_ENDS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
@@ -38,11 +38,11 @@ pub(super) const TELLING_ENDS: &[&str] = &[
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
-pub(super) const TELLING_WORDS: &[&str] = &[
+pub(super) const SECRET_WORDS: &[&str] = &[
     "pass", "passe", "passwort", "pwd", "pw", "psw", "pswd", "passcode", "psk", "secrete", "dsn",
 ];
 
-/// Last words that tell of a secret only where the value looks like one: a `key` is a label's far more often.
+/// Last words that name a secret only where the value looks like one: a `key` is a label's far more often.
 pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "key",
     "keys",
@@ -145,7 +145,7 @@ pub(super) const SUFFIXES: &[&str] = &[
 ];
 
 /// Words that tell wherever they stand in a name, if the value looks like a secret.
-pub(super) const TELLING_EARLY: &[&str] = &[
+pub(super) const SECRET_EARLY: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
