@@ -14,6 +14,7 @@ fn word(seed: &str, count: usize) -> String {
 pub(super) fn words() -> Vec<Planted> {
     let mut all = encoded();
     all.extend(named());
+    all.extend(beside_names());
     all.extend(placed());
     all
 }
@@ -46,12 +47,10 @@ fn encoded() -> Vec<Planted> {
 
 fn named() -> Vec<Planted> {
     let short = word("short", 24);
-    let small = word("small", 20);
     let key = word("secret key", 40);
     let id = format!("AKIA{}", letters("an id", b"ABCDEFGH234567", 16));
     let metadata = format!("AQAEA{}==", word("metadata", 49));
     let vendor = format!("dop_v1_{}", letters("vendor", b"0123456789abcdef", 64));
-    let docker = format!("Word{}", word("docker", 30));
     let texts = [
         ("beside an id of AWS", &key, format!("{id},{key}")),
         (
@@ -84,6 +83,16 @@ fn named() -> Vec<Planted> {
             format!("Set-Cookie: a={short}; Path=/\n"),
         ),
         ("of a bearer", &short, format!("sent bearer {short} to it")),
+    ];
+    texts.map(planted).into()
+}
+
+/// Words with a name beside them, in the forms that programs and manifests use.
+fn beside_names() -> Vec<Planted> {
+    let short = word("short", 24);
+    let small = word("small", 20);
+    let docker = format!("Word{}", word("docker", 30));
+    let texts = [
         (
             "of a registry",
             &docker,
@@ -111,14 +120,15 @@ fn named() -> Vec<Planted> {
             format!("GET https://h/x?sv=1&sig={short}&x=1"),
         ),
     ];
-    let named = texts.into_iter().map(|(name, secret, text)| {
-        let planted = Planted::new(format!("a word {name}"), secret, text);
-        match name {
-            "of a Secret" => planted.of_lines(),
-            _ => planted,
-        }
-    });
-    named.collect()
+    texts.map(planted).into()
+}
+
+fn planted((name, secret, text): (&str, &String, String)) -> Planted {
+    let planted = Planted::new(format!("a word {name}"), secret, text);
+    match name {
+        "of a Secret" => planted.of_lines(),
+        _ => planted,
+    }
 }
 
 /// Words that no name beside them tells of, but what they stand in does.

@@ -153,7 +153,7 @@ impl<'a> Remedies<'a> {
             let entry = entries.get(*path);
             entry.is_some_and(|entry| entry.kind != EntryKind::Directory)
         };
-        CRICTL.iter().any(|path| is_program(&path))
+        CRICTL.iter().any(is_program)
     }
 
     fn without_crictl(&self, fix: &str) -> String {

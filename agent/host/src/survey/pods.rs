@@ -218,9 +218,10 @@ fn tail(root: &Path, container: &PodSeen, attempt: u32, lines: usize) -> Vec<Str
     let file = format!("{}/{attempt}.log", container.container);
     let folders = names(&root.join("var/log/pods"), MOST).unwrap_or_default();
     let own = folders.iter().filter(|name| name.starts_with(&prefix));
-    let read =
-        own.filter_map(|name| last_lines(root, &format!("/var/log/pods/{name}/{file}"), lines));
-    read.last().unwrap_or_default()
+    let mut read = own
+        .rev()
+        .filter_map(|name| last_lines(root, &format!("/var/log/pods/{name}/{file}"), lines));
+    read.next().unwrap_or_default()
 }
 
 #[cfg(test)]

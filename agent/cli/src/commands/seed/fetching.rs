@@ -67,7 +67,7 @@ fn report(asset: &AssetSpec, outcome: &SeedOutcome, (done, all): (usize, usize))
     match outcome {
         SeedOutcome::Unchanged => {}
         SeedOutcome::Fetched(_) => {
-            output::error_line(format_args!("fetched {name} ({done}/{all})"))
+            output::error_line(format_args!("fetched {name} ({done}/{all})"));
         }
         SeedOutcome::Failed(fault) => {
             output::error_line(format_args!("failed {name} ({done}/{all}): {}", fault.code));

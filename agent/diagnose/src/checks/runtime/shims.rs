@@ -46,7 +46,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let units = ["containerd.service", "kubelet.service"];
     let says = |line: &&String| {
         let fits = |sign: &&[&str]| sign.iter().all(|part| line.contains(part));
-        SIGNS.iter().any(|sign| fits(&sign))
+        SIGNS.iter().any(fits)
     };
     let lines: Vec<&String> = units
         .iter()

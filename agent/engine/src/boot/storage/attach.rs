@@ -170,7 +170,7 @@ async fn ask<H: Cloud + Files + Clock + Meter>(
         let now = context.host.now();
         context.learn(|knowledge| knowledge.storage.settling.restart());
         journal::note(context, |journal| {
-            journal.ask(slot, &volume.volume_id, &name, now)
+            journal.ask(slot, &volume.volume_id, &name, now);
         })
         .await?;
         let asked = context

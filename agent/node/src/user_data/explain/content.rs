@@ -49,9 +49,9 @@ impl Walk<'_> {
                 "let it begin with `#!` or `#cloud-config`",
             );
             if start.starts_with("#!") {
-                self.look_at_script(start, depth)
+                self.look_at_script(start, depth);
             } else {
-                self.look_in_cloud_config(start.as_bytes(), depth)
+                self.look_in_cloud_config(start.as_bytes(), depth);
             }
             return;
         }
