@@ -92,9 +92,11 @@ impl Walk<'_> {
     }
 
     fn look_for_secrets(&mut self, text: &str) {
-        // What a shell expands is no secret itself: `token=$(…)`.
-        let is_secret = |line: &str| !line.contains('$') && scrub(line) != line;
-        if text.lines().any(is_secret) || text.contains("PRIVATE KEY-----") {
+        // What a shell expands is no secret itself: `token=$(…)`. The rest is searched as one text, so that
+        // the lines of a certificate are seen as such.
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains('$')).collect();
+        let fixed = lines.join("\n");
+        if scrub(&fixed) != fixed || text.contains("PRIVATE KEY-----") {
             self.doubtful(
                 "it holds what looks like a credential",
                 "every process on the instance, and everyone who may call ec2:DescribeInstanceAttribute, can read user data: use the instance's role",
