@@ -49,6 +49,10 @@ const LOGS: &[&str] = &[
 
 /// What Kubernetes and kops write into manifests and descriptions.
 const DOCUMENTS: &[&str] = &[
+    "password: <redacted>",
+    "[Peer]\nPublicKey = uwUPJs0TfHrunwY1tfocM7rwE+SKZZ8b0/a6g5HjCfE=\n",
+    "Name: default-token-8mtut   Type: kubernetes.io/service-account-token   Data: token: 1150 bytes",
+    "    volumeMounts:\n    - mountPath: /var/run/secrets/token\n      name: data\n",
     "tolerations:\n- key: node-role.kubernetes.io/control-plane\n  operator: Exists\n  value: \"\"\n- key: CriticalAddonsOnly\n  operator: Exists\n",
     "env:\n- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      key: password\n      name: db\n",
     "configMapKeyRef:\n  key: cluster.conf\n  name: settings\n",

@@ -150,6 +150,15 @@ fn placed() -> impl Iterator<Item = Planted> {
             "a continued line",
             format!("run --password \\\n    {short} --next\n"),
         ),
+        (
+            "an item",
+            format!("argc=3 a0=\"app\" a1=\"--password\" a2=\"{short}\""),
+        ),
+        (
+            "a file",
+            format!("- path: /etc/app/password\n  owner: root\n  content: {short}\n"),
+        ),
+        ("an access list", format!("user me on >{short} ~*")),
         ("a tag", format!("<a><password>{short}</password></a>")),
         ("a sentence", format!("the password is \"{short}\" now")),
         ("an entry", format!("machine h login me password {short}\n")),

@@ -1,5 +1,6 @@
 //! The table of programs whose flags carry secrets, and the words of a command line.
 
+use super::items::length_of_argument;
 use super::line::blanks;
 use super::quote::quoted;
 use std::ops::Range;
@@ -148,7 +149,7 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("ipmitool", &[("-P", Of::Either)]),
     command("sqlcmd", &[("-P", Of::Either)]),
     command("bcp", &[("-P", Of::Either)]),
-    command("isql", &[("-P", Of::Either)]),
+    command("isql", &[("-P", Of::Either), ("", Of::At(2))]),
     command("sqlplus", &[("", Of::Slash)]),
     command("mosquitto_pub", &[("-P", Of::Next)]),
     command("mosquitto_sub", &[("-P", Of::Next)]),
@@ -185,13 +186,15 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("pulumi", &[("set", Of::Setting)]),
     command("npm", &[("set", Of::Setting)]),
     command("git", &[("config", Of::Setting)]),
-    command("wpa_passphrase", &[("wpa_passphrase", Of::At(1))]),
+    command("wpa_passphrase", &[("", Of::At(1))]),
     command("kadmin", &[("-w", Of::Next), ("-pw", Of::Next)]),
     command("kadmin.local", &[("-pw", Of::Next)]),
     command("restic", &[("--password-command", Of::Next)]),
     command("influx", &[("-t", Of::Next), ("-p", Of::Next)]),
     command("doctl", &[("-t", Of::Next)]),
     command("consul", &[("login", Of::At(0))]),
+    command("com2sec", &[("", Of::At(2))]),
+    command("oathtool", &[("", Of::At(0))]),
     command("echo", &[("", Of::Piped)]),
     command("printf", &[("", Of::Piped)]),
 ];
@@ -229,6 +232,9 @@ fn start_of_word(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         match bytes.get(at)? {
+            b' ' if length_of_argument(&bytes[at..]).is_some() => {
+                at += length_of_argument(&bytes[at..]).unwrap_or(1);
+            }
             b' ' | b'\t' | b',' | b'[' => at += 1,
             b'"' | b'\'' if matches!(bytes.get(at + 1), Some(b' ' | b',')) => at += 1,
             b'\n' => {

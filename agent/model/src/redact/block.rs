@@ -16,6 +16,13 @@ impl Column {
         let column = blanks(inner);
         (column > self.column).then(|| &inner[column..])
     }
+
+    /// What the line says if it stands as deep.
+    pub(super) fn level<'text>(&self, line: &'text [u8]) -> Option<&'text [u8]> {
+        let inner = &line[self.margin.length_in(line)?.min(line.len())..];
+        let column = blanks(inner);
+        (column == self.column).then(|| &inner[column..])
+    }
 }
 
 /// The lines after a header that stand deeper than its name, without the last line break.

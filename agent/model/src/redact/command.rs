@@ -3,6 +3,7 @@
 use super::arguments::{Command, Of, PROGRAMS, words_after};
 use super::harmless::{is_path, is_plain, is_reference};
 use super::name::tells;
+use super::pair::is_file_of_secret;
 use super::quote::quoted;
 use super::shape::{apart, run};
 use super::vendor::is_start;
@@ -56,7 +57,6 @@ pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
     }
     found.extend(find_in_netrc(text));
     found.extend(find_in_pgpass(text));
-    found.extend(find_in_users(text));
     found.extend(find_communities(text));
     found.retain(|place| is_secret(&text[place.clone()]));
     apart(found)
@@ -90,9 +90,9 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
             {
                 found.extend(words.get(2..).and_then(<[_]>::last).cloned());
             }
-            Of::At(place) if has(flag) => {
+            Of::At(place) if flag.is_empty() || has(flag) => {
                 let sub = words.iter().position(|word| text[word.clone()] == **flag);
-                let behind = words.iter().skip(sub.unwrap_or(0) + 1);
+                let behind = words.iter().skip(sub.map_or(0, |sub| sub + 1));
                 let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
                 found.extend(behind.filter(plain).nth(*place).cloned());
             }
@@ -107,7 +107,7 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                 found.extend(
                     words
                         .iter()
-                        .find(|word| !text[(*word).clone()].starts_with('-'))
+                        .find(|word| !text[(*word).clone()].starts_with(['-', '%']))
                         .map(|word| after(text, word.clone(), ':').unwrap_or_else(|| word.clone())),
                 );
             }
@@ -133,6 +133,11 @@ fn value_of(
     let word = &text[place.clone()];
     let rest = word.strip_prefix(flag)?;
     let value = match (rest.strip_prefix('='), rest.is_empty(), of) {
+        (_, true, Of::Attached | Of::Either) if is_open(text, place) => {
+            // `-p'secret'`
+            let inner = quoted(&text.as_bytes()[place.end..])?;
+            place.end + inner.start..place.end + inner.end
+        }
         (_, true, Of::Attached) => return None,
         (_, true, _) => next?.clone(),
         (Some(value), _, _) => place.end - value.len()..place.end,
@@ -163,6 +168,13 @@ fn value_of(
     }
 }
 
+/// Whether a text in quotes begins right behind a word that stands in none.
+fn is_open(text: &str, word: &Range<usize>) -> bool {
+    let before = text[..word.start].as_bytes().last();
+    let next = text.as_bytes().get(word.end);
+    matches!(next, Some(b'"' | b'\'')) && !matches!(before, Some(b'"' | b'\''))
+}
+
 fn after(text: &str, value: Range<usize>, sign: char) -> Option<Range<usize>> {
     let (first, rest) = text[value.clone()].split_once(sign)?;
     (!first.is_empty() && !rest.is_empty()).then(|| value.end - rest.len()..value.end)
@@ -172,6 +184,14 @@ fn is_read(text: &str, from: usize) -> bool {
     let near = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
     let line = near.split('\n').next().unwrap_or_default();
     let behind = line.split_once('|').map_or("", |(_, behind)| behind);
+    // `echo secret > /root/.password`
+    let file = line.split_once('>').map_or("", |(_, behind)| behind);
+    let file = file.trim_start_matches(['>', '|', ' ']);
+    let file = file.split([' ', ';', '&', '"', '\'', '\\']).next();
+    let file = file.and_then(|path| path.rsplit('/').next());
+    if file.is_some_and(is_file_of_secret) {
+        return true;
+    }
     READERS.iter().any(|reader| behind.contains(reader))
 }
 
@@ -202,37 +222,6 @@ fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
         (told && length >= 3 && !is_verb).then_some(value..value + length)
     })
 }
-
-/// `secret,user,uid,"system:group"`, as in files of tokens and of passwords of an API server.
-fn find_in_users(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let bytes = text.as_bytes();
-    text.match_indices("system:").filter_map(move |(at, _)| {
-        let near = &bytes[at.saturating_sub(LONGEST_USER)..at];
-        let signs = near
-            .iter()
-            .rev()
-            .take_while(|b| b"\"\\".contains(b))
-            .count();
-        let end = at - signs;
-        let length = bytes[..end]
-            .iter()
-            .rev()
-            .take(LONGEST_USER)
-            .take_while(|b| b.is_ascii_graphic() && !b"\"'\\".contains(b))
-            .count();
-        let start = end - length;
-        // The letter of an escaped line break is no part of it.
-        let start =
-            start + usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
-        let mut fields = text.get(start..end)?.split(',');
-        let (secret, user, id) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_list = fields.next() == Some("") && !user.is_empty() && !id.is_empty();
-        (is_list && secret.len() >= 3).then_some(start..start + secret.len())
-    })
-}
-
-/// No line of a list of users is longer.
-const LONGEST_USER: usize = 256;
 
 /// Communities of SNMP, which are its passwords, and words of other settings that only their place tells.
 fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {

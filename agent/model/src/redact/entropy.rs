@@ -46,6 +46,9 @@ const PUBLIC: &[&str] = &[
     "kid",
     "serialnumber",
     "keyid",
+    "publickey",
+    "pubkey",
+    "peer",
 ];
 
 /// How base64 of public keys of SSH begins.

@@ -145,7 +145,7 @@ fn find_in_line(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
         if start >= end || !find_assignment(text, start, end, found) {
             return;
         }
-        at = next;
+        at = next.min(bytes.len());
     }
 }
 

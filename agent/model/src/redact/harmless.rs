@@ -9,10 +9,31 @@ pub(super) fn is_plain(words: &str) -> bool {
     let words = words.trim();
     // A backslash at its end goes on with the line.
     let masked = words.strip_suffix('\\').unwrap_or(words).trim_end();
+    let said = masked.trim_matches(['<', '>', '[', ']', '(', ')']);
+    let withheld = [
+        "redacted",
+        "hidden",
+        "masked",
+        "removed",
+        "omitted",
+        "sensitive",
+        "unset",
+        "set",
+    ];
     masked.bytes().all(|b| b == b'*')
+        || said.len() + 2 == masked.len()
+            && withheld.iter().any(|word| said.eq_ignore_ascii_case(word))
+        || is_size(masked)
         || SWITCHES
             .iter()
             .any(|switch| words.eq_ignore_ascii_case(switch))
+}
+
+/// `1150 bytes`: how long a value is that is not shown.
+fn is_size(words: &str) -> bool {
+    words.strip_suffix(" bytes").is_some_and(|number| {
+        !number.is_empty() && number.trim().bytes().all(|b| b.is_ascii_digit())
+    })
 }
 
 /// A word of a language; what is in base64 has other characters among so many.

@@ -1,6 +1,8 @@
 //! Secrets that are known by the name beside them: one walk over whatever parts a name from its value.
 
-use super::name::{ends_with, start_of_end, tells};
+use super::directive::is_directive;
+use super::items::length_between;
+use super::name::{ends_with, form_of_phrase, start_of_end, tells};
 use super::pair::Pairs;
 use super::rule::{Finder, Rule};
 use super::shape::run;
@@ -81,12 +83,44 @@ pub(super) fn find_labelled(text: &str, rules: &[&Rule]) -> Vec<(&'static str, R
                 at = value.end.max(at);
                 found.push((rule, value));
             }
-            None => pairs.keep(&place, words),
+            None => match find_phrase(bytes, &place, rules) {
+                Some((rule, value)) => {
+                    at = value.end.max(at);
+                    found.push((rule, value));
+                }
+                None => pairs.keep(&place, words),
+            },
         }
     }
     found.sort_by_key(|(_, place)| place.start);
     found.dedup_by(|later, earlier| later.1.start < earlier.1.end);
     found
+}
+
+/// The value beside a name of several words, as in `Secret ID: value`.
+fn find_phrase(
+    bytes: &[u8],
+    place: &Place<'_>,
+    rules: &[&Rule],
+) -> Option<(&'static str, Range<usize>)> {
+    let rule = rules.iter().find(|rule| {
+        let mut finds = rule.finds.iter();
+        finds.any(|finder| matches!(finder, Finder::Names(_)))
+    })?;
+    let mut start = place.name.start;
+    for _ in 0..2 {
+        let before = start.checked_sub(1)?;
+        if bytes[before] != b' ' {
+            return None;
+        }
+        start = name_run(bytes, before).start;
+        start += length_of_escape(bytes, &(start..before));
+        let form = form_of_phrase(&bytes[start..place.name.end]);
+        if let Some(form) = form {
+            return Some((rule.name, find_value(place, form)?));
+        }
+    }
+    None
 }
 
 /// Whether a value is itself a name that tells, whose value comes next.
@@ -167,12 +201,19 @@ pub(super) enum Sign {
     Word,
     /// The end of an opening tag.
     Tag,
+    /// What parts two items of a list, of which the first is a flag.
+    Item,
+    /// A blank behind the first of a line's two words.
+    Directive,
 }
 
 impl Sign {
     /// Whether it parts names from values and nothing else.
     fn is_plain(self) -> bool {
-        !matches!(self, Self::Quote | Self::Verb | Self::Word | Self::Tag)
+        !matches!(
+            self,
+            Self::Quote | Self::Verb | Self::Word | Self::Tag | Self::Directive
+        )
     }
 }
 
@@ -182,10 +223,12 @@ fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
             b'=' => (1, Sign::Equals),
             b':' => (1, Sign::Colon),
             b' ' if is_behind_flag(bytes, start) => (1, Sign::Blank),
-            b' ' => (1, sign_of_blank(bytes, start)?),
+            b' ' | b'\t' => (1, sign_of_blank(bytes, start)?),
+            b'"' | b'\'' | b'\n' | b'\r' => (length_of_items(bytes, start)?, Sign::Item),
             b'>' if is_tag(bytes, start) => (1, Sign::Tag),
             b'%' => (encoded_length(&bytes[start..], b"3d")?, Sign::EncodedEquals),
             b'\\' if begins(&bytes[start + 1..], b"u003d") => (6, Sign::EncodedEquals),
+            b'\\' => (length_of_items(bytes, start)?, Sign::Item),
             _ => return None,
         };
         let verb = match sign {
@@ -212,6 +255,15 @@ pub(super) fn encoded_length(bytes: &[u8], hex: &[u8]) -> Option<usize> {
     (bytes.first() == Some(&b'%') && begins(&bytes[at..], hex)).then_some(at + hex.len())
 }
 
+/// What stands between a flag and its value, if both are items of a list.
+fn length_of_items(bytes: &[u8], start: usize) -> Option<usize> {
+    let is_behind = start > 0 && bytes[start - 1].is_ascii_alphanumeric();
+    let flag = is_behind.then(|| name_run(bytes, start))?;
+    bytes[flag.clone()]
+        .starts_with(b"-")
+        .then(|| length_between(bytes, &flag))?
+}
+
 fn is_behind_flag(bytes: &[u8], end: usize) -> bool {
     let words = &bytes[name_run(bytes, end)];
     words.starts_with(b"--") || words.starts_with(b"-") && words.len() > 3 && tells(words).is_some()
@@ -229,6 +281,7 @@ fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
             .is_some_and(|b| verb > 0 && b"\"'\\".contains(b));
     let sign = match (opened, verb) {
         (true, _) => Sign::Quote,
+        (false, 0) if is_directive(bytes, start, &name_run(bytes, start)) => Sign::Directive,
         (false, 1..) => Sign::Verb,
         (false, _) if is_long_word(next) => Sign::Word,
         (false, _) => return None,

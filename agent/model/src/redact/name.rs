@@ -2,8 +2,8 @@
 
 use super::label::{Form, Sign};
 use super::secret_names::{
-    DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PUBLIC, SECRET_EARLY, SECRET_ENDS,
-    SECRET_WORDS, SUFFIXES,
+    DIRECTIVES, DOUBTFUL_ENDS, DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PHRASES, PUBLIC,
+    SECRET_EARLY, SECRET_ENDS, SECRET_WORDS, SUFFIXES,
 };
 
 /// What is a password and nothing else.
@@ -29,6 +29,12 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
     {
         return Some(sure);
     }
+    if DOUBTFUL_ENDS
+        .iter()
+        .any(|end| ends_with(name, end.as_bytes()))
+    {
+        return Some(Form::OpaqueOrHex);
+    }
     let skipped = words.iter().take_while(|word| is_suffix(word)).count();
     let word = words.get(skipped)?;
     if is_one_of(word, SECRET_WORDS) {
@@ -47,6 +53,9 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             Form::Doubtful => Form::Secretive,
             other => other,
         });
+    }
+    if is_one_of(word, &["community"]) {
+        return Some(Form::Odd);
     }
     if !is_one_of(word, DOUBTFUL_WORDS) || matches!(sign, Sign::Verb) {
         // `apikey_of_that`, `password_super_secure`
@@ -69,6 +78,16 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
     }
 }
 
+/// How a value is read beside a name of several words, of which the last alone tells too little.
+pub(super) fn form_of_phrase(name: &[u8]) -> Option<Form> {
+    let number = name.iter().rev().take_while(|b| b.is_ascii_digit());
+    let name = name[..name.len() - number.count()].trim_ascii_end();
+    PHRASES
+        .iter()
+        .any(|end| ends_with(name, end.as_bytes()))
+        .then_some(Form::OpaqueOrHex)
+}
+
 /// How a value is read beside a name that surely tells.
 fn form_of_sure(word: &[u8], sign: Sign) -> Form {
     // With `--token value` it is the flag that tells; with `token "value"` it may be the name of a thing.
@@ -77,6 +96,8 @@ fn form_of_sure(word: &[u8], sign: Sign) -> Form {
             Form::Opaque
         }
         Sign::Verb => Form::Opaque,
+        Sign::Directive if is_one_of(word, DIRECTIVES) => Form::Doubtful,
+        Sign::Directive => Form::Odd,
         Sign::Word if is_one_of(word, PASSWORDS) => Form::Odd,
         Sign::Word => Form::OpaqueOrHex,
         _ => Form::Doubtful,

@@ -23,13 +23,66 @@ const NAMES: [&str; 7] = [
 /// What holds the value of one.
 const VALUES: [&str; 4] = ["value", "val", "parametervalue", "stringvalue"];
 
+/// What holds the path of a file, and what holds what is in it.
+const PATHS: [&str; 4] = ["path", "filename", "filepath", "dest"];
+const CONTENTS: [&str; 5] = ["content", "contents", "data", "source", "inline"];
+
+/// What a name is the name of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Value,
+    File,
+}
+
+impl Of {
+    fn named_by(words: &[u8]) -> Option<Self> {
+        let is_one = |known: &[&str]| known.iter().any(|name| is_named(words, name.as_bytes()));
+        match (is_one(&NAMES), is_one(&PATHS)) {
+            (true, _) => Some(Self::Value),
+            (_, true) => Some(Self::File),
+            _ => None,
+        }
+    }
+
+    fn held_by(words: &[u8]) -> Option<Self> {
+        let is_one = |known: &[&str]| known.iter().any(|name| is_named(words, name.as_bytes()));
+        match (is_one(&VALUES), is_one(&CONTENTS)) {
+            (true, _) => Some(Self::Value),
+            (_, true) => Some(Self::File),
+            _ => None,
+        }
+    }
+
+    fn form_of(self, name: &str) -> Option<Form> {
+        match self {
+            Self::Value => tells(name.as_bytes()),
+            Self::File => {
+                let (_, file) = name.rsplit_once('/')?;
+                form_of_file(file)
+            }
+        }
+    }
+}
+
+fn form_of_file(file: &str) -> Option<Form> {
+    let plain = [".txt", ".b64", ".secret"]
+        .iter()
+        .find_map(|end| file.strip_suffix(end));
+    tells(plain.unwrap_or(file).as_bytes())
+}
+
+/// Whether a file holds a secret and nothing else, by its name.
+pub(super) fn is_file_of_secret(file: &str) -> bool {
+    form_of_file(file).is_some()
+}
+
 /// The last name and the last value that were seen.
 #[derive(Debug)]
 pub(super) struct Pairs {
     /// The rule that counts what is found, if there is one.
     rule: Option<&'static str>,
-    named: Option<(usize, Form)>,
-    unnamed: Option<Range<usize>>,
+    named: Option<(usize, Form, Of)>,
+    unnamed: Option<(Range<usize>, Of)>,
 }
 
 impl Pairs {
@@ -51,13 +104,11 @@ impl Pairs {
         place: &Place<'_>,
         words: &[u8],
     ) -> Option<(&'static str, Range<usize>)> {
-        if !NAMES.iter().any(|name| is_named(words, name.as_bytes())) {
-            return None;
-        }
+        let of = Of::named_by(words)?;
         let value = find_value(place, Form::Setting)?;
-        let form = tells(&place.text.as_bytes()[value.clone()]);
-        self.named = form.map(|form| (value.end, form));
-        let earlier = self.unnamed.take()?;
+        let form = of.form_of(&place.text[value.clone()]);
+        self.named = form.map(|form| (value.end, form, of));
+        let (earlier, _) = self.unnamed.take().filter(|(_, held)| *held == of)?;
         let is_beside = is_in_one_item(place.text, earlier.end, place.name.start);
         let found = is_beside && is_secret(&place.text[earlier.clone()], form?);
         self.rule.filter(|_| found).map(|rule| (rule, earlier))
@@ -65,21 +116,17 @@ impl Pairs {
 
     /// How a value is read that stands behind a name that tells.
     pub(super) fn form_beside(&self, place: &Place<'_>, words: &[u8]) -> Option<Form> {
-        let (end, form) = self.named?;
+        let (end, form, of) = self.named?;
         let near = place.parting.start.saturating_sub(end) < FARTHEST;
-        (near && is_value(words)).then_some(form)
+        (near && Of::held_by(words) == Some(of)).then_some(form)
     }
 
     /// Keeps a value for a name that may come behind it.
     pub(super) fn keep(&mut self, place: &Place<'_>, words: &[u8]) {
-        if is_value(words) {
-            self.unnamed = find_value(place, Form::Doubtful);
+        if let Some(of) = Of::held_by(words) {
+            self.unnamed = find_value(place, Form::Doubtful).map(|value| (value, of));
         }
     }
-}
-
-fn is_value(words: &[u8]) -> bool {
-    VALUES.iter().any(|name| is_named(words, name.as_bytes()))
 }
 
 /// Whether nothing between two places ends an item of a list, or an object.

@@ -2,8 +2,8 @@
 
 use super::label::{Form, Label, Sign};
 use super::{
-    command, compare, credential, encoded, entropy, environment, manifest, name, pem, shape, url,
-    vendor,
+    command, compare, credential, directive, encoded, entropy, environment, manifest, name, pem,
+    shape, url, vendor,
 };
 use std::ops::Range;
 
@@ -151,6 +151,7 @@ pub const RULES: &[Rule] = &[
             Shape(command::find_in_commands),
             Shape(credential::find_arguments),
             Shape(credential::find_in_addresses),
+            Shape(directive::find_in_directives),
         ],
     },
     Rule {

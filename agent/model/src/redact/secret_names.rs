@@ -35,6 +35,11 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "userpw",
     "keymaterial",
     "privatematerial",
+    "requirepass",
+    "masterauth",
+    "authtok",
+    "snmpcommunity",
+    "communitystring",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
@@ -247,7 +252,6 @@ pub(super) const OF_KEYS: &[&str] = &[
     "node",
     "volume",
     "queue",
-    "routing",
     "registry",
     "lock",
     "etcd",
@@ -263,4 +267,45 @@ pub(super) const PUBLIC: &[&str] = &[
     "pagetoken",
     "synctoken",
     "tokentype",
+];
+
+/// First words of lines in configuration files, of which the second is a secret, whatever it looks like.
+pub(super) const DIRECTIVES: &[&str] = &[
+    "requirepass",
+    "masterauth",
+    "bindpw",
+    "rootpw",
+    "rootbindpw",
+    "psk",
+    "secret",
+    "password",
+    "passwd",
+];
+
+/// Names that would tell of a thing by their last word, and may hold the secret itself.
+pub(super) const DOUBTFUL_ENDS: &[&str] = &["secretid", "tokenname"];
+
+/// Names of several words that tell together.
+pub(super) const PHRASES: &[&str] = &[
+    "secretid",
+    "certificatekey",
+    "unsealkey",
+    "recoverykey",
+    "accesskey",
+    "secretkey",
+    "apikey",
+    "privatekey",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "sharedkey",
+    "authkey",
+    "accountkey",
+    "licensekey",
+    "integrationkey",
+    "routingkey",
+    "joinkey",
+    "setupkey",
+    "streamkey",
+    "keyshare",
 ];

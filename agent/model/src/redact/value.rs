@@ -41,7 +41,11 @@ pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> 
         Form::Header => behind_scheme(bytes, value),
         _ => value,
     };
-    is_secret(place.text.get(value.clone())?, form).then_some(value)
+    let words = place.text.get(value.clone())?;
+    // `token: 1150 bytes`
+    let is_size =
+        words.bytes().all(|b| b.is_ascii_digit()) && place.text[value.end..].starts_with(" bytes");
+    (!is_size && is_secret(words, form)).then_some(value)
 }
 
 /// Whether a value that is read so is worth a mask.
@@ -103,7 +107,7 @@ impl Place<'_> {
                 let rest = &bytes[self.parting.end..];
                 rest[run(rest, |b| !b"<\n\r".contains(&b))..].starts_with(b"</")
             }
-            (Sign::Quote | Sign::Verb | Sign::Word, _) => true,
+            (Sign::Quote | Sign::Verb | Sign::Word | Sign::Item | Sign::Directive, _) => true,
         }
     }
 
@@ -156,6 +160,9 @@ impl Place<'_> {
         match line {
             _ if self.parting.sign == Sign::Tag => run(rest, |b| !b"<\n\r\\".contains(&b)),
             _ if matches!(self.parting.sign, Sign::Verb | Sign::Word) => length_of_word(rest),
+            _ if self.parting.sign == Sign::Directive => {
+                run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
+            }
             Line::Whole => {
                 let end = end_of_line(rest);
                 match self.text[start..start + end].find(" #") {
@@ -255,7 +262,12 @@ impl Place<'_> {
         let start = end + length_of_break(&bytes[end..]);
         let next = &bytes[start..];
         let next = &next[..end_of_line(next)];
-        let said = self.column(line)?.deeper(next)?;
+        let column = self.column(line)?;
+        let said = match column.deeper(next) {
+            Some(said) => said,
+            // A heading, and below it one word that chance made.
+            None => column.level(next).filter(|said| is_opaque_word(said))?,
+        };
         if is_nested(said) || said.is_empty() {
             return None;
         }
@@ -300,6 +312,14 @@ fn length_of_continuation(bytes: &[u8]) -> usize {
     let sign = usize::from(matches!(line, [b'+' | b'-', b' ', ..]));
     let margin = number.max(sign);
     end + margin + blanks(&line[margin..])
+}
+
+/// Whether a line is one long word that chance made.
+fn is_opaque_word(said: &[u8]) -> bool {
+    const SHORTEST: usize = 16;
+    said.len() >= SHORTEST
+        && !said.contains(&b':')
+        && std::str::from_utf8(said).is_ok_and(|said| is_opaque(said.trim_end(), true))
 }
 
 /// Whether a line says names of its own, or nothing at all.

@@ -1,0 +1,250 @@
+//! Secrets of configuration files that no name tells of, but the place in a line of a known form.
+
+use super::arguments::words_after;
+use super::harmless::{is_plain, is_reference};
+use super::line::blanks;
+use super::opaque::is_odd;
+use super::quote::quoted;
+use super::shape::{apart, run};
+use std::ops::Range;
+
+/// No line of two words is longer.
+const LONGEST_DIRECTIVE: usize = 256;
+
+/// No line of such a file is longer.
+const LONGEST_LINE: usize = 1024;
+
+pub(super) fn find_in_directives(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    find_in_access_lists(text, &mut found);
+    find_in_logins(text, &mut found);
+    find_in_oracle(text, &mut found);
+    find_of_servers(text, &mut found);
+    found.extend(find_users(text));
+    found.extend(find_in_users(text));
+    found.retain(|place| {
+        let words = &text[place.clone()];
+        !is_plain(words) && !is_reference(words) && !words.starts_with('$')
+    });
+    apart(found)
+}
+
+/// The line around a place, as far as it may reach.
+fn line_around(text: &str, at: usize) -> Range<usize> {
+    let from = text.ceil_char_boundary(at.saturating_sub(LONGEST_LINE));
+    let to = text.floor_char_boundary(at + LONGEST_LINE);
+    let ends = |c: char| matches!(c, '\n' | '\r');
+    let start = text[from..at]
+        .rfind(ends)
+        .map_or(from, |end| from + end + 1);
+    let end = text[at..to].find(ends).map_or(to, |end| at + end);
+    start..end
+}
+
+fn is_of_secret(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"'\\`".contains(&byte)
+}
+
+/// `user NAME on >secret`, `ACL SETUSER NAME on >secret`: the lists of Redis and Valkey.
+fn find_in_access_lists(text: &str, found: &mut Vec<Range<usize>>) {
+    let bytes = text.as_bytes();
+    let mut behind = 0;
+    for mark in [" on ", "SETUSER ", "setuser "] {
+        for (at, _) in text.match_indices(mark) {
+            let line = line_around(text, at);
+            let before = &text[line.start..at];
+            if line.end < behind || !(mark != " on " || is_user(before)) {
+                continue;
+            }
+            let rules = &text[at..line.end];
+            for (sign, _) in rules.match_indices([' ', '"']) {
+                let word = at + sign + 1;
+                if matches!(bytes.get(word), Some(b'>' | b'#')) {
+                    let length = run(&bytes[word + 1..], is_of_secret);
+                    if length >= 4 {
+                        found.push(word + 1..word + 1 + length);
+                    }
+                }
+            }
+            behind = line.end;
+        }
+    }
+}
+
+/// Whether a line begins with `user` and a name, and says no more.
+fn is_user(before: &str) -> bool {
+    let mut words = before.split_ascii_whitespace().rev();
+    let name = words.next();
+    name.is_some() && words.next().is_some_and(|word| word.ends_with("user"))
+}
+
+/// `user_NAME="secret"` of a login module of Java.
+fn find_in_logins(text: &str, found: &mut Vec<Range<usize>>) {
+    if !text.contains("LoginModule") {
+        return;
+    }
+    let bytes = text.as_bytes();
+    for (at, mark) in text.match_indices("user_") {
+        let name = at + mark.len();
+        let sign = name
+            + run(&bytes[name..], |b| {
+                b.is_ascii_alphanumeric() || b"_-.".contains(&b)
+            });
+        let value = sign + 1;
+        if bytes.get(sign) == Some(&b'=')
+            && let Some(inner) = quoted(&bytes[value..])
+        {
+            found.push(value + inner.start..value + inner.end);
+        }
+    }
+}
+
+/// `jdbc:oracle:thin:user/secret@host`.
+fn find_in_oracle(text: &str, found: &mut Vec<Range<usize>>) {
+    let bytes = text.as_bytes();
+    for (at, mark) in text.match_indices("jdbc:oracle:") {
+        let start = at + mark.len();
+        let near = &bytes[start..bytes.len().min(start + 256)];
+        let address = &text[start..start + run(near, is_of_secret)];
+        let Some(end) = address.rfind('@') else {
+            continue;
+        };
+        if let Some(slash) = address[..end].find('/') {
+            found.push(start + slash + 1..start + end);
+        }
+    }
+}
+
+/// `host:port secret timeout`, as in the lists of RADIUS servers.
+fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
+    for port in [":1812", ":1813", ":1645", ":1646"] {
+        for (at, port) in text.match_indices(port) {
+            if let Some(word) = words_after(text, at + port.len()).into_iter().next()
+                && is_odd(&text[word.clone()])
+            {
+                found.push(word);
+            }
+        }
+    }
+}
+
+/// `NAME_USER=user:secret`, a variable of which the secret is the second part.
+fn find_users(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let names = ["_USER=", "_USERPWD=", "_AUTH=", "_LOGIN=", "_CREDS="];
+    names.into_iter().flat_map(move |name| {
+        text.match_indices(name).filter_map(move |(at, name)| {
+            let start = at + name.len();
+            let start = start
+                + run(&bytes[start..bytes.len().min(start + 4)], |b| {
+                    b"\\\"'".contains(&b)
+                });
+            let word = &text[start..start + run(&bytes[start..], is_of_secret)];
+            let (user, secret) = word.split_once(':')?;
+            let is_name = !user.is_empty()
+                && !matches!(user, "system" | "arn" | "http" | "https")
+                && user
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"._-@".contains(&b));
+            let is_group = secret.bytes().all(|b| b.is_ascii_digit());
+            (is_name && !is_group && secret.len() >= 3)
+                .then(|| start + user.len() + 1..start + word.len())
+        })
+    })
+}
+
+/// `secret,user,uid,"system:group"`, as in files of tokens and of passwords of an API server.
+fn find_in_users(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    text.match_indices("system:").filter_map(move |(at, _)| {
+        let near = &bytes[at.saturating_sub(LONGEST_USER)..at];
+        let signs = near
+            .iter()
+            .rev()
+            .take_while(|b| b"\"\\".contains(b))
+            .count();
+        let end = at - signs;
+        let length = bytes[..end]
+            .iter()
+            .rev()
+            .take(LONGEST_USER)
+            .take_while(|b| b.is_ascii_graphic() && !b"\"'\\".contains(b))
+            .count();
+        let start = end - length;
+        // The letter of an escaped line break is no part of it.
+        let start =
+            start + usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
+        let mut fields = text.get(start..end)?.split(',');
+        let (secret, user, id) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_list = fields.next() == Some("") && !user.is_empty() && !id.is_empty();
+        (is_list && secret.len() >= 3).then_some(start..start + secret.len())
+    })
+}
+
+/// No line of a list of users is longer.
+const LONGEST_USER: usize = 256;
+
+/// Whether a blank parts the only two words of a line.
+pub(super) fn is_directive(bytes: &[u8], start: usize, name: &Range<usize>) -> bool {
+    let near = &bytes[name.start.saturating_sub(LONGEST_DIRECTIVE)..name.start];
+    let inner = near.trim_ascii_end();
+    let is_first = near.len() < LONGEST_DIRECTIVE && inner.is_empty()
+        || near[inner.len()..].contains(&b'\n')
+        || inner.ends_with(b"\\n") && inner.len() == near.len();
+    if name.is_empty() || !is_first {
+        return false;
+    }
+    let value = &bytes[start..bytes.len().min(start + LONGEST_DIRECTIVE)];
+    let value = &value[blanks(value)..];
+    let length = run(value, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b));
+    let rest = &value[length..];
+    let rest = &rest[blanks(rest)..];
+    let is_last = matches!(rest.first(), None | Some(b'\n' | b'\r')) || rest.starts_with(b"\\n");
+    length >= 4 && is_last
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn secrets_of_known_lines_are_masked() {
+        for (text, scrubbed) in [
+            (
+                "user worker on >hunter ~app:* +@all",
+                "user worker on >*** ~app:* +@all",
+            ),
+            (
+                "ACL SETUSER worker on >hunter +get",
+                "ACL SETUSER worker on >*** +get",
+            ),
+            (
+                "PlainLoginModule required\nuser_admin=\"hunter\";",
+                "PlainLoginModule required\nuser_admin=\"***\";",
+            ),
+            (
+                "jdbc:oracle:thin:app/hunter@//db:1521/x",
+                "jdbc:oracle:thin:app/***@//db:1521/x",
+            ),
+            ("10.0.0.3:1812  hunter2  3", "10.0.0.3:1812  ***  3"),
+            ("ETCDCTL_USER=root:hunter", "ETCDCTL_USER=root:***"),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn other_lines_of_such_forms_stay() {
+        for text in [
+            "user me logged on > /dev/null",
+            "echo on >file",
+            "user_agent=\"curl\"",
+            "KUBE_USER=system:anonymous",
+            "RUN_AS_USER=1000:1000",
+            "listening on 0.0.0.0:1812 for requests",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}
