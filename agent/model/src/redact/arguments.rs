@@ -65,6 +65,7 @@ const LDAP: &[(&str, Of)] = &[("-w", Of::Either)];
 const MONGO: &[(&str, Of)] = &[("-p", Of::Next)];
 const SNMP: &[(&str, Of)] = &[("-A", Of::Next), ("-X", Of::Next), ("-c", Of::Next)];
 const LOGIN: &[(&str, Of)] = &[("-p", Of::Either)];
+const MOUNT: &[(&str, Of)] = &[("user", Of::Percent), ("username", Of::Percent)];
 const SAMBA: &[(&str, Of)] = &[("-U", Of::Percent), ("--user", Of::Percent)];
 
 /// From the manual of each.
@@ -193,6 +194,14 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("influx", &[("-t", Of::Next), ("-p", Of::Next)]),
     command("doctl", &[("-t", Of::Next)]),
     command("consul", &[("login", Of::At(0))]),
+    command("cypher-shell", &[("-p", Of::Next)]),
+    command("racadm", &[("-p", Of::Next)]),
+    command("agent-auth", &[("-P", Of::Next)]),
+    command("SUSEConnect", &[("-r", Of::Next)]),
+    command("iscsiadm", &[("-n", Of::Setting)]),
+    command("createUser", &[("", Of::At(2)), ("", Of::At(4))]),
+    command("mount.cifs", MOUNT),
+    command("mount", MOUNT),
     command("com2sec", &[("", Of::At(2))]),
     command("oathtool", &[("", Of::At(0))]),
     command("echo", &[("", Of::Piped)]),

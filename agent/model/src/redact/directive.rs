@@ -6,6 +6,7 @@ use super::line::blanks;
 use super::opaque::is_odd;
 use super::quote::quoted;
 use super::shape::{apart, run};
+use super::userlist::find_in_lists;
 use std::ops::Range;
 
 /// No line of two words is longer.
@@ -22,6 +23,7 @@ pub(super) fn find_in_directives(text: &str) -> Vec<Range<usize>> {
     find_of_servers(text, &mut found);
     found.extend(find_users(text));
     found.extend(find_in_users(text));
+    found.extend(find_in_lists(text));
     found.retain(|place| {
         let words = &text[place.clone()];
         !is_plain(words) && !is_reference(words) && !words.starts_with('$')
@@ -124,6 +126,14 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
             {
                 found.push(word);
             }
+        }
+    }
+    // `microk8s join host:25000/secret/hash`
+    for (at, mark) in text.match_indices(":25000/") {
+        let start = at + mark.len();
+        let length = run(&text.as_bytes()[start..], |b| b.is_ascii_alphanumeric());
+        if length >= 16 {
+            found.push(start..start + length);
         }
     }
 }

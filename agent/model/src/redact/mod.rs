@@ -32,6 +32,7 @@ mod secret_names;
 mod shape;
 mod unfold;
 mod url;
+mod userlist;
 mod value;
 mod vendor;
 mod word;

@@ -43,7 +43,10 @@ fn is_key(rest: &str, begin: &str) -> bool {
             b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '
         });
         let name = &rest[..length];
-        name.ends_with("PRIVATE KEY") || name.ends_with("PRIVATE KEY BLOCK")
+        // OpenVPN's have a name in small letters.
+        rest.starts_with("OpenVPN Static key")
+            || name.ends_with("PRIVATE KEY")
+            || name.ends_with("PRIVATE KEY BLOCK")
     })
 }
 

@@ -40,6 +40,16 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "authtok",
     "snmpcommunity",
     "communitystring",
+    "regcode",
+    "registrationcode",
+    "activationcode",
+    "activationkey",
+    "enrollmentkey",
+    "provisioningkey",
+    "recoverycode",
+    "backupcode",
+    "accesscode",
+    "pairingcode",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
@@ -84,6 +94,9 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "passphrases",
     "recovery",
     "ntlm",
+    "nthash",
+    "lmhash",
+    "ntlmhash",
     "phrase",
     "tok",
     "authz",

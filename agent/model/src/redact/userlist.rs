@@ -1,0 +1,142 @@
+//! Lists of users and their secrets, each known by the form of its lines.
+
+use super::opaque::is_odd;
+use super::quote::quoted;
+use super::shape::run;
+use std::ops::Range;
+
+/// No line of such a list is longer.
+const LONGEST_LINE: usize = 256;
+
+/// What stands before a secret, which may be in quotes.
+const MARKS: &[&str] = &[
+    "IDENTIFIED BY ",
+    "identified by ",
+    "insecure-password ",
+    ": EAP ",
+    ": PSK ",
+    ": XAUTH ",
+    ": NTLM ",
+    ",user_secret=",
+    "<auth-user-pass>\n",
+];
+
+pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for mark in MARKS {
+        for (at, mark) in text.match_indices(mark) {
+            let start = at + mark.len();
+            let start = match mark.ends_with('\n') {
+                // The user has a line of its own.
+                true => start + line_at(text, start).len() + 1,
+                false => start,
+            };
+            found.extend(word_at(text, start));
+        }
+    }
+    let has_chap = ["CHAP", "chap-secrets", "pap-secrets"]
+        .iter()
+        .any(|word| text.contains(word));
+    let mut is_of_admins = false;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let said = line.trim();
+        if said.starts_with('[') {
+            is_of_admins = matches!(said, "[admins]" | "[users]");
+        }
+        let offset = start + line.len() - line.trim_start().len();
+        if said.len() <= LONGEST_LINE {
+            let words = words_of(said);
+            let place = match words.as_slice() {
+                [user, secret] if is_quoted(said, user) && is_quoted(said, secret) => {
+                    Some(secret).filter(|secret| is_odd(&said[(*secret).clone()]))
+                }
+                [_, _, secret, last] if has_chap && &said[last.clone()] == "*" => Some(secret),
+                [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => Some(secret),
+                _ => None,
+            };
+            found.extend(place.map(|place| place.start + offset..place.end + offset));
+        }
+        start += line.len();
+    }
+    found.sort_by_key(|place| place.start);
+    found
+}
+
+fn line_at(text: &str, start: usize) -> &str {
+    let rest = text.get(start..).unwrap_or_default();
+    rest.split('\n').next().unwrap_or_default()
+}
+
+/// A word, or what stands in quotes.
+fn word_at(text: &str, start: usize) -> Option<Range<usize>> {
+    let rest = text.as_bytes().get(start..)?;
+    let place = match quoted(rest) {
+        Some(inner) => inner,
+        None => 0..run(rest, |b| b.is_ascii_graphic() && !b"\"'\\;`".contains(&b)),
+    };
+    (place.len() >= 4).then_some(start + place.start..start + place.end)
+}
+
+/// The words of a line, those in quotes without them.
+fn words_of(line: &str) -> Vec<Range<usize>> {
+    let bytes = line.as_bytes();
+    let mut words = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() && words.len() < 5 {
+        let rest = &bytes[at..];
+        match (rest[0], quoted(rest)) {
+            (b' ' | b'\t', _) => at += 1,
+            (_, Some(inner)) => {
+                words.push(at + inner.start..at + inner.end);
+                at += inner.end + inner.start;
+            }
+            (_, None) => {
+                let length = run(rest, |b| !b.is_ascii_whitespace());
+                words.push(at..at + length);
+                at += length.max(1);
+            }
+        }
+    }
+    words
+}
+
+fn is_quoted(line: &str, word: &Range<usize>) -> bool {
+    line[..word.start].ends_with('"') && line[word.end..].starts_with('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn secrets_of_lists_of_users_are_masked() {
+        for (text, scrubbed) in [
+            ("\"bouncer\" \"hunter2\"", "\"bouncer\" \"***\""),
+            (
+                "# CHAP\n\"me\" * \"hunter\" *\n",
+                "# CHAP\n\"me\" * \"***\" *\n",
+            ),
+            ("carol : EAP \"hunter\"", "carol : EAP \"***\""),
+            ("[admins]\nadmin = hunter", "[admins]\nadmin = ***"),
+            (
+                "<auth-user-pass>\nme\nhunter\n</auth-user-pass>",
+                "<auth-user-pass>\nme\n***\n</auth-user-pass>",
+            ),
+            (
+                "CREATE USER 'a'@'%' IDENTIFIED BY 'hunter';",
+                "CREATE USER 'a'@'%' IDENTIFIED BY '***';",
+            ),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn other_lines_of_words_in_quotes_stay() {
+        for text in ["\"name\" \"value\"", "[main]\nadmin = hunter", "a b c *"] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}
