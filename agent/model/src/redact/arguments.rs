@@ -100,6 +100,7 @@ pub(super) const PROGRAMS: &[Command] = &[
     command(
         "openssl",
         &[
+            ("passwd", Of::At(0)),
             ("-passin", Of::Source),
             ("-passout", Of::Source),
             ("-pass", Of::Source),
@@ -202,6 +203,10 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("createUser", &[("", Of::At(2)), ("", Of::At(4))]),
     command("mount.cifs", MOUNT),
     command("mount", MOUNT),
+    command("rootpw", &[("--plaintext", Of::Next)]),
+    command("message-digest-key", &[("", Of::At(2))]),
+    command("addauth", &[("digest", Of::User)]),
+    command("tpm2_changeauth", &[("", Of::At(1))]),
     command("com2sec", &[("", Of::At(2))]),
     command("oathtool", &[("", Of::At(0))]),
     command("echo", &[("", Of::Piped)]),

@@ -46,6 +46,7 @@ const HASHES: &[&str] = &[
     "scrypt:32768:",
     "SCRAM-SHA-256$",
     "bcrypt_sha256$",
+    "grub.pbkdf2.sha512.",
 ];
 
 /// What no other hash has in it.

@@ -37,6 +37,8 @@ pub(super) enum Form {
     OpaqueOrHex,
     /// As a setting, if it has letters and digits, as passwords do.
     Odd,
+    /// As a setting, if it is a number of four digits or more, as people type them.
+    Code,
     /// As a setting, if it is no plain word.
     Encoded,
     /// As a header: a scheme may come first, and blanks may be within.

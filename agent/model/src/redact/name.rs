@@ -54,6 +54,9 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             other => other,
         });
     }
+    if is_one_of(word, &["pin"]) && !matches!(sign, Sign::Verb | Sign::Word) {
+        return Some(Form::Code);
+    }
     if is_one_of(word, &["community"]) {
         return Some(Form::Odd);
     }

@@ -28,6 +28,11 @@ pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     {
         return false;
     }
+    // Groups of digits, as in a key to recover a disk.
+    let groups = words.split('-');
+    if hex && groups.clone().count() >= 6 && groups.clone().all(|group| group.len() >= 4) {
+        return true;
+    }
     let longest = words
         .split(|c: char| !c.is_ascii_alphanumeric() && !"+=".contains(c))
         .max_by_key(|part| part.len())

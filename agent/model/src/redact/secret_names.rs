@@ -41,6 +41,8 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "snmpcommunity",
     "communitystring",
     "regcode",
+    "sshpass",
+    "tlspsk",
     "registrationcode",
     "activationcode",
     "activationkey",
@@ -81,7 +83,6 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "pepper",
     "pat",
     "sas",
-    "pin",
     "jwt",
     "bearer",
     "license",
@@ -95,6 +96,7 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "recovery",
     "ntlm",
     "nthash",
+    "setcookie",
     "lmhash",
     "ntlmhash",
     "phrase",
@@ -296,7 +298,7 @@ pub(super) const DIRECTIVES: &[&str] = &[
 ];
 
 /// Names that would tell of a thing by their last word, and may hold the secret itself.
-pub(super) const DOUBTFUL_ENDS: &[&str] = &["secretid", "tokenname"];
+pub(super) const DOUBTFUL_ENDS: &[&str] = &["secretid", "tokenname", "hookid"];
 
 /// Names of several words that tell together.
 pub(super) const PHRASES: &[&str] = &[

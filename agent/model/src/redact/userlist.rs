@@ -17,7 +17,11 @@ const MARKS: &[&str] = &[
     ": PSK ",
     ": XAUTH ",
     ": NTLM ",
-    ",user_secret=",
+    "password 7 ",
+    "secret 5 ",
+    "secret 8 ",
+    "secret 9 ",
+    "userPassword:: ",
     "<auth-user-pass>\n",
 ];
 
@@ -35,6 +39,9 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
         }
     }
     let has_chap = ["CHAP", "chap-secrets", "pap-secrets"]
+        .iter()
+        .any(|word| text.contains(word));
+    let is_of_users = ["chpasswd:", "rsyncd.secrets", "identity:key"]
         .iter()
         .any(|word| text.contains(word));
     let mut is_of_admins = false;
@@ -55,12 +62,54 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
                 [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => Some(secret),
                 _ => None,
             };
+            let behind = match words.as_slice() {
+                [word] if is_of_users => odd_behind_colon(said, word),
+                _ => None,
+            };
+            let place = place.cloned().or(behind);
             found.extend(place.map(|place| place.start + offset..place.end + offset));
         }
         start += line.len();
     }
+    find_marked(text, &mut found);
     found.sort_by_key(|place| place.start);
     found
+}
+
+/// Ids of hooks in addresses, keys to recover a disk, and what Ansible encrypted.
+fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
+    const LONGEST_VAULT: usize = 8 << 10;
+    let bytes = text.as_bytes();
+    for mark in ["/hooks/", "/inputs/"] {
+        for (at, mark) in text.match_indices(mark) {
+            let start = at + mark.len();
+            let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric() || b == b'-');
+            let has_digits = bytes[start..start + length].iter().any(u8::is_ascii_digit);
+            if length >= 16 && has_digits {
+                found.push(start..start + length);
+            }
+        }
+    }
+    let mut behind = 0;
+    for (at, _) in text.match_indices("$ANSIBLE_VAULT;") {
+        let end = bytes.len().min(at + LONGEST_VAULT);
+        let mut start = at.max(behind);
+        while start < end {
+            let length = run(&bytes[start..], |b| b.is_ascii_hexdigit());
+            if length >= 40 {
+                found.push(start..start + length);
+            }
+            start += length.max(1);
+        }
+        behind = start;
+    }
+}
+
+/// The secret of `user:secret`.
+fn odd_behind_colon(line: &str, word: &Range<usize>) -> Option<Range<usize>> {
+    let (user, secret) = line[word.clone()].split_once(':')?;
+    let found = !user.is_empty() && is_odd(secret);
+    found.then(|| word.start + user.len() + 1..word.end)
 }
 
 fn line_at(text: &str, start: usize) -> &str {

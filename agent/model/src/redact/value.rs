@@ -56,6 +56,7 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Encoded => !is_word(words),
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && words.bytes().any(|b| !b.is_ascii_digit()),
+            Form::Code => words.len() >= 4 && words.bytes().all(|b| b.is_ascii_digit()),
             Form::Odd => doubtful(words) && is_odd(words),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
