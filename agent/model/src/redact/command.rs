@@ -192,7 +192,7 @@ fn is_cluster(word: &str, flag: &str) -> bool {
 
 /// Whether a text in quotes begins right behind a word that stands in none.
 fn is_open(text: &str, word: &Range<usize>) -> bool {
-    let before = text[..word.start].as_bytes().last();
+    let before = text.as_bytes()[..word.start].last();
     let next = text.as_bytes().get(word.end);
     matches!(next, Some(b'"' | b'\'')) && !matches!(before, Some(b'"' | b'\''))
 }
@@ -345,6 +345,7 @@ mod tests {
                 "aws configure set aws_secret_access_key ***",
             ),
             ("vault login hunter2", "vault login ***"),
+            ("htpasswd -b f me hunter2", "htpasswd -b f me ***"),
             ("echo hunter2 | sudo -S ls", "echo *** | sudo -S ls"),
             (
                 "command: [\"redis-cli\", \"-a\", \"hunter2\"]",

@@ -68,7 +68,11 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             .any(|word| is_one_of(word, SECRET_EARLY));
         return (early && !is_one_of(word, OF_THINGS)).then_some(Form::OpaqueOrHex);
     }
-    let before = words.get(skipped + 1);
+    form_of_doubtful(word, words.get(skipped + 1))
+}
+
+/// How a value is read beside a name whose last word is doubtful, as in `routingKey`; `before` is the word before it.
+fn form_of_doubtful(word: &[u8], before: Option<&&[u8]>) -> Option<Form> {
     let of_key = word.len() <= 4
         && word
             .get(..3)

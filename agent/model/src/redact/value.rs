@@ -56,12 +56,17 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Encoded => !is_word(words),
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && words.bytes().any(|b| !b.is_ascii_digit()),
-            Form::Code => words.len() >= 4 && words.bytes().all(|b| b.is_ascii_digit()),
+            Form::Code => is_number(words) || is_opaque(words, true),
             Form::Odd => doubtful(words) && is_odd(words),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
             Form::Setting | Form::Header | Form::Parameter | Form::Query => true,
         }
+}
+
+/// Whether it is a number long enough to be a PIN.
+fn is_number(words: &str) -> bool {
+    words.len() >= 4 && words.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// How the line begins that a name stands in.
