@@ -24,6 +24,7 @@ pub(super) fn is_plain(words: &str) -> bool {
         || said.len() + 2 == masked.len()
             && withheld.iter().any(|word| said.eq_ignore_ascii_case(word))
         || is_size(masked)
+        || is_error_code(masked)
         || SWITCHES
             .iter()
             .any(|switch| words.eq_ignore_ascii_case(switch))
@@ -69,4 +70,31 @@ pub(super) fn is_path(words: &str) -> bool {
     ];
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"/._-".contains(&b);
     FOLDERS.iter().any(|folder| words.starts_with(folder)) && words.bytes().all(is_name)
+}
+
+/// Whether it is an error code in the form of AWS, such as `AssumeRoleUnauthorizedAccess`: capitalized words, the last of
+/// which says what went wrong.
+fn is_error_code(words: &str) -> bool {
+    const LAST: [&str; 14] = [
+        "Access",
+        "Denied",
+        "Error",
+        "Exception",
+        "Exceeded",
+        "Expired",
+        "Failure",
+        "Fault",
+        "Found",
+        "Mismatch",
+        "Operation",
+        "Providers",
+        "Token",
+        "Unavailable",
+    ];
+    let capitals = words.bytes().filter(u8::is_ascii_uppercase).count();
+    let starts = words.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
+    starts
+        && capitals > 1
+        && words.bytes().all(|b| b.is_ascii_alphabetic())
+        && LAST.iter().any(|last| words.ends_with(last))
 }
