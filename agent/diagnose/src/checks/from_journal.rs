@@ -1,6 +1,7 @@
 //! The finding that a well-known line of a journal explains.
 
 use super::check::{Certainty, Finding};
+use super::innermost::meaning;
 use quake_formats::journal::Reason;
 use quake_formats::yaml::shorten;
 
@@ -9,7 +10,9 @@ pub(super) const QUOTED: usize = 400;
 
 /// The finding: `what` is so because of this reason.
 pub(super) fn from_journal(reason: &Reason<'_>, what: &str) -> Finding {
-    let finding = Finding::new(format!("{what}: {}", reason.known.means), reason.known.fix);
+    let known = reason.known;
+    let means = meaning(known.means, known.fix, reason.line);
+    let finding = Finding::new(format!("{what}: {means}"), known.fix);
     finding
         .by(Certainty::Likely)
         .seen("journal", shorten(reason.line, QUOTED))

@@ -38,6 +38,7 @@ mod host;
 mod iam;
 mod identity;
 mod images;
+mod innermost;
 mod kubelet;
 mod lifecycle;
 mod logs;

@@ -2,8 +2,11 @@
 
 use super::configuration::candidates;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::innermost::{innermost, meaning};
+use crate::checks::logs::last_error;
 use crate::checks::node::Node;
 use crate::checks::stage;
+use crate::checks::static_pods::known_in;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::pod_networks::{Network, of_word};
@@ -69,11 +72,25 @@ fn is_broken(pod: &PodSeen, own: &[&PodSeen]) -> bool {
 
 fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
     let code = pod.exit_code.unwrap_or_default();
-    let mut finding = Finding::new(
-        format!("the container {} of {} ended with {code}, started {} times", pod.container, pod.name, pod.restarts + 1),
-        format!("tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous", pod.namespace, pod.name, pod.container),
-    )
-    .seen("image", &pod.image);
+    let how = format!(
+        "the container {} of {} ended with {code}, started {} times",
+        pod.container,
+        pod.name,
+        pod.restarts + 1
+    );
+    let more = format!(
+        "tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous",
+        pod.namespace, pod.name, pod.container
+    );
+    let finding = match cause(pod) {
+        Some(Cause { means, fix, line }) => {
+            let fix = fix.map_or_else(|| more.clone(), |fix| format!("{fix}; {more}"));
+            Finding::new(format!("{how}: {means}"), fix)
+                .seen("log", quake_formats::yaml::shorten(line, 300))
+        }
+        None => Finding::new(how, more),
+    };
+    let mut finding = finding.seen("image", &pod.image);
     let said = |line: &&String| {
         line.contains("cni plugin not initialized") || line.contains("cni config uninitialized")
     };
@@ -81,6 +98,33 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
+}
+
+/// Why a container ended.
+struct Cause<'a> {
+    means: String,
+    fix: Option<&'static str>,
+    line: &'a str,
+}
+
+/// What the last run of a container said of its end: a line that is known, else its last error.
+fn cause(pod: &PodSeen) -> Option<Cause<'_>> {
+    let previous = pod.previous.iter().map(|previous| &previous.log);
+    let logs = || std::iter::once(&pod.log).chain(previous.clone());
+    let known = logs().find_map(|log| known_in(log));
+    if let Some((means, fix, line)) = known {
+        return Some(Cause {
+            means: meaning(means, fix, line),
+            fix: Some(fix),
+            line,
+        });
+    }
+    let line = logs().find_map(|log| last_error(log))?;
+    Some(Cause {
+        means: innermost(line),
+        fix: None,
+        line,
+    })
 }
 
 fn missing(node: &Node<'_>, network: &Network) -> Result<Verdict, Unseen> {

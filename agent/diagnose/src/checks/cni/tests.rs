@@ -201,6 +201,21 @@ fn the_pod_that_brings_the_network_is_looked_for() {
     pod.exit_code = Some(1);
     pod.restarts = 4;
     node.assert("cni.ready", Status::Fail, "ended with 1, started 5 times");
+    for (line, words) in [
+        (
+            "2026-11-22 03:57:12.093 [ERROR][9] startup/startup.go 5: no gizmo for this node",
+            "no gizmo for this node",
+        ),
+        (
+            "2026-11-22 03:57:12.093 [WARNING][9] startup/startup.go 5: no gizmo for this node",
+            "no gizmo for this node",
+        ),
+    ] {
+        let pod = node.pod("calico-node", "exited");
+        (pod.exit_code, pod.log) = (Some(1), vec![line.to_owned(), "bye".to_owned()]);
+        let summary = node.judge("cni.ready").note;
+        assert!(summary.contains(words), "{summary}");
+    }
     node.pod("calico-node", "running");
     node.remove(CALICO)
         .assert("cni.ready", Status::Warn, "written no configuration yet");

@@ -3,6 +3,7 @@
 use super::reasons::{AWAY, FATAL};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::{QUOTED, from_journal};
+use crate::checks::innermost::meaning;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
@@ -66,7 +67,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// The finding where kubelet's journal has a line that another program is known for.
 fn of_any_program(how: &str, journal: &[String]) -> Option<Finding> {
     let (line, known) = log_lines::latest(journal)?;
-    let finding = Finding::new(format!("{how}: {}", known.means), known.fix);
+    let means = meaning(known.means, known.fix, line);
+    let finding = Finding::new(format!("{how}: {means}"), known.fix);
     Some(
         finding
             .by(Certainty::Likely)
@@ -103,5 +105,33 @@ fn answering(node: &Node<'_>, unit: &UnitFacts, up: &str) -> Result<Verdict, Uns
     match unit.main_started_us > 0 && lived < YOUNG_MS {
         true => finding.warn(),
         false => finding.coded(Code::ReadyProbeFailing).fail(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::Status;
+    use crate::checks::node_sample::Sample;
+
+    #[test]
+    fn a_line_that_is_known_in_general_is_told_with_its_end() {
+        let mut node = Sample::worker();
+        let line = "E1122 03:57:12.0 1 kubelet.go:1649] \"Failed to start ContainerManager\" err=\"start gizmo manager error: no flux\"";
+        node.crashing("kubelet.service", &[line]);
+        let summary = node.judge("kubelet.alive").note;
+        assert!(
+            summary.ends_with("start gizmo manager error: no flux"),
+            "{summary}"
+        );
+        let line = line.replace(
+        "no flux",
+        "configured policy \\\"static\\\" differs from \\\"none\\\", delete \\\"/var/lib/kubelet/cpu_manager_state\\\"",
+    );
+        node.crashing("kubelet.service", &[line.as_str()]);
+        node.assert(
+            "kubelet.alive",
+            Status::Fail,
+            "rm /var/lib/kubelet/cpu_manager_state",
+        );
     }
 }

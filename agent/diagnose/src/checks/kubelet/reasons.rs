@@ -132,6 +132,11 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "allow ec2:DescribeInstances to the node's role; the node's name must be the instance's private DNS name",
     },
     KnownLine {
+        parts: &["cpu_manager_state", "configured policy"],
+        means: "the CPU manager's policy was changed under its state",
+        fix: "drain the node; systemctl stop kubelet.service; rm /var/lib/kubelet/cpu_manager_state; systemctl start kubelet.service",
+    },
+    KnownLine {
         parts: &["Failed to start ContainerManager"],
         means: "it cannot set up its control groups",
         fix: "the line's end says why: a controller that is missing (host.cgroup), sysctls that it may not set (protectKernelDefaults), or reserved resources that do not fit",
@@ -173,11 +178,6 @@ pub(super) const FATAL: &[KnownLine] = &[
         ],
         means: "its client certificate is over",
         fix: "rm /var/lib/kubelet/pki/kubelet-client-*; systemctl restart kubelet.service; then kubectl get csr",
-    },
-    KnownLine {
-        parts: &["cpu_manager_state", "configured policy"],
-        means: "the CPU manager's policy was changed under its state",
-        fix: "rm /var/lib/kubelet/cpu_manager_state; systemctl restart kubelet.service",
     },
     KnownLine {
         parts: &["Exec format error"],

@@ -254,11 +254,7 @@ pub(super) fn time(line: &str, taken: Timestamp) -> Option<Timestamp> {
 /// The line with what differs from one time to the next replaced: numbers, identifiers, hashes, addresses.
 pub(super) fn shape(line: &str) -> String {
     const LONGEST: usize = 200;
-    let text = without_head(line);
-    let text = match of_klog(text) {
-        Some(_) => after_klog_head(text),
-        None => text,
-    };
+    let text = message(line);
     let mut shape = String::new();
     let mut word = String::new();
     let flush = |word: &mut String, shape: &mut String| {
@@ -286,6 +282,15 @@ pub(super) fn shape(line: &str) -> String {
     }
     flush(&mut word, &mut shape);
     shape.chars().take(LONGEST).collect()
+}
+
+/// A line without its time, host and program, and without the level that klog writes.
+pub(super) fn message(line: &str) -> &str {
+    let text = without_head(line);
+    match of_klog(text) {
+        Some(_) => after_klog_head(text),
+        None => text,
+    }
 }
 
 /// What klog writes behind the level, the time and the number of the process.

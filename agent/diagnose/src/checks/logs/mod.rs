@@ -43,6 +43,34 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     Verdict::ok(format!("{lines} lines of {} logs have none", logs.len()))
 }
 
+/// What a line says without its time, host, program and level, and without its place in the source.
+pub(super) fn message(line: &str) -> &str {
+    let text = line::message(line);
+    match text.split_once("] ") {
+        Some((place, rest)) if place.contains(".go:") && !place.contains(' ') => rest,
+        Some(_) | None => text,
+    }
+}
+
+/// Whether a line says that it is an error.
+pub(super) fn is_error(line: &str) -> bool {
+    line::level(line) >= line::Level::Error
+}
+
+/// The last error of a program that ended; of one that logs none, the first warning near the end, from which the others
+/// follow.
+pub(super) fn last_error(log: &[String]) -> Option<&str> {
+    const NEAR: usize = 8;
+    const TELLING: usize = 40;
+    let level = |line: &&String| line::level(line);
+    let is_error = |line: &&String| level(line) >= line::Level::Error && line.len() > TELLING;
+    let is_warning = |line: &&String| level(line) == line::Level::Warning && line.len() > TELLING;
+    let tail = &log[log.len().saturating_sub(NEAR)..];
+    let error = log.iter().rev().find(is_error);
+    let found = error.or_else(|| tail.iter().find(is_warning));
+    found.map(String::as_str)
+}
+
 /// Reads the logs once all checks are made: known lines support their checks, and errors that are left are a finding.
 pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let logs = collected::logs(node);

@@ -8,7 +8,7 @@ mod running;
 mod tests;
 
 pub(super) use manifest::images;
-pub(super) use running::{containers_of, trouble_of};
+pub(super) use running::{containers_of, known_in, trouble_of};
 
 use super::check::{Check, Severity, Source};
 

@@ -3,10 +3,14 @@
 use super::reasons::REASONS;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::etcd::is_held_back;
+use crate::checks::from_journal::QUOTED;
+use crate::checks::innermost::{innermost, meaning};
+use crate::checks::logs::{is_error, last_error};
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::log_lines;
 use quake_formats::journal::latest;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::record::BootState;
@@ -86,12 +90,19 @@ fn is_up(container: &PodSeen) -> bool {
 }
 
 fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
+    let tried = |line: &&String| line.contains(component) && is_error(line);
+    let line = node.journal("kubelet.service").iter().rfind(tried);
+    let why = line.map_or(String::new(), |line| format!(": {}", innermost(line)));
     let finding = Finding::new(
-        format!("kubelet has not started {component}"),
+        format!("kubelet has not started {component}{why}"),
         format!(
             "journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
         ),
     );
+    let finding = match line {
+        Some(line) => finding.seen("journal", shorten(line, QUOTED)),
+        None => finding,
+    };
     match node.record()?.state {
         BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
         BootState::Starting
@@ -117,6 +128,17 @@ fn killed_by_host(node: &Node<'_>, component: &str) -> bool {
 
 /// How many of a container's last lines are shown.
 const LINES: usize = 5;
+
+/// What is known of the last line of a log that says something: what it means, what to do, and the line.
+pub(in crate::checks) fn known_in(log: &[String]) -> Option<(&'static str, &'static str, &str)> {
+    let own = latest(log, REASONS);
+    let own = own.map(|reason| (reason.known.means, reason.known.fix, reason.line));
+    let of_any = || {
+        let (line, known) = log_lines::latest(log)?;
+        Some((known.means, known.fix, line))
+    };
+    own.or_else(of_any)
+}
 
 fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
     let of_host = killed_by_host(node, component);
@@ -150,15 +172,19 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         "{component} {how}, started again {} times",
         container.restarts
     );
-    let own = latest(&container.log, REASONS).map(|reason| (reason.known.means, reason.known.fix));
-    let of_any = || log_lines::latest(&container.log).map(|(_, known)| (known.means, known.fix));
-    let known = own.or_else(of_any).filter(|_| !is_oom);
+    let known = known_in(&container.log).filter(|_| !is_oom);
     let remedy = match known {
-        Some((means, fix)) => {
-            summary = format!("{summary}: {means}");
+        Some((means, fix, line)) => {
+            summary = format!("{summary}: {}", meaning(means, fix, line));
             format!("{fix}; its log: {logs}")
         }
-        None => remedy,
+        None => {
+            let last = last_error(&container.log).filter(|_| !is_oom);
+            if let Some(line) = last {
+                summary = format!("{summary}: {}", innermost(line));
+            }
+            remedy
+        }
     };
     let certainty = match (is_oom, known) {
         (true, _) => Certainty::Certain,

@@ -203,3 +203,31 @@ fn a_component_that_the_host_had_no_memory_for_is_told_apart_from_one_beyond_its
         "because the host ran out of memory",
     );
 }
+
+#[test]
+fn what_a_component_ended_with_is_told_in_its_own_words() {
+    let mut node = Sample::control_plane();
+    for line in [
+        "E1122 03:57:12.0 1 run.go:72] \"command failed\" err=\"gizmo \\\"Flux\\\" is unknown\"",
+        "E1122 03:57:12.0 1 gizmo.go:72] \"Gizmo broke\" err=\"gizmo \\\"Flux\\\" is unknown\"",
+    ] {
+        let pod = node.pod("kube-apiserver", "exited");
+        (pod.exit_code, pod.log) = (Some(1), vec![line.to_owned()]);
+        let summary = node.judge("staticpods.running").note;
+        assert!(summary.ends_with("gizmo \"Flux\" is unknown"), "{summary}");
+    }
+}
+
+#[test]
+fn why_kubelet_did_not_start_a_component_is_told() {
+    let mut node = Sample::worker();
+    node.pods().retain(|pod| pod.container != "kube-proxy");
+    let line = "E1122 03:57:12.0 1 x.go:1] RunPodSandbox failed: rpc error: code = Unknown desc = failed to start sandbox for pod \"kube-proxy-x\": no gizmo";
+    node.journal("kubelet.service", &[line, "I1122 kube-proxy"]);
+    let summary = node.judge("staticpods.running").note;
+    assert!(
+        summary.contains("has not started kube-proxy: "),
+        "{summary}"
+    );
+    assert!(summary.ends_with("no gizmo"), "{summary}");
+}
