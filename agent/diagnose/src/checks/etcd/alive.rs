@@ -4,7 +4,10 @@ use super::asked::{askable, own};
 use super::{silent, without_members};
 use crate::checks::api_server;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::from_journal::QUOTED;
+use crate::checks::innermost::innermost;
 use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{MemberSeen, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -26,7 +29,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         false => Ok(Vec::new()),
     };
     if let Some(ill) = asked.iter().flatten().find(|it| !it.health.is_healthy()) {
-        return unhealthy(ill);
+        return unhealthy(node, ill);
     }
     let named = probes.iter().flatten().map(|it| it.component.clone());
     let members = asked.iter().flatten();
@@ -58,7 +61,7 @@ fn probes<'a>(node: &Node<'a>) -> Result<Option<Vec<&'a ProbeSeen>>, Unseen> {
 }
 
 /// A member of this node that is not healthy.
-fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
+fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
     let (cluster, url) = (&member.cluster, &member.url);
     let said = match &member.health {
         ProbeFacts::Answered { status, body } => format!("answered {status}: {}", body.trim()),
@@ -71,14 +74,41 @@ fn unhealthy(member: &MemberSeen) -> Result<Verdict, Unseen> {
     let fix = format!(
         "read its log: tail -n 50 {log}, or /var/log/pods/kube-system_etcd-manager-{cluster}-*/*/*.log; a member without a quorum waits for its peers"
     );
-    let mut finding = Finding::new(format!("etcd-{cluster} {said}"), fix)
+    let of_peers = of_peers(node, cluster);
+    let why = of_peers.map_or(String::new(), |line| {
+        format!("; of its peers its log says: {}", innermost(line))
+    });
+    let mut finding = Finding::new(format!("etcd-{cluster} {said}{why}"), fix)
         .coded(Code::ReadyProbeFailing)
         .seen("url", url);
+    if let Some(line) = of_peers {
+        finding = finding.seen("log", shorten(line, QUOTED));
+    }
     if let Some(status) = member.status.as_ref().filter(|status| !status.has_leader) {
         finding = finding.seen("leader", "none");
         finding = finding.seen("version", &status.version);
     }
     finding.fail()
+}
+
+/// The latest line of a member's log by which it and another one do not speak with each other.
+fn of_peers<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
+    const REFUSED: &[&str] = &[
+        "mismatch",
+        "x509",
+        "tls: ",
+        "connection refused",
+        "i/o timeout",
+    ];
+    const OF_PEERS: &[&str] = &["rafthttp", "rejected connection", "peer"];
+    let runtime = node.survey().runtime.ok()?;
+    let names = [format!("etcd-manager-{cluster}"), format!("etcd-{cluster}")];
+    let pods = runtime.pods.iter().flatten();
+    let own = pods.filter(|pod| names.iter().any(|name| pod.name.starts_with(name.as_str())));
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let mut lines = own.flat_map(|pod| pod.log.iter().rev());
+    let line = lines.find(|line| has(line, OF_PEERS) && has(line, REFUSED))?;
+    Some(line.as_str())
 }
 
 /// The API server that says of etcd that it failed; it is not what has to be fixed.
