@@ -2,7 +2,8 @@
 //!
 //! Each table is a text: blocks of `line`, `means`, `fix`, `check` and `from`, with an empty line between two. `line` has the
 //! parts that a line must have, with ` | ` between two. `passing`, which may be left out, says how many such lines are a
-//! finding although the check passes: a healthy node logs fewer.
+//! finding although the check passes: a healthy node logs fewer. `general: yes` is for a line that any program may log for
+//! reasons of its own: a check that passes does not take it over.
 //!
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
 //! more than so many of one kind mean something.
@@ -25,6 +26,8 @@ pub struct LogLine {
     pub from: &'static str,
     /// So many such lines are a finding although the check passes.
     pub passing: usize,
+    /// Whether any program may log it for reasons of its own: alone it says nothing of the check.
+    pub general: bool,
 }
 
 impl LogLine {
@@ -78,6 +81,7 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
         check,
         from: "",
         passing: 1,
+        general: false,
     });
     blocks.filter_map(read).chain(of_checks).collect()
 });
@@ -96,6 +100,7 @@ fn read(block: &'static str) -> Option<LogLine> {
         check: field(block, "check")?,
         from: field(block, "from")?,
         passing: passing.ok()?,
+        general: field(block, "general").is_some(),
     })
 }
 
@@ -141,7 +146,8 @@ mod tests {
                 .map(str::trim)
                 .filter(|block| !block.starts_with('#'))
             {
-                let lines = 5 + usize::from(block.contains("\npassing: "));
+                let has = |name: &str| usize::from(block.contains(name));
+                let lines = 5 + has("\npassing: ") + has("\ngeneral: ");
                 assert_eq!(block.lines().count(), lines, "{block}");
                 assert!(read(block).is_some(), "{block}");
             }

@@ -73,6 +73,22 @@ impl Log<'_> {
         }
     }
 
+    /// Whether a container of a pod wrote it.
+    pub(super) fn is_of_pod(&self) -> bool {
+        self.name.contains(" of pod ")
+    }
+
+    /// Whether a container wrote it that is none of the cluster's own.
+    pub(super) fn is_of_user(&self) -> bool {
+        self.is_of_pod() && !self.name.contains(" of pod kube-system/")
+    }
+
+    /// Whether a line was written shortly before the logs were collected.
+    pub(super) fn is_late(&self, line: &str) -> bool {
+        let taken = self.when.taken;
+        line::time(line, taken).is_some_and(|at| taken.millis_since(at) < OVER_MS)
+    }
+
     /// Whether a line was written in a boot or start that went well, or the log went on for long without it.
     pub(super) fn is_over(&self, index: usize) -> bool {
         let taken = self.when.taken;

@@ -3,9 +3,10 @@
 use super::collected::Log;
 use super::line::{self, Level, shape};
 use crate::checks::check::Finding;
+use crate::checks::innermost::innermost;
 use crate::checks::report::{CheckReport, Status};
 use crate::checks::table::find;
-use crate::log_lines;
+use crate::log_lines::{self, LogLine};
 use quake_formats::yaml::shorten;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +17,11 @@ const SHOWN: usize = 5;
 /// How much of two lines' shapes has to agree for one to quote the other.
 const AGREEING: usize = 110;
 
+/// How much of two lines' shapes agrees where they are of one kind.
+const OF_A_KIND: usize = 26;
+
 /// Lines of one log that differ in numbers and names alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Group<'a> {
     log: usize,
     /// The latest of them.
@@ -31,13 +35,23 @@ struct Group<'a> {
 /// The finding of errors that nothing explains; `None` where there are none.
 pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Finding> {
     let explained = Explained::new(checks);
-    let mut groups = groups(logs, &explained);
-    groups.retain(|group| {
-        let is_unusual = group.count > log_lines::usual(group.line);
-        let counts = group.level == Level::Fatal || group.count > 1 || logs[group.log].is_down;
-        is_unusual && counts
+    let all = groups(logs, &explained);
+    let counts = |group: &Group<'_>| {
+        group.level == Level::Fatal || group.count > 1 || logs[group.log].is_down
+    };
+    let mut groups: Vec<Group<'_>> = all.iter().copied().filter(counts).collect();
+    if groups.is_empty() {
+        groups = of_one_kind(&all, logs);
+    }
+    groups.sort_by_key(|group| {
+        (
+            weight(group, logs),
+            Reverse(group.level),
+            Reverse(log_lines::find(group.line).is_some_and(|row| row.general)),
+            Reverse(group.count),
+            group.after,
+        )
     });
-    groups.sort_by_key(|group| (Reverse(group.level), Reverse(group.count), group.after));
     let first = groups.first()?;
     let from = &logs[first.log];
     let often = match first.count {
@@ -47,9 +61,10 @@ pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Fi
     let summary = format!(
         "{} logged{often} what no other check explains: {}",
         from.name,
-        shorten(line::without_head(first.line), 200)
+        said(first.line)
     );
-    let known = log_lines::find(first.line);
+    // What a check knows of its own program says nothing of another's.
+    let known = log_lines::find(first.line).filter(|row| !row.from.is_empty());
     let fix = match known {
         Some(row) => format!("{}: {}; read more: {}", row.means, row.fix, from.more),
         None => format!("read the lines around it: {}", from.more),
@@ -69,6 +84,53 @@ pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Fi
         );
     }
     Some(finding)
+}
+
+/// How far behind a group stands: lines that only open what others say, pods that are none of the cluster's own, and
+/// lines that any program may log.
+fn weight(group: &Group<'_>, logs: &[Log<'_>]) -> (bool, bool, bool) {
+    const OPENING: &[&str] = &[
+        "Traceback (most recent call last)",
+        "Call Trace",
+        "hung_task_timeout_secs",
+    ];
+    let opens = OPENING.iter().any(|words| group.line.contains(words));
+    let log = &logs[group.log];
+    let is_general = log_lines::find(group.line).is_some_and(|row| row.general);
+    (opens, log.is_of_user(), is_general && !log.is_down)
+}
+
+/// What a line says: the whole of it, or the end of a chain of errors that is too long.
+fn said(line: &str) -> String {
+    const LONGEST: usize = 200;
+    let text = line::without_head(line);
+    match text.chars().count() > LONGEST {
+        true => innermost(text),
+        false => text.to_owned(),
+    }
+}
+
+/// Errors of late that differ in their end alone: a pod here, a pod there, and none of them twice.
+fn of_one_kind<'a>(all: &[Group<'a>], logs: &[Log<'a>]) -> Vec<Group<'a>> {
+    let mut by_kind: BTreeMap<(usize, String), Group<'a>> = BTreeMap::new();
+    for group in all
+        .iter()
+        .filter(|group| logs[group.log].is_late(group.line))
+    {
+        let kind = shape(group.line).chars().take(OF_A_KIND).collect();
+        let one = by_kind
+            .entry((group.log, kind))
+            .or_insert(Group { count: 0, ..*group });
+        // Of lines of one kind the longest says most.
+        if group.line.len() > one.line.len() {
+            one.line = group.line;
+        }
+        one.count += group.count;
+        one.after = one.after.min(group.after);
+    }
+    let mut kinds: Vec<Group<'a>> = by_kind.into_values().collect();
+    kinds.retain(|kind| kind.count > 1);
+    kinds
 }
 
 fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
@@ -98,7 +160,38 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
             group.after = log.lines.len() - index;
         }
     }
-    by_shape.into_values().collect()
+    let mut groups: Vec<Group<'a>> = by_shape.into_values().collect();
+    groups.retain(|group| group.count > log_lines::usual(group.line));
+    let known = counts_of_known(logs);
+    groups.retain(|group| {
+        let row = log_lines::find(group.line).filter(|row| !row.from.is_empty());
+        row.is_none_or(|row| {
+            let count = known.get(row.means).copied().unwrap_or_default();
+            let ends = group.level == Level::Fatal || logs[group.log].is_down;
+            ends || count >= row.passing || is_of_any_start(row, count)
+        })
+    });
+    groups
+}
+
+/// Whether so few lines of a row say something: where a healthy node has none but at its start.
+fn is_of_any_start(row: &LogLine, count: usize) -> bool {
+    const AT_A_START: usize = 5;
+    row.passing <= AT_A_START && count > 1
+}
+
+/// How often each known line stands in the logs and is not over.
+fn counts_of_known(logs: &[Log<'_>]) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for log in logs {
+        for (index, line) in log.lines.iter().enumerate() {
+            let row = log_lines::find(line).filter(|_| !log.is_over(index));
+            if let Some(row) = row {
+                *counts.entry(row.means).or_default() += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// What the findings explain.
@@ -107,6 +200,8 @@ struct Explained {
     quoted: Vec<String>,
     /// The checks that fail.
     failed: BTreeSet<&'static str>,
+    /// The checks that fail or warn.
+    found: BTreeSet<&'static str>,
 }
 
 impl Explained {
@@ -114,7 +209,9 @@ impl Explained {
         let findings = checks.iter().filter_map(|one| one.finding.as_ref());
         let quoted = findings.flat_map(|finding| &finding.evidence);
         let failed = checks.iter().filter(|one| one.status == Status::Fail);
+        let found = checks.iter().filter(|one| one.finding.is_some());
         Self {
+            found: found.map(|one| one.check.id).collect(),
             quoted: quoted.map(|piece| shape_of_all(&piece.value)).collect(),
             failed: failed.map(|one| one.check.id).collect(),
         }
@@ -122,8 +219,8 @@ impl Explained {
 
     fn has(&self, line: &str, shape: &str) -> bool {
         match log_lines::find(line) {
-            // Its check took it over, or it is of no weight.
-            Some(row) if !row.from.is_empty() => return true,
+            // Its check took it over.
+            Some(row) if self.found.contains(row.check) => return true,
             Some(row) if self.has_cause(row.check) => return true,
             Some(_) | None => {}
         }

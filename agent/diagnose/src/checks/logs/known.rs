@@ -176,6 +176,10 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
 /// Whether known lines count although the check did not fail.
 fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
     let has_passed = one.status == Status::Ok;
+    // Of what any program may log, the check itself would have seen the reason.
+    if hit.row.general && hit.log.is_of_pod() {
+        return false;
+    }
     // A check of the kernel's log saw these lines, and weighed them.
     let was_weighed = hit.log.name == KERNEL && one.check.sources.contains(&Source::KernelLog);
     if has_passed && was_weighed {

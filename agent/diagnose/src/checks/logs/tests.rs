@@ -159,3 +159,51 @@ fn without_any_log_nothing_is_known() {
     assert_eq!(of(&report(&sample), "logs.errors").0, Status::Skip);
     assert!(find("logs.errors").is_some());
 }
+
+#[test]
+fn errors_of_one_kind_that_differ_in_their_end_are_told_with_the_innermost_of_them() {
+    let mut sample = Sample::worker();
+    let line = |cause: &str| {
+        format!(
+            "E1121 03:21:01.0 1201 pod_workers.go:1301] \"Error syncing pod, skipping\" err=\"failed to {cause}\""
+        )
+    };
+    let long = "begin the gizmo of this host at last ".repeat(6);
+    let one = line(&format!(
+        "{long}: flux is out of order in the second cellar of the house"
+    ));
+    let other = line("stop");
+    sample.journal("kubelet.service", &[one.as_str()]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+    sample.journal("kubelet.service", &[one.as_str(), other.as_str()]);
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(
+        said.starts_with("kubelet logged 2 times what no other check explains: flux is out"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_known_line_that_its_check_did_not_take_over_is_told() {
+    let mut sample = Sample::worker();
+    let line = "E1121 03:21:00.0 1201 log.go:32] \"RunPodSandbox from runtime service failed\" err=\"rpc error: code = Unknown desc = failed to setup network for sandbox \\\"3f5a\\\": plugin type=\\\"gizmo\\\" failed (add): fork/exec /opt/cni/bin/gizmo: operation not permitted\"";
+    sample.journal("kubelet.service", &[line, line]);
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(said.contains("operation not permitted"), "{said}");
+    assert!(said.contains("the pod network's plugin failed"), "{said}");
+}
+
+#[test]
+fn what_any_program_may_log_of_itself_is_no_finding_of_the_check_that_passes() {
+    let mut sample = Sample::worker();
+    let pod = sample.pod("gizmo", "exited");
+    pod.exit_code = Some(1);
+    pod.log = vec!["listen udp 169.254.20.10:53: bind: address already in use".to_owned()];
+    let report = report(&sample);
+    assert_ne!(of(&report, "etcd.pods").0, Status::Warn);
+    let (status, said) = of(&report, "logs.errors");
+    assert_eq!(status, Status::Warn, "{said}");
+    assert!(said.contains("another process has the port"), "{said}");
+}
