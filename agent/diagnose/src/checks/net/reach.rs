@@ -2,6 +2,7 @@
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
+use crate::checks::static_pods;
 use quake_model::facts::{ReachSeen, Reached, TlsSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::redact::scrub;
@@ -52,11 +53,30 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
 ];
 
 fn api_server(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if is_own_and_down(node) {
+        return Verdict::skip("it is this node's own, and its pod does not run");
+    }
     all_of(
         node,
         API_SERVER,
         "see that kube-apiserver runs on the control plane, and that its security group and load balancer let this node's security group in on the port",
     )
+}
+
+/// Whether all that refuses is this host's own API server, whose pod was begun and ended: then its pod's log says why.
+fn is_own_and_down(node: &Node<'_>) -> bool {
+    let is_local =
+        |seen: &&ReachSeen| matches!(seen.host.as_str(), "127.0.0.1" | "localhost" | "::1");
+    let is_bad = |seen: &&ReachSeen| !matches!(seen.result, Reached::Connected { .. });
+    let seen = of_purpose(node, API_SERVER).unwrap_or_default();
+    let bad: Vec<&ReachSeen> = seen.into_iter().filter(|seen| is_bad(&seen)).collect();
+    let refused = |seen: &&ReachSeen| is_local(seen) && matches!(seen.result, Reached::Refused);
+    if bad.is_empty() || !bad.iter().all(|seen| refused(&seen)) || !node.is_control_plane() {
+        return false;
+    }
+    let containers = static_pods::containers_of(node, "kube-apiserver").unwrap_or_default();
+    containers.iter().any(|one| one.exit_code.is_some())
+        && !containers.iter().any(|one| one.state == "running")
 }
 
 fn state_store(node: &Node<'_>) -> Result<Verdict, Unseen> {
@@ -199,6 +219,13 @@ fn unusable<'a>(node: &Node<'_>, seen: &'a ReachSeen, way: &str) -> Option<Unusa
             ),
         ),
         Reached::TimedOut => (format!("{host}:{port} does not answer"), way.to_owned()),
+        // ip(7): EINVAL of connect(2) to an address that is well is a neighbour that could not be added.
+        Reached::Unreachable { why } if why.contains("nvalid argument") => (
+            format!(
+                "{host}:{port} cannot be reached: {why}: the kernel's table of neighbours (ARP) may be full; table_fulls in /proc/net/stat/arp_cache rises then"
+            ),
+            "printf 'net.ipv4.neigh.default.gc_thresh1 = 4096\\nnet.ipv4.neigh.default.gc_thresh2 = 8192\\nnet.ipv4.neigh.default.gc_thresh3 = 16384\\n' >/etc/sysctl.d/99-zz-neighbours.conf; sysctl --system; ip neigh | wc -l counts them".to_owned(),
+        ),
         Reached::Unreachable { why } => (
             format!("{host}:{port} cannot be reached: {why}"),
             format!("ip route get $(getent ahosts {host} | awk '{{print $1; exit}}'); {way}"),

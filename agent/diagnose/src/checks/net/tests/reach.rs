@@ -1,6 +1,7 @@
 //! Checks of what is reached.
 
 use super::node;
+use crate::checks::node_sample::Sample;
 use crate::checks::report::Status;
 use crate::checks::surveyed::{NOW, proves, tree};
 use quake_model::expected::{Expected, ExpectedAsset};
@@ -55,6 +56,13 @@ fn why_a_host_cannot_be_used_is_told_in_its_own_words() {
             },
             Status::Fail,
             "network is unreachable",
+        ),
+        (
+            Reached::Unreachable {
+                why: "Invalid argument (os error 22)".into(),
+            },
+            Status::Fail,
+            "gc_thresh3",
         ),
         (Reached::NoAddress, Status::Fail, "has no address"),
     ];
@@ -128,4 +136,19 @@ fn of_each_asset_one_mirror_is_enough() {
         "fetched already: kubelet",
     );
     proves("net.mirrors", &reaching(Vec::new()), Status::Skip, "none");
+}
+
+#[test]
+fn an_api_server_of_its_own_that_ended_is_told_by_its_pod() {
+    let mut node = Sample::control_plane();
+    let refused = || reached("api-server", "127.0.0.1", Reached::Refused);
+    node.survey.reach = Seen::Yes(vec![refused()]);
+    node.assert("net.api-server", Status::Fail, "nothing listens");
+    node.pod("kube-apiserver", "exited").exit_code = Some(1);
+    node.assert("net.api-server", Status::Skip, "its pod does not run");
+    node.survey.reach = Seen::Yes(vec![
+        refused(),
+        reached("api-server", "api.example.com", Reached::TimedOut),
+    ]);
+    node.assert("net.api-server", Status::Fail, "nothing listens");
 }
