@@ -1,6 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::kernel_log;
+use super::{kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::{SpaceFacts, Unseen};
@@ -37,7 +37,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         because: &["host.disk-errors"],
         why: "if the disk does not answer for seconds, etcd loses its leader and kubelet its lease",
         remedy: "raise the volume's IOPS and throughput: aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250",
-        judge: disk_latency,
+        judge: latency::judge,
     },
     Check {
         id: "host.noexec",
@@ -202,7 +202,7 @@ fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
 }
 
 /// The EBS volume of a device, by its serial number.
-fn volume_of(node: &Node<'_>, source: &str) -> Option<String> {
+pub(super) fn volume_of(node: &Node<'_>, source: &str) -> Option<String> {
     let devices = node.survey().devices.ok()?;
     let is_on = |path: &str| {
         let rest = source.strip_prefix(path);
@@ -290,74 +290,6 @@ fn not_writable(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         )));
     }
     Ok(None)
-}
-
-/// The share of time in which every process waited for a disk, beyond which the node is slow.
-const STALLED: f64 = 40.0;
-/// The share beyond which nothing on the node gets on.
-const AT_A_STAND: f64 = 80.0;
-
-/// What to do about a slow disk: that of etcd where there is one, else the root's.
-fn slow_disk(node: &Node<'_>) -> String {
-    let mounts = node.mounts().unwrap_or_default();
-    let of_etcd = mounts
-        .iter()
-        .find(|mount| mount.facts.target.starts_with("/mnt/master-"));
-    let of_root = || mounts.iter().find(|mount| mount.facts.target == "/");
-    let volume = of_etcd
-        .or_else(of_root)
-        .and_then(|mount| volume_of(node, &mount.facts.source));
-    let (before, id) = match volume {
-        Some(volume) => ("", volume),
-        None => (
-            "lsblk -o NAME,MOUNTPOINT,SERIAL shows the volume's id; ",
-            "with that id".to_owned(),
-        ),
-    };
-    format!(
-        "{before}aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250 --volume-id {id}; see VolumeQueueLength and BurstBalance in CloudWatch"
-    )
-}
-
-fn disk_latency(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let fix = slow_disk(node);
-    let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
-    let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
-    let average = full.and_then(|line| {
-        let word = line
-            .split(' ')
-            .find_map(|word| word.strip_prefix("avg300="));
-        word?.parse::<f64>().ok()
-    });
-    if let Some(average) = average.filter(|average| *average >= STALLED) {
-        let finding = Finding::new(
-            format!("for {average:.0} % of the last five minutes every process waited for a disk"),
-            fix,
-        );
-        return match average >= AT_A_STAND {
-            true => finding.fail(),
-            false => finding.warn(),
-        };
-    }
-    let log = kernel_log::lines(
-        node,
-        &[
-            "blocked for more than",
-            "timeout, aborting",
-            "timeout, completion polled",
-            "timeout, reset controller",
-            "timeout, disable controller",
-        ],
-    )?;
-    if log.is_empty() {
-        return Verdict::ok("no process waited long for one");
-    }
-    Finding::new(
-        format!("{} times something waited too long for a disk", log.len()),
-        fix,
-    )
-    .seen("kernel log", kernel_log::last(&log))
-    .warn()
 }
 
 /// Where the node's programs are, and where the agent unpacks them.

@@ -182,6 +182,9 @@ fn no_threads(node: &Node<'_>) -> Option<Finding> {
         let line = node.journal(unit).iter().rev().find(says)?;
         Some((*unit, line))
     })?;
+    if let Some(finding) = low_tasks(node) {
+        return Some(finding.seen("journal", shorten(line, 300)));
+    }
     let found = Finding::new(
         format!("{unit} can start no more processes or threads"),
         format!(
@@ -194,6 +197,27 @@ fn no_threads(node: &Node<'_>) -> Option<Finding> {
             .or_else("LimitNPROC of the unit, or a pids limit of the slice above it")
             .seen("journal", shorten(line, 300)),
     )
+}
+
+/// A unit of the runtime or kubelet with a TasksMax so low that the shims of its containers reach it.
+fn low_tasks(node: &Node<'_>) -> Option<Finding> {
+    const LOW: u64 = 8_192;
+    let set = ["containerd.service", "docker.service", "kubelet.service"]
+        .iter()
+        .find_map(|unit| {
+            let (value, path) = setting(node, unit, "TasksMax=")?;
+            (value.parse::<u64>().ok()? < LOW).then_some((*unit, value, path))
+        });
+    let (unit, value, path) = set?;
+    let finding = Finding::new(
+        format!(
+            "{unit} and all that it started may have {value} processes and threads (TasksMax in {path}), and no more can be made"
+        ),
+        format!(
+            "take TasksMax out of {path}, then: systemctl daemon-reload; systemctl set-property {unit} TasksMax=infinity (at once); systemctl show -p TasksCurrent,TasksMax {unit} shows both"
+        ),
+    );
+    Some(finding.by(Certainty::Likely).seen("file", path))
 }
 
 /// A unit that may open no more files.

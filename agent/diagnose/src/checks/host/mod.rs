@@ -2,7 +2,9 @@
 
 mod capacity;
 mod disks;
+mod hung;
 mod kernel_log;
+mod latency;
 mod limits;
 mod modules;
 mod security;

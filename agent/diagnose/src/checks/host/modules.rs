@@ -1,5 +1,6 @@
 //! Checks of the kernel: its version and faults, its modules, its control groups.
 
+use super::hung::{Kind, waits};
 use super::kernel_log;
 use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
@@ -80,6 +81,9 @@ fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Ok(faults) => faults,
         Err(_) => return Verdict::ok(format!("{release}; its log was not seen")),
     };
+    if let Some(finding) = namespaces(node, release, &faults) {
+        return finding.fail();
+    }
     match faults.is_empty() {
         true => Verdict::ok(release),
         false => Finding::new(
@@ -92,6 +96,27 @@ fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .seen("kernel log", kernel_log::last(&faults))
         .warn(),
     }
+}
+
+/// The finding where a network namespace that is never freed keeps tasks from making new ones.
+fn namespaces(node: &Node<'_>, release: &str, faults: &[&str]) -> Option<Finding> {
+    let unfreed = faults
+        .iter()
+        .rfind(|line| line.contains("unregister_netdevice"))?;
+    let waits = waits(node);
+    let hung = waits.iter().find(|wait| wait.kind == Kind::Namespaces)?;
+    let finding = Finding::new(
+        format!(
+            "the kernel {release} never frees a network namespace (unregister_netdevice), and {} hangs as it makes a new one",
+            hung.task()
+        ),
+        "drain the node and reboot it: nothing else frees it; then use an image with a newer kernel",
+    );
+    Some(
+        finding
+            .seen("kernel log", unfreed)
+            .seen("kernel log", hung.line),
+    )
 }
 
 fn version(release: &str) -> Option<(u32, u32)> {

@@ -47,6 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
             "host.disk-errors",
             "services.systemd",
             "host.disk-latency",
+            "host.kernel",
             "host.limits",
             "host.noexec",
             "host.oom",
@@ -78,6 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &[
             "host.disk-errors",
             "host.disk-latency",
+            "host.kernel",
             "host.limits",
             "host.memory",
             "runtime.alive",

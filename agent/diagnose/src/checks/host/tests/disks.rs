@@ -192,3 +192,43 @@ fn a_directory_that_is_written_may_not_be_mounted_read_only() {
     );
     proves("host.disk-errors", &of("/usr"), Status::Ok, "none");
 }
+
+#[test]
+fn a_task_that_hangs_in_nfs_or_for_a_namespace_waits_for_no_disk() {
+    let hung = "INFO: task dockerd:1188 blocked for more than 120 seconds.";
+    let nfs = logged(
+        machine("node", "1.29.0", &[]),
+        &[
+            hung,
+            "Call Trace:",
+            " rpc_wait_bit_killable+0x24/0xb0 [sunrpc]",
+        ],
+    );
+    proves(
+        "host.disk-latency",
+        &nfs,
+        Status::Fail,
+        "dockerd hangs in the kernel for an NFS server",
+    );
+    let namespaces = logged(
+        machine("node", "1.29.0", &[]),
+        &[
+            "unregister_netdevice: waiting for lo to become free. Usage count = 1",
+            hung,
+            "Call Trace:",
+            " copy_net_ns+0x9d/0x180",
+        ],
+    );
+    proves(
+        "host.disk-latency",
+        &namespaces,
+        Status::Ok,
+        "no process waited",
+    );
+    proves(
+        "host.kernel",
+        &namespaces,
+        Status::Fail,
+        "never frees a network namespace",
+    );
+}

@@ -67,3 +67,25 @@ fn a_unit_that_can_start_no_thread_or_open_no_file_is_told() {
     let set = survey_with(open, unit, "[Service]\nLimitNOFILE=1024\n");
     proves(ID, &set, Status::Fail, "may open 1024 files (LimitNOFILE)");
 }
+
+#[test]
+fn the_unit_whose_tasks_are_few_is_named_where_the_kernel_names_none() {
+    let line = "fork/exec /usr/bin/containerd-shim-runc-v2: resource temporarily unavailable";
+    let mut survey = logged(machine("node", "1.29.0", &[]), &[]);
+    let lines = vec![line.to_owned()];
+    survey.journals = Seen::Yes([("kubelet.service".to_owned(), lines)].into());
+    proves(
+        ID,
+        &survey,
+        Status::Fail,
+        "kubelet.service can start no more",
+    );
+    let drop_in = "/etc/systemd/system/containerd.service.d/50-x.conf";
+    let set = survey_with(survey, drop_in, "[Service]\nTasksMax=512\n");
+    proves(
+        ID,
+        &set,
+        Status::Fail,
+        "containerd.service and all that it started may have 512 processes",
+    );
+}
