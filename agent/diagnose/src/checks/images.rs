@@ -116,7 +116,11 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
     Verdict::ok("the journals tell of no pull that failed")
 }
 
-/// Why kubelet had no credentials, where that is why the registry refused: it says so a line earlier.
+/// What a line says of a pull that failed where it does not say why.
+const GENERAL: &str = "the pull failed";
+
+/// The line that says why, where this one does not: an earlier one of the same image, or that kubelet had no credentials
+/// where the registry refused.
 fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
     const REFUSED: &[&str] = &[
         "no basic auth credentials",
@@ -124,6 +128,14 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
         "403",
         "authorization failed",
     ];
+    let is_of_image = |line: &&&String| image_in(line) == image_in(reason.line);
+    if reason.known.means == GENERAL {
+        let reasons = lines.iter().filter(is_of_image);
+        let mut reasons = reasons.filter_map(|line| quake_formats::image_pull::reason(line));
+        return reasons
+            .find(|other| other.known.means != GENERAL)
+            .unwrap_or(reason);
+    }
     if !REFUSED.iter().any(|words| reason.line.contains(words)) {
         return reason;
     }

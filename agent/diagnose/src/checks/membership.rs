@@ -240,6 +240,9 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
         _ if says("container runtime is down") || says("container runtime status check") => {
             "quake-agent diagnose --only runtime"
         }
+        _ if says("node is shutting down") => {
+            "nothing on this node: the machine is shutting down, and its group starts another one; aws autoscaling describe-scaling-activities, or a notice of an interruption, says why"
+        }
         _ if condition.status == "Unknown" => {
             "kubelet has stopped telling: quake-agent diagnose --only kubelet,net"
         }

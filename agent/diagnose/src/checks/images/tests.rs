@@ -118,3 +118,14 @@ fn imports_are_counted() {
     });
     node.assert("images.imported", Status::Ok, "1 archives");
 }
+
+#[test]
+fn a_back_off_is_told_by_the_answer_of_the_registry_before_it() {
+    let mut node = Sample::worker();
+    node.runtime().images = Some(Vec::new());
+    let answer = r#"E0101 x.go:1] "PullImage from image service failed" err="failed to pull and unpack image \"docker.io/calico/cni:v3.27\": unexpected status: 429 Too Many Requests" image="docker.io/calico/cni:v3.27""#;
+    let off = r#"E0101 x.go:1] "Error syncing pod" err="failed with ImagePullBackOff: \"Back-off pulling image \\\"docker.io/calico/cni:v3.27\\\"\"" pod="x""#;
+    node.journal("kubelet.service", &[answer, off]);
+    let summary = node.judge("images.pull").note;
+    assert!(summary.contains("limit of pulls is reached"), "{summary}");
+}

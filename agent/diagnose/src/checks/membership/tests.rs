@@ -120,6 +120,8 @@ fn conditions_are_told_with_their_messages() {
         "NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
             .to_owned();
     node.assert("node.ready", Status::Fail, "--only cni");
+    node.object().conditions[1].message = "node is shutting down".to_owned();
+    node.assert("node.ready", Status::Fail, "nothing on this node");
     node.object().conditions.clear();
     node.assert("node.ready", Status::Skip, "no conditions");
     node.survey.node = Seen::Yes(None);
