@@ -69,9 +69,9 @@ fn is_own_and_down(node: &Node<'_>) -> bool {
         |seen: &&ReachSeen| matches!(seen.host.as_str(), "127.0.0.1" | "localhost" | "::1");
     let is_bad = |seen: &&ReachSeen| !matches!(seen.result, Reached::Connected { .. });
     let seen = of_purpose(node, API_SERVER).unwrap_or_default();
-    let bad: Vec<&ReachSeen> = seen.into_iter().filter(|seen| is_bad(&seen)).collect();
+    let bad: Vec<&ReachSeen> = seen.into_iter().filter(|seen| is_bad(seen)).collect();
     let refused = |seen: &&ReachSeen| is_local(seen) && matches!(seen.result, Reached::Refused);
-    if bad.is_empty() || !bad.iter().all(|seen| refused(&seen)) || !node.is_control_plane() {
+    if bad.is_empty() || !bad.iter().all(refused) || !node.is_control_plane() {
         return false;
     }
     let containers = static_pods::containers_of(node, "kube-apiserver").unwrap_or_default();
