@@ -47,6 +47,13 @@ fn hop_limit(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
         has(SIGNS) && has(FAILURES)
     };
+    let refused = pods.iter().find_map(|pod| {
+        let is_refused = |line: &&String| says(line) && line.contains("connection refused");
+        Some((pod, pod.log.iter().rfind(is_refused)?))
+    });
+    if let Some((pod, line)) = refused {
+        return redirected(&pod.name, line).warn();
+    }
     let found = pods.iter().find_map(|pod| {
         let line = pod.log.iter().rev().find(says)?;
         Some((pod, line))
@@ -71,6 +78,17 @@ fn hop_limit(node: &Node<'_>) -> Result<Verdict, Unseen> {
     .warn()
 }
 
+/// A pod whose connection is refused: a hop limit drops answers and refuses none, so something stands before the service.
+fn redirected(pod: &str, line: &str) -> Finding {
+    Finding::new(
+        format!("{pod} is refused at the metadata service's address, and the node itself is not: a rule of this host leads pods elsewhere"),
+        "iptables-save -t nat | grep 169.254.169.254 shows the rule, such as one that kiam or kube2iam left: delete it (iptables -t nat -D with the rest of its line), and in what restores it: grep -rn 169.254.169.254 /etc/iptables /etc/sysconfig /etc/systemd/system",
+    )
+    .by(Certainty::Likely)
+    .or_else("a network policy forbids pods 169.254.169.254 on purpose")
+    .seen("log", shorten(line, 400))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::checks::Status;
@@ -91,5 +109,8 @@ mod tests {
             Status::Warn,
             "--http-put-response-hop-limit 2",
         );
+        let pod = node.pod("controller", "exited");
+        pod.log = vec!["request send failed, Get \"http://169.254.169.254/latest/meta-data/mac\": dial tcp 169.254.169.254:80: connect: connection refused".to_owned()];
+        node.assert("identity.hop-limit", Status::Warn, "iptables-save -t nat");
     }
 }
