@@ -34,6 +34,8 @@ pub(super) fn innermost(line: &str) -> String {
     let text = plain(text);
     let is_edge = |c: char| c == '"' || c.is_whitespace();
     let text = text.trim_matches(is_edge);
+    // What AWS SDKs add to an error.
+    let text = text.split(" status code: ").next().unwrap_or(text);
     // What the runtime adds where it has no kind for an error.
     let text = text.strip_suffix(": unknown").unwrap_or(text);
     let text = text.trim_matches(is_edge);

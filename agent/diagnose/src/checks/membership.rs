@@ -3,7 +3,9 @@
 
 use super::asked::kubelet_flag;
 use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::innermost::innermost;
 use super::kubelet::reasons::AWAY;
+use super::logs::last_error;
 use super::node::Node;
 use super::stage;
 use crate::checks::from_journal::from_journal;
@@ -250,11 +252,24 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
     }
 }
 
+/// The cloud controller that runs here and ends, and its last error.
+fn of_controller<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
+    let runtime = node.survey().runtime.ok()?;
+    let mut pods = runtime.pods.iter().flatten();
+    let pod = pods.find(|pod| {
+        pod.name.contains("cloud-controller-manager") && pod.exit_code.is_some_and(|code| code != 0)
+    })?;
+    Some((pod.name.as_str(), last_error(&pod.log)?))
+}
+
 fn taints(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let object = object(node)?;
     if object.taints.iter().any(|taint| taint.key == UNINITIALIZED) {
+        let why = of_controller(node).map_or(String::new(), |(pod, line)| {
+            format!(", and {pod} does not get on: {}", innermost(line))
+        });
         return Finding::new(
-            "the node waits for a cloud controller to look at it",
+            format!("the node waits for a cloud controller to look at it{why}"),
             "run one in the cluster (aws-cloud-controller-manager), or look at its log: kubectl -n kube-system logs -l k8s-app=aws-cloud-controller-manager; kubelet has --cloud-provider=external",
         )
         .seen("taint", UNINITIALIZED)

@@ -170,3 +170,21 @@ fn an_object_of_another_instance_is_told() {
     node.text("/etc/sysconfig/kubelet", "DAEMON_ARGS=\"--v=2\"\n");
     node.assert("node.provider-id", Status::Skip, "no cloud provider");
 }
+
+#[test]
+fn a_cloud_controller_that_ends_here_says_why_the_node_waits_for_it() {
+    let mut node = Sample::worker();
+    node.object().taints = vec![TaintSeen {
+        key: "node.cloudprovider.kubernetes.io/uninitialized".to_owned(),
+        effect: "NoSchedule".to_owned(),
+    }];
+    node.assert("node.taints", Status::Fail, "waits for a cloud controller");
+    let pod = node.pod("aws-cloud-controller-manager", "exited");
+    pod.exit_code = Some(1);
+    pod.log = vec!["F1122 03:57:33.0 1 controllermanager.go:165] Cloud provider could not be initialized: no flux status code: 400, request id: 0f".to_owned()];
+    let summary = node.judge("node.taints").note;
+    assert!(
+        summary.ends_with("could not be initialized: no flux"),
+        "{summary}"
+    );
+}

@@ -2,6 +2,7 @@
 
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::from_journal;
+use crate::checks::innermost::innermost;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
@@ -121,7 +122,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let finding = match latest(journal, REASONS) {
                 Some(reason) => from_journal(&reason, &how),
                 None => Finding::new(
-                    how,
+                    format!("{how}{}", of_dependency(node, journal)),
                     format!(
                         "journalctl -b -u {name}; fix what it says, then: systemctl restart {name}"
                     ),
@@ -141,6 +142,24 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => Verdict::ok(how),
         },
     }
+}
+
+/// What the unit says without which the runtime's is not started, as the end of a sentence.
+fn of_dependency(node: &Node<'_>, journal: &[String]) -> String {
+    if !journal
+        .iter()
+        .any(|line| line.contains("Dependency failed"))
+    {
+        return String::new();
+    }
+    let units = ["docker.socket", "containerd.service"];
+    let first = units.iter().find_map(|unit| {
+        let mut lines = node.journal(unit).iter();
+        lines.find(|line| line.contains("Failed to ") || line.contains("Failed at "))
+    });
+    first.map_or(String::new(), |line| {
+        format!(", because {}", innermost(line))
+    })
 }
 
 /// What the runtime's own answer says; `None` where it was not asked.

@@ -294,3 +294,21 @@ fn a_shim_that_hangs_is_named_with_its_container() {
         "the shim of the container 0123456789ab hangs",
     );
 }
+
+#[test]
+fn the_unit_without_which_the_runtime_is_not_started_is_quoted() {
+    let mut node = Sample::worker();
+    node.crashing(
+        "containerd.service",
+        &["Dependency failed for containerd container runtime."],
+    );
+    node.journal(
+        "docker.socket",
+        &["docker.socket: Failed to resolve group gizmo: No such process"],
+    );
+    let summary = node.judge("runtime.alive").note;
+    assert!(
+        summary.contains("Failed to resolve group gizmo"),
+        "{summary}"
+    );
+}
