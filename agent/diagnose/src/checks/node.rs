@@ -8,7 +8,7 @@ use quake_model::record::Record;
 use quake_model::time::Timestamp;
 
 /// The unit that runs the agent, by the name that systemd knows it by everywhere.
-pub(super) const AGENT_UNIT: &str = "quake-agent.service";
+pub(in crate::checks) const AGENT_UNIT: &str = "quake-agent.service";
 
 /// Where that name leads to the unit of kops.
 const AGENT_UNIT_LINK: &str = "/etc/systemd/system/quake-agent.service";

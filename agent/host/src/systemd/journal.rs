@@ -30,37 +30,74 @@ const MOST: usize = 128 << 10;
 /// cut.
 pub(super) async fn read_timed_journal(unit: &str, lines: usize) -> Result<Vec<String>, PortError> {
     let text = read(unit, lines, "--output=short-iso-precise").await?;
-    let lines: Vec<String> = text.lines().map(timed).collect();
-    let text = scrub(&last_bytes(&lines).join("\n"));
-    Ok(text.lines().map(str::to_owned).collect())
+    Ok(with_times(&text))
 }
 
-/// Of lines the last that fit.
-fn last_bytes(lines: &[String]) -> &[String] {
+/// The messages of a journal with their times. They are scrubbed as one text without times: a secret over several lines is
+/// known by how its lines follow each other.
+fn with_times(text: &str) -> Vec<String> {
+    let mut width = 0;
+    let entries: Vec<(Option<Timestamp>, String)> = text
+        .lines()
+        .map(|line| {
+            let (at, message) = match header(line) {
+                Some((at, message)) => {
+                    width = line.len() - message.len();
+                    (Some(at), message)
+                }
+                None => (None, continued(line, width)),
+            };
+            (at, message.chars().take(LONGEST).collect())
+        })
+        .collect();
+    let entries = last_entries(&entries);
+    let messages: Vec<&str> = entries
+        .iter()
+        .map(|(_, message)| message.as_str())
+        .collect();
+    let scrubbed = scrub(&messages.join("\n"));
+    let lines: Vec<&str> = scrubbed.lines().collect();
+    // A mask over several lines takes their breaks with it, and the times no longer belong to the lines.
+    if lines.len() != entries.len() {
+        return lines.into_iter().map(str::to_owned).collect();
+    }
+    let times = entries.iter().map(|(at, _)| *at);
+    times.zip(lines).map(|(at, line)| timed(at, line)).collect()
+}
+
+fn header(line: &str) -> Option<(Timestamp, &str)> {
+    let (time, rest) = line.split_once(' ')?;
+    let (_, message) = rest.split_once(": ")?;
+    Some((Timestamp::parse(time)?, message))
+}
+
+/// A line after the first of a message, which journalctl indents to where the message begins.
+fn continued(line: &str, width: usize) -> &str {
+    match line.get(..width) {
+        Some(margin) if width > 0 && margin.trim().is_empty() => &line[width..],
+        Some(_) | None => line.trim_start(),
+    }
+}
+
+/// Of entries the last that fit.
+fn last_entries(entries: &[(Option<Timestamp>, String)]) -> &[(Option<Timestamp>, String)] {
     let mut left = MOST;
-    let fitting = lines.iter().rev().take_while(|line| {
-        let fits = line.len() < left;
-        left = left.saturating_sub(line.len() + 1);
+    let fitting = entries.iter().rev().take_while(|(_, message)| {
+        let fits = message.len() < left;
+        left = left.saturating_sub(message.len() + 1);
         fits
     });
-    &lines[lines.len() - fitting.count()..]
+    &entries[entries.len() - fitting.count()..]
 }
 
-/// A line of the journal without host and program, and without its time where the program said one.
-fn timed(line: &str) -> String {
-    let whole = || line.trim_start().chars().take(LONGEST).collect();
-    let Some((time, rest)) = line.split_once(' ') else {
-        return whole();
-    };
-    let Some((at, (_, message))) = Timestamp::parse(time).zip(rest.split_once(": ")) else {
-        return whole();
-    };
-    let message: String = message.chars().take(LONGEST).collect();
+/// A message with its time before it, unless it says one itself.
+fn timed(at: Option<Timestamp>, message: &str) -> String {
     let bytes = message.as_bytes();
     let is_klog = bytes.len() > 6 && bytes[1..5].iter().all(u8::is_ascii_digit) && bytes[5] == b' ';
-    match is_klog || message.starts_with("time=\"") || message.starts_with('{') {
-        true => message,
-        false => format!("{at} {message}"),
+    let has_time = is_klog || message.starts_with("time=\"") || message.starts_with('{');
+    match at {
+        Some(at) if !has_time => format!("{at} {message}"),
+        Some(_) | None => message.to_owned(),
     }
 }
 
@@ -100,14 +137,30 @@ mod tests {
                 "a second line of a message",
             ),
         ] {
-            assert_eq!(timed(line), wanted);
+            assert_eq!(with_times(line), [wanted]);
         }
     }
 
     #[test]
     fn of_a_journal_that_is_too_large_the_end_is_kept() {
-        let lines = vec!["x".repeat(MOST / 3); 5];
-        assert_eq!(last_bytes(&lines).len(), 2);
-        assert_eq!(last_bytes(&lines[..1]).len(), 1);
+        let lines = vec![(None, "x".repeat(MOST / 3)); 5];
+        assert_eq!(last_entries(&lines).len(), 2);
+        assert_eq!(last_entries(&lines[..1]).len(), 1);
+    }
+
+    #[test]
+    fn a_secret_that_its_place_in_a_manifest_tells_of_is_masked_over_entries_and_lines() {
+        let start = "2026-11-22T02:31:00.123456+0000 n app[7]: ";
+        let margin = " ".repeat(start.len());
+        let said = ["kind: Secret", "data:", "  some: aHVudGVyMmh1bnRlcjI="];
+        for between in [start, margin.as_str()] {
+            let text = format!("{start}{}", said.join(&format!("\n{between}")));
+            let shown = with_times(&text).join("\n");
+            assert!(!shown.contains("aHVudGVy"), "{shown}");
+            assert!(
+                shown.starts_with("2026-11-22T02:31:00.123Z kind: Secret"),
+                "{shown}"
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The check of what overrides the node's own units: drop-ins, and whole units in directories that come first (systemd.unit(5)).
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
-use crate::checks::node::Node;
+use crate::checks::node::{AGENT_UNIT, Node};
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
@@ -173,9 +173,9 @@ fn of_text<'a>(path: &'a str, text: &'a str, unit: &'static str) -> Option<Overr
         })
     };
     let command = sets(COMMANDS);
-    let line = command
-        .or_else(|| sets(VARIABLES))
-        .or_else(|| sets(LIMITS))?;
+    // Variables in a drop-in are how the agent itself is configured (docs/start-here.md).
+    let variables = (unit != AGENT_UNIT).then(|| sets(VARIABLES)).flatten();
+    let line = command.or(variables).or_else(|| sets(LIMITS))?;
     Some(Override {
         path,
         unit,
