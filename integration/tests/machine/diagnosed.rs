@@ -52,6 +52,8 @@ const OF_THE_LAB: &[&str] = &[
 
 /// What cannot be looked at in the lab: a container has no kernel log of its own, and the API has no server.
 const UNSEEN_IN_THE_LAB: &[&str] = &[
+    // The kernel's log, which containers do not have.
+    "host.apparmor",
     "host.disk-errors",
     "host.disk-latency",
     // The counter of kills is this machine's: another test that ran out of memory raises it.

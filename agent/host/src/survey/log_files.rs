@@ -91,8 +91,9 @@ fn is_silent(path: &Path) -> bool {
 /// The last lines of a file of a tree; `None` where it cannot be read. No link leads out of the tree.
 pub(super) fn last_lines(root: &Path, path: &str, most: usize) -> Option<Vec<String>> {
     let text = read_end(&locate(root, path, Last::Followed).ok()?)?;
-    // Scrubbed as one text, for a private key is masked over its lines.
-    let said: Vec<String> = text
+    // Scrubbed as one text, for a private key is masked over its lines; and before and after the runtime's part of a line is
+    // taken off: it says which lines were one, and hides what is in them.
+    let said: Vec<String> = scrub(&text)
         .lines()
         .map(|line| message(line).trim_end().to_owned())
         .collect();
@@ -219,6 +220,16 @@ mod tests {
             read["/var/log/syslog"],
             ["Nov 22 02:31:00 n kubelet[8]: no flux"]
         );
+    }
+
+    #[test]
+    fn a_secret_that_the_runtime_wrote_in_two_parts_is_masked_in_both() {
+        let root = tempfile::tempdir().expect("a scratch root");
+        let time = "2026-11-22T02:31:00.123456789Z";
+        let text = format!("{time} stdout P a password=hunter2abcd\n{time} stdout F efghijkl b\n");
+        write(root.path(), "var/log/x.log", &text);
+        let lines = last_lines(root.path(), "/var/log/x.log", 9).expect("it is there");
+        assert_eq!(lines, ["a password=***", "*** b"]);
     }
 
     #[test]
