@@ -90,16 +90,16 @@ def serve(port, keys, handler=Health, clients=None):
     threading.Thread(target=server.serve_forever).start()
 
 
-def run_api_server():
+def run(name, *server):
     """In a process of its own, as a pod is: it outlives kubelet, and the one of before is left alone."""
     if os.fork():
         return
     with open("/proc/self/comm", "w", encoding="utf-8") as file:
-        file.write("kube-apiserver")
+        file.write(name[:15])
     try:
-        serve(443, "/srv/kubernetes/kube-apiserver", ApiServer, "/srv/kubernetes/ca.crt")
+        serve(*server)
     except OSError as error:
-        print(f"an API server runs already: {error}", file=sys.stderr, flush=True)
+        print(f"{name} runs already: {error}", file=sys.stderr, flush=True)
         os._exit(0)
     threading.Event().wait()
 
@@ -176,10 +176,10 @@ def main():
     node = flags["--hostname-override"]
     # Before there are threads.
     if os.path.exists(f"{MANIFESTS}/kube-apiserver.manifest"):
-        run_api_server()
+        run("kube-apiserver", 443, "/srv/kubernetes/kube-apiserver", ApiServer, "/srv/kubernetes/ca.crt")
     for name, port, keys in PODS:
         if os.path.exists(f"{MANIFESTS}/{name}.manifest"):
-            serve(port, keys)
+            run(name, port, keys)
     threading.Thread(target=watch, args=(node,)).start()
     if not os.path.exists(NETWORK):
         with open(NETWORK, "w", encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 //! up is told from the one that is awaited.
 
 use super::backend::Ran;
+use crate::waiting::wait_until;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, BufRead, BufReader, Write};
@@ -32,11 +33,29 @@ pub(super) struct Port {
     line: Vec<u8>,
 }
 
+/// How long QEMU may take from a socket's file to listening on it.
+const LISTENS: Duration = Duration::from_secs(20);
+
+/// Connects to one of QEMU's sockets. Its file is there a moment before anything listens.
+pub(super) fn connected(socket: &Path) -> io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(socket);
+    wait_until(LISTENS, || {
+        let refused = stream
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        if refused {
+            stream = UnixStream::connect(socket);
+        }
+        !refused
+    });
+    stream
+}
+
 impl Port {
     /// Connects; what is asked before the guest is there waits for it.
     pub(super) fn connect(socket: &Path) -> Result<Self, String> {
         let wrong = |error: io::Error| format!("the guest's port at {}: {error}", socket.display());
-        let writer = UnixStream::connect(socket).map_err(wrong)?;
+        let writer = connected(socket).map_err(wrong)?;
         let reader = BufReader::new(writer.try_clone().map_err(wrong)?);
         Ok(Self {
             reader,

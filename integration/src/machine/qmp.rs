@@ -1,5 +1,6 @@
 //! QEMU's monitor, as much of it as devices need: a line of JSON each way (QEMU's "QMP Reference Manual").
 
+use super::port::connected;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -23,7 +24,7 @@ impl Monitor {
     pub(super) fn connect(socket: &Path) -> Result<Self, String> {
         let wrong =
             |error: std::io::Error| format!("QEMU's monitor at {}: {error}", socket.display());
-        let writer = UnixStream::connect(socket).map_err(wrong)?;
+        let writer = connected(socket).map_err(wrong)?;
         writer.set_read_timeout(Some(PATIENCE)).map_err(wrong)?;
         let reader = BufReader::new(writer.try_clone().map_err(wrong)?);
         let mut monitor = Self {
