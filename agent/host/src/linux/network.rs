@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// The kernel answers a dump at once; this only keeps a broken socket from holding the boot up.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// The kernel answers a dump at once; this only keeps a broken socket from holding the boot up. It is
+/// long: on a slow machine other work of this thread may come in between for many seconds.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Reads the network of this process's namespace: links by index, routes of the main table of both
 /// families in the kernel's order, IPv4 first.
