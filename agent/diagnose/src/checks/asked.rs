@@ -38,12 +38,22 @@ pub(super) fn kubelet_configuration(node: &Node<'_>) -> &'static str {
         .unwrap_or(KUBELET_CONFIGURATIONS[0])
 }
 
-/// The value of a key of kubelet's configuration file, `failSwapOn`.
+/// Where operators lay settings of their own, which kubelet takes over those of its file, in this order.
+const KUBELET_SETTINGS: &str = "/etc/kubernetes/kubelet.conf.d";
+
+/// The value of a key of kubelet's configuration, `failSwapOn`: from an operator's own file, else from
+/// kubelet's.
 pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
-    let path = kubelet_configuration(node);
-    let text = node.text(path).ok()??;
-    let parsed = yaml::parse(path, text).ok()?;
-    parsed.text_of(key).map(str::to_owned)
+    let own = node.list(KUBELET_SETTINGS);
+    let own = own.iter().filter(|(name, _)| name.ends_with(".conf"));
+    let mut paths: Vec<String> = own
+        .map(|(name, _)| format!("{KUBELET_SETTINGS}/{name}"))
+        .collect();
+    paths.insert(0, kubelet_configuration(node).to_owned());
+    paths.iter().rev().find_map(|path| {
+        let parsed = yaml::parse(path, node.text(path).ok()??).ok()?;
+        parsed.text_of(key).map(str::to_owned)
+    })
 }
 
 /// Kubernetes' minor version, 27 of `1.27.3`; `None` while it is not known or where none runs.

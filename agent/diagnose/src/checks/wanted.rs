@@ -149,6 +149,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/etc/kubernetes/manifests/*"),
     text("/var/lib/kubelet/config.yaml"),
     text("/var/lib/kubelet/kubelet.conf"),
+    text("/etc/kubernetes/kubelet.conf.d/*.conf"),
     text("/var/lib/kubelet/kubeconfig"),
     text("/var/lib/kube-proxy/kubeconfig"),
     text("/var/lib/kube-controller-manager/kubeconfig"),

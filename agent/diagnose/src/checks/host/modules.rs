@@ -264,6 +264,11 @@ fn version_one(node: &Node<'_>, minor: Option<u32>) -> Result<Verdict, Unseen> {
             fix,
         )
         .fail(),
+        Some(minor) if minor >= 35 => Finding::new(
+            format!("control groups are of version 1, which kubelet 1.{minor} takes only because of failCgroupV1: false"),
+            fix,
+        )
+        .warn(),
         Some(minor) if minor >= 31 => Finding::new(
             format!("control groups are of version 1, which kubelet 1.{minor} still takes and 1.35 refuses"),
             fix,

@@ -165,7 +165,21 @@ fn control_groups_must_be_of_a_version_that_kubelet_knows() {
                 &[("/var/lib/kubelet/config.yaml", "failCgroupV1: false\n")],
             ),
             Status::Warn,
-            "still takes",
+            "failCgroupV1: false",
+        ),
+        (
+            one(
+                "1.36.0",
+                &[
+                    ("/var/lib/kubelet/config.yaml", "failCgroupV1: true\n"),
+                    (
+                        "/etc/kubernetes/kubelet.conf.d/10-own.conf",
+                        "failCgroupV1: false\n",
+                    ),
+                ],
+            ),
+            Status::Warn,
+            "kubelet 1.36 takes only",
         ),
         (
             machine(
