@@ -49,6 +49,20 @@ impl When {
     }
 }
 
+impl When {
+    /// Whether the last of these lines was written before the boot was ready.
+    fn was_booting(self, lines: &[String]) -> bool {
+        let mut times = lines
+            .iter()
+            .rev()
+            .filter_map(|text| line::time(text, self.taken));
+        let last = times.next();
+        self.ready
+            .zip(last)
+            .is_some_and(|(ready, last)| last < ready)
+    }
+}
+
 /// A node that is ready may take so long until all its pods run.
 const SETTLING_MS: u64 = 30_000;
 
@@ -178,6 +192,8 @@ fn of_pod<'a>(pod: &'a PodSeen, when: When) -> Vec<Log<'a>> {
     let mut logs = vec![log(whole.clone(), &pod.log, has_failed)];
     if let Some(previous) = &pod.previous {
         let ends_often = pod.restarts >= MANY && previous.exit_code != Some(0);
+        // While a node boots its components end until what they need is there.
+        let ends_often = ends_often && !(pod.state == "running" && when.was_booting(&previous.log));
         logs.push(log(
             format!("{whole}, its run before"),
             &previous.log,

@@ -143,6 +143,28 @@ fn the_run_before_of_a_container_that_restarts_is_read() {
 }
 
 #[test]
+fn the_run_before_that_ended_while_the_node_booted_is_over_once_the_container_runs() {
+    let mut sample = Sample::worker();
+    let ready = Timestamp::parse("2026-11-21T03:20:30Z").expect("an instant");
+    let record = sample.survey.record.as_mut().expect("a sample has one");
+    record.started = Timestamp(ready.0 - 60_000);
+    for phase in record.phases.values_mut() {
+        phase.ended_ms = Some(60_000);
+    }
+    let pod = sample.pod("kube-proxy", "running");
+    pod.restarts = 7;
+    pod.previous = Some(PodEnd {
+        exit_code: Some(1),
+        log: vec!["E1121 03:20:00.0 1 server.go:1] gizmo: no flux".to_owned()],
+        ..PodEnd::default()
+    });
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Ok);
+    let pod = sample.pods().last_mut().expect("it is there");
+    (pod.state, pod.exit_code) = ("exited".to_owned(), Some(1));
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Warn);
+}
+
+#[test]
 fn the_kernel_log_speaks_too_and_a_check_that_weighed_it_has_the_last_word() {
     let mut sample = Sample::worker();
     let line = "gizmo 0000:00:05.0: flux controller failed to reset";
