@@ -32,7 +32,18 @@ const WITHOUT_CRICTL: &[(&str, &str, &str)] = &[
     ),
     ("crictl info", "ctr -n k8s.io plugins ls", "docker info"),
     ("crictl pods", "ls /var/log/pods", "docker ps -a"),
+    (
+        "crictl ps -a --name ",
+        "ls -t /var/log/containers | grep ",
+        "docker ps -a --filter name=",
+    ),
+    ("crictl ps -a", "ls -lt /var/log/containers", "docker ps -a"),
     ("crictl ps", "ls -lt /var/log/containers", "docker ps"),
+    (
+        "crictl rm -f",
+        "ctr -n k8s.io tasks kill -s SIGKILL",
+        "docker rm -f",
+    ),
 ];
 
 /// Placeholders of a volume, and what stays of their words.

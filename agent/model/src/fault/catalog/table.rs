@@ -533,7 +533,7 @@ catalogue! {
         remedy "nothing: the node with the lease continues; kubectl get lease quake-agent -n kube-system names it";
     AddonsPodFailing "addons.pod-failing" NotYet
         why "the pod that applies the cluster's add-ons reports that its last attempt failed; applied objects stay"
-        remedy "read its log: crictl logs $(crictl ps -q --name kops-channels); quake-agent addons plan shows the drift of each object";
+        remedy "read its log: tail -n 50 /var/log/containers/kops-channels*.log; quake-agent addons plan shows the drift of each object";
 
     BootBudgetExceeded "boot.budget-exceeded" Bug
         why "the agent made more cloud calls than a boot can need, and used up the quota of the account"
