@@ -127,7 +127,7 @@ impl Signer {
     }
 
     /// The signature of a request for `/` with this query, in its canonical form.
-    fn signature(
+    pub(crate) fn signature(
         &self,
         request: &Signed<'_>,
         query: &str,

@@ -19,8 +19,25 @@ impl Form {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// Whether a volume or an instance passes all filters: each by one of its values.
+    /// Whether a volume or an instance is one that is asked for by its id, where any is.
+    fn names(&self, item: &Element) -> bool {
+        ["InstanceId", "VolumeId"].iter().all(|parameter| {
+            let asked = (1..).map(|number| self.get(&format!("{parameter}.{number}")));
+            let asked: Vec<&str> = asked.take_while(|id| !id.is_empty()).collect();
+            let id = match *parameter {
+                "InstanceId" => item.text_of("instanceId"),
+                _ => item.text_of("volumeId"),
+            };
+            asked.is_empty() || asked.contains(&id)
+        })
+    }
+
+    /// Whether a volume or an instance is asked for, and passes all filters: each by one of its values.
     pub(super) fn admits(&self, item: &Element) -> bool {
+        self.names(item) && self.passes(item)
+    }
+
+    fn passes(&self, item: &Element) -> bool {
         (1..)
             .map(|number| (number, self.get(&format!("Filter.{number}.Name"))))
             .take_while(|(_, name)| !name.is_empty())

@@ -123,12 +123,25 @@ impl Server {
         config: Arc<rustls::ServerConfig>,
         answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::by_tls_and_client(listener, config, move |_, request| answer(request))
+    }
+
+    /// The same; what is answered depends on the client's address too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub fn by_tls_and_client(
+        listener: TcpListener,
+        config: Arc<rustls::ServerConfig>,
+        answer: impl Fn(IpAddr, &Request) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let begin = move |stream| -> io::Result<Box<dyn Stream>> {
             let tls = rustls::ServerConnection::new(Arc::clone(&config));
             let tls = tls.map_err(io::Error::other)?;
             Ok(Box::new(rustls::StreamOwned::new(tls, stream)))
         };
-        Self::over(listener, begin, move |_, request| answer(request))
+        Self::over(listener, begin, answer)
     }
 
     fn over(
