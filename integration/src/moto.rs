@@ -166,6 +166,19 @@ impl Moto {
     ///
     /// As [`Moto::put_object`].
     pub fn run_instance(&self, tags: &[(&str, &str)]) -> io::Result<String> {
+        self.run_instance_at(tags, None)
+    }
+
+    /// The same at this private address, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Moto::put_object`].
+    pub fn run_instance_at(
+        &self,
+        tags: &[(&str, &str)],
+        address: Option<&str>,
+    ) -> io::Result<String> {
         let mut parameters = vec![
             ("ImageId".to_owned(), "ami-12c6146b"),
             ("InstanceType".to_owned(), "m5.large"),
@@ -174,6 +187,7 @@ impl Moto {
             ("Placement.AvailabilityZone".to_owned(), "us-east-1a"),
             ("TagSpecification.1.ResourceType".to_owned(), "instance"),
         ];
+        parameters.extend(address.map(|address| ("PrivateIpAddress".to_owned(), address)));
         for (index, (name, value)) in tags.iter().enumerate() {
             let number = index + 1;
             parameters.push((format!("TagSpecification.1.Tag.{number}.Key"), name));

@@ -1,12 +1,15 @@
 //! A cluster of kops' own tests in a region: its state store as kops wrote it, and user data as the kops CLI made it. Its
 //! programs are stand-ins, so the configurations pin those, and user data pins the configurations.
 
+use super::adapt;
+use super::aws_names::REGION;
 use super::backend::MachineBackend;
 use super::base::ran;
 use super::hardware::Hardware;
 use super::lab::Lab;
 use super::layer::Layer;
 use super::metadata::{Facts, ZONE};
+use super::programs::{Programs, references};
 use super::qemu::Emulated;
 use super::vpc::{AWS, MIRROR, Vpc};
 use crate::etcd_manager;
@@ -17,6 +20,7 @@ use crate::tree::sha256;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -54,6 +58,8 @@ pub struct Golden {
     vpc: Arc<Vpc>,
     corpus: PathBuf,
     case: String,
+    /// What nodes run in the place of stand-ins.
+    programs: Option<Programs>,
 }
 
 impl Golden {
@@ -81,10 +87,28 @@ impl Golden {
             vpc: Arc::clone(vpc),
             corpus: conformance("kops")?,
             case: case.to_owned(),
+            programs: None,
         };
         golden
             .put_store(spec)
             .expect("the state store can be published");
+        Some(golden)
+    }
+
+    /// The same for nodes that run these programs, adapted to this region.
+    ///
+    /// # Panics
+    ///
+    /// As [`Golden::publish`].
+    pub fn publish_for(vpc: &Arc<Vpc>, case: &str, programs: &Programs) -> Option<Self> {
+        let golden = Self {
+            vpc: Arc::clone(vpc),
+            corpus: conformance("kops")?,
+            case: case.to_owned(),
+            programs: Some(programs.clone()),
+        };
+        let put = golden.put_store(|spec| spec);
+        put.expect("the state store can be published");
         Some(golden)
     }
 
@@ -106,6 +130,9 @@ impl Golden {
             }
             if name.ends_with("/cluster-completed.spec") {
                 bytes = spec(text(bytes)?).into_bytes();
+            }
+            if self.programs.is_some() {
+                bytes = adapt::file(&name, &text(bytes)?).into_bytes();
             }
             let put = self.vpc.ec2().moto().put_object(bucket, key, &bytes);
             put.map_err(|error| format!("{name}: {error}"))?;
@@ -131,7 +158,13 @@ impl Golden {
     fn serve(&self, urls: &str) -> Result<String, String> {
         let first = urls.split(',').next().unwrap_or_default();
         let (_, path) = first.split_once('/').ok_or("a URL without a path")?;
-        let bytes = match path.rsplit('/').next().unwrap_or_default() {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let given = self.programs.as_ref().and_then(|it| it.asset(name));
+        let bytes = match name {
+            _ if given.is_some() => {
+                let given = given.unwrap_or_default();
+                std::fs::read(&given).map_err(|error| format!("{}: {error}", given.display()))?
+            }
             "kubelet" => KUBELET.into(),
             name if name.starts_with("containerd-") => {
                 let nothing = || b"#!/bin/sh\n".to_vec();
@@ -162,7 +195,24 @@ impl Golden {
             .into_iter()
             .find(|path| path.ends_with(&config))
             .ok_or_else(|| format!("there is no {config}"))?;
-        self.with_stand_ins(&read(&config)?)
+        let config = self.with_stand_ins(&read(&config)?)?;
+        Ok(match self.programs {
+            Some(_) => adapt::region(&config),
+            None => config,
+        })
+    }
+
+    /// The images that the cluster's documents name.
+    ///
+    /// # Errors
+    ///
+    /// Says what cannot be read.
+    pub fn images(&self) -> Result<BTreeSet<String>, String> {
+        let mut found = BTreeSet::new();
+        for path in super::base::sorted(&self.folder().join("statestore")) {
+            found.extend(references(&read(&path)?));
+        }
+        Ok(found)
     }
 
     /// The directory of the cluster's CAs.
@@ -195,6 +245,10 @@ impl Golden {
         let set = |line: &str| match line.split_once('=') {
             Some(("NODEUP_URL_AMD64", _)) => format!("NODEUP_URL_AMD64={}", nodeup.url),
             Some(("NODEUP_HASH_AMD64", _)) => format!("NODEUP_HASH_AMD64={}", nodeup.sha256),
+            // By the names of AWS, and with the instance's own role.
+            Some(("export AWS_REGION", _)) if self.programs.is_some() => {
+                format!("export AWS_REGION={REGION}")
+            }
             Some(("export AWS_REGION", _)) => variables(),
             _ => line.to_owned(),
         };
@@ -206,22 +260,47 @@ impl Golden {
         [before, DOCUMENT.0, &kube_env, DOCUMENT.1, after].concat()
     }
 
+    /// User data of this group by which the agent comes as nodeup.
+    ///
+    /// # Panics
+    ///
+    /// When the agent is not built, or cannot be packed.
+    pub fn user_data_of(&self, lab: &Lab, group: &str) -> String {
+        let binary = lab.base().agent().expect("the agent is built");
+        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
+        self.user_data(group, &nodeup.expect("it can be packed"))
+    }
+
     /// Launches an instance of this group, with user data by which the agent comes as nodeup.
     ///
     /// # Panics
     ///
     /// When the agent is not built, or cannot be packed.
     pub fn launch(&self, lab: &Lab, cluster: &str, group: &str) -> Facts {
-        let binary = lab.base().agent().expect("the agent is built");
-        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
-        let user_data = self.user_data(group, &nodeup.expect("it can be packed"));
+        let user_data = self.user_data_of(lab, group);
         let owned = format!("kubernetes.io/cluster/{cluster}");
-        let tags = [
+        let mut tags = vec![
             ("KubernetesCluster", cluster),
             (owned.as_str(), "owned"),
             ("k8s.io/role/control-plane", "1"),
             ("kops.k8s.io/instancegroup", group),
         ];
+        // kops-controller gives a node the labels that its instance's tags name, and takes others away.
+        let labels = match group.starts_with("nodes") {
+            true => &["node"][..],
+            false => &["control-plane", "controller"],
+        };
+        let labels = labels.iter().map(|label| match *label {
+            "controller" => {
+                "k8s.io/cluster-autoscaler/node-template/label/kops.k8s.io/kops-controller-pki"
+                    .to_owned()
+            }
+            role => format!(
+                "k8s.io/cluster-autoscaler/node-template/label/node-role.kubernetes.io/{role}"
+            ),
+        });
+        let labels: Vec<String> = labels.collect();
+        tags.extend(labels.iter().map(|label| (label.as_str(), "")));
         self.vpc.launch(&tags, user_data.as_bytes())
     }
 

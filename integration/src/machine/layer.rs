@@ -15,6 +15,8 @@ pub struct Layer {
     folder: TempDir,
     /// Directories below, the nearest first: what another step made and is not changed.
     below: Vec<PathBuf>,
+    /// Whether the machine may write settings of this kernel that are not its network's alone.
+    writes_kernel: bool,
 }
 
 impl Default for Layer {
@@ -31,6 +33,7 @@ impl Layer {
         Self {
             folder,
             below: Vec::new(),
+            writes_kernel: false,
         }
     }
 
@@ -77,6 +80,18 @@ impl Layer {
     pub fn short_grace(self) -> Self {
         let path = "/etc/systemd/system/quake-agent.service.d/60-grace.conf";
         self.file(path, 0o644, SHORT_GRACE)
+    }
+
+    /// Lets a container write settings of this kernel, as a real kubelet does. They stay when it has ended.
+    #[must_use]
+    pub fn kernel_settings(mut self) -> Self {
+        self.writes_kernel = true;
+        self
+    }
+
+    /// Whether [`Layer::kernel_settings`] was asked for.
+    pub(super) fn writes_kernel(&self) -> bool {
+        self.writes_kernel
     }
 
     /// Hides a unit of the base.

@@ -1,6 +1,6 @@
 //! What the metadata service tells an instance of itself, as much of it as an operating system reads at its start.
 
-use crate::imds::{ACCESS_KEY_ID, Metadata, ROLE, SECRET_ACCESS_KEY, SESSION_TOKEN};
+use crate::imds::{ACCESS_KEY_ID, Metadata, ROLE, SECRET_ACCESS_KEY};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 
@@ -28,13 +28,13 @@ impl Facts {
         format!("ip-{a}-{b}-{c}-{d}.ec2.internal")
     }
 
-    /// The service of this instance.
-    pub(super) fn service(&self, user_data: &[u8]) -> Metadata {
+    /// The service of this instance, whose credentials have this session token.
+    pub(super) fn service(&self, user_data: &[u8], session: &str) -> Metadata {
         let (mac, address, name) = (self.mac(), self.address.to_string(), self.host_name());
         let region = ZONE.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
         let credentials = json!({
             "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",
-            "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": SESSION_TOKEN,
+            "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": session,
             "Expiration": "2099-01-01T00:00:00Z",
         });
         let document = self.document(region);

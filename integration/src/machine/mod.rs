@@ -1,6 +1,8 @@
 //! Machines that really boot, each an EC2 instance as far as it can tell: containers with an init of their own, and
 //! emulated machines with a kernel of their own. docs/testing.md says how a case is written.
 
+mod adapt;
+mod aws_names;
 mod backend;
 mod base;
 mod cluster;
@@ -18,11 +20,13 @@ mod nspawn;
 mod operator_output;
 mod port;
 mod probe;
+mod programs;
 mod qemu;
 mod qmp;
 mod slots;
 mod vpc;
 
+pub use aws_names::{AwsNames, REGION};
 pub use backend::{MachineBackend, Ran};
 pub use base::Base;
 pub use cluster::{BUCKET, Cluster, POD_RANGE};
@@ -35,5 +39,6 @@ pub use metadata::{Facts, ZONE};
 pub use nspawn::Container;
 pub use operator_output::{OperatorOutput, assert_reported};
 pub use probe::{Accelerator, containers, emulator, program};
+pub use programs::{Programs, WORKLOAD};
 pub use qemu::Emulated;
 pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

@@ -5,11 +5,12 @@ use super::metadata::Facts;
 use super::names::Names;
 use crate::ec2::{Attached, Ec2, Plugs, Rules};
 use crate::http::{Reply, Request, Server};
-use crate::imds::Metadata;
+use crate::imds::{Metadata, SESSION_TOKEN};
 use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
 use crate::skip::SetUpError;
+use crate::sts::ACCOUNT;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl std::fmt::Debug for Vpc {
 }
 
 /// What the services know.
-struct Region {
+pub(super) struct Region {
     ec2: Arc<Ec2>,
     volumes: PathBuf,
     inner: Mutex<Inner>,
@@ -93,6 +94,10 @@ struct Inner {
     files: BTreeMap<String, Arc<Vec<u8>>>,
     /// Everything asked of the services, a line each.
     requests: Vec<String>,
+    /// Whether credentials tell one instance from another.
+    own_sessions: bool,
+    /// The role of each session of those.
+    callers: BTreeMap<String, String>,
 }
 
 impl Vpc {
@@ -160,6 +165,25 @@ impl Vpc {
         &self.region.ec2
     }
 
+    /// Lets STS know an instance by this role.
+    pub fn assume(&self, facts: &Facts, role: &str) {
+        let mut inner = self.region.inner();
+        let session = inner.session(&facts.instance);
+        let instance = &facts.instance;
+        let arn = format!("arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{instance}");
+        inner.callers.insert(session, arn);
+    }
+
+    /// Has the credentials of instances that are launched from now on differ, as AWS' do: STS tells one
+    /// from another by them.
+    pub fn tell_instances_apart(&self) {
+        self.region.inner().own_sessions = true;
+    }
+
+    pub(super) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
     /// Its namespace, in which it is the bridge.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
@@ -182,17 +206,20 @@ impl Vpc {
     ///
     /// When there are more than fifty.
     pub fn launch(&self, tags: &[(&str, &str)], user_data: &[u8]) -> Facts {
-        let instance = self.ec2().launch(tags);
-        let mut inner = self.region.inner();
-        let taken = u8::try_from(inner.instances.len()).expect("a few instances");
+        let taken = self.region.inner().instances.len();
+        let taken = u8::try_from(taken).expect("a few instances");
         let number = NUMBERS.start() + taken;
         assert!(
             NUMBERS.contains(&number),
             "there are addresses for fifty instances"
         );
         let address = address_of(number);
+        let shown = address.to_string();
+        let instance = self.ec2().launch_at(tags, Some(&shown));
+        let mut inner = self.region.inner();
         let facts = Facts { instance, address };
-        let service = Arc::new(facts.service(user_data));
+        let session = inner.session(&facts.instance);
+        let service = Arc::new(facts.service(user_data, &session));
         inner
             .instances
             .insert(address.into(), (facts.clone(), service));
@@ -201,12 +228,11 @@ impl Vpc {
 
     /// Gives an instance other user data.
     pub fn set_user_data(&self, facts: &Facts, user_data: &[u8]) {
-        let service = Arc::new(facts.service(user_data));
+        let mut inner = self.region.inner();
+        let session = inner.session(&facts.instance);
+        let service = Arc::new(facts.service(user_data, &session));
         let known = (facts.clone(), service);
-        self.region
-            .inner()
-            .instances
-            .insert(facts.address.into(), known);
+        inner.instances.insert(facts.address.into(), known);
     }
 
     /// Has the mirror serve a file at this path, such as `/quake-agent`.
@@ -281,6 +307,16 @@ impl Vpc {
     }
 }
 
+impl Inner {
+    /// The token of the session of an instance.
+    fn session(&self, instance: &str) -> String {
+        match self.own_sessions {
+            true => format!("{SESSION_TOKEN}{instance}"),
+            false => SESSION_TOKEN.to_owned(),
+        }
+    }
+}
+
 impl Region {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -294,14 +330,21 @@ impl Region {
         self.inner().bays.get(instance).and_then(Weak::upgrade)
     }
 
-    fn answer(&self, place: Place, client: IpAddr, request: &Request) -> Reply {
+    pub(super) fn answer(&self, place: Place, client: IpAddr, request: &Request) -> Reply {
         let reply = self.decide(place, client, request);
-        let line = format!(
-            "{place:?} {client} {} {} {}",
-            request.method, request.target, reply.status
-        );
-        self.inner().requests.push(line);
+        self.note_request(&format!("{place:?}"), client, request, reply.status);
         reply
+    }
+
+    pub(super) fn note_request(&self, place: &str, client: IpAddr, request: &Request, status: u16) {
+        let (method, target) = (&request.method, &request.target);
+        let line = format!("{place} {client} {method} {target} {status}");
+        self.inner().requests.push(line);
+    }
+
+    /// The ARN of each session.
+    pub(super) fn callers(&self) -> BTreeMap<String, String> {
+        self.inner().callers.clone()
     }
 
     fn decide(&self, place: Place, client: IpAddr, request: &Request) -> Reply {

@@ -1,0 +1,82 @@
+//! AWS by its own names and over TLS, for programs that cannot be told of another endpoint: EC2, S3 and
+//! Route 53 as they are on the region's plain port, and STS, which tells one instance from another.
+
+use super::vpc::{Place, ROUTER, Region, Vpc};
+use crate::ca::{Ca, Callers};
+use crate::http::{Reply, Request, Server};
+use crate::skip::SetUpError;
+use crate::sts;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The region of every machine.
+pub const REGION: &str = "us-east-1";
+
+/// The names, which are served for as long as this lives.
+#[derive(Debug)]
+pub struct AwsNames {
+    _server: Server,
+    certificate: String,
+    names: Vec<String>,
+}
+
+impl AwsNames {
+    /// Serves them in this network, with virtual-hosted names of these buckets.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing here, or what failed.
+    pub fn serve(vpc: &Vpc, buckets: &[&str]) -> Result<Self, SetUpError> {
+        let mut names = vec![
+            format!("ec2.{REGION}.amazonaws.com"),
+            format!("sts.{REGION}.amazonaws.com"),
+            format!("s3.{REGION}.amazonaws.com"),
+            format!("s3.dualstack.{REGION}.amazonaws.com"),
+            "route53.amazonaws.com".to_owned(),
+        ];
+        for bucket in buckets {
+            names.push(format!("{bucket}.s3.{REGION}.amazonaws.com"));
+            names.push(format!("{bucket}.s3.dualstack.{REGION}.amazonaws.com"));
+        }
+        let ca = Ca::new()?;
+        let of_certificate: Vec<String> = names.iter().map(|name| format!("DNS:{name}")).collect();
+        let of_certificate: Vec<&str> = of_certificate.iter().map(String::as_str).collect();
+        let config = ca.serve(&of_certificate, Callers::Anybody)?;
+        let listener = vpc.namespace().listen(&format!("{ROUTER}:443"));
+        let listener = listener.map_err(|error| error.to_string())?;
+        let region = Arc::clone(vpc.region());
+        let answer = move |client: IpAddr, request: &Request| answer(&region, client, request);
+        let server = Server::by_tls_and_client(listener, config, answer);
+        Ok(Self {
+            _server: server.map_err(|error| error.to_string())?,
+            certificate: ca.certificate()?,
+            names,
+        })
+    }
+
+    /// The certificate of the CA that signs for them, PEM.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Where each of them is.
+    pub fn addresses(&self) -> BTreeMap<String, Ipv4Addr> {
+        let router: Ipv4Addr = ROUTER.parse().expect("a literal");
+        let names = self.names.iter().cloned();
+        names.map(|name| (name, router)).collect()
+    }
+}
+
+fn answer(region: &Region, client: IpAddr, request: &Request) -> Reply {
+    let host = request.header("host").unwrap_or_default();
+    if !host.starts_with("sts.") {
+        return region.answer(Place::Aws, client, request);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs());
+    let reply = sts::answer(request, REGION, &region.callers(), now);
+    region.note_request("Sts", client, request, reply.status);
+    reply
+}
