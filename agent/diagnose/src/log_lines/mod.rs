@@ -48,6 +48,7 @@ const TABLES: &[&str] = &[
     include_str!("host.txt"),
     include_str!("network.txt"),
     include_str!("cloud.txt"),
+    include_str!("control_plane.txt"),
 ];
 
 /// Errors that healthy nodes log.
