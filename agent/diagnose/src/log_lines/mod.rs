@@ -49,6 +49,7 @@ const TABLES: &[&str] = &[
     include_str!("network.txt"),
     include_str!("cloud.txt"),
     include_str!("control_plane.txt"),
+    include_str!("machine.txt"),
 ];
 
 /// Errors that healthy nodes log.
