@@ -50,6 +50,7 @@ const TABLES: &[&str] = &[
     include_str!("cloud.txt"),
     include_str!("control_plane.txt"),
     include_str!("machine.txt"),
+    include_str!("data_plane.txt"),
 ];
 
 /// Errors that healthy nodes log.
