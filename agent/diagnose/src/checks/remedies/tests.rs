@@ -89,6 +89,21 @@ fn crictl_is_named_only_where_it_is() {
 }
 
 #[test]
+fn a_pod_is_looked_for_by_its_name_where_crictl_is_not() {
+    let fix = "check its pod: crictl ps -a --name kube-apiserver, and its log";
+    let mut node = Sample::worker();
+    assert_eq!(
+        of_fix(&node, fix),
+        "check its pod: ls -t /var/log/containers | grep kube-apiserver, and its log"
+    );
+    node.expected().runtime = "docker".to_owned();
+    assert_eq!(
+        of_fix(&node, fix),
+        "check its pod: docker ps -a --filter name=kube-apiserver, and its log"
+    );
+}
+
+#[test]
 fn a_remedy_does_not_send_to_checks_that_hold() {
     let node = Sample::worker();
     let made = |id: &str, status: Status| CheckReport {
