@@ -12,6 +12,7 @@ mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
 mod image_imported;
+mod kops_cluster;
 mod kops_worker;
 mod kubelet_crash_loop;
 mod kubernetes_node;
