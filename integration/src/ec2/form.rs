@@ -19,20 +19,20 @@ impl Form {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// Whether a volume or an instance is one that is asked for by its id, where any is.
+    /// Whether a volume or an instance has a requested id, if any id is requested.
     fn names(&self, item: &Element) -> bool {
         ["InstanceId", "VolumeId"].iter().all(|parameter| {
-            let asked = (1..).map(|number| self.get(&format!("{parameter}.{number}")));
-            let asked: Vec<&str> = asked.take_while(|id| !id.is_empty()).collect();
+            let requested = (1..).map(|number| self.get(&format!("{parameter}.{number}")));
+            let requested: Vec<&str> = requested.take_while(|id| !id.is_empty()).collect();
             let id = match *parameter {
                 "InstanceId" => item.text_of("instanceId"),
                 _ => item.text_of("volumeId"),
             };
-            asked.is_empty() || asked.contains(&id)
+            requested.is_empty() || requested.contains(&id)
         })
     }
 
-    /// Whether a volume or an instance is asked for, and passes all filters: each by one of its values.
+    /// Whether a volume or an instance is requested, and passes all filters: each by one of its values.
     pub(super) fn admits(&self, item: &Element) -> bool {
         self.names(item) && self.passes(item)
     }

@@ -4,6 +4,7 @@
 //! answered. The words of the refusals are those of EC2's API reference ("Error codes", read 2026-11).
 
 mod form;
+mod launch;
 mod names;
 mod pages;
 mod plugs;
@@ -122,26 +123,6 @@ impl Ec2 {
     /// Has devices appear in these machines when volumes are attached, and go when they are detached.
     pub fn plug_into(&self, machines: Arc<dyn Plugs>) {
         self.inner().machines.become_those_of(machines);
-    }
-
-    /// Launches an instance with these tags; its id.
-    pub fn launch(&self, tags: &[(&str, &str)]) -> String {
-        self.launch_at(tags, None)
-    }
-
-    /// The same at this private address, where there is one.
-    ///
-    /// # Panics
-    ///
-    /// As [`Ec2::launch`].
-    pub fn launch_at(&self, tags: &[(&str, &str)], address: Option<&str>) -> String {
-        let mut inner = self.inner();
-        let id = self.moto.run_instance_at(tags, address);
-        let id = id.expect("moto launches it");
-        let shown = Instant::now() + self.rules.tags_after;
-        inner.state.hide_tags(&id, shown);
-        self.observe(&mut inner, true);
-        id
     }
 
     /// Makes a volume of 20 GiB with these tags; its id.

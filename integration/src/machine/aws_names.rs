@@ -1,11 +1,13 @@
 //! AWS by its own names and over TLS, for programs that cannot be told of another endpoint: EC2, S3 and
 //! Route 53 as they are on the region's plain port, and STS, which tells one instance from another.
 
+use super::metadata::Facts;
 use super::vpc::{Place, ROUTER, Region, Vpc};
 use crate::ca::{Ca, Callers};
 use crate::http::{Reply, Request, Server};
+use crate::imds::SESSION_TOKEN;
 use crate::skip::SetUpError;
-use crate::sts;
+use crate::sts::{self, ACCOUNT};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -69,6 +71,41 @@ impl AwsNames {
     }
 }
 
+/// By what session each instance is known to STS.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    /// Whether sessions tell one instance from another.
+    differ: bool,
+    /// The ARN of each.
+    callers: BTreeMap<String, String>,
+}
+
+impl Sessions {
+    /// The token of an instance's session.
+    pub(super) fn token(&self, instance: &str) -> String {
+        match self.differ {
+            true => format!("{SESSION_TOKEN}{instance}"),
+            false => SESSION_TOKEN.to_owned(),
+        }
+    }
+}
+
+impl Vpc {
+    /// Has the credentials of instances that are launched from now on differ, as those of AWS do: STS tells
+    /// one from another by them.
+    pub fn tell_instances_apart(&self) {
+        self.region().inner().sessions.differ = true;
+    }
+
+    /// Lets STS know an instance by this role.
+    pub fn assume(&self, facts: &Facts, role: &str) {
+        let sessions = &mut self.region().inner().sessions;
+        let instance = &facts.instance;
+        let arn = format!("arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{instance}");
+        sessions.callers.insert(sessions.token(instance), arn);
+    }
+}
+
 fn answer(region: &Region, client: IpAddr, request: &Request) -> Reply {
     let host = request.header("host").unwrap_or_default();
     if !host.starts_with("sts.") {
@@ -76,7 +113,8 @@ fn answer(region: &Region, client: IpAddr, request: &Request) -> Reply {
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_secs());
-    let reply = sts::answer(request, REGION, &region.callers(), now);
+    let callers = region.inner().sessions.callers.clone();
+    let reply = sts::answer(request, REGION, &callers, now);
     region.note_request("Sts", client, request, reply.status);
     reply
 }

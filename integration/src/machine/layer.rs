@@ -89,9 +89,12 @@ impl Layer {
         self
     }
 
-    /// Whether [`Layer::kernel_settings`] was asked for.
-    pub(super) fn writes_kernel(&self) -> bool {
-        self.writes_kernel
+    /// Which of the kernel's file systems a container may write, in the words of systemd-nspawn.
+    pub(super) fn writable(&self) -> &'static str {
+        match self.writes_kernel {
+            true => "yes",
+            false => "network",
+        }
     }
 
     /// Hides a unit of the base.

@@ -168,11 +168,7 @@ exec systemd-nspawn "$@""#;
         let unified = if groups.is_unified() { "1" } else { "0" };
         command.env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", unified);
         // Of the kernel's settings only those of its own network are its own.
-        let writable = match self.layer.writes_kernel() {
-            true => "yes",
-            false => "network",
-        };
-        command.env("SYSTEMD_NSPAWN_API_VFS_WRITABLE", writable);
+        command.env("SYSTEMD_NSPAWN_API_VFS_WRITABLE", self.layer.writable());
         command.env("SYSTEMD_SECCOMP", "0");
         command.env("GROUPS_TO_JOIN", groups.doors());
         command

@@ -1,16 +1,16 @@
 //! A network of a test's own, and what instances find in it: the metadata service at its address, AWS, a mirror of
 //! assets, DHCP and DNS. No route leaves it. Everything ends with its value.
 
+use super::aws_names::Sessions;
 use super::metadata::Facts;
 use super::names::Names;
 use crate::ec2::{Attached, Ec2, Plugs, Rules};
 use crate::http::{Reply, Request, Server};
-use crate::imds::{Metadata, SESSION_TOKEN};
+use crate::imds::Metadata;
 use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
 use crate::skip::SetUpError;
-use crate::sts::ACCOUNT;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -87,17 +87,14 @@ pub(super) struct Region {
 }
 
 #[derive(Default)]
-struct Inner {
+pub(super) struct Inner {
     instances: BTreeMap<IpAddr, (Facts, Arc<Metadata>)>,
     bays: BTreeMap<String, Weak<dyn Bay>>,
     interposed: BTreeMap<Place, Interposed>,
     files: BTreeMap<String, Arc<Vec<u8>>>,
     /// Everything asked of the services, a line each.
     requests: Vec<String>,
-    /// Whether credentials tell one instance from another.
-    own_sessions: bool,
-    /// The role of each session of those.
-    callers: BTreeMap<String, String>,
+    pub(super) sessions: Sessions,
 }
 
 impl Vpc {
@@ -165,21 +162,6 @@ impl Vpc {
         &self.region.ec2
     }
 
-    /// Lets STS know an instance by this role.
-    pub fn assume(&self, facts: &Facts, role: &str) {
-        let mut inner = self.region.inner();
-        let session = inner.session(&facts.instance);
-        let instance = &facts.instance;
-        let arn = format!("arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{instance}");
-        inner.callers.insert(session, arn);
-    }
-
-    /// Has the credentials of instances that are launched from now on differ, as AWS' do: STS tells one
-    /// from another by them.
-    pub fn tell_instances_apart(&self) {
-        self.region.inner().own_sessions = true;
-    }
-
     pub(super) fn region(&self) -> &Arc<Region> {
         &self.region
     }
@@ -218,7 +200,7 @@ impl Vpc {
         let instance = self.ec2().launch_at(tags, Some(&shown));
         let mut inner = self.region.inner();
         let facts = Facts { instance, address };
-        let session = inner.session(&facts.instance);
+        let session = inner.sessions.token(&facts.instance);
         let service = Arc::new(facts.service(user_data, &session));
         inner
             .instances
@@ -229,7 +211,7 @@ impl Vpc {
     /// Gives an instance other user data.
     pub fn set_user_data(&self, facts: &Facts, user_data: &[u8]) {
         let mut inner = self.region.inner();
-        let session = inner.session(&facts.instance);
+        let session = inner.sessions.token(&facts.instance);
         let service = Arc::new(facts.service(user_data, &session));
         let known = (facts.clone(), service);
         inner.instances.insert(facts.address.into(), known);
@@ -307,18 +289,8 @@ impl Vpc {
     }
 }
 
-impl Inner {
-    /// The token of the session of an instance.
-    fn session(&self, instance: &str) -> String {
-        match self.own_sessions {
-            true => format!("{SESSION_TOKEN}{instance}"),
-            false => SESSION_TOKEN.to_owned(),
-        }
-    }
-}
-
 impl Region {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -340,11 +312,6 @@ impl Region {
         let (method, target) = (&request.method, &request.target);
         let line = format!("{place} {client} {method} {target} {status}");
         self.inner().requests.push(line);
-    }
-
-    /// The ARN of each session.
-    pub(super) fn callers(&self) -> BTreeMap<String, String> {
-        self.inner().callers.clone()
     }
 
     fn decide(&self, place: Place, client: IpAddr, request: &Request) -> Reply {

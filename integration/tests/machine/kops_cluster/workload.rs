@@ -38,10 +38,10 @@ fn from_pod(pod: &str, place: &str, words: &str) -> String {
     )
 }
 
-fn reaches(machine: &Container, asked: &str, what: &str) {
-    let reached = machine.comes_true(asked, 30);
-    let last = machine.run(asked, machine.second() * 10);
-    assert!(reached, "{what} is reached by {asked}: {last:?}");
+fn reaches(machine: &Container, request: &str, what: &str) {
+    let reached = machine.comes_true(request, 30);
+    let last = machine.run(request, machine.second() * 10);
+    assert!(reached, "{what} is reached by {request}: {last:?}");
 }
 
 /// A pod runs on each worker, each reaches the other and the Service, and so do the workers.
@@ -71,15 +71,15 @@ pub(super) fn runs(cluster: &RealCluster<'_>) {
     let service = cluster.kubectl("get service web -o jsonpath='{.spec.clusterIP}'");
     for (own, other) in [(0, 1), (1, 0)] {
         let (pod, peer, address) = (pods[own][0], pods[other][0], pods[other][2]);
-        let asked = from_pod(pod, &format!("{address} 8080"), peer);
-        reaches(machine, &asked, peer);
-        let asked = from_pod(pod, &format!("{service} 80"), "web-");
-        reaches(machine, &asked, "the Service");
+        let request = from_pod(pod, &format!("{address} 8080"), peer);
+        reaches(machine, &request, peer);
+        let request = from_pod(pod, &format!("{service} 80"), "web-");
+        reaches(machine, &request, "the Service");
     }
     for worker in &cluster.workers {
-        let asked = format!("curl -sf -m 5 http://{service}/ | grep -q web-");
+        let request = format!("curl -sf -m 5 http://{service}/ | grep -q web-");
         assert!(
-            worker.machine.comes_true(&asked, 30),
+            worker.machine.comes_true(&request, 30),
             "a worker reaches the Service"
         );
     }
