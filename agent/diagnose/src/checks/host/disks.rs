@@ -1,6 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::{kernel_log, latency};
+use super::{features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::{SpaceFacts, Unseen};
@@ -157,15 +157,19 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let told = |line: &&&str| says(line, TOLD) && !says(line, HARMLESS);
     let errors: Vec<&str> = log.iter().filter(told).copied().collect();
     if errors.is_empty() {
+        if let Some(finding) = features::newer(node) {
+            return finding.warn();
+        }
         return Verdict::ok("the kernel reports none");
     }
     let of_mounted = errors.iter().find_map(|line| {
         let found = mounts.iter().find(|mount| is_of(line, mount));
         found.map(|mount| (line, mount))
     });
-    match of_mounted {
-        Some((line, mount)) => of_mount(node, line, mount).fail(),
-        None => Finding::new(
+    match (of_mounted, features::newer(node)) {
+        (Some((line, mount)), _) => of_mount(node, line, mount).fail(),
+        (None, Some(finding)) => finding.warn(),
+        (None, None) => Finding::new(
             "the kernel reports errors of disks that are not mounted",
             "journalctl -k -b -p err; a volume that was detached by force leaves such lines",
         )

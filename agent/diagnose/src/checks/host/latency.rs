@@ -1,9 +1,9 @@
 //! `host.disk-latency`: whether disks answer in time, and what waits for them.
 
 use super::disks::volume_of;
-use super::hung::{Kind, Wait, waits};
-use super::kernel_log;
-use crate::checks::check::{Finding, Verdict};
+use super::hung::{Kind, Wait, names, waits};
+use super::{kernel_log, scanners};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 
@@ -65,21 +65,98 @@ fn remote(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
     Some(finding)
 }
 
+/// The finding where tasks wait for a program that looks at every file before it may be opened.
+fn scanned(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
+    let wait = waits.iter().rfind(|wait| wait.kind == Kind::Scanner)?;
+    let tasks = names(waits.iter().filter(|wait| wait.kind == Kind::Scanner));
+    let agents = scanners::agents(node).join(", ");
+    let (who, which) = match agents.as_str() {
+        "" => (
+            "an on-access scanner".to_owned(),
+            "it (falcon-sensor, mdatp, ds_agent, clamonacc, fapolicyd: systemctl list-units shows which runs)".to_owned(),
+        ),
+        agents => (format!("the on-access scanner {agents}"), agents.to_owned()),
+    };
+    let finding = Finding::new(
+        format!(
+            "{tasks} hang as they open files, because {who} does not answer (fanotify); no disk is the cause"
+        ),
+        format!(
+            "restart or stop {which}, and the tasks go on; exclude /var/lib/containerd, /var/lib/kubelet and /run/containerd in it, and update it"
+        ),
+    );
+    let finding = finding.seen("kernel log", wait.line);
+    Some(match wait.function {
+        Some(function) => finding.seen("hangs in", function),
+        None => finding,
+    })
+}
+
+/// The finding where tasks wait for the program behind a file system in user space.
+fn in_user_space(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
+    let wait = waits.iter().find(|wait| wait.kind == Kind::Fuse)?;
+    let tasks = names(waits.iter().filter(|wait| wait.kind == Kind::Fuse));
+    let mounts = node.mounts().unwrap_or_default();
+    let mut mounted = mounts
+        .iter()
+        .filter(|mount| mount.facts.filesystem.starts_with("fuse"));
+    let (what, target) = match mounted.next() {
+        Some(mount) => (
+            format!("{} at {}", mount.facts.source, mount.facts.target),
+            mount.facts.target.clone(),
+        ),
+        None => (
+            "findmnt -t fuse shows which".to_owned(),
+            "its path".to_owned(),
+        ),
+    };
+    let finding = Finding::new(
+        format!("{tasks} hang because the program of a FUSE file system does not answer: {what}"),
+        format!(
+            "restart the program that serves it (a CSI driver, s3fs, mount-s3); else: umount -l {target}, and echo 1 >/sys/fs/fuse/connections/NUMBER/abort frees the tasks"
+        ),
+    );
+    Some(finding.seen("kernel log", wait.line))
+}
+
+/// The finding where a stack does not say what the tasks wait for, or where there is none.
+fn unknown(waits: &[&Wait<'_>], disk: &str) -> Finding {
+    let tasks = names(waits.iter().copied());
+    let place = waits.iter().rev().find_map(|wait| wait.function);
+    let place = place.map_or_else(
+        || "and the log has no stack that says for what".to_owned(),
+        |function| format!("in {function}"),
+    );
+    let lines: Vec<&str> = waits.iter().map(|wait| wait.line).collect();
+    Finding::new(
+        format!("{tasks} hang in the kernel for minutes, {place}"),
+        format!(
+            "dmesg -T has the stacks, and cat /proc/PID/stack those of now: they say what is waited for; ps -eo pid,stat,wchan:30,cmd | grep ' D' shows all; if iostat -x 1 shows a disk that is slow: {disk}"
+        ),
+    )
+    .by(Certainty::Possible)
+    .seen("kernel log", kernel_log::last(&lines))
+    .or_else("a disk that does not answer in time")
+}
+
+/// How the log says that a disk did not answer in time.
+const TIMEOUTS: &[&str] = &[
+    "timeout, aborting",
+    "timeout, completion polled",
+    "timeout, reset controller",
+    "timeout, disable controller",
+];
+
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let waits = waits(node);
-    if let Some(finding) = remote(node, &waits) {
+    let of_others = remote(node, &waits)
+        .or_else(|| scanned(node, &waits))
+        .or_else(|| in_user_space(node, &waits));
+    if let Some(finding) = of_others {
         return finding.fail();
     }
     let fix = slow_disk(node);
-    let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
-    let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
-    let average = full.and_then(|line| {
-        let word = line
-            .split(' ')
-            .find_map(|word| word.strip_prefix("avg300="));
-        word?.parse::<f64>().ok()
-    });
-    if let Some(average) = average.filter(|average| *average >= STALLED) {
+    if let Some(average) = stalled(node)? {
         let finding = Finding::new(
             format!("for {average:.0} % of the last five minutes every process waited for a disk"),
             fix,
@@ -89,21 +166,21 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             false => finding.warn(),
         };
     }
-    let mut log = kernel_log::lines(
-        node,
-        &[
-            "blocked for more than",
-            "timeout, aborting",
-            "timeout, completion polled",
-            "timeout, reset controller",
-            "timeout, disable controller",
-        ],
-    )?;
-    // What waits for a lock of the network, `host.kernel` tells.
-    log.retain(|line| {
-        let mut of_network = waits.iter().filter(|wait| wait.kind == Kind::Namespaces);
-        !of_network.any(|wait| wait.line == *line)
-    });
+    let timeouts = kernel_log::lines(node, TIMEOUTS)?;
+    // What waits for a lock of the network or for the audit, `host.kernel` tells.
+    let is_unknown = |wait: &&Wait<'_>| wait.kind == Kind::Unknown;
+    let is_of_disk =
+        |wait: &&Wait<'_>| wait.kind == Kind::Disk || (is_unknown(wait) && !timeouts.is_empty());
+    let mut log: Vec<&str> = waits
+        .iter()
+        .filter(is_of_disk)
+        .map(|wait| wait.line)
+        .collect();
+    log.extend(timeouts.iter().copied());
+    let others: Vec<&Wait<'_>> = waits.iter().filter(is_unknown).collect();
+    if log.is_empty() && !others.is_empty() {
+        return unknown(&others, &fix).warn();
+    }
     if log.is_empty() {
         return Verdict::ok("no process waited long for one");
     }
@@ -114,4 +191,17 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     Finding::new(format!("{times} something waited too long for a disk"), fix)
         .seen("kernel log", kernel_log::last(&log))
         .warn()
+}
+
+/// The share of the last five minutes in which every process waited for a disk, where that is too much.
+fn stalled(node: &Node<'_>) -> Result<Option<f64>, Unseen> {
+    let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
+    let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
+    let average = full.and_then(|line| {
+        let word = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix("avg300="));
+        word?.parse::<f64>().ok()
+    });
+    Ok(average.filter(|average| *average >= STALLED))
 }

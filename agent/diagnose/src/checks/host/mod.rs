@@ -2,11 +2,14 @@
 
 mod capacity;
 mod disks;
+mod features;
 mod hung;
 mod kernel_log;
 mod latency;
 mod limits;
+mod lockup;
 mod modules;
+mod scanners;
 mod security;
 mod system;
 

@@ -1,7 +1,7 @@
 //! Checks of the kernel: its version and faults, its modules, its control groups.
 
 use super::hung::{Kind, waits};
-use super::kernel_log;
+use super::{kernel_log, lockup};
 use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
@@ -83,6 +83,9 @@ fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     if let Some(finding) = namespaces(node, release, &faults) {
         return finding.fail();
+    }
+    if let Some(verdict) = lockup::judge(node, release, &faults) {
+        return verdict;
     }
     match faults.is_empty() {
         true => Verdict::ok(release),

@@ -232,3 +232,97 @@ fn a_task_that_hangs_in_nfs_or_for_a_namespace_waits_for_no_disk() {
         "never frees a network namespace",
     );
 }
+
+#[test]
+fn what_a_hung_task_waits_for_is_told_by_its_stack() {
+    const HUNG: &str = "INFO: task runc:[2:INIT]:30502 blocked for more than 120 seconds.";
+    let of = |frames: &[&str]| {
+        let mut lines = vec![HUNG, "Call Trace:", " schedule+0x5a/0xd0"];
+        lines.extend(frames);
+        logged(machine("node", "1.29.0", &[]), &lines)
+    };
+    for (frames, status, words) in [
+        (
+            &[
+                " fanotify_handle_event+0x8d1/0xf10",
+                " ext4_file_open+0x1/0x2",
+            ][..],
+            Status::Fail,
+            "runc:[2:INIT] hang as they open files, because an on-access scanner",
+        ),
+        (
+            &[" request_wait_answer+0x13f/0x210 [fuse]"],
+            Status::Fail,
+            "the program of a FUSE file system does not answer",
+        ),
+        (
+            &[" jbd2_log_wait_commit+0x8b/0x100 [jbd2]"],
+            Status::Warn,
+            "once something waited too long for a disk",
+        ),
+        (
+            &[" ? guess+0x1/0x2", " gizmo_wait+0x1/0x2"],
+            Status::Warn,
+            "runc:[2:INIT] hang in the kernel for minutes, in gizmo_wait",
+        ),
+        (
+            &[" audit_log_start+0x1/0x2"],
+            Status::Ok,
+            "no process waited",
+        ),
+    ] {
+        proves("host.disk-latency", &of(frames), status, words);
+    }
+    proves(
+        "host.kernel",
+        &of(&[" audit_log_start+0x1/0x2"]),
+        Status::Fail,
+        "the audit of the kernel 6.1.0-28-cloud-amd64 takes no records: runc:[2:INIT]",
+    );
+    let mut scanned = of(&[" fanotify_handle_event+0x8d1/0xf10"]);
+    scanned = crate::checks::surveyed::survey_with(scanned, "/proc/modules", "falcon_lsm 1 0\n");
+    proves(
+        "host.disk-latency",
+        &scanned,
+        Status::Fail,
+        "CrowdStrike Falcon (falcon-sensor)",
+    );
+}
+
+#[test]
+fn a_task_that_locks_a_processor_up_is_named_with_those_that_hang() {
+    let locked = "watchdog: BUG: soft lockup - CPU#1 stuck for 104s! [kauditd:28]";
+    let hung = "INFO: task containerd:1012 blocked for more than 122 seconds.";
+    let survey = logged(machine("node", "1.29.0", &[]), &[locked, hung]);
+    proves(
+        "host.kernel",
+        &survey,
+        Status::Fail,
+        "kauditd locked a processor up for 104s (soft lockup) in the kernel 6.1.0-28-cloud-amd64, and these tasks hang: containerd",
+    );
+    proves("host.kernel", &survey, Status::Fail, "augenrules --load");
+    proves(
+        "host.disk-latency",
+        &survey,
+        Status::Ok,
+        "no process waited",
+    );
+}
+
+#[test]
+fn a_file_system_that_is_newer_than_the_kernel_is_no_damaged_disk() {
+    for (line, words) in [
+        (
+            "XFS (nvme1n1): Superblock has unknown read-only compatible features (0x8) enabled.",
+            "too old for the xfs of nvme1n1: a newer mkfs made it with features (0x8)",
+        ),
+        (
+            "EXT4-fs (nvme2n1): couldn't mount because of unsupported optional features (10000)",
+            "too old for the ext4 of nvme2n1: a newer mkfs made it with features (10000)",
+        ),
+    ] {
+        let more = "XFS (nvme1n1): SB validate failed with error -22.";
+        let survey = logged(mounted(""), &[line, more]);
+        proves("host.disk-errors", &survey, Status::Warn, words);
+    }
+}

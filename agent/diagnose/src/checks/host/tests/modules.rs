@@ -130,6 +130,17 @@ fn modules_are_not_judged_before_the_network_phase() {
     );
 }
 
+const CONFIGURATION: &str = "/var/lib/kubelet/config.yaml";
+
+/// A setting of kubelet's that the operator's own file takes over.
+const OWN: &[(&str, &str)] = &[
+    (CONFIGURATION, "failCgroupV1: true\n"),
+    (
+        "/etc/kubernetes/kubelet.conf.d/10-own.conf",
+        "failCgroupV1: false\n",
+    ),
+];
+
 #[test]
 fn control_groups_must_be_of_a_version_that_kubelet_knows() {
     const TWO: (&str, &str) = (
@@ -160,27 +171,11 @@ fn control_groups_must_be_of_a_version_that_kubelet_knows() {
             "which kubelet 1.35 refuses",
         ),
         (
-            one(
-                "1.35.0",
-                &[("/var/lib/kubelet/config.yaml", "failCgroupV1: false\n")],
-            ),
+            one("1.35.0", &[(CONFIGURATION, "failCgroupV1: false\n")]),
             Status::Warn,
             "failCgroupV1: false",
         ),
-        (
-            one(
-                "1.36.0",
-                &[
-                    ("/var/lib/kubelet/config.yaml", "failCgroupV1: true\n"),
-                    (
-                        "/etc/kubernetes/kubelet.conf.d/10-own.conf",
-                        "failCgroupV1: false\n",
-                    ),
-                ],
-            ),
-            Status::Warn,
-            "kubelet 1.36 takes only",
-        ),
+        (one("1.36.0", OWN), Status::Warn, "kubelet 1.36 takes only"),
         (
             machine(
                 "node",
