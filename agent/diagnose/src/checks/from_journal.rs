@@ -2,6 +2,7 @@
 
 use super::check::{Certainty, Finding};
 use super::innermost::meaning;
+use super::named::{Texts, completed};
 use quake_formats::journal::Reason;
 use quake_formats::yaml::shorten;
 
@@ -10,9 +11,24 @@ pub(super) const QUOTED: usize = 400;
 
 /// The finding: `what` is so because of this reason.
 pub(super) fn from_journal(reason: &Reason<'_>, what: &str) -> Finding {
+    told(reason, what, reason.known.fix)
+}
+
+/// The same of a program that ended, with what to do about what its line names.
+pub(super) fn from_journal_of(
+    program: &str,
+    reason: &Reason<'_>,
+    what: &str,
+    texts: &Texts,
+) -> Finding {
+    let fix = completed(reason.known.fix, reason.line, program, texts);
+    told(reason, what, &fix)
+}
+
+fn told(reason: &Reason<'_>, what: &str, fix: &str) -> Finding {
     let known = reason.known;
     let means = meaning(known.means, known.fix, reason.line);
-    let finding = Finding::new(format!("{what}: {means}"), known.fix);
+    let finding = Finding::new(format!("{what}: {means}"), fix);
     finding
         .by(Certainty::Likely)
         .seen("journal", shorten(reason.line, QUOTED))

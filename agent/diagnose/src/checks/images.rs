@@ -1,12 +1,16 @@
 //! Checks of container images.
 
-use super::check::{Check, Finding, Severity, Source, Verdict};
-use super::from_journal::from_journal;
+use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use super::from_journal::{QUOTED, from_journal};
+use super::innermost::meaning;
+use super::named::completed;
 use super::node::Node;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
+use crate::log_lines;
 use quake_formats::image_pull::{image_in, is_pull, reason};
 use quake_formats::journal::Reason;
+use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::pod_networks::of_word;
@@ -105,7 +109,9 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
             true => "a container's program cannot be run".to_owned(),
             false => what,
         };
-        let finding = from_journal(&reason, &what);
+        let finding = of_inspection(&reason, &what)
+            .or_else(|| of_any_table(node, &reason, &what, &lines))
+            .unwrap_or_else(|| from_journal(&reason, &what));
         let is_needed = image
             .is_some_and(|image| has(&needed, image) || is_network(image, &expected.network.name));
         return match is_needed {
@@ -132,9 +138,14 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
     if reason.known.means == GENERAL {
         let reasons = lines.iter().filter(is_of_image);
         let mut reasons = reasons.filter_map(|line| quake_formats::image_pull::reason(line));
-        return reasons
-            .find(|other| other.known.means != GENERAL)
-            .unwrap_or(reason);
+        let found = reasons.find(|other| other.known.means != GENERAL);
+        // Of lines that say no more the one of the pull itself says most.
+        let first = || {
+            let mut own = lines.iter().filter(is_of_image);
+            let line = own.find(|line| !line.contains(BACK_OFF))?;
+            quake_formats::image_pull::reason(line)
+        };
+        return found.or_else(first).unwrap_or(reason);
     }
     if !REFUSED.iter().any(|words| reason.line.contains(words)) {
         return reason;
@@ -146,6 +157,59 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
         .next()
         .and_then(|line| quake_formats::image_pull::reason(line));
     found.unwrap_or(reason)
+}
+
+/// How kubelet says that it waits with the next pull.
+const BACK_OFF: &str = "Back-off pulling";
+
+/// The finding where a proxy or firewall shows a certificate of its own, and the host trusts another authority of the same
+/// name: crypto/x509 names the one that it tried.
+fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
+    let plain = reason.line.replace('\\', "");
+    let (_, rest) = plain.split_once("candidate authority certificate \"")?;
+    let (name, _) = rest.split_once('"')?;
+    let finding = Finding::new(
+        format!(
+            "{what}: the registry's certificate is not trusted: {name} signed it, and the authority of that name that this host trusts has another key: it was renewed"
+        ),
+        format!(
+            "a proxy or firewall that decrypts TLS signs so, and its present authority is not in the image: ls -l /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors shows the old one; put the present certificate of {name} there, update-ca-certificates (or update-ca-trust), then: systemctl restart containerd.service; and put it into the image"
+        ),
+    );
+    Some(
+        finding
+            .by(Certainty::Likely)
+            .seen("journal", shorten(reason.line, QUOTED)),
+    )
+}
+
+/// The finding of a pull that failed for a reason of which only the tables of all programs' lines know.
+fn of_any_table(
+    node: &Node<'_>,
+    reason: &Reason<'_>,
+    what: &str,
+    lines: &[&String],
+) -> Option<Finding> {
+    if reason.known.means != GENERAL {
+        return None;
+    }
+    let image = image_in(reason.line);
+    let of_image = lines
+        .iter()
+        .filter(|line| image_in(line) == image && !line.contains(BACK_OFF));
+    let (line, row) = of_image
+        .filter_map(|line| Some((line, log_lines::find(line)?)))
+        .find(|(_, row)| row.check == "images.pull" && !row.general)?;
+    let fix = completed(row.fix, line, "containerd", &node.survey().texts);
+    let finding = Finding::new(
+        format!("{what}: {}", meaning(row.means, row.fix, line)),
+        fix,
+    );
+    Some(
+        finding
+            .by(Certainty::Likely)
+            .seen("journal", shorten(line, QUOTED)),
+    )
 }
 
 /// Whether an image is one of the pod network's, by its name.

@@ -233,6 +233,9 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
         "NetworkUnavailable" => {
             "the pod network's pod on this node, or the routes that a cloud controller makes"
         }
+        _ if says("PodCIDR") || says("netConfig") => {
+            "kubectl get node <name> -o jsonpath={.spec.podCIDR}: where it is empty, kube-controller-manager gave it none: grep -i cidr /var/log/kube-controller-manager.log on the control plane (CIDRNotAvailable: --cluster-cidr is used up), or it lacks --allocate-node-cidrs"
+        }
         _ if says("NetworkPluginNotReady") || says("cni ") => {
             "quake-agent diagnose --only cni: the pod network has no configuration that works"
         }

@@ -3,6 +3,7 @@
 
 use super::check::{Check, Finding};
 use super::identity::own_id;
+use super::named::setter;
 use super::node::{AGENT_UNIT, Node};
 use super::report::{CheckReport, Status};
 use quake_formats::image_pull::image_in;
@@ -93,6 +94,9 @@ impl<'a> Remedies<'a> {
         fix = name_the_journal(&fix, self.node);
         if fix.contains("crictl ") && !self.has_crictl() {
             fix = self.without_crictl(&fix);
+        }
+        if let Some(file) = setter(&fix, &self.node.survey().texts) {
+            fix = format!("{fix}; {file}");
         }
         finding.fix = fix;
     }

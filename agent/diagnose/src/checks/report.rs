@@ -115,6 +115,9 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     let mut checks: Vec<CheckReport> = chosen.iter().map(|check| judged(check, &node)).collect();
     let blamed = boot_fault::adopt(&mut checks, &node);
     logs::settle(&mut checks, &node);
+    for index in of_network(&checks) {
+        checks[index].status = Status::Fail;
+    }
     for index in harmful(chosen, &found(&checks)) {
         checks[index].status = Status::Fail;
     }
@@ -137,6 +140,29 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     }
     let findings = ranked.iter().map(|one| one.index).collect();
     Report { checks, findings }
+}
+
+/// The warnings about the pod network where the node is not ready for want of it: there they are why.
+fn of_network(checks: &[CheckReport]) -> Vec<usize> {
+    const LACKS: &[&str] = &[
+        "NetworkPluginNotReady",
+        "network plugin is not ready",
+        "PodCIDR",
+    ];
+    let lacks = checks.iter().any(|one| {
+        one.check.id == "node.ready"
+            && one.status == Status::Fail
+            && LACKS.iter().any(|words| one.note.contains(words))
+    });
+    let is_reason = |one: &CheckReport| {
+        lacks
+            && one.status == Status::Warn
+            && matches!(one.check.id, "cni.config" | "cni.addresses")
+    };
+    let all = checks.iter().enumerate();
+    all.filter(|(_, one)| is_reason(one))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 fn found(checks: &[CheckReport]) -> Vec<Found> {

@@ -9,7 +9,7 @@ use quake_model::facts::{EntryKind, Unseen};
 use serde_json::Value;
 
 /// Where a survey looks at configurations.
-pub(super) const DIRECTORY: &str = "/etc/cni/net.d";
+pub(in crate::checks) const DIRECTORY: &str = "/etc/cni/net.d";
 
 /// A file that may count.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ mod stale;
 #[cfg(test)]
 mod tests;
 
-pub(super) use configuration::pod_range;
+pub(super) use configuration::{DIRECTORY, pod_range};
+pub(super) use ready::broken;
 
 use super::check::{Check, Severity, Source};
 

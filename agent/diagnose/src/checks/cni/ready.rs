@@ -2,8 +2,10 @@
 
 use super::configuration::candidates;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
-use crate::checks::logs::last_error;
+use crate::checks::logs::{is_fatal, last_error};
+use crate::checks::named::{completed, remedy};
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::static_pods::known_in;
@@ -18,7 +20,10 @@ const MANY: u32 = 3;
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
     if expected.network.writer != "daemon-set" {
-        return Verdict::skip("no DaemonSet brings the network");
+        return match broken(node) {
+            Some(pod) => broken_pod(pod, node).fail(),
+            None => Verdict::skip("no DaemonSet brings the network"),
+        };
     }
     let Some(network) = of_word(&expected.network.name) else {
         return Verdict::skip(format!(
@@ -56,6 +61,38 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
+/// The networks whose pods may run beside one that the agent configures.
+const WORDS: &[&str] = &[
+    "calico",
+    "canal",
+    "cilium",
+    "flannel",
+    "weave",
+    "kuberouter",
+    "amazonvpc",
+    "amazon-vpc-routed-eni",
+];
+
+/// A container of any network's pod on this node that ends again and again.
+pub(in crate::checks) fn broken<'a>(node: &Node<'a>) -> Option<&'a PodSeen> {
+    let runtime = node.survey().runtime.ok()?;
+    let known: Vec<&Network> = WORDS.iter().filter_map(|word| of_word(word)).collect();
+    let pods = runtime.pods.iter().flatten();
+    let of_networks: Vec<&PodSeen> = pods
+        .filter(|pod| known.iter().any(|network| network.has_pod(&pod.name)))
+        .collect();
+    let mut broken = of_networks.iter().filter(|pod| pod.restarts >= MANY);
+    broken.find(|pod| is_broken(pod, &of_networks)).copied()
+}
+
+/// Whether a log has the last words of several runs, the latest of them near its end.
+fn ends_often(log: &[String]) -> bool {
+    const NEAR: usize = 8;
+    let near = log.len().saturating_sub(NEAR);
+    let ends = log.iter().filter(|line| is_fatal(line)).count();
+    ends > 1 && log[near..].iter().any(|line| is_fatal(line))
+}
+
 /// A container that ended badly, and of which no other run goes on or ended well.
 fn is_broken(pod: &PodSeen, own: &[&PodSeen]) -> bool {
     let went_well = |other: &&&PodSeen| {
@@ -66,14 +103,17 @@ fn is_broken(pod: &PodSeen, own: &[&PodSeen]) -> bool {
     let is_bad = pod.state != "running" && pod.exit_code.is_some_and(|code| code != 0);
     let is_looping = pod.state == "running"
         && pod.restarts >= MANY
-        && pod.exit_code.is_some_and(|code| code != 0);
+        && (pod.exit_code.is_some_and(|code| code != 0) || ends_often(&pod.log));
     (is_bad || is_looping) && !own.iter().any(|other| went_well(&other))
 }
 
 fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
-    let code = pod.exit_code.unwrap_or_default();
+    let ended = match pod.exit_code {
+        Some(code) => format!("ended with {code}"),
+        None => "ends again and again".to_owned(),
+    };
     let how = format!(
-        "the container {} of {} ended with {code}, started {} times",
+        "the container {} of {} {ended}, started {} times",
         pod.container,
         pod.name,
         pod.restarts + 1
@@ -82,8 +122,20 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         "tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous",
         pod.namespace, pod.name, pod.container
     );
+    if let Some((means, fix, sign)) = of_hard_stop(pod, node) {
+        return Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"))
+            .or_else("the image is for another processor")
+            .seen("log", pod.log.last().map_or("", String::as_str))
+            .seen("image", &pod.image)
+            .seen("kernel log", sign);
+    }
     let finding = match cause(pod) {
         Some(Cause { means, fix, line }) => {
+            let texts = &node.survey().texts;
+            let fix = match fix {
+                Some(fix) => Some(completed(fix, line, &pod.container, texts)),
+                None => remedy(&means, &pod.container, texts),
+            };
             let fix = fix.map_or_else(|| more.clone(), |fix| format!("{fix}; {more}"));
             Finding::new(format!("{how}: {means}"), fix)
                 .seen("log", quake_formats::yaml::shorten(line, 300))
@@ -98,6 +150,12 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
+}
+
+/// Whether a container's program was emptied by a hard stop of the host.
+fn of_hard_stop<'a>(pod: &PodSeen, node: &Node<'a>) -> Option<(String, String, &'a str)> {
+    let line = pod.log.last()?;
+    emptied(node, line, &pod.image)
 }
 
 /// Why a container ended.

@@ -74,14 +74,16 @@ fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
     let fix = format!(
         "read its log: tail -n 50 {log}, or /var/log/pods/kube-system_etcd-manager-{cluster}-*/*/*.log; a member without a quorum waits for its peers"
     );
-    let of_peers = of_peers(node, cluster);
-    let why = of_peers.map_or(String::new(), |line| {
-        format!("; of its peers its log says: {}", innermost(line))
-    });
+    let (of_manager, of_peers) = (of_manager(node, cluster), of_peers(node, cluster));
+    let why = match (of_manager, of_peers) {
+        (Some(line), _) => format!(": etcd-manager cannot start it: {}", innermost(line)),
+        (None, Some(line)) => format!("; of its peers its log says: {}", innermost(line)),
+        (None, None) => String::new(),
+    };
     let mut finding = Finding::new(format!("etcd-{cluster} {said}{why}"), fix)
         .coded(Code::ReadyProbeFailing)
         .seen("url", url);
-    if let Some(line) = of_peers {
+    if let Some(line) = of_manager.or(of_peers) {
         finding = finding.seen("log", shorten(line, QUOTED));
     }
     if let Some(status) = member.status.as_ref().filter(|status| !status.has_leader) {
@@ -89,6 +91,17 @@ fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
         finding = finding.seen("version", &status.version);
     }
     finding.fail()
+}
+
+/// The latest line of etcd-manager's log by which it cannot start its etcd.
+fn of_manager<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
+    const REFUSED: &str = "error running etcd: ";
+    let runtime = node.survey().runtime.ok()?;
+    let name = format!("etcd-manager-{cluster}");
+    let mut pods = runtime.pods.iter().flatten();
+    let own = pods.find(|pod| pod.name.starts_with(&name) && !pod.log.is_empty())?;
+    let line = own.log.iter().rfind(|line| line.contains(REFUSED))?;
+    Some(line.as_str())
 }
 
 /// The latest line of a member's log by which it and another one do not speak with each other.

@@ -2,13 +2,14 @@
 
 use super::reasons::{AWAY, FATAL};
 use crate::checks::check::{Certainty, Finding, Verdict};
-use crate::checks::from_journal::{QUOTED, from_journal};
+use crate::checks::from_journal::{QUOTED, from_journal_of};
 use crate::checks::innermost::meaning;
+use crate::checks::named::{Texts, completed};
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, with_evidence};
 use crate::log_lines;
-use quake_formats::journal::latest;
+use quake_formats::journal::{Reason, latest};
 use quake_formats::yaml::shorten;
 use quake_model::facts::{ProbeFacts, ProbeSeen, UnitFacts, Unseen};
 use quake_model::fault::Code;
@@ -39,12 +40,14 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("the boot has not come so far as to start it");
     }
     let journal = node.journal(UNIT);
+    let texts = &node.survey().texts;
     match health(unit, node.taken()) {
         UnitHealth::Down(how) => {
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
-                Some(reason) => from_journal(&reason, &how),
-                None => of_any_program(&how, journal).unwrap_or_else(|| {
+                Some(reason) => old_sdk(&how, &reason, journal)
+                    .unwrap_or_else(|| from_journal_of("kubelet", &reason, &how, texts)),
+                None => of_any_program(&how, journal, texts).unwrap_or_else(|| {
                     Finding::new(
                         how,
                         "journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",
@@ -65,15 +68,42 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 }
 
 /// The finding where kubelet's journal has a line that another program is known for.
-fn of_any_program(how: &str, journal: &[String]) -> Option<Finding> {
+fn of_any_program(how: &str, journal: &[String], texts: &Texts) -> Option<Finding> {
     let (line, known) = log_lines::latest(journal)?;
     let means = meaning(known.means, known.fix, line);
-    let finding = Finding::new(format!("{how}: {means}"), known.fix);
+    let fix = completed(known.fix, line, "kubelet", texts);
+    let finding = Finding::new(format!("{how}: {means}"), fix);
     Some(
         finding
             .by(Certainty::Likely)
             .seen("journal", shorten(line, QUOTED)),
     )
+}
+
+/// The finding where the metadata service answers a kubelet with 401: it wants tokens, of which an old SDK knows nothing.
+/// The answer stands in the lines after the error.
+fn old_sdk(how: &str, reason: &Reason<'_>, journal: &[String]) -> Option<Finding> {
+    const ANSWER: usize = 14;
+    let is_metadata = |line: &str| line.contains("EC2Metadata") || line.contains("EC2RoleRequest");
+    let at = journal.iter().rposition(|line| line == reason.line)?;
+    let mut answer = journal[at..].iter().take(ANSWER);
+    let refusal = answer.find(|line| {
+        ["401 - Unauthorized", "status code: 401", "401 Unauthorized"]
+            .iter()
+            .any(|words| line.contains(words))
+    })?;
+    is_metadata(reason.line).then(|| {
+        Finding::new(
+            format!(
+                "{how}: {}: the metadata service answers 401: it wants tokens (HttpTokens=required, IMDSv2), and the AWS SDK of this kubelet asks without one",
+                reason.known.means
+            ),
+            "aws ec2 modify-instance-metadata-options --instance-id <id> --http-tokens optional --http-endpoint enabled, and instanceMetadata.httpTokens: optional in kops edit instancegroup (look for an account-wide default: aws ec2 get-instance-metadata-defaults); or a kubelet whose SDK knows tokens (Kubernetes 1.18 and newer)",
+        )
+        .by(Certainty::Likely)
+        .seen("journal", shorten(reason.line, QUOTED))
+        .seen("journal", shorten(refusal.trim(), QUOTED))
+    })
 }
 
 /// A kubelet that is up: what it says of its health.
@@ -93,7 +123,7 @@ fn answering(node: &Node<'_>, unit: &UnitFacts, up: &str) -> Result<Verdict, Uns
     };
     let how = format!("kubelet runs and {url} {}", said.trim_end());
     let finding = match latest(journal, FATAL) {
-        Some(reason) => from_journal(&reason, &how),
+        Some(reason) => from_journal_of("kubelet", &reason, &how, &node.survey().texts),
         None => Finding::new(
             how,
             "journalctl -b -u kubelet.service; a kubelet that hangs often waits for the runtime: systemctl status containerd docker",

@@ -137,6 +137,11 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "drain the node; systemctl stop kubelet.service; rm /var/lib/kubelet/cpu_manager_state; systemctl start kubelet.service",
     },
     KnownLine {
+        parts: &["invalid Node Allocatable configuration"],
+        means: "what it is to reserve is more than the machine has",
+        fix: "the line names the resource: lower systemReserved, kubeReserved and evictionHard of spec.kubelet in kops edit cluster (or of the instance group), or take a larger machineType",
+    },
+    KnownLine {
         parts: &["Failed to start ContainerManager"],
         means: "it cannot set up its control groups",
         fix: "the line's end says why: a controller that is missing (host.cgroup), sysctls that it may not set (protectKernelDefaults), or reserved resources that do not fit",

@@ -103,6 +103,15 @@ impl Log<'_> {
         line::time(line, taken).is_some_and(|at| taken.millis_since(at) < OVER_MS)
     }
 
+    /// Whether a line was written shortly before the log ends, or nothing says when.
+    pub(super) fn is_near_end(&self, line: &str) -> bool {
+        let time = |text: &str| line::time(text, self.when.taken);
+        let last = self.lines.iter().rev().find_map(|text| time(text));
+        time(line)
+            .zip(last)
+            .is_none_or(|(written, last)| last.millis_since(written) < OVER_MS)
+    }
+
     /// Whether a line was written in a boot or start that went well, or the log went on for long without it.
     pub(super) fn is_over(&self, index: usize) -> bool {
         let taken = self.when.taken;

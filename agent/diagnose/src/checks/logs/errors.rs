@@ -4,6 +4,7 @@ use super::collected::Log;
 use super::line::{self, Level, shape};
 use crate::checks::check::Finding;
 use crate::checks::innermost::innermost;
+use crate::checks::named::{Texts, remedy};
 use crate::checks::report::{CheckReport, Status};
 use crate::checks::table::find;
 use crate::log_lines::{self, LogLine};
@@ -33,7 +34,11 @@ struct Group<'a> {
 }
 
 /// The finding of errors that nothing explains; `None` where there are none.
-pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Finding> {
+pub(super) fn unexplained(
+    checks: &[CheckReport],
+    logs: &[Log<'_>],
+    texts: &Texts,
+) -> Option<Finding> {
     let explained = Explained::new(checks);
     let all = groups(logs, &explained);
     let counts = |group: &Group<'_>| {
@@ -67,7 +72,13 @@ pub(super) fn unexplained(checks: &[CheckReport], logs: &[Log<'_>]) -> Option<Fi
     let known = log_lines::find(first.line).filter(|row| !row.from.is_empty());
     let fix = match known {
         Some(row) => format!("{}: {}; read more: {}", row.means, row.fix, from.more),
-        None => format!("read the lines around it: {}", from.more),
+        None => {
+            let program = from.name.split(' ').next().unwrap_or_default();
+            let named =
+                remedy(&innermost(first.line), program, texts).filter(|_| !from.is_of_user());
+            let named = named.map_or(String::new(), |named| format!("{named}; "));
+            format!("{named}read the lines around it: {}", from.more)
+        }
     };
     let mut finding = Finding::new(summary, fix);
     for group in groups.iter().take(SHOWN) {

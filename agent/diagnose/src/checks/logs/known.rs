@@ -3,6 +3,7 @@
 use super::collected::{KERNEL, Log};
 use super::line::Level;
 use crate::checks::check::{Finding, Severity, Source};
+use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::report::{CheckReport, Status};
 use crate::log_lines::{self, LogLine};
 use quake_formats::yaml::shorten;
@@ -73,7 +74,7 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
             continue;
         }
         // A check that knows lines of its own weighs them itself.
-        let row = log_lines::find(line).filter(|row| !row.from.is_empty());
+        let row = telling(line).filter(|row| !row.from.is_empty());
         let Some(row) = row.filter(|_| !log.is_over(index)) else {
             continue;
         };
@@ -92,9 +93,22 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
     }
     let mut hits: Vec<Hit<'a>> = by_row.into_values().collect();
     for hit in &mut hits {
-        hit.is_last = log.is_down && hit.row.means == last;
+        hit.is_last = log.is_down && hit.row.means == last && log.is_near_end(hit.line);
     }
     hits
+}
+
+/// What is known of a line: a row that says what to do before one that leaves it to the line.
+fn telling(line: &str) -> Option<&'static LogLine> {
+    const TELLING: usize = 24;
+    let row = log_lines::find(line)?;
+    if !is_in_line(row.fix) {
+        return Some(row);
+    }
+    let length = |row: &&LogLine| row.parts.iter().map(|part| part.len()).sum::<usize>();
+    let others = log_lines::fitting(line)
+        .filter(|other| !is_in_line(other.fix) && !other.general && length(other) >= TELLING);
+    others.max_by_key(length).or(Some(row))
 }
 
 /// A check that fails and quotes a log, but does not say what the line means, learns it.
@@ -108,7 +122,10 @@ fn name_the_cause(finding: &mut Finding) {
     }
     if let Some(row) = lines.iter().find_map(|line| log_lines::find(line)) {
         finding.summary = format!("{}: {}", finding.summary, row.means);
-        finding.fix = format!("{}; {}", row.fix, finding.fix);
+        finding.fix = match is_in_line(row.fix) {
+            true => format!("{}; {}", finding.fix, row.fix),
+            false => format!("{}; {}", row.fix, finding.fix),
+        };
     }
 }
 
@@ -155,7 +172,13 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
         1 => "logged it".to_owned(),
         count => format!("logged it {count} times"),
     };
-    let summary = format!("{} ({} {often})", first.row.means, first.log.name);
+    let means = meaning(first.row.means, first.row.fix, first.line);
+    let is_wrapped = log_lines::find(first.line) != Some(first.row);
+    let ids = match ids(first.line, &means) {
+        none if none.is_empty() && is_wrapped => format!(": {}", innermost(first.line)),
+        ids => ids,
+    };
+    let summary = format!("{means}{ids} ({} {often})", first.log.name);
     let mut finding =
         Finding::new(summary, fix_of(first)).seen(&first.log.name, shorten(first.line, QUOTED));
     for hit in &told[1..] {
@@ -173,6 +196,35 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
     one.finding = Some(finding);
 }
 
+/// The resources of AWS that a line names and its meaning does not, as the end of a clause.
+fn ids(line: &str, means: &str) -> String {
+    const KINDS: &[&str] = &[
+        "sg-", "subnet-", "vol-", "eni-", "rtb-", "vpc-", "snap-", "ami-",
+    ];
+    const DIGITS: usize = 8;
+    let is_id = |word: &&str| {
+        KINDS.iter().any(|kind| {
+            let digits = word.strip_prefix(kind);
+            digits.is_some_and(|digits| {
+                digits.len() >= DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+            })
+        })
+    };
+    let mut found: Vec<&str> = Vec::new();
+    for word in line
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(is_id)
+    {
+        if !found.contains(&word) && !means.contains(word) {
+            found.push(word);
+        }
+    }
+    match found.is_empty() {
+        true => String::new(),
+        false => format!(": {}", found.join(", ")),
+    }
+}
+
 /// Whether known lines count although the check did not fail.
 fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
     let has_passed = one.status == Status::Ok;
@@ -183,6 +235,10 @@ fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
     // A check of the kernel's log saw these lines, and weighed them.
     let was_weighed = hit.log.name == KERNEL && one.check.sources.contains(&Source::KernelLog);
     if has_passed && was_weighed {
+        return false;
+    }
+    // So many a healthy node logs, too.
+    if hit.count <= log_lines::usual(hit.line) {
         return false;
     }
     hit.is_last || hit.count >= hit.row.passing

@@ -57,6 +57,11 @@ pub(super) fn is_error(line: &str) -> bool {
     line::level(line) >= line::Level::Error
 }
 
+/// Whether a program ends with a line.
+pub(super) fn is_fatal(line: &str) -> bool {
+    line::level(line) == line::Level::Fatal
+}
+
 /// The last error of a program that ended; of one that logs none, the first warning near the end, from which the others
 /// follow.
 pub(super) fn last_error(log: &[String]) -> Option<&str> {
@@ -78,7 +83,7 @@ pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let Some(index) = checks.iter().position(|one| one.check.id == ERRORS) else {
         return;
     };
-    if let Some(finding) = errors::unexplained(checks, &logs) {
+    if let Some(finding) = errors::unexplained(checks, &logs, &node.survey().texts) {
         let one = &mut checks[index];
         one.status = Status::Warn;
         one.note.clone_from(&finding.summary);

@@ -229,3 +229,49 @@ fn what_any_program_may_log_of_itself_is_no_finding_of_the_check_that_passes() {
     assert_eq!(status, Status::Warn, "{said}");
     assert!(said.contains("another process has the port"), "{said}");
 }
+
+#[test]
+fn of_two_meanings_of_a_line_the_one_that_says_what_to_do_is_told_with_the_resources_it_names() {
+    let mut sample = Sample::control_plane();
+    let line = "W1121 03:20:33.5 1 aws.go:4046] Error opening ingress rules for the load balancer to the instances: \"Multiple tagged security groups found for instance i-0ba118132440e527f; ensure only the k8s security group is tagged; the tagged groups were sg-0a47f194362fa26a4(nodes) sg-04b52fd571603668f(ftp)\"";
+    let pods = sample.pods();
+    let mut own = pods.iter_mut();
+    let pod = own.find(|pod| pod.container == "kube-controller-manager");
+    let pod = pod.expect("a control plane has one");
+    pod.log = vec![line.to_owned(), line.replace("03:20:33", "03:21:33")];
+    let report = report(&sample);
+    let (status, said) = of(&report, "identity.tags");
+    assert_eq!(status, Status::Warn, "{said}");
+    for words in [
+        "two security groups",
+        "sg-0a47f194362fa26a4, sg-04b52fd571603668f",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_ne!(of(&report, "identity.profile").0, Status::Warn);
+}
+
+#[test]
+fn a_known_line_long_before_the_end_of_a_program_is_not_why_it_ended() {
+    let known = "E1121 02:20:05.4 1 range_allocator.go:1] CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range";
+    let of_pod = |log: &[String]| {
+        let mut sample = Sample::worker();
+        let pod = sample.pod("gizmo", "exited");
+        pod.exit_code = Some(1);
+        pod.log = log.to_vec();
+        of(&report(&sample), "cni.config").0
+    };
+    let early = [known.to_owned(), UNKNOWN.to_owned()];
+    assert_eq!(of_pod(&early), Status::Warn);
+    let late = [known.replace("02:20:05", "03:19:59"), UNKNOWN.to_owned()];
+    assert_eq!(of_pod(&late), Status::Fail);
+}
+
+#[test]
+fn a_line_that_healthy_nodes_log_is_no_finding_although_it_is_known() {
+    let mut sample = Sample::worker();
+    let line = "E1121 03:20:05.4 1101 summary.go:102] Failed to get system container stats for \"/system.slice/docker.service\": failed to get cgroup stats for \"/system.slice/docker.service\": failed to get container info for \"/system.slice/docker.service\": unknown container \"/system.slice/docker.service\"";
+    sample.journal("kubelet.service", &[line; 4]);
+    let (status, said) = of(&report(&sample), "host.cgroup");
+    assert_ne!(status, Status::Warn, "{said}");
+}

@@ -1,7 +1,8 @@
 //! `runtime.alive`: the runtime's unit and its answer.
 
+use super::unloaded;
 use crate::checks::check::{Certainty, Finding, Verdict};
-use crate::checks::from_journal::from_journal;
+use crate::checks::from_journal::from_journal_of;
 use crate::checks::innermost::innermost;
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -106,7 +107,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let unit = match node.unit(name) {
         Ok(unit) => unit,
         // Without systemd the runtime's own answer tells.
-        Err(unseen) => return answered(name, &answer, None).unwrap_or(Err(unseen)),
+        Err(unseen) => return answered(node, name, &answer, None).unwrap_or(Err(unseen)),
     };
     let Some(unit) = unit else {
         return Finding::new(
@@ -120,7 +121,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     match health(unit, node.taken()) {
         UnitHealth::Down(how) => {
             let finding = match latest(journal, REASONS) {
-                Some(reason) => from_journal(&reason, &how),
+                Some(reason) => {
+                    let program = expected.runtime.as_str();
+                    from_journal_of(program, &reason, &how, &node.survey().texts)
+                }
                 None => Finding::new(
                     format!("{how}{}", of_dependency(node, journal)),
                     format!(
@@ -137,7 +141,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let finding = Finding::new(how, format!("wait; then: systemctl status {name}"));
             with_evidence(finding, unit, journal).warn()
         }
-        UnitHealth::Up(how) => match answered(name, &answer, Some(&how)) {
+        UnitHealth::Up(how) => match answered(node, name, &answer, Some(&how)) {
             Some(verdict) => verdict,
             None => Verdict::ok(how),
         },
@@ -164,6 +168,7 @@ fn of_dependency(node: &Node<'_>, journal: &[String]) -> String {
 
 /// What the runtime's own answer says; `None` where it was not asked.
 fn answered(
+    node: &Node<'_>,
     name: &str,
     answer: &Result<&RuntimeSeen, Unseen>,
     up: Option<&str>,
@@ -176,7 +181,9 @@ fn answered(
     };
     match answer {
         Ok(seen) => Some(match (&seen.error, &seen.version) {
-            (Some(error), _) => silent(error.clone()).fail(),
+            (Some(error), _) => unloaded::finding(node, name, error)
+                .unwrap_or_else(|| silent(error.clone()))
+                .fail(),
             (None, Some(version)) => Verdict::ok(format!("{} {version} answers", seen.name)),
             (None, None) => return None,
         }),

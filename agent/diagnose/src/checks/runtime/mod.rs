@@ -9,6 +9,7 @@ mod others;
 mod shims;
 #[cfg(test)]
 mod tests;
+mod unloaded;
 
 use super::check::{Check, Severity, Source};
 use super::node::Node;

@@ -50,6 +50,11 @@ pub(in crate::checks) const REASONS: &[KnownLine] = &[
         fix: "systemctl restart quake-agent.service writes both anew; compare the times of the files that the line names: one was replaced without the other",
     },
     KnownLine {
+        parts: &["CipherSuites is missing an HTTP/2-required"],
+        means: "its --tls-cipher-suites lack a suite that HTTP/2 demands",
+        fix: "add TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 (or TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 for an ECDSA certificate) to --tls-cipher-suites: tlsCipherSuites of spec.kubeAPIServer in kops edit cluster; then roll the control plane",
+    },
+    KnownLine {
         parts: &["unknown flag: "],
         means: "it does not know one of its flags",
         fix: "take the flag that the line names out of its section of the cluster spec: it is gone in this version, or newer than it",

@@ -6,6 +6,7 @@ use crate::checks::etcd::is_held_back;
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, meaning};
 use crate::checks::logs::{is_error, last_error};
+use crate::checks::named;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use crate::log_lines;
@@ -92,11 +93,17 @@ fn is_up(container: &PodSeen) -> bool {
 fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
     let tried = |line: &&String| line.contains(component) && is_error(line);
     let line = node.journal("kubelet.service").iter().rfind(tried);
-    let why = line.map_or(String::new(), |line| format!(": {}", innermost(line)));
+    let error = line.map(|line| innermost(line));
+    let texts = &node.survey().texts;
+    let named = error
+        .as_ref()
+        .and_then(|error| named::remedy(error, "kubelet", texts));
+    let named = named.map_or(String::new(), |named| format!("{named}; "));
+    let why = error.map_or(String::new(), |error| format!(": {error}"));
     let finding = Finding::new(
         format!("kubelet has not started {component}{why}"),
         format!(
-            "journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
+            "{named}journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
         ),
     );
     let finding = match line {
@@ -172,18 +179,22 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         "{component} {how}, started again {} times",
         container.restarts
     );
+    let texts = &node.survey().texts;
     let known = known_in(&container.log).filter(|_| !is_oom);
     let remedy = match known {
         Some((means, fix, line)) => {
             summary = format!("{summary}: {}", meaning(means, fix, line));
+            let fix = named::completed(fix, line, component, texts);
             format!("{fix}; its log: {logs}")
         }
         None => {
             let last = last_error(&container.log).filter(|_| !is_oom);
-            if let Some(line) = last {
-                summary = format!("{summary}: {}", innermost(line));
+            let error = last.map(innermost);
+            if let Some(error) = &error {
+                summary = format!("{summary}: {error}");
             }
-            remedy
+            let named = error.and_then(|error| named::remedy(&error, component, texts));
+            named.map_or(remedy, |named| format!("{named}; its log: {logs}"))
         }
     };
     let certainty = match (is_oom, known) {
