@@ -95,6 +95,8 @@ pub(super) struct Inner {
     /// Everything asked of the services, a line each.
     requests: Vec<String>,
     pub(super) sessions: Sessions,
+    /// How many instances were launched, or are being.
+    launched: u8,
 }
 
 impl Vpc {
@@ -188,9 +190,12 @@ impl Vpc {
     ///
     /// When there are more than fifty.
     pub fn launch(&self, tags: &[(&str, &str)], user_data: &[u8]) -> Facts {
-        let taken = self.region.inner().instances.len();
-        let taken = u8::try_from(taken).expect("a few instances");
-        let number = NUMBERS.start() + taken;
+        let number = {
+            let mut inner = self.region.inner();
+            let number = NUMBERS.start() + inner.launched;
+            inner.launched += 1;
+            number
+        };
         assert!(
             NUMBERS.contains(&number),
             "there are addresses for fifty instances"
