@@ -69,6 +69,13 @@ const SETTLING_MS: u64 = 30_000;
 /// Errors of a start that went well are over after this long.
 const START_MS: u64 = 5 * 60_000;
 
+/// What kubelet logs of a lease that it cannot renew, every few seconds while it cannot.
+const LEASE: &[&str] = &["Failed to ensure lease exists", "Failed to update lease"];
+
+/// A lease of which kubelet says nothing for so long is renewed (`k8s.io/component-helpers`
+/// `apimachinery/lease/controller.go`: it retries within seven seconds).
+const LEASE_MS: u64 = 30_000;
+
 /// What no line repeats for so long is over.
 const OVER_MS: u64 = 10 * 60_000;
 
@@ -129,7 +136,9 @@ impl Log<'_> {
             is_settled && written.millis_since(started) < START_MS
         });
         let of_boot = self.when.ready.is_some_and(|ready| written < ready);
-        went_on || of_start || of_boot
+        let is_lease = LEASE.iter().any(|words| self.lines[index].contains(words));
+        let is_renewed = is_lease && taken.millis_since(written) > LEASE_MS;
+        went_on || of_start || of_boot || is_renewed
     }
 }
 

@@ -118,6 +118,19 @@ fn what_was_logged_before_the_boot_was_ready_is_over() {
 }
 
 #[test]
+fn a_lease_of_which_kubelet_says_nothing_any_more_is_renewed() {
+    // The check itself has nothing to judge here.
+    for (time, status) in [("03:22:12", Status::Warn), ("03:20:00", Status::Skip)] {
+        let line = format!(
+            "E1121 {time}.000000 1201 controller.go:201] \"Failed to ensure lease exists, will retry\" err=\"connection refused\""
+        );
+        let mut sample = Sample::worker();
+        sample.journal("kubelet.service", &[line.as_str(); 12]);
+        assert_eq!(of(&report(&sample), "net.api-server").0, status, "{time}");
+    }
+}
+
+#[test]
 fn a_usual_error_is_a_finding_once_there_are_too_many() {
     let mut sample = Sample::worker();
     let line = "E1121 03:20:00.0 1 event.go:368] \"Unable to write event (may retry after sleeping)\" err=\"x\"";
