@@ -18,7 +18,6 @@ mod sinks;
 use args::{Arguments, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use quake_model::fault::{Code, Fault};
 use std::ffi::OsString;
 
 /// The threads that have to start for anything to be done: the runtime's, one for work that blocks, and one to spare.
@@ -56,6 +55,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     start_tracing(&arguments.command);
+    limits::name_exhaustion();
     limits::raise_descriptors();
     let runtime = limits::threads_start(THREADS).and_then(|()| {
         tokio::runtime::Builder::new_multi_thread()
@@ -74,11 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             status
         }
         Err(error) => {
-            let fault = Fault::new(
-                Code::BootResourcesExhausted,
-                "the threads of the agent could not be started",
-            )
-            .caused_by(error.to_string());
+            let fault = limits::exhausted("the threads of the agent could not be started", error);
             output::error_text(render::fault_text("error", &fault));
             fault.class().exit_status()
         }

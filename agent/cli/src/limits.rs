@@ -1,5 +1,7 @@
 //! What the operating system gives this process: descriptors and threads, taken before anything needs them.
 
+use crate::{output, render};
+use quake_model::fault::{Code, Fault};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
@@ -52,9 +54,48 @@ pub(crate) fn threads_start(count: usize) -> std::io::Result<()> {
     started
 }
 
+/// Makes a panic for want of memory end the process with the fault that names it.
+pub(crate) fn name_exhaustion() {
+    let other = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if is_exhaustion(message) {
+            let fault = exhausted("the agent gets no memory", message);
+            output::error_text(render::fault_text("error", &fault));
+            std::process::exit(fault.class().exit_status().into());
+        }
+        other(panic);
+    }));
+}
+
+/// Whether a panic's message says that there is no memory: with `ENOMEM` the standard library, whose new threads get no stack
+/// for their signals, and with its own name zlib-rs, which asserts that it can begin.
+fn is_exhaustion(message: &str) -> bool {
+    ["(os error 12)", "left: MemError"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// The fault of a process that does not get what it needs from this host.
+pub(crate) fn exhausted(what: &str, why: impl ToString) -> Fault {
+    Fault::new(Code::BootResourcesExhausted, what).caused_by(why.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_for_want_of_memory_is_told_from_others() {
+        let of_std =
+            "failed to allocate an alternative stack: Cannot allocate memory (os error 12)";
+        assert!(is_exhaustion(of_std));
+        let of_zlib = "assertion `left == right` failed\n  left: MemError\n right: Ok";
+        assert!(is_exhaustion(of_zlib));
+        let of_tokio = "failed to set up: Permission denied (os error 1)";
+        assert!(!is_exhaustion(of_tokio));
+        assert!(!is_exhaustion("index out of bounds: the len is 12"));
+    }
 
     #[test]
     fn the_limit_is_what_may_be_had() {
