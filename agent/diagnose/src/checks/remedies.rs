@@ -3,6 +3,7 @@
 
 use super::check::{Check, Finding};
 use super::identity::own_id;
+use super::kubelet::kubeconfig;
 use super::named::setter;
 use super::node::{AGENT_UNIT, Node};
 use super::report::{CheckReport, Status};
@@ -111,7 +112,12 @@ impl<'a> Remedies<'a> {
             fix = fix.replace(placeholder, value);
         }
         for piece in &finding.evidence {
-            let (wanted, value) = (format!("<{}>", piece.name), piece.value.trim());
+            let mut value = piece.value.trim();
+            if piece.name == "server" {
+                // Each remedy with a server has its port.
+                value = kubeconfig::host(value);
+            }
+            let wanted = format!("<{}>", piece.name);
             if !value.is_empty() && !value.contains(char::is_whitespace) {
                 fix = fix.replace(&wanted, value);
             }

@@ -199,11 +199,11 @@ fn decoded(node: &Yaml, key: &str) -> Option<Vec<u8>> {
 }
 
 /// The host of a URL.
-fn host(url: &str) -> &str {
+pub(in crate::checks) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let ca = rest.split('/').next().unwrap_or_default();
-    match ca.rsplit_once(':') {
+    let address = rest.split('/').next().unwrap_or_default();
+    match address.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        Some(_) | None => ca,
+        Some(_) | None => address,
     }
 }

@@ -7,7 +7,7 @@ mod certificate;
 mod config;
 mod fields;
 mod flags;
-mod kubeconfig;
+pub(super) mod kubeconfig;
 pub(super) mod reasons;
 mod skew;
 #[cfg(test)]

@@ -69,6 +69,14 @@ fn placeholders_are_filled_with_what_the_survey_knows() {
         completed(&node, finding, &[]),
         "--volume-id vol-0a1 --instance-ids i-0b2, fsck /dev/nvme1n1"
     );
+    let finding = Finding::new("kops-controller does not answer", "nc -vz <server> 3988").seen(
+        "server",
+        "https://kops-controller.internal.c.example.com:3988/",
+    );
+    assert_eq!(
+        completed(&node, finding, &[]),
+        "nc -vz kops-controller.internal.c.example.com 3988"
+    );
 }
 
 #[test]
