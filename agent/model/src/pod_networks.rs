@@ -135,6 +135,11 @@ pub fn of_file(name: &str) -> Option<&'static Network> {
     NETWORKS.iter().find(|network| network.has_file(name))
 }
 
+/// The network that a pod brings to a node, by its name.
+pub fn of_pod(name: &str) -> Option<&'static Network> {
+    NETWORKS.iter().find(|network| network.has_pod(name))
+}
+
 impl Network {
     /// Whether a file is its own, by its name.
     pub fn has_file(&self, name: &str) -> bool {

@@ -45,13 +45,11 @@ const KUBELET_SETTINGS: &str = "/etc/kubernetes/kubelet.conf.d";
 /// kubelet's.
 pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
     let own = node.list(KUBELET_SETTINGS);
-    let own = own.iter().filter(|(name, _)| name.ends_with(".conf"));
-    let mut paths: Vec<String> = own
-        .map(|(name, _)| format!("{KUBELET_SETTINGS}/{name}"))
-        .collect();
-    paths.insert(0, kubelet_configuration(node).to_owned());
-    paths.iter().rev().find_map(|path| {
-        let parsed = yaml::parse(path, node.text(path).ok()??).ok()?;
+    let own = own.iter().rev().filter(|(name, _)| name.ends_with(".conf"));
+    let own = own.map(|(name, _)| format!("{KUBELET_SETTINGS}/{name}"));
+    let mut last_first = own.chain([kubelet_configuration(node).to_owned()]);
+    last_first.find_map(|path| {
+        let parsed = yaml::parse(&path, node.text(&path).ok()??).ok()?;
         parsed.text_of(key).map(str::to_owned)
     })
 }

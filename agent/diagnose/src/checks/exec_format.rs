@@ -1,5 +1,6 @@
 //! Programs of images that the kernel cannot run: of another processor, or emptied by a hard stop.
 
+use super::host::kernel_log;
 use super::node::Node;
 
 /// How the kernel says that it cannot run a program (errno `ENOEXEC`).
@@ -25,10 +26,7 @@ pub(super) fn emptied<'a>(
     if !line.contains(ERROR) {
         return None;
     }
-    let log = node.survey().kernel_log.ok()?;
-    let sign = log
-        .iter()
-        .find(|line| UNCLEAN.iter().any(|words| line.contains(words)))?;
+    let sign = *kernel_log::lines(node, UNCLEAN).ok()?.first()?;
     let what = match image {
         "" => "an image".to_owned(),
         image => image.to_owned(),
@@ -39,5 +37,5 @@ pub(super) fn emptied<'a>(
     let fix = format!(
         "find /var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots -type f -perm -100 -size 0 shows such files (below /var/lib/docker with docker); a pull alone keeps them: delete the pod, crictl rmi {what} on the node, then pull it anew, or replace the instance; where none is empty: uname -m, and an image for that processor"
     );
-    Some((means, fix, sign.as_str()))
+    Some((means, fix, sign))
 }

@@ -11,7 +11,7 @@ pub(super) const QUOTED: usize = 400;
 
 /// The finding: `what` is so because of this reason.
 pub(super) fn from_journal(reason: &Reason<'_>, what: &str) -> Finding {
-    told(reason, what, reason.known.fix)
+    finding(reason, what, reason.known.fix)
 }
 
 /// The same of a program that ended, with what to do about what its line names.
@@ -22,10 +22,10 @@ pub(super) fn from_journal_of(
     texts: &Texts,
 ) -> Finding {
     let fix = completed(reason.known.fix, reason.line, program, texts);
-    told(reason, what, &fix)
+    finding(reason, what, &fix)
 }
 
-fn told(reason: &Reason<'_>, what: &str, fix: &str) -> Finding {
+fn finding(reason: &Reason<'_>, what: &str, fix: &str) -> Finding {
     let known = reason.known;
     let means = meaning(known.means, known.fix, reason.line);
     let finding = Finding::new(format!("{what}: {means}"), fix);

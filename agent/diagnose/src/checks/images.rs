@@ -162,7 +162,7 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
 /// How kubelet says that it waits with the next pull.
 const BACK_OFF: &str = "Back-off pulling";
 
-/// The finding where a proxy or firewall shows a certificate of its own, and the host trusts another authority of the same
+/// The finding where a proxy or firewall shows a certificate of its own, and the host trusts another CA of the same
 /// name: crypto/x509 names the one that it tried.
 fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
     let plain = reason.line.replace('\\', "");
@@ -170,10 +170,10 @@ fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
     let (name, _) = rest.split_once('"')?;
     let finding = Finding::new(
         format!(
-            "{what}: the registry's certificate is not trusted: {name} signed it, and the authority of that name that this host trusts has another key: it was renewed"
+            "{what}: the registry's certificate is not trusted: {name} signed it, and the CA of that name that this host trusts has another key: it was renewed"
         ),
         format!(
-            "a proxy or firewall that decrypts TLS signs so, and its present authority is not in the image: ls -l /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors shows the old one; put the present certificate of {name} there, update-ca-certificates (or update-ca-trust), then: systemctl restart containerd.service; and put it into the image"
+            "a proxy or firewall that decrypts TLS signs so, and its present CA is not in the image: ls -l /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors shows the old one; put the present certificate of {name} there, update-ca-certificates (or update-ca-trust), then: systemctl restart containerd.service; and put it into the image"
         ),
     );
     Some(

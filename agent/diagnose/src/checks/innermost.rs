@@ -44,7 +44,7 @@ pub(super) fn innermost(line: &str) -> String {
 }
 
 /// What stands up to the closing quotation mark.
-fn quoted(text: &str) -> &str {
+pub(super) fn quoted(text: &str) -> &str {
     let bytes = text.as_bytes();
     let closing = |at: &usize| bytes[*at] == b'"' && (*at == 0 || bytes[at - 1] != b'\\');
     let end = (0..bytes.len()).find(closing).unwrap_or(bytes.len());

@@ -36,7 +36,7 @@ impl LogLine {
     }
 
     /// How exactly it says what the line is.
-    fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()
     }
 }

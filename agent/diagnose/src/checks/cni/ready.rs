@@ -11,7 +11,7 @@ use crate::checks::stage;
 use crate::checks::static_pods::known_in;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
-use quake_model::pod_networks::{Network, of_word};
+use quake_model::pod_networks::{Network, of_pod, of_word};
 use quake_model::record::BootState;
 
 /// So many starts are no accident any more.
@@ -61,26 +61,11 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-/// The networks whose pods may run beside one that the agent configures.
-const WORDS: &[&str] = &[
-    "calico",
-    "canal",
-    "cilium",
-    "flannel",
-    "weave",
-    "kuberouter",
-    "amazonvpc",
-    "amazon-vpc-routed-eni",
-];
-
 /// A container of any network's pod on this node that ends again and again.
 pub(in crate::checks) fn broken<'a>(node: &Node<'a>) -> Option<&'a PodSeen> {
     let runtime = node.survey().runtime.ok()?;
-    let known: Vec<&Network> = WORDS.iter().filter_map(|word| of_word(word)).collect();
     let pods = runtime.pods.iter().flatten();
-    let of_networks: Vec<&PodSeen> = pods
-        .filter(|pod| known.iter().any(|network| network.has_pod(&pod.name)))
-        .collect();
+    let of_networks: Vec<&PodSeen> = pods.filter(|pod| of_pod(&pod.name).is_some()).collect();
     let mut broken = of_networks.iter().filter(|pod| pod.restarts >= MANY);
     broken.find(|pod| is_broken(pod, &of_networks)).copied()
 }
@@ -122,10 +107,11 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         "tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous",
         pod.namespace, pod.name, pod.container
     );
-    if let Some((means, fix, sign)) = of_hard_stop(pod, node) {
+    let last = pod.log.last().map_or("", String::as_str);
+    if let Some((means, fix, sign)) = emptied(node, last, &pod.image) {
         return Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"))
             .or_else("the image is for another processor")
-            .seen("log", pod.log.last().map_or("", String::as_str))
+            .seen("log", last)
             .seen("image", &pod.image)
             .seen("kernel log", sign);
     }
@@ -150,12 +136,6 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
-}
-
-/// Whether a container's program was emptied by a hard stop of the host.
-fn of_hard_stop<'a>(pod: &PodSeen, node: &Node<'a>) -> Option<(String, String, &'a str)> {
-    let line = pod.log.last()?;
-    emptied(node, line, &pod.image)
 }
 
 /// Why a container ended.

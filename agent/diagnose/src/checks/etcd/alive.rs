@@ -95,13 +95,21 @@ fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
 
 /// The latest line of etcd-manager's log by which it cannot start its etcd.
 fn of_manager<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
-    const REFUSED: &str = "error running etcd: ";
+    let names = [format!("etcd-manager-{cluster}")];
+    latest_of_pods(node, &names, |line| line.contains("error running etcd: "))
+}
+
+/// The latest line of this kind in the logs of the pods whose names begin so.
+fn latest_of_pods<'a>(
+    node: &Node<'a>,
+    names: &[String],
+    is_wanted: impl Fn(&str) -> bool,
+) -> Option<&'a str> {
     let runtime = node.survey().runtime.ok()?;
-    let name = format!("etcd-manager-{cluster}");
-    let mut pods = runtime.pods.iter().flatten();
-    let own = pods.find(|pod| pod.name.starts_with(&name) && !pod.log.is_empty())?;
-    let line = own.log.iter().rfind(|line| line.contains(REFUSED))?;
-    Some(line.as_str())
+    let pods = runtime.pods.iter().flatten();
+    let own = pods.filter(|pod| names.iter().any(|name| pod.name.starts_with(name.as_str())));
+    let mut lines = own.flat_map(|pod| pod.log.iter().rev());
+    lines.find(|line| is_wanted(line)).map(String::as_str)
 }
 
 /// The latest line of a member's log by which it and another one do not speak with each other.
@@ -114,14 +122,11 @@ fn of_peers<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
         "i/o timeout",
     ];
     const OF_PEERS: &[&str] = &["rafthttp", "rejected connection", "peer"];
-    let runtime = node.survey().runtime.ok()?;
     let names = [format!("etcd-manager-{cluster}"), format!("etcd-{cluster}")];
-    let pods = runtime.pods.iter().flatten();
-    let own = pods.filter(|pod| names.iter().any(|name| pod.name.starts_with(name.as_str())));
     let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
-    let mut lines = own.flat_map(|pod| pod.log.iter().rev());
-    let line = lines.find(|line| has(line, OF_PEERS) && has(line, REFUSED))?;
-    Some(line.as_str())
+    latest_of_pods(node, &names, |line| {
+        has(line, OF_PEERS) && has(line, REFUSED)
+    })
 }
 
 /// The API server that says of etcd that it failed; it is not what has to be fixed.

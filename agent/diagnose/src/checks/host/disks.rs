@@ -156,20 +156,19 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let says = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
     let told = |line: &&&str| says(line, TOLD) && !says(line, HARMLESS);
     let errors: Vec<&str> = log.iter().filter(told).copied().collect();
-    if errors.is_empty() {
-        if let Some(finding) = features::newer(node) {
-            return finding.warn();
-        }
-        return Verdict::ok("the kernel reports none");
-    }
     let of_mounted = errors.iter().find_map(|line| {
         let found = mounts.iter().find(|mount| is_of(line, mount));
         found.map(|mount| (line, mount))
     });
-    match (of_mounted, features::newer(node)) {
-        (Some((line, mount)), _) => of_mount(node, line, mount).fail(),
-        (None, Some(finding)) => finding.warn(),
-        (None, None) => Finding::new(
+    if let Some((line, mount)) = of_mounted {
+        return of_mount(node, line, mount).fail();
+    }
+    if let Some(finding) = features::newer(node) {
+        return finding.warn();
+    }
+    match errors.is_empty() {
+        true => Verdict::ok("the kernel reports none"),
+        false => Finding::new(
             "the kernel reports errors of disks that are not mounted",
             "journalctl -k -b -p err; a volume that was detached by force leaves such lines",
         )

@@ -10,7 +10,6 @@ const UNKNOWN: &[&str] = &[
     "unknown incompatible features",
     "unknown compatible features",
     "because of unsupported optional features",
-    "cannot mount because of unsupported optional features",
 ];
 
 /// The finding where the kernel knows less than what a file system was made with.

@@ -11,7 +11,10 @@ const QUOTED: usize = 3;
 /// # Errors
 ///
 /// Why the log is not known.
-pub(super) fn lines<'a>(node: &Node<'a>, signs: &[&str]) -> Result<Vec<&'a str>, Unseen> {
+pub(in crate::checks) fn lines<'a>(
+    node: &Node<'a>,
+    signs: &[&str],
+) -> Result<Vec<&'a str>, Unseen> {
     let log = node.survey().kernel_log.get()?;
     let fits = |line: &&str| signs.iter().any(|sign| line.contains(sign));
     Ok(log.iter().map(String::as_str).filter(fits).collect())

@@ -4,7 +4,7 @@ mod capacity;
 mod disks;
 mod features;
 mod hung;
-mod kernel_log;
+pub(super) mod kernel_log;
 mod latency;
 mod limits;
 mod lockup;

@@ -84,7 +84,12 @@ fn of_any_program(how: &str, journal: &[String], texts: &Texts) -> Option<Findin
 /// The answer stands in the lines after the error.
 fn old_sdk(how: &str, reason: &Reason<'_>, journal: &[String]) -> Option<Finding> {
     const ANSWER: usize = 14;
-    let is_metadata = |line: &str| line.contains("EC2Metadata") || line.contains("EC2RoleRequest");
+    if !["EC2Metadata", "EC2RoleRequest"]
+        .iter()
+        .any(|words| reason.line.contains(words))
+    {
+        return None;
+    }
     let at = journal.iter().rposition(|line| line == reason.line)?;
     let mut answer = journal[at..].iter().take(ANSWER);
     let refusal = answer.find(|line| {
@@ -92,7 +97,7 @@ fn old_sdk(how: &str, reason: &Reason<'_>, journal: &[String]) -> Option<Finding
             .iter()
             .any(|words| line.contains(words))
     })?;
-    is_metadata(reason.line).then(|| {
+    Some(
         Finding::new(
             format!(
                 "{how}: {}: the metadata service answers 401: it wants tokens (HttpTokens=required, IMDSv2), and the AWS SDK of this kubelet asks without one",
@@ -102,8 +107,8 @@ fn old_sdk(how: &str, reason: &Reason<'_>, journal: &[String]) -> Option<Finding
         )
         .by(Certainty::Likely)
         .seen("journal", shorten(reason.line, QUOTED))
-        .seen("journal", shorten(refusal.trim(), QUOTED))
-    })
+        .seen("journal", shorten(refusal.trim(), QUOTED)),
+    )
 }
 
 /// A kubelet that is up: what it says of its health.

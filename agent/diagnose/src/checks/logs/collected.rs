@@ -47,19 +47,17 @@ impl When {
             ready,
         }
     }
-}
 
-impl When {
+    /// When the last of these lines that has a time was written.
+    fn last(self, lines: &[String]) -> Option<Timestamp> {
+        let mut latest_first = lines.iter().rev();
+        latest_first.find_map(|text| line::time(text, self.taken))
+    }
+
     /// Whether the last of these lines was written before the boot was ready.
     fn was_booting(self, lines: &[String]) -> bool {
-        let mut times = lines
-            .iter()
-            .rev()
-            .filter_map(|text| line::time(text, self.taken));
-        let last = times.next();
-        self.ready
-            .zip(last)
-            .is_some_and(|(ready, last)| last < ready)
+        let both = self.ready.zip(self.last(lines));
+        both.is_some_and(|(ready, last)| last < ready)
     }
 }
 
@@ -112,11 +110,9 @@ impl Log<'_> {
 
     /// Whether a line was written shortly before the log ends, or nothing says when.
     pub(super) fn is_near_end(&self, line: &str) -> bool {
-        let time = |text: &str| line::time(text, self.when.taken);
-        let last = self.lines.iter().rev().find_map(|text| time(text));
-        time(line)
-            .zip(last)
-            .is_none_or(|(written, last)| last.millis_since(written) < OVER_MS)
+        let written = line::time(line, self.when.taken);
+        let both = written.zip(self.when.last(self.lines));
+        both.is_none_or(|(written, last)| last.millis_since(written) < OVER_MS)
     }
 
     /// Whether a line was written in a boot or start that went well, or the log went on for long without it.
@@ -128,8 +124,7 @@ impl Log<'_> {
         if self.is_down {
             return false;
         }
-        let after = self.lines[index..].iter().rev();
-        let last = after.filter_map(|text| line::time(text, taken)).next();
+        let last = self.when.last(&self.lines[index..]);
         let went_on = last.is_some_and(|last| last.millis_since(written) > OVER_MS);
         let of_start = self.started.is_some_and(|started| {
             let is_settled = taken.millis_since(started) > START_MS + OVER_MS;

@@ -105,10 +105,9 @@ fn telling(line: &str) -> Option<&'static LogLine> {
     if !is_in_line(row.fix) {
         return Some(row);
     }
-    let length = |row: &&LogLine| row.parts.iter().map(|part| part.len()).sum::<usize>();
     let others = log_lines::fitting(line)
-        .filter(|other| !is_in_line(other.fix) && !other.general && length(other) >= TELLING);
-    others.max_by_key(length).or(Some(row))
+        .filter(|other| !is_in_line(other.fix) && !other.general && other.length() >= TELLING);
+    others.max_by_key(|other| other.length()).or(Some(row))
 }
 
 /// A check that fails and quotes a log, but does not say what the line means, learns it.

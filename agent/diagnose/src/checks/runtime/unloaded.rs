@@ -1,6 +1,8 @@
 //! A containerd that runs without the plugin that serves kubelet: why the plugin did not load, by containerd's own journal.
 
 use crate::checks::check::{Certainty, Finding};
+use crate::checks::from_journal::QUOTED;
+use crate::checks::innermost::quoted;
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
 
@@ -49,7 +51,7 @@ pub(super) fn finding(node: &Node<'_>, unit: &str, error: &str) -> Option<Findin
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, 400))
+            .seen("journal", shorten(line, QUOTED))
             .seen("answer", error),
     )
 }
@@ -58,15 +60,7 @@ pub(super) fn finding(node: &Node<'_>, unit: &str, error: &str) -> Option<Findin
 fn why(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("error=")?;
     let text = match rest.strip_prefix('"') {
-        Some(quoted) => {
-            let mut before = ' ';
-            let end = quoted.find(|c: char| {
-                let is_end = c == '"' && before != '\\';
-                before = c;
-                is_end
-            });
-            &quoted[..end.unwrap_or(quoted.len())]
-        }
+        Some(rest) => quoted(rest),
         None => rest.split(' ').next()?,
     };
     Some(text.replace('\\', ""))

@@ -53,9 +53,9 @@ fn written(node: &Node<'_>) -> Result<Verdict, Unseen> {
                     return finding;
                 }
             }
-            // Where nobody looked, nothing found says nothing.
             // A pod of a network that ends removes and writes configurations: it is the one to look at.
             None if path.starts_with(cni::DIRECTORY) && cni::broken(node).is_some() => {}
+            // Where nobody looked, nothing found says nothing.
             None if node.was_surveyed(&path).is_ok() => return gone(&path),
             None => {}
         }
