@@ -74,7 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             status
         }
         Err(error) => {
-            let fault = limits::exhausted("the threads of the agent could not be started", error);
+            let fault = limits::exhausted("the threads of the agent could not be started", &error);
             output::error_text(render::fault_text("error", &fault));
             fault.class().exit_status()
         }

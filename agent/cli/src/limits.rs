@@ -55,12 +55,16 @@ pub(crate) fn threads_start(count: usize) -> std::io::Result<()> {
 }
 
 /// Makes a panic for want of memory end the process with the fault that names it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the thread that panics is not the one that returns the status, and that one may wait for it"
+)]
 pub(crate) fn name_exhaustion() {
     let other = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
         if is_exhaustion(message) {
-            let fault = exhausted("the agent gets no memory", message);
+            let fault = exhausted("the agent gets no memory", &message);
             output::error_text(render::fault_text("error", &fault));
             std::process::exit(fault.class().exit_status().into());
         }
@@ -77,7 +81,7 @@ fn is_exhaustion(message: &str) -> bool {
 }
 
 /// The fault of a process that does not get what it needs from this host.
-pub(crate) fn exhausted(what: &str, why: impl ToString) -> Fault {
+pub(crate) fn exhausted(what: &str, why: &impl ToString) -> Fault {
     Fault::new(Code::BootResourcesExhausted, what).caused_by(why.to_string())
 }
 
