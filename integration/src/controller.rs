@@ -7,6 +7,7 @@ use crate::ec2::pairs;
 use crate::http::{Reply, Request, Server};
 use crate::imds::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN};
 use crate::sigv4::{self, Signed, Signer};
+use crate::waiting::unix_now;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use serde_json::{Map, Value, json};
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// What STS is asked; no part of the token says so.
 const STS_BODY: &str = "Action=GetCallerIdentity&Version=2011-06-15";
@@ -159,12 +160,6 @@ fn must_sign(names: &[String], wanted: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Seconds since 1970.
-fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
-}
-
 impl State {
     fn answer(&self, request: &Request) -> Reply {
         let turn = lock(&self.turns).pop_front();
@@ -263,7 +258,7 @@ impl State {
             headers: sent,
             body: b"",
         };
-        let names = sigv4::check_presigned(&self.signer, &signed, &query, now())?;
+        let names = sigv4::check_presigned(&self.signer, &signed, &query, unix_now())?;
         must_sign(&names, &["host", "x-kops-request-sha"])
     }
 
@@ -290,7 +285,7 @@ impl State {
             headers,
             body: STS_BODY.as_bytes(),
         };
-        let names = sigv4::check(&self.signer, &signed, now())?;
+        let names = sigv4::check(&self.signer, &signed, unix_now())?;
         must_sign(&names, &["host", "x-amz-date", "x-kops-request-sha"])
     }
 

@@ -2,9 +2,9 @@
 //! import` and `docker load` take where there is no registry.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::tree::sha256;
@@ -27,14 +27,23 @@ impl ImageLayer {
     pub fn of(files: &[(&str, u32, &[u8])]) -> io::Result<Self> {
         let mut tar = tar::Builder::new(Vec::new());
         for (path, mode, contents) in files {
-            let mut header = tar::Header::new_gnu();
-            header.set_mode(*mode);
-            header.set_size(contents.len() as u64);
-            header.set_cksum();
-            tar.append_data(&mut header, path.trim_start_matches('/'), *contents)?;
+            add(&mut tar, path.trim_start_matches('/'), *mode, contents)?;
         }
         tar.into_inner().map(Self)
     }
+}
+
+fn add(
+    tar: &mut tar::Builder<impl Write>,
+    path: &str,
+    mode: u32,
+    contents: &[u8],
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_mode(mode);
+    header.set_size(contents.len() as u64);
+    header.set_cksum();
+    tar.append_data(&mut header, path, contents)
 }
 
 /// An image for Linux on x86-64.
@@ -56,7 +65,7 @@ pub struct Image {
 pub fn write(to: &Path, images: &[Image]) -> io::Result<()> {
     let mut archive = Archive {
         tar: tar::Builder::new(File::create(to)?),
-        blobs: BTreeMap::new(),
+        blobs: BTreeSet::new(),
     };
     let mut manifests = Vec::new();
     for image in images {
@@ -108,23 +117,19 @@ fn blob(digest: &Value) -> String {
 
 struct Archive {
     tar: tar::Builder<File>,
-    /// The size of each that is written, by its digest.
-    blobs: BTreeMap<String, usize>,
+    /// The digests of those that are written.
+    blobs: BTreeSet<String>,
 }
 
 impl Archive {
     fn file(&mut self, name: &str, contents: &[u8]) -> io::Result<()> {
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(0o644);
-        header.set_size(contents.len() as u64);
-        header.set_cksum();
-        self.tar.append_data(&mut header, name, contents)
+        add(&mut self.tar, name, 0o644, contents)
     }
 
     /// Writes a blob unless it is there; its descriptor.
     fn blob(&mut self, media_type: &str, contents: &[u8]) -> io::Result<Value> {
         let digest = format!("sha256:{}", sha256(contents));
-        if self.blobs.insert(digest.clone(), contents.len()).is_none() {
+        if self.blobs.insert(digest.clone()) {
             self.file(&blob(&json!(digest)), contents)?;
         }
         Ok(json!({ "mediaType": media_type, "digest": digest, "size": contents.len() }))

@@ -1,6 +1,6 @@
 //! Waiting for another process, always with an end.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a condition is looked at.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -17,6 +17,12 @@ pub fn wait_until(longest: Duration, mut holds: impl FnMut() -> bool) -> bool {
         }
         pause(INTERVAL);
     }
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
 }
 
 /// Lets `time` pass, for a server that is slow on purpose and for a moment chosen by chance.

@@ -21,15 +21,13 @@ impl Form {
 
     /// Whether a volume or an instance has a requested id, if any id is requested.
     fn names(&self, item: &Element) -> bool {
-        ["InstanceId", "VolumeId"].iter().all(|parameter| {
-            let requested = (1..).map(|number| self.get(&format!("{parameter}.{number}")));
-            let requested: Vec<&str> = requested.take_while(|id| !id.is_empty()).collect();
-            let id = match *parameter {
-                "InstanceId" => item.text_of("instanceId"),
-                _ => item.text_of("volumeId"),
-            };
-            requested.is_empty() || requested.contains(&id)
-        })
+        [("InstanceId", "instanceId"), ("VolumeId", "volumeId")]
+            .iter()
+            .all(|(parameter, field)| {
+                let requested = (1..).map(|number| self.get(&format!("{parameter}.{number}")));
+                let requested: Vec<&str> = requested.take_while(|id| !id.is_empty()).collect();
+                requested.is_empty() || requested.contains(&item.text_of(field))
+            })
     }
 
     /// Whether a volume or an instance is requested, and passes all filters: each by one of its values.

@@ -1,20 +1,17 @@
 //! AWS by its own names and over TLS, for programs that cannot be told of another endpoint: EC2, S3 and
 //! Route 53 as they are on the region's plain port, and STS, which tells one instance from another.
 
-use super::metadata::Facts;
+use super::metadata::{Facts, REGION};
 use super::vpc::{Place, ROUTER, Region, Vpc};
 use crate::ca::{Ca, Callers};
 use crate::http::{Reply, Request, Server};
 use crate::imds::SESSION_TOKEN;
 use crate::skip::SetUpError;
 use crate::sts::{self, ACCOUNT};
+use crate::waiting::unix_now;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The region of every machine.
-pub const REGION: &str = "us-east-1";
 
 /// The names, which are served for as long as this lives.
 #[derive(Debug)]
@@ -111,10 +108,8 @@ fn answer(region: &Region, client: IpAddr, request: &Request) -> Reply {
     if !host.starts_with("sts.") {
         return region.answer(Place::Aws, client, request);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| now.as_secs());
     let callers = region.inner().sessions.callers.clone();
-    let reply = sts::answer(request, REGION, &callers, now);
+    let reply = sts::answer(request, REGION, &callers, unix_now());
     region.note_request("Sts", client, request, reply.status);
     reply
 }

@@ -98,6 +98,18 @@ pub trait MachineBackend {
         })
     }
 
+    /// A property of a unit.
+    fn shows(&self, unit: &str, property: &str) -> String {
+        let script = format!("systemctl show --value -p {property} {unit}");
+        self.output(&script).trim().to_owned()
+    }
+
+    /// When the node's programs started.
+    fn programs_started(&self) -> [String; 2] {
+        ["containerd.service", "kubelet.service"]
+            .map(|unit| self.shows(unit, "ExecMainStartTimestampMonotonic"))
+    }
+
     /// What the agent's endpoint answers at this path as JSON; null while there is none.
     fn ask_agent(&self, path: &str) -> Value {
         let requests = self.run(

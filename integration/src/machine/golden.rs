@@ -2,13 +2,12 @@
 //! programs are stand-ins, so the configurations pin those, and user data pins the configurations.
 
 use super::adapt;
-use super::aws_names::REGION;
 use super::backend::MachineBackend;
 use super::base::ran;
 use super::hardware::Hardware;
 use super::lab::Lab;
 use super::layer::Layer;
-use super::metadata::{Facts, ZONE};
+use super::metadata::{Facts, REGION, ZONE};
 use super::programs::{Programs, references};
 use super::qemu::Emulated;
 use super::vpc::{AWS, MIRROR, Vpc};
@@ -27,6 +26,10 @@ use std::sync::Arc;
 
 /// The unit that the agent installs in nodeup's place.
 pub const KOPS_UNIT: &str = "kops-configuration.service";
+
+/// What kops' user data ends with.
+pub const KOPS_INSTALL: &str =
+    "cd /opt/kops/bin && ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8";
 
 /// What stands in for programs that a node runs.
 const KUBELET: &str = include_str!("../../guest/kops_kubelet.py");
@@ -83,16 +86,7 @@ impl Golden {
         case: &str,
         spec: impl Fn(String) -> String,
     ) -> Option<Self> {
-        let golden = Self {
-            vpc: Arc::clone(vpc),
-            corpus: conformance("kops")?,
-            case: case.to_owned(),
-            programs: None,
-        };
-        golden
-            .put_store(spec)
-            .expect("the state store can be published");
-        Some(golden)
+        Self::publish_with(vpc, case, None, spec)
     }
 
     /// The same for nodes that run these programs, adapted to this region.
@@ -101,13 +95,22 @@ impl Golden {
     ///
     /// As [`Golden::publish`].
     pub fn publish_for(vpc: &Arc<Vpc>, case: &str, programs: &Programs) -> Option<Self> {
+        Self::publish_with(vpc, case, Some(programs.clone()), |spec| spec)
+    }
+
+    fn publish_with(
+        vpc: &Arc<Vpc>,
+        case: &str,
+        programs: Option<Programs>,
+        spec: impl Fn(String) -> String,
+    ) -> Option<Self> {
         let golden = Self {
             vpc: Arc::clone(vpc),
             corpus: conformance("kops")?,
             case: case.to_owned(),
-            programs: Some(programs.clone()),
+            programs,
         };
-        let put = golden.put_store(|spec| spec);
+        let put = golden.put_store(spec);
         put.expect("the state store can be published");
         Some(golden)
     }
@@ -160,13 +163,12 @@ impl Golden {
         let (_, path) = first.split_once('/').ok_or("a URL without a path")?;
         let name = path.rsplit('/').next().unwrap_or_default();
         let given = self.programs.as_ref().and_then(|it| it.asset(name));
-        let bytes = match name {
-            _ if given.is_some() => {
-                let given = given.unwrap_or_default();
+        let bytes = match (given, name) {
+            (Some(given), _) => {
                 std::fs::read(&given).map_err(|error| format!("{}: {error}", given.display()))?
             }
-            "kubelet" => KUBELET.into(),
-            name if name.starts_with("containerd-") => {
+            (None, "kubelet") => KUBELET.into(),
+            (None, name) if name.starts_with("containerd-") => {
                 let nothing = || b"#!/bin/sh\n".to_vec();
                 archive(&[
                     ("bin/containerd", CONTAINERD.into()),
@@ -175,7 +177,7 @@ impl Golden {
                 ])
                 .map_err(|error| error.to_string())?
             }
-            _ => std::fs::read(self.corpus.join("assets").join(path))
+            (None, _) => std::fs::read(self.corpus.join("assets").join(path))
                 .map_err(|error| format!("{path}: {error}"))?,
         };
         let pin = format!("{}@{MIRROR}/{path}", sha256(&bytes));
@@ -260,24 +262,15 @@ impl Golden {
         [before, DOCUMENT.0, &kube_env, DOCUMENT.1, after].concat()
     }
 
-    /// User data of this group by which the agent comes as nodeup.
-    ///
-    /// # Panics
-    ///
-    /// When the agent is not built, or cannot be packed.
-    pub fn user_data_of(&self, lab: &Lab, group: &str) -> String {
-        let binary = lab.base().agent().expect("the agent is built");
-        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
-        self.user_data(group, &nodeup.expect("it can be packed"))
-    }
-
     /// Launches an instance of this group, with user data by which the agent comes as nodeup.
     ///
     /// # Panics
     ///
     /// When the agent is not built, or cannot be packed.
     pub fn launch(&self, lab: &Lab, cluster: &str, group: &str) -> Facts {
-        let user_data = self.user_data_of(lab, group);
+        let binary = lab.base().agent().expect("the agent is built");
+        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
+        let user_data = self.user_data(group, &nodeup.expect("it can be packed"));
         let owned = format!("kubernetes.io/cluster/{cluster}");
         let mut tags = vec![
             ("KubernetesCluster", cluster),
@@ -287,18 +280,15 @@ impl Golden {
         ];
         // kops-controller gives a node the labels that its instance's tags name, and takes others away.
         let labels = match group.starts_with("nodes") {
-            true => &["node"][..],
-            false => &["control-plane", "controller"],
+            true => &["node-role.kubernetes.io/node"][..],
+            false => &[
+                "node-role.kubernetes.io/control-plane",
+                "kops.k8s.io/kops-controller-pki",
+            ],
         };
-        let labels = labels.iter().map(|label| match *label {
-            "controller" => {
-                "k8s.io/cluster-autoscaler/node-template/label/kops.k8s.io/kops-controller-pki"
-                    .to_owned()
-            }
-            role => format!(
-                "k8s.io/cluster-autoscaler/node-template/label/node-role.kubernetes.io/{role}"
-            ),
-        });
+        let labels = labels
+            .iter()
+            .map(|label| format!("k8s.io/cluster-autoscaler/node-template/label/{label}"));
         let labels: Vec<String> = labels.collect();
         tags.extend(labels.iter().map(|label| (label.as_str(), "")));
         self.vpc.launch(&tags, user_data.as_bytes())
@@ -357,9 +347,9 @@ impl Vpc {
 
 fn variables() -> String {
     [
-        ("AWS_REGION", "us-east-1"),
+        ("AWS_REGION", REGION),
         ("S3_ENDPOINT", AWS),
-        ("S3_REGION", "us-east-1"),
+        ("S3_REGION", REGION),
         ("S3_ACCESS_KEY_ID", ACCESS_KEY_ID),
         ("S3_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY),
     ]

@@ -4,7 +4,8 @@ use crate::imds::{ACCESS_KEY_ID, Metadata, ROLE, SECRET_ACCESS_KEY};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 
-/// The zone of every machine.
+/// The region of every machine, and its zone.
+pub const REGION: &str = "us-east-1";
 pub const ZONE: &str = "us-east-1a";
 
 /// An instance, as far as it is told.
@@ -31,13 +32,12 @@ impl Facts {
     /// The service of this instance, whose credentials have this session token.
     pub(super) fn service(&self, user_data: &[u8], session: &str) -> Metadata {
         let (mac, address, name) = (self.mac(), self.address.to_string(), self.host_name());
-        let region = ZONE.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
         let credentials = json!({
             "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",
             "AccessKeyId": ACCESS_KEY_ID, "SecretAccessKey": SECRET_ACCESS_KEY, "Token": session,
             "Expiration": "2099-01-01T00:00:00Z",
         });
-        let document = self.document(region);
+        let document = self.document(REGION);
         let profile = json!({
             "Code": "Success", "LastUpdated": "2020-01-01T00:00:00Z",
             "InstanceProfileArn": format!("arn:aws:iam::123456789012:instance-profile/{ROLE}"),
@@ -57,7 +57,7 @@ impl Facts {
             ("local-ipv4", &address),
             ("mac", &mac),
             ("placement/availability-zone", ZONE),
-            ("placement/region", region),
+            ("placement/region", REGION),
             ("services/domain", "amazonaws.com"),
             ("services/partition", "aws"),
             ("iam/info", &profile.to_string()),

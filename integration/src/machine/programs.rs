@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a node trusts CAs, and an image that is made here too.
-const TRUSTED: &str = "/etc/ssl/certs/ca-certificates.crt";
+pub const TRUSTED: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// What writes a component's log file, in the images of Kubernetes.
 const RUNNER: &str = "go-runner";
@@ -27,7 +27,6 @@ const PODS: &[(&str, &str, bool)] = &[
     ("pause", "/pause", true),
     ("kops-controller", "/ko-app/kops-controller", true),
     ("channels", "/ko-app/channels", true),
-    ("dns-controller", "/ko-app/dns-controller", true),
     (
         "kube-apiserver-healthcheck",
         "/ko-app/kube-apiserver-healthcheck",

@@ -3,8 +3,8 @@
 //! control plane. Then what docs/replace-nodeup.md has an operator do on a node: again, after a reboot, back to nodeup, and over again.
 
 use quake_integration::machine::{
-    AWS, Emulated, Golden, KOPS_UNIT as UNIT, Kind, Lab, MachineBackend, OperatorOutput,
-    assert_reported,
+    AWS, Emulated, Golden, KOPS_INSTALL as INSTALL, KOPS_UNIT as UNIT, Kind, Lab, MachineBackend,
+    OperatorOutput, assert_reported,
 };
 
 const CLUSTER: &str = "minimal.example.com";
@@ -12,10 +12,6 @@ const GROUP: &str = "master-us-test-1a";
 
 /// What `diagnose` finds where etcd's volumes are mounted and etcd-manager does not run.
 const NO_ETCD: &str = "etcd.data";
-
-/// What kops' user data ends with.
-const INSTALL: &str =
-    "cd /opt/kops/bin && ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8";
 
 /// How the unit reaches EC2 here; the store of the configuration is named by kops' own variables.
 const ENDPOINT: &str = "/etc/systemd/system/kops-configuration.service.d/50-region.conf";
@@ -48,7 +44,7 @@ fn nodeup_replaced() {
 fn becomes_a_control_plane(machine: &Emulated) {
     machine.becomes_ready(90).expect("the node becomes ready");
     assert_reported(&machine.console(), &["quake-agent: READY"]);
-    let shown = |property: &str| shows(machine, UNIT, property);
+    let shown = |property: &str| machine.shows(UNIT, property);
     let place = format!("/lib/systemd/system/{UNIT}");
     assert!(
         shown("FragmentPath").ends_with(&place),
@@ -57,8 +53,8 @@ fn becomes_a_control_plane(machine: &Emulated) {
     assert_eq!(shown("Type"), "notify");
     assert_eq!(shown("ActiveState"), "active");
     for unit in ["containerd.service", "kubelet.service"] {
-        assert_eq!(shows(machine, unit, "ActiveState"), "active", "{unit}");
-        assert_eq!(shows(machine, unit, "UnitFileState"), "enabled", "{unit}");
+        assert_eq!(machine.shows(unit, "ActiveState"), "active", "{unit}");
+        assert_eq!(machine.shows(unit, "UnitFileState"), "enabled", "{unit}");
     }
     for path in [
         "/etc/kubernetes/manifests/kube-apiserver.manifest",
@@ -127,24 +123,24 @@ fn has_volumes(machine: &Emulated, volumes: &[String]) {
 
 /// The installer writes what is not as it should be, and starts what is not running as it is installed.
 fn is_installed_once(machine: &Emulated) {
-    let process = shows(machine, UNIT, "MainPID");
+    let process = machine.shows(UNIT, "MainPID");
     let said = machine.output(INSTALL);
     assert!(!said.contains("written"), "{said}");
     assert_eq!(
-        shows(machine, UNIT, "MainPID"),
+        machine.shows(UNIT, "MainPID"),
         process,
         "nothing is restarted"
     );
     // As after an installation that was killed: the unit's file is not the one that systemd has read.
-    let unit = shows(machine, UNIT, "FragmentPath");
+    let unit = machine.shows(UNIT, "FragmentPath");
     machine.output(&format!(
         "sed -i s/quake-agent,/x/ {unit} && rm /etc/systemd/system/multi-user.target.wants/{UNIT}"
     ));
     let said = machine.output(INSTALL);
     let place = format!("written  /usr/lib/systemd/system/{UNIT}");
     assert_reported(&said, &[&place]);
-    assert_eq!(shows(machine, UNIT, "NeedDaemonReload"), "no");
-    assert_eq!(shows(machine, UNIT, "UnitFileState"), "enabled");
+    assert_eq!(machine.shows(UNIT, "NeedDaemonReload"), "no");
+    assert_eq!(machine.shows(UNIT, "UnitFileState"), "enabled");
     let other = format!("test $(systemctl show --value -p MainPID {UNIT}) != {process}");
     assert!(machine.comes_true(&other, 60), "what ran was older");
     machine.becomes_ready(60).expect("it is ready again");
@@ -181,12 +177,12 @@ test $(systemctl show --value -p NeedDaemonReload {UNIT}) = no"
 }
 
 fn boots_again_without_a_change(machine: &Emulated) {
-    let (before, running) = (settled(machine), started(machine));
+    let (before, running) = (settled(machine), machine.programs_started());
     restart(machine);
     machine.becomes_ready(60).expect("it is ready again");
     assert_eq!(machine.changed_steps(), Vec::<String>::new());
     assert_eq!(settled(machine), before, "nothing is written");
-    assert_eq!(started(machine), running, "nothing is restarted");
+    assert_eq!(machine.programs_started(), running, "nothing is restarted");
     let planned = machine.output(&format!(
         "set -a; . /etc/sysconfig/kops-configuration; AWS_ENDPOINT_URL_EC2={AWS}; /opt/kops/bin/nodeup --conf /opt/kops/conf/kube_env.yaml --dryrun 2>&1",
     ));
@@ -200,7 +196,7 @@ fn boots_again_without_a_change(machine: &Emulated) {
 /// Back: nodeup in the agent's place installs its own unit over the agent's. A script stands in for nodeup and writes what
 /// nodeup 1.36 writes.
 fn goes_back_and_over_again(machine: &Emulated) {
-    let running = started(machine);
+    let running = machine.programs_started();
     machine.output("cp /opt/kops/bin/nodeup /root/agent");
     let put = format!(
         "cat > /opt/kops/bin/nodeup.new <<'EOF'\n{NODEUP}EOF\nchmod 755 /opt/kops/bin/nodeup.new && mv /opt/kops/bin/nodeup.new /opt/kops/bin/nodeup"
@@ -211,14 +207,14 @@ fn goes_back_and_over_again(machine: &Emulated) {
         machine.comes_true("test -e /run/nodeup-ran", 30),
         "nodeup runs"
     );
-    assert_eq!(shows(machine, UNIT, "Type"), "oneshot");
+    assert_eq!(machine.shows(UNIT, "Type"), "oneshot");
     assert_eq!(
-        shows(machine, UNIT, "DropInPaths"),
+        machine.shows(UNIT, "DropInPaths"),
         ENDPOINT,
         "the test's alone"
     );
     assert!(machine.holds("! pgrep -x nodeup"), "no agent is left");
-    assert_eq!(started(machine), running, "the node goes on");
+    assert_eq!(machine.programs_started(), running, "the node goes on");
     let left = machine.output("/usr/local/bin/quake-agent timeline >/dev/null && readlink /etc/systemd/system/quake-agent.service");
     assert!(
         left.trim().ends_with(UNIT),
@@ -235,26 +231,13 @@ fn goes_back_and_over_again(machine: &Emulated) {
     machine
         .becomes_ready(60)
         .expect("the agent stays with the node");
-    assert_eq!(shows(machine, UNIT, "Type"), "notify");
-    assert_eq!(started(machine), running, "the node goes on");
+    assert_eq!(machine.shows(UNIT, "Type"), "notify");
+    assert_eq!(machine.programs_started(), running, "the node goes on");
 }
 
 fn restart(machine: &Emulated) {
     let restarted = machine.run(&format!("systemctl restart {UNIT}"), machine.second() * 60);
     assert_eq!(restarted.map(|ran| ran.status), Ok(0));
-}
-
-/// A property of a unit.
-fn shows(machine: &Emulated, unit: &str, property: &str) -> String {
-    let script = format!("systemctl show --value -p {property} {unit}");
-    machine.output(&script).trim().to_owned()
-}
-
-/// When the node's programs started.
-fn started(machine: &Emulated) -> Vec<String> {
-    ["containerd.service", "kubelet.service"]
-        .map(|unit| shows(machine, unit, "ExecMainStartTimestampMonotonic"))
-        .into()
 }
 
 /// The node's files, less those of nodeup's own and the installer's.

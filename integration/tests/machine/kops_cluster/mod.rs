@@ -3,15 +3,15 @@
 //! nodeup's URL and hash are others. What is run is given by the environment; docs/testing.md has it.
 //!
 //! Two parts of a cluster are not given, and the case does what they would do: the cloud controller, and
-//! the pod network (see `hands`). Machines are containers, so some checks of the kernel fail here
+//! the pod network (see `stand_ins`). Machines are containers, so some checks of the kernel fail here
 //! ([`OF_THE_LAB`]).
 
-mod hands;
 mod later;
+mod stand_ins;
 mod workload;
 
 use quake_integration::machine::{
-    AwsNames, Container, Facts, Golden, Kind, Lab, Layer, MachineBackend, Programs,
+    AwsNames, Container, Facts, Golden, Kind, Lab, Layer, MachineBackend, Programs, TRUSTED,
 };
 use quake_integration::skip::unless_missing;
 use std::collections::BTreeSet;
@@ -68,7 +68,10 @@ ConditionPathExists=!/var/lib/user-data-ran
 [Service]
 Type=oneshot
 TimeoutStartSec=0
-ExecStart=/root/user-data.sh
+ExecStart=/bin/sh -ec 'IMDS=http://169.254.169.254/latest; TTL=X-aws-ec2-metadata-token-ttl-seconds; \
+    TOKEN=$$(curl -sf -X PUT -H \"$$TTL: 60\" $$IMDS/api/token); \
+    curl -sf -H \"X-aws-ec2-metadata-token: $$TOKEN\" -o /root/user-data.sh $$IMDS/user-data'
+ExecStart=/bin/bash /root/user-data.sh
 ExecStartPost=/bin/touch /var/lib/user-data-ran
 ";
 
@@ -193,9 +196,8 @@ impl RealCluster<'_> {
             let published = self.lab.vpc().publish_names(&names);
             published.expect("the name server runs");
         }
-        let user_data = self.golden.user_data_of(self.lab, group);
         let images = self.archives.path().join(group);
-        let layer = layer(self.lab, &self.names, &user_data, &images);
+        let layer = layer(self.lab, &self.names, &images);
         let machine = self.lab.container(&facts, layer);
         Node { facts, machine }
     }
@@ -204,46 +206,47 @@ impl RealCluster<'_> {
     fn begin_control_plane(&mut self) {
         self.control_plane = Some(self.begin(CONTROL_PLANE, "masters.minimal.example.com"));
         self.note("the control plane boots");
-        hands::admit(self, self.master());
+        stand_ins::admit(self, self.master());
         self.note("its node is registered");
         let ready = self.master().machine.becomes_ready(120);
         ready.expect("the control plane becomes ready");
         self.note("the agent says READY");
-        let labelled = format!(
-            "{KUBECTL} get node {} --show-labels | grep -q node-role.kubernetes.io/control-plane=",
-            self.master().name()
-        );
-        let machine = &self.master().machine;
-        assert!(machine.comes_true(&labelled, 120), "it has its role");
-        let serves = "ss -ltn | grep -q :3988";
-        assert!(machine.comes_true(serves, 120), "kops-controller runs");
+        self.has_role(self.master(), "control-plane");
+        let serves = self
+            .master()
+            .machine
+            .comes_true("ss -ltn | grep -q :3988", 120);
+        assert!(serves, "kops-controller runs");
         self.note("kops-controller serves");
     }
 
     fn workers_join(&self) {
         for worker in &self.workers {
-            hands::admit(self, worker);
+            stand_ins::admit(self, worker);
             self.note("a worker is registered");
         }
         for worker in &self.workers {
             let ready = worker.machine.becomes_ready(120);
             ready.expect("the worker becomes ready");
-            let label = format!(
-                "{KUBECTL} get node {} --show-labels | grep -q node-role.kubernetes.io/node=",
-                worker.name()
-            );
-            assert!(
-                self.master().machine.comes_true(&label, 120),
-                "it has its role"
-            );
+            self.has_role(worker, "node");
         }
         self.note("the agents of both workers say READY");
+    }
+
+    /// Waits until a node has the label of this role.
+    fn has_role(&self, node: &Node, role: &str) {
+        let name = node.name();
+        let label = format!(
+            "{KUBECTL} get node {name} --show-labels | grep -q node-role.kubernetes.io/{role}="
+        );
+        let labelled = self.master().machine.comes_true(&label, 120);
+        assert!(labelled, "{name} has its role");
     }
 
     /// All nodes are Ready, and on none of them anything is found wrong but what this lab lacks.
     fn is_well(&self) {
         for node in self.nodes() {
-            hands::becomes_ready(self, node);
+            stand_ins::becomes_ready(self, node);
         }
         for node in self.nodes() {
             let found = node
@@ -278,17 +281,15 @@ fn archives(golden: &Golden, programs: &Programs, names: &AwsNames) -> TempDir {
 }
 
 /// What a node's image has, and what its instance is given.
-fn layer(lab: &Lab, names: &AwsNames, user_data: &str, images: &Path) -> Layer {
-    let trusted = "/etc/ssl/certs/ca-certificates.crt";
-    let known = lab.base().root().join(trusted.trim_start_matches('/'));
+fn layer(lab: &Lab, names: &AwsNames, images: &Path) -> Layer {
+    let known = lab.base().root().join(TRUSTED.trim_start_matches('/'));
     let known = std::fs::read_to_string(known).unwrap_or_default();
     lab.bare()
         // AWS is found by its own names.
         .file(REGION_DROP_IN, 0o644, "")
         .kernel_settings()
-        .file(trusted, 0o644, known + names.certificate())
+        .file(TRUSTED, 0o644, known + names.certificate())
         .copy("/opt/images.tar", 0o644, images)
-        .file("/root/user-data.sh", 0o755, user_data)
         .file(
             "/etc/kubernetes/kubelet.conf.d/10-lab.conf",
             0o644,
