@@ -29,6 +29,9 @@ pub const MIRROR: &str = "http://172.20.0.1:8000";
 /// The bridge in the namespace.
 const BRIDGE: &str = "br0";
 
+/// Its hardware address.
+const ADDRESS: &str = "06:00:ac:14:00:01";
+
 /// The first and the last number of an instance: `172.20.1.N`.
 const NUMBERS: std::ops::RangeInclusive<u8> = 10..=60;
 
@@ -111,6 +114,10 @@ impl Vpc {
             "link",
             "add",
             BRIDGE,
+            // Of its own: else it would take the lowest of its ports' addresses, and change it as these come and go;
+            // machines would send to the old one until their neighbour entry ends.
+            "address",
+            ADDRESS,
             "type",
             "bridge",
             "forward_delay",
