@@ -1,10 +1,8 @@
-#!/usr/bin/python3
 """Stands in for kubelet and for what runs as pods on a node of kops 1.32 and newer. It begins each static pod that has a
 manifest, as kubelet and containerd show that in files; answers on kubelet's health port and on the components' own; writes the
 CNI configuration that a DaemonSet would; and registers its node at the API server that its kubeconfig names. Where there is a
 manifest of the API server, a stand-in for that one is begun, too."""
 
-import base64
 import glob
 import hashlib
 import http.server
@@ -12,16 +10,13 @@ import json
 import os
 import ssl
 import sys
-import tempfile
 import threading
 import time
-import urllib.request
 
 import yaml
 
 MANIFESTS = "/etc/kubernetes/manifests"
 NETWORK = "/etc/cni/net.d/10-stand-in.conflist"
-KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 CONTAINERS = "/var/lib/containerd/io.containerd.grpc.v1.cri/containers"
 VERSION = "v1.35.0-alpha.1"
 # Manifest, port, and the folder of the key where it speaks TLS. The first is the sidecar that asks the API server.
@@ -142,35 +137,6 @@ def watch(node):
         time.sleep(1)
 
 
-def client(user, cluster):
-    """Who a kubeconfig says to be, and whom to believe."""
-    context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    with tempfile.NamedTemporaryFile() as pair:
-        pair.write(base64.b64decode(user["client-certificate-data"]))
-        pair.write(base64.b64decode(user["client-key-data"]))
-        pair.flush()
-        context.load_cert_chain(pair.name)
-    return context
-
-
-def register(node):
-    with open(KUBECONFIG, encoding="utf-8") as file:
-        kubeconfig = yaml.safe_load(file)
-    cluster = kubeconfig["clusters"][0]["cluster"]
-    context = client(kubeconfig["users"][0]["user"], cluster)
-    conditions = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "a stand-in"}]
-    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": VERSION}, "allocatable": {"pods": "110"}}
-    node = {"metadata": {"name": node}, "spec": {"providerID": f"aws:///us-test-1a/{node}"}, "status": status}
-    request = urllib.request.Request(f"{cluster['server']}/api/v1/nodes", json.dumps(node).encode(), method="POST")
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(request, timeout=10, context=context).close()
-            return
-        except OSError as error:
-            print(f"Unable to register node with API server: {error}", file=sys.stderr, flush=True)
-            time.sleep(1)
-
-
 def main():
     flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
     node = flags["--hostname-override"]
@@ -185,7 +151,7 @@ def main():
         with open(NETWORK, "w", encoding="utf-8") as file:
             file.write('{"cniVersion": "1.0.0", "name": "stand-in", "plugins": [{"type": "bridge"}]}\n')
     serve(10248, None)
-    register(node)
+    register({"metadata": {"name": node}, "spec": {"providerID": f"aws:///us-test-1a/{node}"}}, VERSION)
 
 
 main()

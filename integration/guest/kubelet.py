@@ -1,18 +1,21 @@
-#!/usr/bin/python3
 """Stands in for kubelet where there are no Kubernetes programs: it answers on its health port, runs etcd's static
-pods as their manifests say, with this machine's etcd for the image, and answers for the other static pods."""
+pods as their manifests say, with this machine's etcd for the image, answers for the other static pods, and registers its
+node. A control plane's API server is that of the network."""
 
 import glob
 import http.server
 import json
 import os
+import socket
 import subprocess
+import sys
 import threading
 import urllib.request
 
 import yaml
 
 MANIFESTS = "/etc/kubernetes/manifests"
+API_SERVER = ("172.20.0.1", 443)
 PORTS = {"kube-apiserver": 8080, "kube-scheduler": 10251, "kube-controller-manager": 10252}
 
 
@@ -35,6 +38,34 @@ def serve(port, holds):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Health)
     threading.Thread(target=server.serve_forever).start()
+
+
+def carry(source, target):
+    try:
+        while chunk := source.recv(65536):
+            target.sendall(chunk)
+    except OSError:
+        pass
+    finally:
+        target.close()
+
+
+def forward(port, place):
+    """Whoever connects here speaks with that place."""
+    server = socket.create_server(("127.0.0.1", port))
+
+    def accept():
+        while True:
+            client, _ = server.accept()
+            try:
+                target = socket.create_connection(place, timeout=10)
+            except OSError:
+                client.close()
+                continue
+            for pair in ((client, target), (target, client)):
+                threading.Thread(target=carry, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept).start()
 
 
 def run_pod(pod):
@@ -69,8 +100,12 @@ def main():
             if not is_healthy(port):
                 run_pod(pod)
         elif name in PORTS:
+            if name == "kube-apiserver":
+                forward(443, API_SERVER)
             serve(PORTS[name], lambda: all(is_healthy(member) for member in members))
     serve(10248, lambda: True)
+    flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+    register({"metadata": {"name": flags["--hostname-override"]}}, "v1.15.12")
 
 
 main()

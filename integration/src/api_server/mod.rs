@@ -117,7 +117,16 @@ impl ApiStandIn {
     ///
     /// Says what is missing here, or what failed.
     pub fn by_tls(model: ApiServer, ca: Ca) -> Result<Self, SetUpError> {
-        let names = ["IP:127.0.0.1", "DNS:localhost"];
+        Self::by_tls_as(model, ca, "localhost")
+    }
+
+    /// The same under this name, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`ApiStandIn::by_tls`].
+    pub fn by_tls_as(model: ApiServer, ca: Ca, name: &str) -> Result<Self, SetUpError> {
+        let names = ["IP:127.0.0.1", &format!("DNS:{name}")];
         let (certificate, key) = ca.server_pair("kube-apiserver", &names)?;
         let config = tls(&ca.certificate()?, &certificate, &key)?;
         let made = Self::start(model, Some(config), Some(ca));

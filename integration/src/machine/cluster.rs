@@ -3,7 +3,7 @@
 
 use super::base::Base;
 use super::metadata::{Facts, ZONE};
-use super::vpc::{AWS, MIRROR, Vpc};
+use super::vpc::{AWS, MIRROR, ROUTER, Vpc};
 use crate::imds::user_data;
 use crate::node::{CLUSTER, EXAMPLE, archive, kube_env};
 use crate::tree::sha256;
@@ -20,7 +20,10 @@ pub const BUCKET: &str = "quake-example-state";
 pub const POD_RANGE: &str = "10.244.1.0/24";
 
 /// What stands in for kubelet.
-const KUBELET: &str = include_str!("../../guest/kubelet.py");
+const KUBELET: &str = concat!(
+    include_str!("../../guest/registers.py"),
+    include_str!("../../guest/kubelet.py")
+);
 
 /// Keypairs of the state store.
 const KEYPAIRS: [&str; 9] = [
@@ -47,9 +50,6 @@ const CARRIED_TO_CONTROL_PLANES: [&str; 4] = [
     "masterKubelet",
 ];
 
-/// A certificate of the cluster's CA; its key is nowhere. The agent tells the cluster's lives apart by it.
-const CERTIFICATE: &str = include_str!("../../guest/ca.crt");
-
 /// The network plugins a node needs, where Debian has them.
 const PLUGINS: [&str; 4] = ["bridge", "host-local", "loopback", "portmap"];
 
@@ -59,6 +59,8 @@ pub struct Cluster {
     vpc: Arc<Vpc>,
     spec: String,
     pins: Vec<String>,
+    /// The URLs of the channels that control planes apply add-ons of.
+    channels: Vec<String>,
     /// The instance groups' objects, by name.
     groups: BTreeMap<String, String>,
 }
@@ -79,18 +81,24 @@ impl Cluster {
             vpc: Arc::clone(vpc),
             spec,
             pins: Vec::new(),
+            channels: Vec::new(),
             groups: BTreeMap::new(),
         };
         cluster.put("cluster.spec", cluster.spec.as_bytes())?;
         for group in ["control-plane", "workers"] {
             cluster.put_group(group, example(&format!("instancegroup/{group}"))?)?;
         }
+        let api_server = vpc.api_server(&api_name());
+        let api_server = api_server.map_err(|error| format!("{error:?}"))?;
+        let kubelet = api_server.client("/O=system:nodes/CN=kubelet")?;
         for name in KEYPAIRS {
             let key = format!(
                 "-----BEGIN RSA PRIVATE KEY-----\nMIIC{name}\n-----END RSA PRIVATE KEY-----\n"
             );
-            cluster.put_keypair(name, CERTIFICATE, &key)?;
+            cluster.put_keypair(name, &kubelet.ca, &key)?;
         }
+        cluster.put_keypair("kubelet", &kubelet.certificate, &kubelet.key)?;
+        cluster.publish_members()?;
         // The token that the API server's file of passwords cannot do without.
         let secret = format!("{{\"Data\":\"{}\"}}", STANDARD.encode("password"));
         cluster.put("secrets/kube", secret.as_bytes())?;
@@ -117,8 +125,8 @@ impl Cluster {
         put.map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Puts a keypair into the state store, in the place of one of this name; both parts are PEM. Those that are there
-    /// have a certificate that is always the same, and a key that nothing verifies.
+    /// Puts a keypair into the state store, in the place of one of this name; both parts are PEM. Of those that are there
+    /// only kubelet's is a pair: the others have the CA's certificate, and a key that nothing verifies.
     ///
     /// # Errors
     ///
@@ -131,6 +139,18 @@ impl Cluster {
         for part in ["private", "issued"] {
             self.put(&format!("pki/{part}/{name}/keyset.yaml"), keyset.as_bytes())?;
         }
+        Ok(())
+    }
+
+    /// Puts a channel of add-ons into the cluster's directory of the state store, and has nodes know it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cluster::put`].
+    pub fn add_channel(&mut self, name: &str, contents: &[u8]) -> Result<(), String> {
+        self.put(name, contents)?;
+        self.channels
+            .push(format!("s3://{BUCKET}/{CLUSTER}/{name}"));
         Ok(())
     }
 
@@ -150,7 +170,12 @@ impl Cluster {
         self.put_group(group, renamed)
     }
 
-    fn put_group(&mut self, group: &str, object: String) -> Result<(), String> {
+    /// Puts an instance group into the state store, in the place of one of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cluster::put`].
+    pub fn put_group(&mut self, group: &str, object: String) -> Result<(), String> {
         self.put(&format!("instancegroup/{group}"), object.as_bytes())?;
         self.groups.insert(group.to_owned(), object);
         Ok(())
@@ -182,7 +207,11 @@ impl Cluster {
 
     /// The `kube_env.yaml` of a node of this group.
     pub fn kube_env(&self, group: &str) -> String {
-        kube_env(group, &self.pins)
+        let mut text = kube_env(group, &self.pins);
+        if !self.channels.is_empty() {
+            text.push_str(&format!("channels:\n- {}\n", self.channels.join("\n- ")));
+        }
+        text
     }
 
     /// The user data of a node of this group: the documents, and then these commands.
@@ -246,7 +275,7 @@ impl Cluster {
         self.vpc.ec2().create_volume(ZONE, &tags)
     }
 
-    /// Has the name server know each member of etcd at the instance that holds its volume now. Nothing of the agent's
+    /// Has the name server know the stand-in for the API server, and each member of etcd at the instance that holds its volume now. Nothing of the agent's
     /// publishes these names yet, so this stands in for it.
     ///
     /// # Errors
@@ -254,7 +283,8 @@ impl Cluster {
     /// As [`Vpc::publish_names`].
     pub fn publish_members(&self) -> Result<(), String> {
         let ec2 = self.vpc.ec2();
-        let mut names = BTreeMap::new();
+        let router = ROUTER.parse().map_err(|_| "the router has an address")?;
+        let mut names = BTreeMap::from([(api_name(), router)]);
         for (volume, holder) in ec2.holders() {
             for (etcd, name) in [("main", "etcd"), ("events", "etcd-events")] {
                 let tag = ec2.tag_of(&volume, &format!("k8s.io/etcd/{etcd}"));
@@ -268,12 +298,22 @@ impl Cluster {
     }
 }
 
+/// The name of the cluster's API server.
+fn api_name() -> String {
+    format!("api.internal.{CLUSTER}")
+}
+
 /// How a unit of a machine reaches AWS.
 pub(super) fn endpoint_drop_in() -> String {
     format!("[Service]\nEnvironment=AWS_ENDPOINT_URL={AWS}\n")
 }
 
-fn example(name: &str) -> Result<String, String> {
+/// An object of the example, by its name in the state store.
+///
+/// # Errors
+///
+/// Of the file.
+pub fn example(name: &str) -> Result<String, String> {
     let path = Path::new(EXAMPLE).join(name);
     std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }

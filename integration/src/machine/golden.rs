@@ -32,7 +32,10 @@ pub const KOPS_INSTALL: &str =
     "cd /opt/kops/bin && ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8";
 
 /// What stands in for programs that a node runs.
-const KUBELET: &str = include_str!("../../guest/kops_kubelet.py");
+const KUBELET: &str = concat!(
+    include_str!("../../guest/registers.py"),
+    include_str!("../../guest/kops_kubelet.py")
+);
 const CONTAINERD: &str = include_str!("../../guest/containerd.py");
 
 const CTR: &str = include_str!("../../guest/ctr.sh");
@@ -269,7 +272,18 @@ impl Golden {
     /// When the agent is not built, or cannot be packed.
     pub fn launch(&self, lab: &Lab, cluster: &str, group: &str) -> Facts {
         let binary = lab.base().agent().expect("the agent is built");
-        let nodeup = self.vpc.publish_nodeup("/linux/amd64/nodeup", &binary);
+        self.launch_with(&binary, cluster, group)
+    }
+
+    /// The same with this binary as nodeup.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be packed.
+    pub fn launch_with(&self, binary: &Path, cluster: &str, group: &str) -> Facts {
+        let name = binary.file_name().unwrap_or_default().to_string_lossy();
+        let path = format!("/linux/amd64/{name}");
+        let nodeup = self.vpc.publish_nodeup(&path, binary);
         let user_data = self.user_data(group, &nodeup.expect("it can be packed"));
         let owned = format!("kubernetes.io/cluster/{cluster}");
         let mut tags = vec![

@@ -4,6 +4,8 @@
 use super::aws_names::Sessions;
 use super::metadata::Facts;
 use super::names::Names;
+use crate::api_server::ApiStandIn;
+use crate::ca::Ca;
 use crate::ec2::{Attached, Ec2, Plugs, Rules};
 use crate::http::{Reply, Request, Server};
 use crate::imds::Metadata;
@@ -11,10 +13,11 @@ use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
 use crate::skip::SetUpError;
+use quake_apisim::ApiServer;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tempfile::TempDir;
 
 /// The router of the network, which is also its name server.
@@ -70,7 +73,8 @@ pub struct Vpc {
     _servers: Vec<Server>,
     names: Names,
     region: Arc<Region>,
-    namespace: Namespace,
+    api_server: OnceLock<Result<ApiStandIn, SetUpError>>,
+    namespace: Arc<Namespace>,
     scratch: TempDir,
 }
 
@@ -109,7 +113,7 @@ impl Vpc {
     ///
     /// Says what is missing here, or what failed.
     pub fn make(rules: Rules) -> Result<Self, SetUpError> {
-        let namespace = Namespace::bare()?;
+        let namespace = Arc::new(Namespace::bare()?);
         namespace.ip(&[
             "link",
             "add",
@@ -161,6 +165,7 @@ impl Vpc {
             _servers: servers,
             names,
             region,
+            api_server: OnceLock::new(),
             namespace,
             scratch,
         })
@@ -227,6 +232,22 @@ impl Vpc {
         let service = Arc::new(facts.service(user_data, &session));
         let known = (facts.clone(), service);
         inner.instances.insert(facts.address.into(), known);
+    }
+
+    /// The stand-in for the API server of the one cluster in this network: at the router's port 443, under this name.
+    ///
+    /// # Errors
+    ///
+    /// Says what is missing here, or what failed.
+    pub fn api_server(&self, name: &str) -> Result<&ApiStandIn, SetUpError> {
+        let made = self.api_server.get_or_init(|| {
+            let made = ApiStandIn::by_tls_as(ApiServer::new("v1.15.12"), Ca::new()?, name)?;
+            let namespace = Arc::clone(&self.namespace);
+            let opened = made.add_door(move || namespace.listen(&format!("{ROUTER}:443")));
+            opened.map_err(|error| SetUpError::Failed(error.to_string()))?;
+            Ok(made)
+        });
+        made.as_ref().map_err(Clone::clone)
     }
 
     /// Has the mirror serve a file at this path, such as `/quake-agent`.
