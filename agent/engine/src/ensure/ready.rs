@@ -71,9 +71,14 @@ async fn glance_until<H: Files + Probes>(context: &Context<'_, H>, condition: &C
             }
             Condition::RuntimeAnswers { .. } => context.host.ask_runtime().await.is_ok(),
             Condition::PodRuns { pod } => wait_for::pod_runs(context, pod).await,
+            Condition::NodeRegistered { node, kubeconfig } => {
+                match wait_for::registered_here(context, node, kubeconfig).await {
+                    Some(is_registered) => is_registered,
+                    None => std::future::pending().await,
+                }
+            }
             Condition::OwnTags { .. }
             | Condition::UnitActive { .. }
-            | Condition::NodeRegistered { .. }
             | Condition::NamesInSync { .. } => std::future::pending().await,
         };
         if is_worth_it {

@@ -89,6 +89,21 @@ pub(crate) async fn node<H: Files + Probes>(
     Err(unregistered(summary).seen("node", node))
 }
 
+/// Whether the API server of this host knows the node; `None` where another host's is asked.
+pub(crate) async fn registered_here<H: Files + Probes>(
+    context: &Context<'_, H>,
+    node: &str,
+    kubeconfig: &str,
+) -> Option<bool> {
+    let access = access_by(context.host, kubeconfig).await?;
+    let is_here = access.server.starts_with("https://127.0.0.1");
+    if !is_here {
+        return None;
+    }
+    let looked = context.host.look_node(&access, node).await;
+    Some(matches!(looked, Ok(Some(_))))
+}
+
 /// Looks at which configuration of the pod network counts, and returns what there is to warn of; while it is not the network's own, at who is late with it.
 pub(crate) async fn pod_network<H: Files + Units + Probes>(
     context: &Context<'_, H>,

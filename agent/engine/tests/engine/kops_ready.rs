@@ -12,6 +12,8 @@ use quake_model::record::Record;
 use quake_testkit::{Script, SimHost};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 const GROUP: &str = "master-us-test-1a";
 
@@ -118,6 +120,23 @@ async fn a_node_that_the_cluster_does_not_know_says_why() {
         );
         assert_eq!(unmet(&record), ["ready:node"]);
     }
+}
+
+/// Ten pauses as for other hosts would be minutes.
+#[tokio::test(start_paused = true)]
+async fn a_control_planes_own_api_server_is_asked_for_the_node_every_half_second() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", GROUP);
+    let whole = Instant::now();
+    assert_eq!(run(&host, &request).await.0.fault, None);
+    let whole = whole.elapsed();
+    let (host, request) = node(&root, "minimal-1.35", GROUP);
+    let away = crate::common::strike("look_node", 1..=10, Condition::Unreachable);
+    host.next_boot(Script::new(vec![away]));
+    let late = Instant::now();
+    assert_eq!(run(&host, &request).await.0.fault, None);
+    let more = late.elapsed().saturating_sub(whole);
+    assert!(more <= Duration::from_secs(6), "{more:?}");
 }
 
 #[tokio::test(start_paused = true)]

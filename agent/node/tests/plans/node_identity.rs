@@ -57,6 +57,12 @@ fn a_control_plane_is_marked_as_one_by_whoever_may_and_a_worker_by_its_kubelet()
     ] {
         assert!(control_plane.labels.contains_key(label), "{label}");
     }
+    // From Kubernetes 1.16 on kubelet may not set these labels, and registers without them.
+    let mut newer = control_plane_manager();
+    newer.spec.kubelet.labels.clear();
+    let labels = wanted(&newer).labels;
+    assert_eq!(labels["kubernetes.io/role"], "master");
+    assert_eq!(labels["node-role.kubernetes.io/master"], "");
     let taints: Vec<_> = control_plane
         .taints
         .iter()

@@ -7,8 +7,8 @@ use quake_model::step::Condition;
 /// kubelet's health port, by its own default since 1.2.
 const KUBELET_PORT: u16 = 10248;
 
-/// What a node of kops legacy (1.8 to 1.15) waits for before it is ready: kubelet, which runs everything else; the network
-/// late, because a `DaemonSet` that configures it needs the API server.
+/// What a node of kops legacy (1.8 to 1.15) waits for before it is ready: kubelet, which runs everything else, and
+/// its node's object; the network late, because a `DaemonSet` that configures it needs the API server.
 pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
     if spec.role == Role::Bastion {
         return Vec::new();
@@ -29,6 +29,13 @@ pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
             "kube-scheduler",
             &scheduler_probe(spec, control_plane),
         ));
+    }
+    // Without the flag kubelet takes the system's own name, and waiting for another one would never end.
+    if let Some(node) = spec.kubelet.flag("hostname-override") {
+        conditions.push(Condition::NodeRegistered {
+            node: node.to_owned(),
+            kubeconfig: spec.kubelet.kubeconfig_path.clone(),
+        });
     }
     conditions.push(Condition::CniConfigured {
         directory: layout::CNI_CONFIGURATIONS.to_owned(),

@@ -1,6 +1,7 @@
 //! The node's object of kops legacy (1.8 to 1.15): what kubelet registers a new node with.
 
 use super::kubelet::{labels, taints};
+use crate::config::legacy::{MASTER_LABEL, ROLE_LABEL};
 use quake_model::spec::{NodeObjectSpec, NodeSpec, Role};
 
 /// The label with the node's instance group.
@@ -12,6 +13,11 @@ pub(crate) fn node_object(spec: &NodeSpec) -> Option<NodeObjectSpec> {
         return None;
     }
     let mut labels = labels(spec);
+    if spec.is_control_plane() {
+        // From 1.16 on kubelet may not set them itself.
+        labels.insert(ROLE_LABEL.to_owned(), "master".to_owned());
+        labels.insert(MASTER_LABEL.to_owned(), String::new());
+    }
     labels
         .entry(GROUP_LABEL.to_owned())
         .or_insert_with(|| spec.instance_group.clone());

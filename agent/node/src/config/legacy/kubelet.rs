@@ -9,8 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
 use std::collections::BTreeMap;
 
-const ROLE_LABEL: &str = "kubernetes.io/role";
-const MASTER_LABEL: &str = "node-role.kubernetes.io/master";
+pub(crate) const ROLE_LABEL: &str = "kubernetes.io/role";
+pub(crate) const MASTER_LABEL: &str = "node-role.kubernetes.io/master";
 const NODE_LABEL: &str = "node-role.kubernetes.io/node";
 const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
