@@ -4,7 +4,7 @@ use super::{kernel_log, limits};
 use crate::checks::asked::{kubelet_flag, kubelet_key, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
-use quake_model::facts::Unseen;
+use quake_model::facts::{ActiveState, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
     Check {
@@ -207,16 +207,21 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .copied()
         .rfind(|line| OURS.contains(&victim(line)));
     let fix = "change machineType of the instance group to a larger one, or give pods memory limits and kubelet systemReserved.memory";
-    if let Some(line) = ours.filter(|line| limited.contains(line)) {
-        return beyond_its_limit(line).fail();
-    }
     if let Some(line) = ours {
-        return Finding::new(
-            format!("the kernel killed {} for want of memory", victim(line)),
-            fix,
-        )
-        .seen("kernel log", line)
-        .fail();
+        let finding = match limited.contains(&line) {
+            true => beyond_its_limit(line),
+            false => Finding::new(
+                format!("the kernel killed {} for want of memory", victim(line)),
+                fix,
+            )
+            .seen("kernel log", line),
+        };
+        return match runs_on(node, victim(line)) {
+            true => finding
+                .or_else("the unit's own process was not hit: systemd never restarted it")
+                .warn(),
+            false => finding.fail(),
+        };
     }
     if global.is_empty() {
         return Verdict::ok(format!(
@@ -235,6 +240,20 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("kernel log", kernel_log::last(&global))
     .warn()
+}
+
+/// Whether the unit of a program runs and was never restarted by systemd: then a kill hit another process of that name, or
+/// was before somebody started it anew, and nothing that is wrong now follows from it.
+fn runs_on(node: &Node<'_>, program: &str) -> bool {
+    let unit = match program {
+        "quake-agent" => node.agent_unit(),
+        "containerd" => "containerd.service",
+        "dockerd" => "docker.service",
+        "kubelet" => "kubelet.service",
+        _ => return false,
+    };
+    let unit = node.unit(unit).ok().flatten();
+    unit.is_some_and(|unit| unit.active == ActiveState::Active && unit.restarts == 0)
 }
 
 /// One of the node's programs that took more than its own limit: there is memory, and it may not have it.

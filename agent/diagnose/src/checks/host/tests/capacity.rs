@@ -2,7 +2,8 @@
 
 use super::{KERNEL, logged, machine};
 use crate::checks::report::Status;
-use crate::checks::surveyed::{proves, survey_with, tree};
+use crate::checks::surveyed::{proves, survey_with, tree, unit};
+use quake_model::facts::{ActiveState, Seen, Survey, UnitFacts};
 
 #[test]
 fn a_control_plane_needs_two_processors_and_none_may_be_withheld() {
@@ -163,6 +164,16 @@ fn limits_are_judged_by_what_they_allow_and_by_what_is_used() {
     proves("host.limits", &fresh, Status::Ok, "room");
 }
 
+/// A machine whose kubelet runs, and was restarted so often by systemd.
+fn with_kubelet(restarts: u32, line: &str) -> Survey {
+    let mut survey = logged(machine("node", "1.29.0", &[]), &[line]);
+    survey.units = Seen::Yes(vec![UnitFacts {
+        restarts,
+        ..unit("kubelet.service", ActiveState::Active)
+    }]);
+    survey
+}
+
 #[test]
 fn a_kill_for_want_of_memory_is_told_with_its_victim() {
     let node = || machine("node", "1.29.0", &[]);
@@ -175,6 +186,8 @@ fn a_kill_for_want_of_memory_is_told_with_its_victim() {
         (logged(node(), &[pod, global]), Status::Warn, "killed node"),
         (logged(node(), &[own]), Status::Fail, "killed kubelet"),
         (logged(node(), &[etcd]), Status::Fail, "killed etcd"),
+        (with_kubelet(0, own), Status::Warn, "killed kubelet"),
+        (with_kubelet(1, own), Status::Fail, "killed kubelet"),
         (
             machine(
                 "node",
