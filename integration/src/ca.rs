@@ -204,13 +204,26 @@ impl Ca {
     ///
     /// What openssl says.
     pub fn pair(&self, wanted: &Wanted) -> Result<(String, String), String> {
-        let key = openssl(&[
-            "genpkey",
-            "-algorithm",
-            "EC",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-        ])?;
+        self.pair_of(wanted, "EC", "ec_paramgen_curve:P-256")
+    }
+
+    /// The same with an RSA key, as kops makes them: kube-apiserver reads public keys of service accounts from no other key
+    /// in PKCS #8.
+    ///
+    /// # Errors
+    ///
+    /// What openssl says.
+    pub fn rsa_pair(&self, wanted: &Wanted) -> Result<(String, String), String> {
+        self.pair_of(wanted, "RSA", "rsa_keygen_bits:2048")
+    }
+
+    fn pair_of(
+        &self,
+        wanted: &Wanted,
+        algorithm: &str,
+        option: &str,
+    ) -> Result<(String, String), String> {
+        let key = openssl(&["genpkey", "-algorithm", algorithm, "-pkeyopt", option])?;
         let files = tempfile::tempdir_in(&self.folder).map_err(|error| error.to_string())?;
         let kept = files.path().join("key");
         std::fs::write(&kept, &key).map_err(|error| error.to_string())?;

@@ -67,13 +67,17 @@ pub fn write(to: &Path, images: &[Image]) -> io::Result<()> {
         tar: tar::Builder::new(File::create(to)?),
         blobs: BTreeSet::new(),
     };
-    let mut manifests = Vec::new();
+    let (mut manifests, mut listed) = (Vec::new(), Vec::new());
     for image in images {
-        manifests.push(archive.image(image)?);
+        let (descriptor, entry) = archive.image(image)?;
+        manifests.push(descriptor);
+        listed.push(entry);
     }
     let index = json!({ "schemaVersion": 2, "manifests": manifests });
     archive.file("oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     archive.file(INDEX, index.to_string().as_bytes())?;
+    // What docker before 25 goes by.
+    archive.file("manifest.json", json!(listed).to_string().as_bytes())?;
     archive.tar.into_inner()?.sync_all()
 }
 
@@ -135,7 +139,8 @@ impl Archive {
         Ok(json!({ "mediaType": media_type, "digest": digest, "size": contents.len() }))
     }
 
-    fn image(&mut self, image: &Image) -> io::Result<Value> {
+    /// Writes an image; its descriptor, and its entry in docker's own list.
+    fn image(&mut self, image: &Image) -> io::Result<(Value, Value)> {
         let mut layers = Vec::new();
         for ImageLayer(bytes) in &image.layers {
             layers.push(self.blob(LAYER, bytes)?);
@@ -150,6 +155,10 @@ impl Archive {
             "rootfs": { "type": "layers", "diff_ids": digests },
         });
         let config = self.blob(CONFIG, config.to_string().as_bytes())?;
+        let files: Vec<String> = layers.iter().map(|layer| blob(&layer["digest"])).collect();
+        let entry = json!({
+            "Config": blob(&config["digest"]), "RepoTags": [image.reference], "Layers": files,
+        });
         let manifest = json!({
             "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers,
         });
@@ -160,7 +169,7 @@ impl Archive {
             "io.containerd.image.name": image.reference,
             "org.opencontainers.image.ref.name": tag,
         });
-        Ok(descriptor)
+        Ok((descriptor, entry))
     }
 }
 
@@ -195,8 +204,8 @@ mod tests {
             }
             names.push(name);
         }
-        // Two layers, two configurations and two manifests, and the two files of the layout.
-        assert_eq!(names.len(), 8, "{names:?}");
+        // Two layers, two configurations and two manifests, the two files of the layout, and docker's list.
+        assert_eq!(names.len(), 9, "{names:?}");
         assert!(layers(&path).is_err(), "two images have no one base");
         write(&path, &images[..1]).expect("it is written");
         assert_eq!(layers(&path).expect("one image"), [base, own]);

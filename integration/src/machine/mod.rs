@@ -2,6 +2,7 @@
 //! emulated machines with a kernel of their own. docs/testing.md says how a case is written.
 
 mod adapt;
+mod api_server;
 mod aws_names;
 mod backend;
 mod base;
@@ -29,7 +30,7 @@ mod vpc;
 pub use aws_names::AwsNames;
 pub use backend::{MachineBackend, Ran};
 pub use base::Base;
-pub use cluster::{BUCKET, Cluster, POD_RANGE};
+pub use cluster::{BUCKET, Cluster, POD_RANGE, example};
 pub use evidence::Evidence;
 pub use golden::{Golden, KOPS_INSTALL, KOPS_UNIT, Nodeup};
 pub use hardware::Hardware;
@@ -39,6 +40,6 @@ pub use metadata::{Facts, REGION, ZONE};
 pub use nspawn::Container;
 pub use operator_output::{OperatorOutput, assert_reported};
 pub use probe::{Accelerator, containers, emulator, program};
-pub use programs::{Programs, TRUSTED, WORKLOAD};
+pub use programs::{Programs, TRUSTED, WORKLOAD, version_of};
 pub use qemu::Emulated;
 pub use vpc::{AWS, Interposed, MIRROR, Place, ROUTER, Vpc};

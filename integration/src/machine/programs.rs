@@ -5,7 +5,9 @@ use crate::oci::{self, Image, ImageLayer};
 use crate::skip::skipped;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Where a node trusts CAs, and an image that is made here too.
 pub const TRUSTED: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -45,16 +47,24 @@ pub struct Programs {
     pub kops: PathBuf,
     /// Of `QUAKE_IMAGES`.
     pub images: PathBuf,
+    /// The version of kubelet, as `1.35.6`.
+    pub version: String,
 }
 
 impl Programs {
-    /// Those that the environment names; `None`, said aloud, where it does not name all three.
-    pub fn given() -> Option<Self> {
+    /// Those that the environment names; `None`, said aloud, where it does not name all three, or kubelet is of none of these
+    /// minor versions.
+    ///
+    /// # Panics
+    ///
+    /// When kubelet does not say its version.
+    pub fn given(minors: RangeInclusive<u32>) -> Option<Self> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let given = Self {
+        let mut given = Self {
             kubernetes: folder("QUAKE_KUBERNETES_BIN").unwrap_or_default(),
             kops: folder("QUAKE_KOPS_BIN").unwrap_or_default(),
             images: folder("QUAKE_IMAGES").unwrap_or_default(),
+            version: String::new(),
         };
         for (folder, what) in [
             (&given.kubernetes, "kubernetes binaries"),
@@ -66,6 +76,15 @@ impl Programs {
                 return None;
             }
         }
+        let (version, minor) = version_of(&given.kubernetes.join("kubelet")).expect("a kubelet");
+        if !minors.contains(&minor) {
+            let (first, last) = (minors.start(), minors.end());
+            skipped(&format!(
+                "kubelet is of {version}, and this takes 1.{first} to 1.{last}"
+            ));
+            return None;
+        }
+        given.version = version;
         Some(given)
     }
 
@@ -145,13 +164,50 @@ impl Programs {
     }
 }
 
+/// The version that a program of Kubernetes says it has, whole and its minor part.
+///
+/// # Errors
+///
+/// Says why it cannot be run, or what it says instead.
+pub fn version_of(program: &Path) -> Result<(String, u32), String> {
+    let place = program.display();
+    let run = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    let output = run.map_err(|error| {
+        format!("{place} cannot be run here: {error}; a program for Linux on x86-64 is wanted")
+    })?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let number = said.trim().strip_prefix("Kubernetes v").unwrap_or_default();
+    // What distributions and builds from source add comes after it.
+    let is_of_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+    let number = number.split(|letter| !is_of_number(letter)).next();
+    let number = number.unwrap_or_default();
+    match number.split('.').collect::<Vec<_>>().as_slice() {
+        ["1", minor, _] => {
+            let parsed = minor.parse().map_err(|_| format!("{place}: {number}"))?;
+            Ok((number.to_owned(), parsed))
+        }
+        _ => {
+            let reported = String::from_utf8_lossy(&output.stderr);
+            Err(format!(
+                "{place} --version says {:?} and {:?}, and not `Kubernetes v1.<minor>.<patch>`",
+                said.trim(),
+                reported.trim()
+            ))
+        }
+    }
+}
+
 /// The image of pods of the cases: the base of all others.
 pub const WORKLOAD: &str = "registry.example/base:1";
 
-/// The last part of an image's name.
+/// The last part of an image's name; those of kops legacy name the processor at its end.
 fn last(reference: &str) -> &str {
     let name = reference.rsplit('/').next().unwrap_or_default();
-    name.split(':').next().unwrap_or_default()
+    let name = name.split(':').next().unwrap_or_default();
+    name.strip_suffix("-amd64").unwrap_or(name)
 }
 
 /// The images that a text names.
@@ -186,6 +242,7 @@ mod tests {
             kubernetes: folder.path().to_owned(),
             kops: folder.path().to_owned(),
             images: folder.path().to_owned(),
+            version: String::new(),
         };
         for name in ["pause", RUNNER] {
             std::fs::write(folder.path().join(name), name).expect("the directory is ours");

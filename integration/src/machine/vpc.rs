@@ -5,7 +5,6 @@ use super::aws_names::Sessions;
 use super::metadata::Facts;
 use super::names::Names;
 use crate::api_server::ApiStandIn;
-use crate::ca::Ca;
 use crate::ec2::{Attached, Ec2, Plugs, Rules};
 use crate::http::{Reply, Request, Server};
 use crate::imds::Metadata;
@@ -13,7 +12,6 @@ use crate::moto::Moto;
 use crate::namespace::Namespace;
 use crate::random::Random;
 use crate::skip::SetUpError;
-use quake_apisim::ApiServer;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -73,8 +71,8 @@ pub struct Vpc {
     _servers: Vec<Server>,
     names: Names,
     region: Arc<Region>,
-    api_server: OnceLock<Result<ApiStandIn, SetUpError>>,
-    namespace: Arc<Namespace>,
+    pub(super) api_server: OnceLock<Result<ApiStandIn, SetUpError>>,
+    pub(super) namespace: Arc<Namespace>,
     scratch: TempDir,
 }
 
@@ -232,22 +230,6 @@ impl Vpc {
         let service = Arc::new(facts.service(user_data, &session));
         let known = (facts.clone(), service);
         inner.instances.insert(facts.address.into(), known);
-    }
-
-    /// The stand-in for the API server of the one cluster in this network: at the router's port 443, under this name.
-    ///
-    /// # Errors
-    ///
-    /// Says what is missing here, or what failed.
-    pub fn api_server(&self, name: &str) -> Result<&ApiStandIn, SetUpError> {
-        let made = self.api_server.get_or_init(|| {
-            let made = ApiStandIn::by_tls_as(ApiServer::new("v1.15.12"), Ca::new()?, name)?;
-            let namespace = Arc::clone(&self.namespace);
-            let opened = made.add_door(move || namespace.listen(&format!("{ROUTER}:443")));
-            opened.map_err(|error| SetUpError::Failed(error.to_string()))?;
-            Ok(made)
-        });
-        made.as_ref().map_err(Clone::clone)
     }
 
     /// Has the mirror serve a file at this path, such as `/quake-agent`.

@@ -5,7 +5,7 @@
 //! without the agent: what is tested is the worker.
 
 use quake_integration::machine::{
-    Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, MachineBackend, POD_RANGE,
+    Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, MachineBackend, POD_RANGE, version_of,
 };
 use quake_integration::node::CLUSTER;
 use quake_integration::skip::skipped;
@@ -14,7 +14,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// Names the directory of `kubelet` and `kube-apiserver`.
 const FOLDER: &str = "QUAKE_KUBERNETES_BIN";
@@ -72,38 +71,6 @@ impl Programs {
             minor,
             server_minor,
         })
-    }
-}
-
-/// The version that a program of Kubernetes says it has, whole and its minor part.
-fn version_of(program: &Path) -> Result<(String, u32), String> {
-    let place = program.display();
-    let run = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output();
-    let output = run.map_err(|error| {
-        format!("{place} cannot be run here: {error}; a program for Linux on x86-64 is wanted")
-    })?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let number = said.trim().strip_prefix("Kubernetes v").unwrap_or_default();
-    // What distributions and builds from source add comes after it.
-    let is_of_number = |letter: char| letter.is_ascii_digit() || letter == '.';
-    let number = number.split(|letter| !is_of_number(letter)).next();
-    let number = number.unwrap_or_default();
-    match number.split('.').collect::<Vec<_>>().as_slice() {
-        ["1", minor, _] => {
-            let parsed = minor.parse().map_err(|_| format!("{place}: {number}"))?;
-            Ok((number.to_owned(), parsed))
-        }
-        _ => {
-            let reported = String::from_utf8_lossy(&output.stderr);
-            Err(format!(
-                "{place} --version says {:?} and {:?}, and not `Kubernetes v1.<minor>.<patch>`",
-                said.trim(),
-                reported.trim()
-            ))
-        }
     }
 }
 

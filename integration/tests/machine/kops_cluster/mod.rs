@@ -4,34 +4,36 @@
 //!
 //! Two parts of a cluster are not given, and the case does what they would do: the cloud controller, and
 //! the pod network (see `stand_ins`). Machines are containers, so some checks of the kernel fail here
-//! ([`OF_THE_LAB`]).
+//! (`members`).
 
 mod later;
+mod legacy;
+mod members;
 mod stand_ins;
+mod times;
 mod workload;
 
+use members::{KERNEL, Members, Node};
 use quake_integration::machine::{
-    AwsNames, Container, Facts, Golden, Kind, Lab, Layer, MachineBackend, Programs, TRUSTED,
+    AwsNames, Golden, Kind, Lab, Layer, MachineBackend, Programs, TRUSTED,
 };
 use quake_integration::skip::unless_missing;
-use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut, RangeInclusive};
 use std::path::Path;
-use std::time::Instant;
 use tempfile::TempDir;
+use workload::Pods;
+
+/// The minor versions of Kubernetes that kops current brings up.
+const OF_CURRENT: RangeInclusive<u32> = 32..=37;
 
 const CASE: &str = "minimal-1.35";
 const CLUSTER: &str = "minimal.example.com";
 const CONTROL_PLANE: &str = "master-us-test-1a";
 const WORKERS: &str = "nodes";
+const WORKERS_ROLE: &str = "nodes.minimal.example.com";
 const API: &str = "api.internal.minimal.example.com";
 const CONTROLLER: &str = "kops-controller.internal.minimal.example.com";
 const BUCKET: &str = "tests";
-
-/// kubectl on the control plane, with the kubeconfig that the agent wrote there.
-const KUBECTL: &str = "kubectl --kubeconfig /var/lib/kubectl/kubeconfig";
-
-/// What these nodes lack because they are containers beside each other on one kernel.
-const OF_THE_LAB: [&str; 4] = ["host.disk-space", "host.modules", "host.oom", "time.sync"];
 
 /// Programs that a control plane runs as pods.
 const OF_CONTROL_PLANES: &[&str] = &[
@@ -56,6 +58,12 @@ const SETTINGS: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+";
+
+/// How kubelet comes to the settings where nodeup sets it up; the agent has it read them by a drop-in of its own.
+const READS_SETTINGS: &str = "[Service]
+ExecStart=
+ExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\" --config-dir=/etc/kubernetes/kubelet.conf.d
 ";
 
 /// What tells machines of other cases where AWS is.
@@ -87,19 +95,9 @@ ExecStart=/bin/sh -c 'until ctr version >/dev/null 2>&1; do sleep 0.2; done; \
     exec ctr -n k8s.io images import /opt/images.tar'
 ";
 
-/// What a kernel of its own would have: a log, and mounts that pods may share.
-const KERNEL: &str = "[Unit]
-DefaultDependencies=no
-Before=sysinit.target
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/sh -c '[ -e /dev/kmsg ] || mknod /dev/kmsg c 1 11; mount --make-rshared /'
-";
-
 #[test]
 fn kops_cluster() {
-    let Some(programs) = Programs::given() else {
+    let Some(programs) = Programs::given(OF_CURRENT) else {
         return;
     };
     let Some(lab) = Lab::open("kops-cluster", Kind::Containers) else {
@@ -117,78 +115,67 @@ fn kops_cluster() {
     }
     let mut cluster = RealCluster {
         archives: archives(&golden, &programs, &names),
-        lab: &lab,
+        members: Members::new(&lab),
         golden,
         names,
-        control_plane: None,
-        workers: Vec::new(),
-        begun: Instant::now(),
     };
     cluster.begin_control_plane();
     for _ in 0..2 {
-        let worker = cluster.begin(WORKERS, "nodes.minimal.example.com");
+        let worker = cluster.begin(WORKERS, WORKERS_ROLE);
         cluster.workers.push(worker);
     }
     cluster.workers_join();
-    cluster.is_well();
-    workload::runs(&cluster);
+    cluster.are_well();
+    workload::runs(&cluster, Pods::OnWorkers);
+    times::are_taken(&cluster, &programs);
     later::workers_restart(&mut cluster);
     later::nodeup_and_back(&cluster, &programs);
+    later::agent_is_upgraded(&cluster);
+    later::certificates_are_renewed(&cluster);
     later::control_plane_restarts(&mut cluster);
     later::control_plane_is_replaced(&mut cluster);
-    workload::runs(&cluster);
-    cluster.is_well();
-}
-
-/// A node of the cluster.
-struct Node {
-    facts: Facts,
-    machine: Container,
-}
-
-impl Node {
-    /// Its name in the cluster: the id of its instance.
-    fn name(&self) -> &str {
-        &self.facts.instance
-    }
+    workload::runs(&cluster, Pods::OnWorkers);
+    cluster.are_well();
 }
 
 struct RealCluster<'a> {
-    lab: &'a Lab,
+    members: Members<'a>,
     golden: Golden,
     names: AwsNames,
     /// The images of a control plane, and those of a worker.
     archives: TempDir,
-    control_plane: Option<Node>,
-    workers: Vec<Node>,
-    begun: Instant,
+}
+
+impl<'a> Deref for RealCluster<'a> {
+    type Target = Members<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.members
+    }
+}
+
+impl DerefMut for RealCluster<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.members
+    }
 }
 
 impl RealCluster<'_> {
-    fn master(&self) -> &Node {
-        self.control_plane.as_ref().expect("it was begun")
-    }
-
-    fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.control_plane.iter().chain(&self.workers)
-    }
-
-    /// What kubectl says; it has to succeed.
-    fn kubectl(&self, arguments: &str) -> String {
-        let said = self
-            .master()
-            .machine
-            .output(&format!("{KUBECTL} {arguments}"));
-        said.trim().to_owned()
-    }
-
-    fn note(&self, what: &str) {
-        println!("{:6.1} s  {what}", self.begun.elapsed().as_secs_f64());
-    }
-
-    /// Boots an instance of a group.
+    /// Boots an instance of a group by the agent.
     fn begin(&self, group: &str, role: &str) -> Node {
-        let facts = self.golden.launch(self.lab, CLUSTER, group);
+        let agent = self.lab.base().agent().expect("the agent is built");
+        self.begin_by(&agent, group, role, |layer| layer)
+    }
+
+    /// Boots an instance of a group by this program; its image has something more.
+    fn begin_by(
+        &self,
+        nodeup: &Path,
+        group: &str,
+        role: &str,
+        more: impl Fn(Layer) -> Layer,
+    ) -> Node {
+        let facts = self.golden.launch_with(nodeup, CLUSTER, group);
         self.lab.vpc().assume(&facts, role);
         if group == CONTROL_PLANE {
             let mut names = self.names.addresses();
@@ -197,9 +184,14 @@ impl RealCluster<'_> {
             published.expect("the name server runs");
         }
         let images = self.archives.path().join(group);
-        let layer = layer(self.lab, &self.names, &images);
+        let layer = more(layer(self.lab, &self.names, &images));
         let machine = self.lab.container(&facts, layer);
-        Node { facts, machine }
+        let name = facts.instance.clone();
+        Node {
+            facts,
+            name,
+            machine,
+        }
     }
 
     /// Boots a control plane, and waits until it is one.
@@ -231,40 +223,6 @@ impl RealCluster<'_> {
             self.has_role(worker, "node");
         }
         self.note("the agents of both workers say READY");
-    }
-
-    /// Waits until a node has the label of this role.
-    fn has_role(&self, node: &Node, role: &str) {
-        let name = node.name();
-        let label = format!(
-            "{KUBECTL} get node {name} --show-labels | grep -q node-role.kubernetes.io/{role}="
-        );
-        let labelled = self.master().machine.comes_true(&label, 120);
-        assert!(labelled, "{name} has its role");
-    }
-
-    /// All nodes are Ready, and on none of them anything is found wrong but what this lab lacks.
-    fn is_well(&self) {
-        for node in self.nodes() {
-            stand_ins::becomes_ready(self, node);
-        }
-        for node in self.nodes() {
-            let found = node
-                .machine
-                .output("quake-agent diagnose --check-timeout 20s 2>&1 || :");
-            let evidence = format!("diagnose-{}.txt", node.name());
-            self.lab.evidence().write(&evidence, &found);
-            let wrong: BTreeSet<&str> = found
-                .lines()
-                .filter_map(|line| line.strip_prefix("FAIL  ")?.split(' ').next())
-                .filter(|check| !OF_THE_LAB.contains(check))
-                .collect();
-            assert!(wrong.is_empty(), "{wrong:?}: {found}");
-            let timeline = node.machine.output("quake-agent timeline");
-            let evidence = format!("timeline-{}.txt", node.name());
-            self.lab.evidence().write(&evidence, &timeline);
-        }
-        self.note("all nodes are Ready, and diagnose finds nothing");
     }
 }
 

@@ -1,6 +1,6 @@
-//! What the cluster is for: pods on both workers that reach each other and a Service.
+//! What the cluster is for: pods on two nodes that reach each other and a Service.
 
-use super::{KUBECTL, RealCluster};
+use super::members::{KUBECTL, Members};
 use quake_integration::machine::{Container, MachineBackend, WORKLOAD};
 
 const WEB: &str = r#"apiVersion: apps/v1
@@ -13,6 +13,7 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       terminationGracePeriodSeconds: 1
+      tolerations: TOLERATIONS
       affinity:
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
@@ -29,6 +30,14 @@ metadata: {name: web}
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 "#;
 
+/// Which nodes the pods may run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pods {
+    OnWorkers,
+    /// On a control plane, too.
+    Anywhere,
+}
+
 /// Asks by HTTP from within a pod; what is answered has these words. A static busybox cannot look names up,
 /// for which its wget asks the C library.
 fn from_pod(pod: &str, place: &str, words: &str) -> String {
@@ -39,15 +48,21 @@ fn from_pod(pod: &str, place: &str, words: &str) -> String {
 }
 
 fn reaches(machine: &Container, request: &str, what: &str) {
-    let reached = machine.comes_true(request, 30);
+    let reached = machine.comes_true(request, 60);
     let last = machine.run(request, machine.second() * 10);
     assert!(reached, "{what} is reached by {request}: {last:?}");
 }
 
-/// A pod runs on each worker, each reaches the other and the Service, and so do the workers.
-pub(super) fn runs(cluster: &RealCluster<'_>) {
-    let machine = &cluster.master().machine;
-    let web = WEB.replace("IMAGE", WORKLOAD);
+/// A pod runs on each of two nodes, each reaches the other and the Service, and so do the workers.
+pub(super) fn runs(members: &Members<'_>, pods_run: Pods) {
+    let machine = &members.master().machine;
+    let tolerations = match pods_run {
+        Pods::OnWorkers => "[]",
+        Pods::Anywhere => "[{operator: Exists}]",
+    };
+    let web = WEB
+        .replace("IMAGE", WORKLOAD)
+        .replace("TOLERATIONS", tolerations);
     machine.output(&format!("{KUBECTL} apply -f - <<'EOF'\n{web}EOF"));
     let rolled_out = format!("{KUBECTL} rollout status deployment/web --timeout=1s");
     let runs = machine.comes_true(&rolled_out, 180);
@@ -58,8 +73,8 @@ pub(super) fn runs(cluster: &RealCluster<'_>) {
             "{KUBECTL} describe pods; {KUBECTL} get events -A | tail -n 30"
         ))
     );
-    let fields = "{range .items[*]}{.metadata.name} {.spec.nodeName} {.status.podIP}{\"\\n\"}{end}";
-    let listed = cluster.kubectl(&format!(
+    let fields = "{range .items[*]}{.metadata.name} {.spec.nodeName}{\"\\n\"}{end}";
+    let listed = members.kubectl(&format!(
         "get pods -l app=web --field-selector=status.phase=Running -o jsonpath='{fields}'"
     ));
     let pods: Vec<Vec<&str>> = listed
@@ -67,22 +82,23 @@ pub(super) fn runs(cluster: &RealCluster<'_>) {
         .map(|line| line.split(' ').collect())
         .collect();
     assert_eq!(pods.len(), 2, "{listed}");
-    assert_ne!(pods[0][1], pods[1][1], "they are on two workers");
-    let service = cluster.kubectl("get service web -o jsonpath='{.spec.clusterIP}'");
+    assert_ne!(pods[0][1], pods[1][1], "they are on two nodes");
+    let service = members.kubectl("get service web -o jsonpath='{.spec.clusterIP}'");
     for (own, other) in [(0, 1), (1, 0)] {
-        let (pod, peer, address) = (pods[own][0], pods[other][0], pods[other][2]);
+        let (pod, peer) = (pods[own][0], pods[other][0]);
+        // A pod whose node was restarted gets another address.
+        let address = format!("$({KUBECTL} get pod {peer} -o jsonpath='{{.status.podIP}}')");
         let request = from_pod(pod, &format!("{address} 8080"), peer);
         reaches(machine, &request, peer);
         let request = from_pod(pod, &format!("{service} 80"), "web-");
         reaches(machine, &request, "the Service");
     }
-    for worker in &cluster.workers {
+    for worker in &members.workers {
         let request = format!("curl -sf -m 5 http://{service}/ | grep -q web-");
         assert!(
             worker.machine.comes_true(&request, 30),
             "a worker reaches the Service"
         );
     }
-    cluster
-        .note("a Deployment runs on both workers, and its pods reach each other and the Service");
+    members.note("a Deployment runs on two nodes, and its pods reach each other and the Service");
 }
