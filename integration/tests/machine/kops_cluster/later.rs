@@ -53,31 +53,41 @@ pub(super) fn control_plane_is_replaced(cluster: &mut RealCluster<'_>) {
     cluster.note("the control plane has another instance, with the data of the one before");
 }
 
-/// On a worker the real nodeup takes the agent's place and gives it back: the node goes on as it is.
+/// On one worker after the other the real nodeup takes the agent's place; then each is given back. The nodes go on as they
+/// are.
 pub(super) fn nodeup_and_back(cluster: &RealCluster<'_>, programs: &Programs) {
-    let worker = &cluster.workers[0];
-    let machine = &worker.machine;
     let nodeup = std::fs::read(programs.kops.join("nodeup")).expect("nodeup is given");
     cluster.lab.vpc().serve("/real/nodeup", nodeup);
-    let started = machine.programs_started();
-    machine.output("cp /opt/kops/bin/nodeup /root/agent");
-    machine.output(&format!(
-        "cd /opt/kops/bin && curl -sfo new {MIRROR}/real/nodeup && chmod 755 new && mv new nodeup"
-    ));
-    machine.output(KOPS_INSTALL);
-    let done = format!("systemctl show -p ActiveState --value {KOPS_UNIT} | grep -q inactive");
-    let ended = machine.comes_true(&done, 300);
-    let journal = machine.output(&format!("journalctl --no-pager -n 40 -u {KOPS_UNIT}"));
-    assert!(ended, "nodeup comes to its end: {journal}");
-    cluster.becomes_ready(worker);
-    cluster.note("nodeup ran in the agent's place");
-    machine.output("mv /root/agent /opt/kops/bin/nodeup");
-    machine.output(KOPS_INSTALL);
-    let ready = machine.becomes_ready(120);
-    ready.expect("the agent is ready again");
-    cluster.becomes_ready(worker);
-    assert_eq!(machine.programs_started(), started, "the node went on");
-    cluster.note("the agent is back, and no program was restarted");
+    let all = || {
+        cluster
+            .workers
+            .iter()
+            .map(|worker| worker.machine.programs_started())
+    };
+    let started: Vec<_> = all().collect();
+    for worker in &cluster.workers {
+        let machine = &worker.machine;
+        machine.output(&format!(
+            "cd /opt/kops/bin && cp nodeup /root/agent && curl -sfo new {MIRROR}/real/nodeup && chmod 755 new && mv new nodeup"
+        ));
+        machine.output(KOPS_INSTALL);
+        let done = format!("systemctl show -p ActiveState --value {KOPS_UNIT} | grep -q inactive");
+        let ended = machine.comes_true(&done, 300);
+        let journal = machine.output(&format!("journalctl --no-pager -n 40 -u {KOPS_UNIT}"));
+        assert!(ended, "nodeup comes to its end: {journal}");
+        cluster.becomes_ready(worker);
+    }
+    cluster.note("nodeup ran in the agent's place on both workers");
+    for worker in &cluster.workers {
+        let machine = &worker.machine;
+        machine.output("mv /root/agent /opt/kops/bin/nodeup");
+        machine.output(KOPS_INSTALL);
+        let ready = machine.becomes_ready(120);
+        ready.expect("the agent is ready again");
+        cluster.becomes_ready(worker);
+    }
+    assert_eq!(all().collect::<Vec<_>>(), started, "the nodes went on");
+    cluster.note("the agent is back on both, and no program was restarted");
 }
 
 /// On a worker another build of the agent takes the place of the one that runs, and nothing else is touched.
