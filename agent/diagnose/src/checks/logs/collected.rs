@@ -3,6 +3,7 @@
 use super::line::{self, Level};
 use crate::checks::node::Node;
 use crate::checks::unit_health::{UnitHealth, health};
+use crate::log_lines;
 use quake_model::facts::PodSeen;
 use quake_model::record::BootState;
 use quake_model::time::Timestamp;
@@ -113,6 +114,17 @@ impl Log<'_> {
         let written = line::time(line, self.when.taken);
         let both = written.zip(self.when.last(self.lines));
         both.is_none_or(|(written, last)| last.millis_since(written) < OVER_MS)
+    }
+
+    /// Whether a line opens the kernel's trace of what a line shortly before it says.
+    pub(super) fn is_trace(&self, index: usize) -> bool {
+        const BEFORE: usize = 8;
+        let opens = |at: usize| self.lines[at].contains("Call Trace");
+        let says = |at: usize| {
+            self.level(at) >= Level::Error || log_lines::find(&self.lines[at]).is_some()
+        };
+        let mut before = index.saturating_sub(BEFORE)..index;
+        opens(index) && before.any(|at| !opens(at) && says(at))
     }
 
     /// Whether a line was written in a boot or start that went well, or the log went on for long without it.

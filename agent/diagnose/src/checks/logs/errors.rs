@@ -155,7 +155,7 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
                 continue;
             }
             let shape = shape(line);
-            if log.is_over(index) || explained.has(line, &shape) {
+            if log.is_over(index) || log.is_trace(index) || explained.has(line, &shape) {
                 continue;
             }
             let group = by_shape.entry((number, shape)).or_insert(Group {

@@ -196,6 +196,24 @@ fn without_any_log_nothing_is_known() {
 }
 
 #[test]
+fn a_trace_of_the_kernel_is_no_finding_beside_the_line_that_it_belongs_to() {
+    let mut sample = Sample::worker();
+    let kill = [
+        "java invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=999",
+        "CPU: 1 UID: 0 PID: 812 Comm: java Not tainted 6.1.0-1 #1",
+        "Call Trace:",
+        " dump_stack_lvl+0x44/0x5c",
+        "Memory cgroup out of memory: Killed process 812 (java) total-vm:1kB",
+    ];
+    let log = |lines: &[&str]| Seen::Yes(lines.iter().map(|line| (*line).to_owned()).collect());
+    sample.survey.kernel_log = log(&[kill, kill].concat());
+    let (status, said) = of(&report(&sample), "logs.errors");
+    assert_eq!(status, Status::Ok, "{said}");
+    sample.survey.kernel_log = log(&["Call Trace:", "Call Trace:"]);
+    assert_eq!(of(&report(&sample), "logs.errors").0, Status::Warn);
+}
+
+#[test]
 fn errors_of_one_kind_that_differ_in_their_end_are_told_with_the_innermost_of_them() {
     let mut sample = Sample::worker();
     let line = |cause: &str| {
