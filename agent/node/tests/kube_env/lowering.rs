@@ -31,6 +31,24 @@ fn the_digest_is_that_of_the_documents_used() {
 }
 
 #[test]
+fn labels_that_neither_kubelet_nor_the_agent_may_set_are_told() {
+    let told = |role: &str, more: &str| {
+        let mut sources = stored(role, "", more);
+        let text = cluster("").text.replace("1.12.9", "1.16.3");
+        sources.cluster = Some(document("cluster", &text));
+        let warnings = lowered(&sources).warnings.into_iter();
+        let mut labels =
+            warnings.filter_map(|fault| fault.evidence_named("labels").map(str::to_owned));
+        labels.next()
+    };
+    assert_eq!(told("Master", ""), None);
+    let own = "nodeLabels: {app.k8s.io/x: a, team: b}\n";
+    assert_eq!(told("Master", own).as_deref(), Some("app.k8s.io/x"));
+    let of_node = "kubernetes.io/role, node-role.kubernetes.io/node";
+    assert_eq!(told("Node", "").as_deref(), Some(of_node));
+}
+
+#[test]
 fn each_networking_option_has_its_mode() {
     let cni = |provider: &str| {
         let provider = provider.to_owned();

@@ -1,11 +1,8 @@
 //! The node's object of kops legacy (1.8 to 1.15): what kubelet registers a new node with.
 
 use super::kubelet::{labels, taints};
-use crate::config::legacy::{MASTER_LABEL, ROLE_LABEL};
+use crate::config::legacy::{GROUP_LABEL, MASTER_LABEL, ROLE_LABEL};
 use quake_model::spec::{NodeObjectSpec, NodeSpec, Role};
-
-/// The label with the node's instance group.
-const GROUP_LABEL: &str = "kops.k8s.io/instancegroup";
 
 /// What the agent sets in the object; `None` on a bastion, which has none.
 pub(crate) fn node_object(spec: &NodeSpec) -> Option<NodeObjectSpec> {

@@ -9,6 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
 use std::collections::BTreeMap;
 
+/// The label with the node's instance group.
+pub(crate) const GROUP_LABEL: &str = "kops.k8s.io/instancegroup";
 pub(crate) const ROLE_LABEL: &str = "kubernetes.io/role";
 pub(crate) const MASTER_LABEL: &str = "node-role.kubernetes.io/master";
 const NODE_LABEL: &str = "node-role.kubernetes.io/node";
@@ -153,12 +155,19 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
     if !node.version.at_least(1, 16) {
         return (labels, Vec::new());
     }
+    // Those that a control plane's agent sets through the API instead.
+    let is_agents = |label: &str| {
+        node.runs_control_plane() && [GROUP_LABEL, MASTER_LABEL, ROLE_LABEL].contains(&label)
+    };
     let refused: Vec<String> = labels
         .keys()
-        .filter(|label| !may_kubelet_set(label))
+        .filter(|label| !may_kubelet_set(label) && !is_agents(label))
         .cloned()
         .collect();
     labels.retain(|label, _| may_kubelet_set(label));
+    if refused.is_empty() {
+        return (labels, Vec::new());
+    }
     let summary = format!(
         "kubelet {} may not set labels of the node itself",
         node.version

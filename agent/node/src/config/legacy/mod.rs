@@ -22,7 +22,7 @@ pub use documents::{
     ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
 };
 pub use environment::{KubeEnv, read_kube_env, read_report_folder};
-pub(crate) use kubelet::{MASTER_LABEL, ROLE_LABEL};
+pub(crate) use kubelet::{GROUP_LABEL, MASTER_LABEL, ROLE_LABEL};
 pub use lower::{Lowered, Sources, lower};
 pub use members::{EtcdMembers, read_etcd_members};
 pub(crate) use recognise::{check, check_named};
