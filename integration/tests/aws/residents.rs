@@ -47,7 +47,7 @@ impl Ground {
     /// Says what is missing here, or what failed.
     pub(crate) fn start(
         groups: &[Group],
-        keys: [(&str, (String, String)); 2],
+        keys: [(&str, (String, String)); 3],
     ) -> Result<Self, SetUpError> {
         let cluster = Cluster::start(groups, Rules::default(), Random::from_environment())?;
         let ground = Self { cluster };
@@ -127,8 +127,11 @@ impl Served {
         let api = ApiStandIn::by_tls(ApiServer::new("v1.15.12"), ca)?;
         let kops = api.client("/O=system:masters/CN=kops")?;
         let kops = (kops.certificate, kops.key);
+        let kubelet = api.client("/O=system:nodes/CN=kubelet")?;
+        let kubelet = (kubelet.certificate, kubelet.key);
+        let keys = [("ca", ca_pem), ("kops", kops), ("kubelet", kubelet)];
         Ok(Self {
-            ground: Ground::start(groups, [("ca", ca_pem), ("kops", kops)])?,
+            ground: Ground::start(groups, keys)?,
             api: Arc::new(api),
         })
     }

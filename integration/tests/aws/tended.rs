@@ -48,6 +48,7 @@ fn an_agent_that_stays_brings_its_clusters_add_ons_about_and_tells_of_them() {
     let running = node.boot();
     waits_for_the_api_server(&node, &running);
     served.api.bring_back().expect("its ports are free");
+    served.register(NODE);
     one_is_refused_and_the_others_are_applied(&served, &node, &running);
     served.api.cluster(ApiServer::end_troubles);
     let is_applied = |status: &Value| all_are(status, "applied");
@@ -180,11 +181,14 @@ fn an_api_server_that_goes_is_told_and_so_is_its_return(
     node.until("it came back", LONGEST_LOOK, running, is_over);
 }
 
+/// Whether the agent has said of the node what it says last.
+fn is_told(served: &Served) -> bool {
+    served.object("Node", "", NODE)["spec"]["providerID"].is_string()
+}
+
 /// kubelet registers a node without a label; the agent says what kubelet's flags and protokube said.
 fn the_node_is_told_what_it_is(served: &Served, node: &Resident, running: &Running) {
-    served.register(NODE);
-    let is_reported = || served.object("Node", "", NODE)["spec"]["providerID"].is_string();
-    let reported = wait_until(LONGEST_LOOK, is_reported);
+    let reported = wait_until(LONGEST_LOOK, || is_told(served));
     let object = served.object("Node", "", NODE);
     assert!(reported, "{object:#}\n{}", running.stderr());
     let labels = &object["metadata"]["labels"];
@@ -248,10 +252,12 @@ fn of_two_agents_one_acts_and_the_other_asks_the_store_nothing_until_it_takes_ov
     let Some(served) = unless_missing(Served::start(groups)) else {
         return;
     };
+    served.register(NODE);
     let first = served.launch("control-plane-a");
     let acts = first.boot();
     let is_applied = |status: &Value| status["ready"] == true && all_are(status, "applied");
     first.until("it acts", LONGEST_LOOK, &acts, is_applied);
+    assert!(wait_until(LONGEST_LOOK, || is_told(&served)));
     served.writes();
     let second = served.launch("control-plane-b");
     let stands_by = second.boot();

@@ -23,10 +23,12 @@ fn start() -> Result<(Ground, Arc<RealApiServer>), SetUpError> {
     let ca = Ca::new()?;
     let ca_pem = (ca.certificate()?, ca.key()?);
     let kops = ca.client_pair("/O=system:masters/CN=kops")?;
+    // Nobody binds a role to the user of kops legacy's kubelets here.
+    let kubelet = ca.client_pair("/O=system:masters/CN=kubelet")?;
     let server = Arc::new(RealApiServer::start_by(ca)?);
     let ground = Ground::start(
         &[("control-plane", &["a"])],
-        [("ca", ca_pem), ("kops", kops)],
+        [("ca", ca_pem), ("kops", kops), ("kubelet", kubelet)],
     )?;
     Ok((ground, server))
 }
@@ -70,6 +72,7 @@ fn an_agent_that_stays_keeps_the_add_ons_and_its_node_at_a_kube_apiserver() {
     pause(DOWN);
     assert!(waits(&node.status()), "{}", node.status());
     server.bring_back().expect("it comes back");
+    register(&server);
 
     let is_refused = |status: &Value| addon(status, DNS)["state"] == "failed";
     let status = node.until("one is refused", LONGEST_LOOK, &running, is_refused);
@@ -106,10 +109,14 @@ fn an_agent_that_stays_keeps_the_add_ons_and_its_node_at_a_kube_apiserver() {
 }
 
 /// kubelet registers a node without a label.
-fn is_marked(server: &RealApiServer, running: &Running) {
+fn register(server: &RealApiServer) {
     let name = NODE.rsplit('/').next();
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
     server.put("/api/v1/nodes", &node).expect("it is made");
+}
+
+/// The agent says of the node what kubelet's flags and protokube said.
+fn is_marked(server: &RealApiServer, running: &Running) {
     let mut found = Value::Null;
     let is_marked = wait_until(LONGEST_LOOK, || {
         found = server.get(NODE).unwrap_or_default();
