@@ -82,7 +82,7 @@ impl Ca {
             "-subj",
             "/CN=kubernetes-ca",
             "-days",
-            "30",
+            "730",
             "-keyout",
             plain(&key),
             "-out",

@@ -37,7 +37,7 @@ const LONGEST: f64 = 3.0;
 const MOST_RESIDENT_KB: u64 = 30_000;
 
 /// What the lab's machines lack, each rightly told by its check: a container has its host's clock, kernel, settings and disk;
-/// kubelet is a stand-in that starts nothing, and the API has no server.
+/// kubelet is a stand-in that starts nothing.
 const OF_THE_LAB: &[&str] = &[
     "time.sync",
     "host.modules",
@@ -46,11 +46,9 @@ const OF_THE_LAB: &[&str] = &[
     "host.disk-space",
     "images.present",
     "staticpods.running",
-    "dns.names",
-    "net.api-server",
 ];
 
-/// What cannot be looked at in the lab: a container has no kernel log of its own, and the API has no server.
+/// What cannot be looked at in the lab: a container has no kernel log of its own.
 const UNSEEN_IN_THE_LAB: &[&str] = &[
     // The kernel's log, which containers do not have.
     "host.apparmor",
@@ -58,8 +56,6 @@ const UNSEEN_IN_THE_LAB: &[&str] = &[
     "host.disk-latency",
     // The counter of kills is this machine's: another test that ran out of memory raises it.
     "host.oom",
-    "kubelet.skew",
-    "node.",
 ];
 
 /// The report, and how long it took and how much it had.
