@@ -31,8 +31,8 @@ fn the_digest_is_that_of_the_documents_used() {
 }
 
 #[test]
-fn labels_that_neither_kubelet_nor_the_agent_may_set_are_told() {
-    let told = |role: &str, more: &str| {
+fn labels_that_neither_kubelet_nor_the_agent_may_set_are_reported() {
+    let reported = |role: &str, more: &str| {
         let mut sources = stored(role, "", more);
         let text = cluster("").text.replace("1.12.9", "1.16.3");
         sources.cluster = Some(document("cluster", &text));
@@ -41,11 +41,11 @@ fn labels_that_neither_kubelet_nor_the_agent_may_set_are_told() {
             warnings.filter_map(|fault| fault.evidence_named("labels").map(str::to_owned));
         labels.next()
     };
-    assert_eq!(told("Master", ""), None);
+    assert_eq!(reported("Master", ""), None);
     let own = "nodeLabels: {app.k8s.io/x: a, team: b}\n";
-    assert_eq!(told("Master", own).as_deref(), Some("app.k8s.io/x"));
+    assert_eq!(reported("Master", own).as_deref(), Some("app.k8s.io/x"));
     let of_node = "kubernetes.io/role, node-role.kubernetes.io/node";
-    assert_eq!(told("Node", "").as_deref(), Some(of_node));
+    assert_eq!(reported("Node", "").as_deref(), Some(of_node));
 }
 
 #[test]
