@@ -74,7 +74,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             status
         }
         Err(error) => {
-            let fault = limits::exhausted("the threads of the agent could not be started", &error);
+            let fault = limits::exhausted(
+                "the threads of the agent could not be started",
+                &error.to_string(),
+            );
             output::error_text(render::fault_text("error", &fault));
             fault.class().exit_status()
         }

@@ -64,7 +64,7 @@ pub(crate) fn name_exhaustion() {
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
         if is_exhaustion(message) {
-            let fault = exhausted("the agent gets no memory", &message);
+            let fault = exhausted("the agent gets no memory", message);
             output::error_text(render::fault_text("error", &fault));
             std::process::exit(fault.class().exit_status().into());
         }
@@ -81,8 +81,8 @@ fn is_exhaustion(message: &str) -> bool {
 }
 
 /// The fault of a process that does not get what it needs from this host.
-pub(crate) fn exhausted(what: &str, why: &impl ToString) -> Fault {
-    Fault::new(Code::BootResourcesExhausted, what).caused_by(why.to_string())
+pub(crate) fn exhausted(what: &str, why: &str) -> Fault {
+    Fault::new(Code::BootResourcesExhausted, what).caused_by(why)
 }
 
 #[cfg(test)]

@@ -238,9 +238,7 @@ impl Explained {
         let start: String = shape.chars().take(AGREEING).collect();
         self.quoted.iter().any(|quoted| quoted.contains(&start))
     }
-}
 
-impl Explained {
     /// Whether a check fails, or one that would explain it. kubelet's lines are those of the node in its cluster, too.
     fn has_cause(&self, id: &str) -> bool {
         let mut checks = vec![id];
