@@ -9,6 +9,8 @@
 //! more than so many of one kind mean something.
 
 use crate::checks::known_lines;
+use flate2::read::DeflateDecoder;
+use std::io::Read;
 use std::sync::LazyLock;
 
 /// A line that is known.
@@ -41,20 +43,21 @@ impl LogLine {
     }
 }
 
-const TABLES: &[&str] = &[
-    include_str!("kubelet.txt"),
-    include_str!("runtime.txt"),
-    include_str!("cluster.txt"),
-    include_str!("host.txt"),
-    include_str!("network.txt"),
-    include_str!("cloud.txt"),
-    include_str!("control_plane.txt"),
-    include_str!("machine.txt"),
-    include_str!("data_plane.txt"),
-];
+/// All tables as one text. The build script has packed it.
+static KNOWN: LazyLock<String> =
+    LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/known.deflate"))));
 
 /// Errors that healthy nodes log.
-const USUAL: &str = include_str!("usual.txt");
+static USUAL: LazyLock<String> =
+    LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/usual.deflate"))));
+
+/// A text of the build script. It cannot be damaged: it is a part of this program.
+fn unpacked(packed: &[u8]) -> String {
+    let mut text = String::new();
+    let read = DeflateDecoder::new(packed).read_to_string(&mut text);
+    debug_assert!(read.is_ok(), "{read:?}");
+    text
+}
 
 /// The parts of such lines, and how many of one kind a healthy node logs.
 static ALL_USUAL: LazyLock<Vec<(Vec<&'static str>, usize)>> = LazyLock::new(|| {
@@ -76,7 +79,7 @@ pub(crate) fn usual(line: &str) -> usize {
 }
 
 static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
-    let blocks = TABLES.iter().flat_map(|table| table.split("\n\n"));
+    let blocks = KNOWN.split("\n\n");
     let of_checks = known_lines().map(|(check, line)| LogLine {
         parts: line.parts.to_vec(),
         means: line.means,
@@ -143,17 +146,15 @@ mod tests {
 
     #[test]
     fn every_block_is_a_row_and_names_a_check() {
-        for table in TABLES {
-            let blocks = table.split("\n\n").filter(|block| block.contains("line"));
-            for block in blocks
-                .map(str::trim)
-                .filter(|block| !block.starts_with('#'))
-            {
-                let has = |name: &str| usize::from(block.contains(name));
-                let lines = 5 + has("\npassing: ") + has("\ngeneral: ");
-                assert_eq!(block.lines().count(), lines, "{block}");
-                assert!(read(block).is_some(), "{block}");
-            }
+        let blocks = KNOWN.split("\n\n").filter(|block| block.contains("line"));
+        for block in blocks
+            .map(str::trim)
+            .filter(|block| !block.starts_with('#'))
+        {
+            let has = |name: &str| usize::from(block.contains(name));
+            let lines = 5 + has("\npassing: ") + has("\ngeneral: ");
+            assert_eq!(block.lines().count(), lines, "{block}");
+            assert!(read(block).is_some(), "{block}");
         }
         assert!(all().len() > 1_200, "{}", all().len());
         for line in all() {
