@@ -138,8 +138,7 @@ def watch(node):
 
 
 def main():
-    flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
-    node = flags["--hostname-override"]
+    node = own_name()
     # Before there are threads.
     if os.path.exists(f"{MANIFESTS}/kube-apiserver.manifest"):
         run("kube-apiserver", 443, "/srv/kubernetes/kube-apiserver", ApiServer, "/srv/kubernetes/ca.crt")

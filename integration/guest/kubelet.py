@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import threading
 import urllib.request
 
@@ -104,8 +103,7 @@ def main():
                 forward(443, API_SERVER)
             serve(PORTS[name], lambda: all(is_healthy(member) for member in members))
     serve(10248, lambda: True)
-    flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
-    register({"metadata": {"name": flags["--hostname-override"]}}, "v1.15.12")
+    register({"metadata": {"name": own_name()}}, "v1.15.12")
 
 
 main()

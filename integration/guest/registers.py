@@ -14,6 +14,12 @@ import yaml
 KUBECONFIG = "/var/lib/kubelet/kubeconfig"
 
 
+def own_name():
+    """The node's, by kubelet's flag."""
+    flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+    return flags["--hostname-override"]
+
+
 def client(user, cluster):
     """Who a kubeconfig says to be, and whom to believe."""
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())

@@ -30,6 +30,7 @@ pub mod proxy;
 pub mod published;
 pub mod random;
 pub mod real_api_server;
+pub mod recorded;
 pub mod schema;
 pub mod sigv4;
 pub mod skip;

@@ -1,12 +1,15 @@
 //! The command lines that the agent renders for each recorded boot, parsed by the real programs of Kubernetes of that minor
 //! version, which `QUAKE_KUBERNETES_BIN` names. A program reads all its flags before it shows its version.
 
-use quake_integration::agent;
 use quake_integration::machine::version_of;
+use quake_integration::recorded::{boots, has_minor, rehearse};
 use quake_integration::skip::{conformance, skipped};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Where kubelet's arguments are.
+const KUBELET: &str = "etc/sysconfig/kubelet";
 
 const PROGRAMS: [&str; 5] = [
     "kube-apiserver",
@@ -16,19 +19,6 @@ const PROGRAMS: [&str; 5] = [
     "kubelet",
 ];
 
-fn plain(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
-
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("it can be listed");
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("it can be listed").path())
-        .collect();
-    found.sort();
-    found
-}
-
 /// The words of one program, its name first.
 type Line = Vec<String>;
 
@@ -36,7 +26,7 @@ type Line = Vec<String>;
 fn lines(root: &Path) -> Vec<Line> {
     let mut found = Vec::new();
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
-    let kubelet = read(&root.join("etc/sysconfig/kubelet"));
+    let kubelet = read(&root.join(KUBELET));
     let arguments = kubelet.lines().find_map(|line| {
         let quoted = line.strip_prefix("DAEMON_ARGS=\"")?;
         quoted.strip_suffix('"')
@@ -46,11 +36,9 @@ fn lines(root: &Path) -> Vec<Line> {
         .replace("\\\"", "\"");
     let words = arguments.split_whitespace().map(str::to_owned);
     found.push(std::iter::once("kubelet".to_owned()).chain(words).collect());
-    let manifests = root.join("etc/kubernetes/manifests");
-    if manifests.is_dir() {
-        for manifest in folders(&manifests) {
-            found.extend(of_manifest(&read(&manifest)));
-        }
+    let manifests = std::fs::read_dir(root.join("etc/kubernetes/manifests"));
+    for manifest in manifests.into_iter().flatten().flatten() {
+        found.extend(of_manifest(&read(&manifest.path())));
     }
     found
 }
@@ -127,57 +115,6 @@ fn refused(folder: &Path, line: &Line) -> Option<String> {
     ))
 }
 
-fn rehearse(arguments: &[&str]) -> tempfile::TempDir {
-    let root = tempfile::tempdir().expect("a temporary directory");
-    let mut all = vec!["rehearse"];
-    all.extend(arguments);
-    all.extend([
-        "--root",
-        plain(root.path()),
-        "--exit-when-ready",
-        "--listen",
-        "off",
-    ]);
-    let ended = agent::run(&all);
-    assert_eq!(ended.status, 0, "{}", ended.text());
-    root
-}
-
-/// The roots of the recorded boots whose cluster has this minor version.
-fn recorded(minor: u32) -> Vec<tempfile::TempDir> {
-    let Some(corpus) = conformance("kops") else {
-        return Vec::new();
-    };
-    let [identity, assets, ca] = ["identity.json", "assets", "ca"].map(|name| corpus.join(name));
-    let mut roots = Vec::new();
-    for case in folders(&corpus.join("cases")) {
-        for boot in folders(&case.join("boot")) {
-            let kube_env = boot.join("kube_env.yaml");
-            let store = case.join("statestore");
-            let root = rehearse(&[
-                plain(&store),
-                "--kube-env",
-                plain(&kube_env),
-                "--identity",
-                plain(&identity),
-                "--assets-dir",
-                plain(&assets),
-                "--ca-dir",
-                plain(&ca),
-            ]);
-            let ledger = root.path().join("var/lib/quake-agent/boots");
-            let is_of = folders(&ledger).iter().any(|path| {
-                let text = std::fs::read_to_string(path).unwrap_or_default();
-                text.contains(&format!("\"kubernetes\":\"1.{minor}."))
-            });
-            if is_of && root.path().join("etc/sysconfig/kubelet").is_file() {
-                roots.push(root);
-            }
-        }
-    }
-    roots
-}
-
 #[test]
 fn the_real_programs_take_every_flag_that_is_rendered_for_their_version() {
     let folder = std::env::var_os("QUAKE_KUBERNETES_BIN").map(PathBuf::from);
@@ -185,11 +122,24 @@ fn the_real_programs_take_every_flag_that_is_rendered_for_their_version() {
         return skipped("no kubernetes binaries");
     };
     let (version, minor) = version_of(&folder.join("kubelet")).expect("a kubelet");
-    let roots = recorded(minor);
-    if roots.is_empty() {
+    let Some(corpus) = conformance("kops") else {
+        return;
+    };
+    let boots = boots(&corpus).into_iter();
+    let boots: Vec<PathBuf> = boots.filter(|boot| has_minor(boot, minor)).collect();
+    if boots.is_empty() {
         return skipped(&format!("no recorded boot has Kubernetes 1.{minor}"));
     }
-    let all: BTreeSet<Line> = roots.iter().flat_map(|root| lines(root.path())).collect();
+    let mut all: BTreeSet<Line> = BTreeSet::new();
+    for boot in &boots {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let ended = rehearse(&corpus, boot, root.path());
+        assert_eq!(ended.status, 0, "{}", ended.text());
+        // A bastion runs none of them.
+        if root.path().join(KUBELET).is_file() {
+            all.extend(lines(root.path()));
+        }
+    }
     let wrong: Vec<String> = all
         .iter()
         .filter_map(|line| refused(&folder, line))
@@ -197,7 +147,7 @@ fn the_real_programs_take_every_flag_that_is_rendered_for_their_version() {
     println!(
         "{} command lines of {} boots at {version}",
         all.len(),
-        roots.len()
+        boots.len()
     );
     assert!(all.len() >= 2, "{all:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

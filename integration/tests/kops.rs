@@ -1,10 +1,11 @@
 //! Nodes of kops (1.32 and newer), rehearsed from the state stores that kops' own tests make: each becomes ready, without a
 //! warning, and a second time nothing is changed; and its tree is the one that a real nodeup wrote, but for a list.
 
-use quake_integration::agent::{self, Ended};
+use quake_integration::agent;
 use quake_integration::comparer::{Compared, Comparer};
+use quake_integration::recorded::{boots, plain, rehearse};
 use quake_integration::skip::conformance;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 
 /// Boots at once: a boot mostly waits for the disk.
@@ -22,44 +23,6 @@ const EQUAL: usize = 99;
 struct Found {
     wrong: Vec<String>,
     compared: Vec<Compared>,
-}
-
-fn plain(path: &Path) -> &str {
-    path.to_str().expect("a plain path")
-}
-
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("the corpus can be listed");
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("it can be listed").path())
-        .collect();
-    found.sort();
-    found
-}
-
-fn rehearse(corpus: &Path, boot: &Path, root: &Path) -> Ended {
-    let store = boot.join("../../statestore");
-    let kube_env = boot.join("kube_env.yaml");
-    let [identity, assets, ca] = ["identity.json", "assets", "ca"].map(|name| corpus.join(name));
-    agent::run(&[
-        "rehearse",
-        plain(&store),
-        "--kube-env",
-        plain(&kube_env),
-        "--identity",
-        plain(&identity),
-        "--assets-dir",
-        plain(&assets),
-        "--ca-dir",
-        plain(&ca),
-        "--root",
-        plain(root),
-        "--exit-when-ready",
-        "--listen",
-        "off",
-        "--output",
-        "json",
-    ])
 }
 
 /// The case and the group of a boot's directory.
@@ -102,11 +65,7 @@ fn every_boot_of_kops_own_clusters_is_ready_and_then_changes_nothing() {
     let Some(corpus) = conformance("kops") else {
         return;
     };
-    let cases = folders(&corpus.join("cases"));
-    let boots: Vec<PathBuf> = cases
-        .iter()
-        .flat_map(|case| folders(&case.join("boot")))
-        .collect();
+    let boots = boots(&corpus);
     assert!(boots.len() >= 69, "{} boots", boots.len());
     let comparer = Comparer::found();
     let (waiting, found) = (Mutex::new(boots), Mutex::new(Found::default()));

@@ -5,7 +5,7 @@
 
 use quake_integration::agent::{self, Running};
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Cluster, Container, Kind, Lab, MachineBackend};
+use quake_integration::machine::{Cluster, Container, KUBELET_STAND_IN, Kind, Lab, MachineBackend};
 use quake_integration::tree::sha256;
 use quake_integration::waiting::wait_until;
 use serde_json::{Value, json};
@@ -29,7 +29,8 @@ const LAST_START: &str = "services:kubelet.service";
 const GATE: &str = "/run/settled";
 
 /// The bench's kubelet and docker are bytes that nothing can run. They land; the units run others.
-const KUBELET: &str = "[Service]\nExecStart=\nExecStart=/usr/bin/python3 /opt/kubelet.py\n";
+const KUBELET: &str =
+    "[Service]\nExecStart=\nExecStart=/usr/bin/python3 /opt/kubelet.py \"$DAEMON_ARGS\"\n";
 const DOCKER: &str = "[Service]\nEnvironment=PATH=/opt/docker:/usr/sbin:/usr/bin:/sbin:/bin\n\
     ExecStart=\nExecStart=/opt/docker/dockerd $DOCKER_OPTS\n";
 
@@ -126,11 +127,7 @@ fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
         .baked()
         .file("/etc/bench.pem", 0o644, ca)
         .file(&drop_in("quake-agent"), 0o644, gate)
-        .file(
-            "/opt/kubelet.py",
-            0o755,
-            include_str!("../../guest/kubelet.py"),
-        )
+        .file("/opt/kubelet.py", 0o755, KUBELET_STAND_IN)
         .file(&drop_in("kubelet"), 0o644, KUBELET)
         .file(&drop_in("docker"), 0o644, DOCKER);
     for program in RUNTIME {
@@ -163,11 +160,8 @@ fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
 }
 
 fn seconds(machine: &Container, property: &str) -> Result<f64, String> {
-    let shown = machine.output(&format!(
-        "systemctl show --value -p {property} quake-agent.service"
-    ));
+    let shown = machine.shows("quake-agent.service", property);
     let micros: f64 = shown
-        .trim()
         .parse()
         .map_err(|_| format!("{property} is {shown:?}"))?;
     Ok(micros / 1e6)

@@ -252,7 +252,7 @@ fn text(file: &Path) -> Result<String, String> {
 }
 
 /// Every file below a directory, in one order.
-pub(super) fn sorted(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .flat_map(|entry| match entry.path() {

@@ -19,16 +19,15 @@ pub const BUCKET: &str = "quake-example-state";
 /// The range of the pods of every node.
 pub const POD_RANGE: &str = "10.244.1.0/24";
 
-/// What stands in for kubelet.
-const KUBELET: &str = concat!(
+/// What stands in for kubelet: it wants kubelet's arguments.
+pub const KUBELET_STAND_IN: &str = concat!(
     include_str!("../../guest/registers.py"),
     include_str!("../../guest/kubelet.py")
 );
 
-/// Keypairs of the state store.
-const KEYPAIRS: [&str; 9] = [
+/// Keypairs of the state store, but for kubelet's.
+const KEYPAIRS: [&str; 8] = [
     "ca",
-    "kubelet",
     "kube-proxy",
     "kubecfg",
     "kube-controller-manager",
@@ -102,7 +101,7 @@ impl Cluster {
         // The token that the API server's file of passwords cannot do without.
         let secret = format!("{{\"Data\":\"{}\"}}", STANDARD.encode("password"));
         cluster.put("secrets/kube", secret.as_bytes())?;
-        cluster.add_asset("/bin/linux/amd64/kubelet", KUBELET.into());
+        cluster.add_asset("/bin/linux/amd64/kubelet", KUBELET_STAND_IN.into());
         cluster.add_asset("/bin/linux/amd64/kubectl", b"#!/bin/sh\n".to_vec());
         cluster.add_asset(
             "/network-plugins/cni-plugins-amd64-v0.7.5.tgz",
@@ -306,6 +305,19 @@ fn api_name() -> String {
 /// How a unit of a machine reaches AWS.
 pub(super) fn endpoint_drop_in() -> String {
     format!("[Service]\nEnvironment=AWS_ENDPOINT_URL={AWS}\n")
+}
+
+/// A text with each of these parts replaced.
+///
+/// # Panics
+///
+/// When it lacks one.
+pub fn changed(text: &str, changes: &[(&str, &str)]) -> String {
+    let replace = |text: String, (from, to): &(&str, &str)| {
+        assert!(text.contains(from), "{from} in {text}");
+        text.replace(from, to)
+    };
+    changes.iter().fold(text.to_owned(), replace)
 }
 
 /// An object of the example, by its name in the state store.

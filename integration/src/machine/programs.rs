@@ -77,15 +77,8 @@ impl Programs {
             }
         }
         let (version, minor) = version_of(&given.kubernetes.join("kubelet")).expect("a kubelet");
-        if !minors.contains(&minor) {
-            let (first, last) = (minors.start(), minors.end());
-            skipped(&format!(
-                "kubelet is of {version}, and this takes 1.{first} to 1.{last}"
-            ));
-            return None;
-        }
         given.version = version;
-        Some(given)
+        is_admitted(&given.version, minor, &minors).then_some(given)
     }
 
     /// The file that is given for an asset of kops, such as `containerd-2.2.4-linux-amd64.tar.gz`: the one
@@ -162,6 +155,18 @@ impl Programs {
             (&format!("/{RUNNER}"), 0o755, &runner),
         ])
     }
+}
+
+/// Whether kubelet has one of these minor versions; said aloud where it has not.
+pub fn is_admitted(version: &str, minor: u32, minors: &RangeInclusive<u32>) -> bool {
+    let (first, last) = (minors.start(), minors.end());
+    let is_admitted = minors.contains(&minor);
+    if !is_admitted {
+        skipped(&format!(
+            "kubelet is of {version}, and this takes 1.{first} to 1.{last}"
+        ));
+    }
+    is_admitted
 }
 
 /// The version that a program of Kubernetes says it has, whole and its minor part.

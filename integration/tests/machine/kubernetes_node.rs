@@ -5,7 +5,8 @@
 //! without the agent: what is tested is the worker.
 
 use quake_integration::machine::{
-    Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, MachineBackend, POD_RANGE, version_of,
+    Cluster, Container, Emulated, Facts, Hardware, Kind, Lab, MachineBackend, POD_RANGE, changed,
+    is_admitted, version_of,
 };
 use quake_integration::node::CLUSTER;
 use quake_integration::skip::skipped;
@@ -132,8 +133,8 @@ fn start_server(machine: &Container) {
 /// The cluster's spec for a kubelet of this version, in a network whose configuration is the agent's: no cloud provider, since
 /// the AWS of the case is at no address that kubelet knows, and not kubenet, which reads no configuration.
 fn spec_for(spec: &str, version: &str) -> String {
-    let mut changed = spec.replace("    cloudProvider: aws\n", "");
-    for (from, to) in [
+    let changes = [
+        ("    cloudProvider: aws\n", ""),
         (
             "    networkPluginName: kubenet\n",
             "    networkPluginName: cni\n",
@@ -143,11 +144,8 @@ fn spec_for(spec: &str, version: &str) -> String {
             "  kubernetesVersion: 1.15.12\n",
             &format!("  kubernetesVersion: {version}\n"),
         ),
-    ] {
-        assert!(changed.contains(from), "{from} in {changed}");
-        changed = changed.replace(from, to);
-    }
-    changed
+    ];
+    changed(spec, &changes)
 }
 
 /// The node as the API server has it; null where it has none.
@@ -191,13 +189,8 @@ fn kubernetes_node() {
         return skipped("no kubernetes binaries");
     };
     let programs = Programs::new(Path::new(&folder)).expect(FOLDER);
-    if !ADMITTED.contains(&programs.minor) {
-        return skipped(&format!(
-            "kubelet is of {}, and this takes 1.{} to 1.{}",
-            programs.version,
-            ADMITTED.start(),
-            ADMITTED.end()
-        ));
+    if !is_admitted(&programs.version, programs.minor, &ADMITTED) {
+        return;
     }
     let Some(lab) = Lab::open("kubernetes-node", Kind::Emulated) else {
         return;

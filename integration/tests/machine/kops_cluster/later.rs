@@ -1,17 +1,15 @@
 //! What happens to a cluster later: restarts, another instance for the control plane, nodeup in the agent's place and back,
 //! another build of the agent, and certificates that come of age.
 
+use super::members::KUBECTL;
 use super::{CLUSTER, RealCluster, stand_ins};
 use quake_integration::machine::{KOPS_INSTALL, KOPS_UNIT, MIRROR, MachineBackend, Programs};
-use quake_integration::waiting::pause;
 
 /// The workers are restarted, one after the other.
 pub(super) fn workers_restart(cluster: &mut RealCluster<'_>) {
     let mut workers = std::mem::take(&mut cluster.workers);
     for worker in &mut workers {
-        worker.machine.reboot().expect("it boots again");
-        let ready = worker.machine.becomes_ready(180);
-        ready.expect("it becomes ready again");
+        worker.restart();
         cluster.becomes_ready(worker);
     }
     cluster.workers = workers;
@@ -24,10 +22,7 @@ pub(super) fn workers_restart(cluster: &mut RealCluster<'_>) {
 /// The control plane is restarted.
 pub(super) fn control_plane_restarts(cluster: &mut RealCluster<'_>) {
     let mut node = cluster.control_plane.take().expect("it runs");
-    node.machine.reboot().expect("it boots again");
-    node.machine
-        .becomes_ready(180)
-        .expect("it becomes ready again");
+    node.restart();
     cluster.control_plane = Some(node);
     cluster.becomes_ready(cluster.master());
     stand_ins::connect(cluster, cluster.master());
@@ -73,8 +68,8 @@ pub(super) fn nodeup_and_back(cluster: &RealCluster<'_>, programs: &Programs) {
         machine.output(KOPS_INSTALL);
         let done = format!("systemctl show -p ActiveState --value {KOPS_UNIT} | grep -q inactive");
         let ended = machine.comes_true(&done, 300);
-        let journal = machine.output(&format!("journalctl --no-pager -n 40 -u {KOPS_UNIT}"));
-        assert!(ended, "nodeup comes to its end: {journal}");
+        let journal = || machine.output(&format!("journalctl --no-pager -n 40 -u {KOPS_UNIT}"));
+        assert!(ended, "nodeup comes to its end: {}", journal());
         cluster.becomes_ready(worker);
     }
     cluster.note("nodeup ran in the agent's place on both workers");
@@ -155,7 +150,11 @@ pub(super) fn certificates_are_renewed(cluster: &RealCluster<'_>) {
     let waits = machine.comes_true("quake-agent status | grep -q ready.cni-missing", 60);
     assert!(waits, "{}", machine.output("quake-agent status || :"));
     machine.output(&MAKE_DUE.replace("NAMES", &DUE.join(" ")));
-    let restarts = scheduler_restarts(cluster);
+    let restarts = format!(
+        "{KUBECTL} -n kube-system get pod kube-scheduler-{} -o jsonpath='{{.status.containerStatuses[0].restartCount}}'",
+        node.name
+    );
+    let before = machine.output(&restarts);
     stand_ins::connect(cluster, node);
     let ready = machine.becomes_ready(60);
     ready.expect("the node is ready again");
@@ -178,18 +177,7 @@ pub(super) fn certificates_are_renewed(cluster: &RealCluster<'_>) {
     assert_eq!(runtime, started[0], "the runtime reads none");
     assert_ne!(kubelet, started[1], "kubelet reads its own once");
     cluster.becomes_ready(node);
-    let restarted = (0..30).any(|_| {
-        pause(machine.second());
-        scheduler_restarts(cluster) > restarts
-    });
+    let restarted = machine.comes_true(&format!("test $({restarts}) -gt {before}"), 60);
     assert!(restarted, "kube-scheduler reads its own once");
     cluster.note("certificates of the control plane were renewed");
-}
-
-fn scheduler_restarts(cluster: &RealCluster<'_>) -> u32 {
-    let restarts = cluster.kubectl(&format!(
-        "-n kube-system get pod kube-scheduler-{} -o jsonpath='{{.status.containerStatuses[0].restartCount}}'",
-        cluster.master().name
-    ));
-    restarts.parse().expect("a number")
 }

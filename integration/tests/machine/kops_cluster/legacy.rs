@@ -4,7 +4,9 @@
 use super::members::{KERNEL, Members, Node};
 use super::workload::{self, Pods};
 use quake_integration::ca::{Ca, Wanted};
-use quake_integration::machine::{Cluster, Kind, Lab, Layer, MachineBackend, Programs, example};
+use quake_integration::machine::{
+    Cluster, Kind, Lab, Layer, MachineBackend, Programs, changed, example,
+};
 use quake_integration::node::CLUSTER;
 use quake_integration::skip::unless_missing;
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,15 +177,11 @@ fn joins(members: &Members<'_>, node: &Node, range: &str) {
 fn restart(members: &mut Members<'_>) {
     let mut workers = std::mem::take(&mut members.workers);
     for worker in &mut workers {
-        worker.machine.reboot().expect("it boots again");
-        let ready = worker.machine.becomes_ready(180);
-        ready.expect("it becomes ready again");
+        worker.restart();
     }
     members.workers = workers;
     let mut node = members.control_plane.take().expect("it runs");
-    node.machine.reboot().expect("it boots again");
-    let ready = node.machine.becomes_ready(180);
-    ready.expect("it becomes ready again");
+    node.restart();
     members.control_plane = Some(node);
     for node in members.nodes() {
         members.becomes_ready(node);
@@ -193,12 +191,7 @@ fn restart(members: &mut Members<'_>) {
 }
 
 fn spec_for(spec: &str, version: &str) -> String {
-    let mut changed = spec.replace("1.15.12", version);
-    for (from, to) in CHANGES {
-        assert!(changed.contains(from), "{from} in {changed}");
-        changed = changed.replace(from, to);
-    }
-    changed
+    changed(&spec.replace("1.15.12", version), CHANGES)
 }
 
 /// The keypairs of the cluster, each of a CA that is made here.

@@ -28,6 +28,15 @@ pub(super) struct Node {
     pub(super) machine: Container,
 }
 
+impl Node {
+    /// Shuts it down and boots it again, until its agent says READY.
+    pub(super) fn restart(&mut self) {
+        self.machine.reboot().expect("it boots again");
+        let ready = self.machine.becomes_ready(180);
+        ready.expect("it becomes ready again");
+    }
+}
+
 /// The nodes, and kubectl on the control plane.
 pub(super) struct Members<'a> {
     pub(super) lab: &'a Lab,

@@ -60,12 +60,6 @@ failCgroupV1: false
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
 ";
 
-/// How kubelet comes to the settings where nodeup sets it up; the agent has it read them by a drop-in of its own.
-const READS_SETTINGS: &str = "[Service]
-ExecStart=
-ExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\" --config-dir=/etc/kubernetes/kubelet.conf.d
-";
-
 /// What tells machines of other cases where AWS is.
 const REGION_DROP_IN: &str = "/etc/systemd/system/quake-agent.service.d/50-region.conf";
 

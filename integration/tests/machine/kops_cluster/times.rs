@@ -1,10 +1,16 @@
 //! How long a worker takes from the start of its machine: with the agent, and with the nodeup that is given, in one run.
 
 use super::members::{KUBECTL, Node};
-use super::{READS_SETTINGS, RealCluster, WORKERS, WORKERS_ROLE, stand_ins};
+use super::{RealCluster, WORKERS, WORKERS_ROLE, stand_ins};
 use quake_integration::machine::{Layer, MachineBackend, Programs};
 use std::path::Path;
 use std::time::Instant;
+
+/// How kubelet comes to the settings where nodeup sets it up; the agent has it read them by a drop-in of its own.
+const READS_SETTINGS: &str = "[Service]
+ExecStart=
+ExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\" --config-dir=/etc/kubernetes/kubelet.conf.d
+";
 
 /// Seconds since the start of a machine.
 struct Times {
@@ -49,7 +55,7 @@ fn taken(
     let begun = Instant::now();
     let mut node = cluster.begin_by(program, WORKERS, WORKERS_ROLE, more);
     stand_ins::admit(cluster, &node);
-    let registered = since(cluster, &node, begun, "{.metadata.creationTimestamp}");
+    let registered = registered_after(cluster, &node, begun);
     cluster.becomes_ready(&node);
     let ready = begun.elapsed().as_secs_f64();
     let done = node.machine.events().into_iter();
@@ -65,11 +71,11 @@ fn taken(
     )
 }
 
-/// How long after `begun` the time was that a field of the node names, in whole seconds.
-fn since(cluster: &RealCluster<'_>, node: &Node, begun: Instant, field: &str) -> f64 {
+/// How long after `begun` a node was registered; its own time has whole seconds.
+fn registered_after(cluster: &RealCluster<'_>, node: &Node, begun: Instant) -> f64 {
     let machine = &cluster.master().machine;
     let script = format!(
-        "now=$(date +%s); then=$(date -d \"$({KUBECTL} get node {} -o jsonpath='{field}')\" +%s); echo $((now - then))",
+        "now=$(date +%s); then=$(date -d \"$({KUBECTL} get node {} -o jsonpath='{{.metadata.creationTimestamp}}')\" +%s); echo $((now - then))",
         node.name
     );
     let ago: f64 = machine.output(&script).trim().parse().expect("a number");
