@@ -2,8 +2,12 @@
 //! another build of the agent, and certificates that come of age.
 
 use super::members::KUBECTL;
+use super::times::Times;
 use super::{CLUSTER, RealCluster, stand_ins};
-use quake_integration::machine::{KOPS_INSTALL, KOPS_UNIT, MIRROR, MachineBackend, Programs};
+use quake_integration::machine::{
+    KOPS_INSTALL, KOPS_UNIT, Layer, MIRROR, MachineBackend, Programs,
+};
+use std::path::Path;
 
 /// The workers are restarted, one after the other.
 pub(super) fn workers_restart(cluster: &mut RealCluster<'_>) {
@@ -29,15 +33,19 @@ pub(super) fn control_plane_restarts(cluster: &mut RealCluster<'_>) {
     cluster.note("the control plane was restarted");
 }
 
-/// Another instance takes the control plane's place: the volumes move to it, and what the cluster knew is
-/// there.
-pub(super) fn control_plane_is_replaced(cluster: &mut RealCluster<'_>) {
+/// Another instance, which this program boots, takes the control plane's place: the volumes move to it, and what the
+/// cluster knew is there.
+pub(super) fn control_plane_is_replaced(
+    cluster: &mut RealCluster<'_>,
+    program: &Path,
+    more: impl Fn(Layer) -> Layer,
+) -> Times {
     let before = cluster.kubectl("get deployment web -o jsonpath='{.metadata.uid}'");
     let mut old = cluster.control_plane.take().expect("it runs");
     old.machine.cut_power();
     let ec2 = cluster.lab.vpc().ec2();
     ec2.terminate(&old.name);
-    cluster.begin_control_plane();
+    let times = cluster.begin_control_plane_by(program, more);
     let after = cluster.kubectl("get deployment web -o jsonpath='{.metadata.uid}'");
     assert_eq!(after, before, "the data of {CLUSTER} is there");
     cluster.kubectl(&format!("delete node {}", &old.name));
@@ -46,6 +54,7 @@ pub(super) fn control_plane_is_replaced(cluster: &mut RealCluster<'_>) {
         stand_ins::connect(cluster, worker);
     }
     cluster.note("the control plane has another instance, with the data of the one before");
+    times
 }
 
 /// On one worker after the other the real nodeup takes the agent's place; then each is given back. The nodes go on as they

@@ -20,7 +20,9 @@ use quake_integration::machine::{
 use quake_integration::skip::unless_missing;
 use std::ops::{Deref, DerefMut, RangeInclusive};
 use std::path::Path;
+use std::time::Instant;
 use tempfile::TempDir;
+use times::Times;
 use workload::Pods;
 
 /// The minor versions of Kubernetes that kops current brings up.
@@ -121,13 +123,13 @@ fn kops_cluster() {
     cluster.workers_join();
     cluster.are_well();
     workload::runs(&cluster, Pods::OnWorkers);
-    times::are_taken(&cluster, &programs);
+    times::of_workers(&cluster, &programs);
     later::workers_restart(&mut cluster);
     later::nodeup_and_back(&cluster, &programs);
     later::agent_is_upgraded(&cluster);
     later::certificates_are_renewed(&cluster);
     later::control_plane_restarts(&mut cluster);
-    later::control_plane_is_replaced(&mut cluster);
+    times::of_control_planes(&mut cluster, &programs);
     workload::runs(&cluster, Pods::OnWorkers);
     cluster.are_well();
 }
@@ -188,15 +190,23 @@ impl RealCluster<'_> {
         }
     }
 
-    /// Boots a control plane, and waits until it is one.
+    /// Boots a control plane by the agent, and waits until it is one.
     fn begin_control_plane(&mut self) {
-        self.control_plane = Some(self.begin(CONTROL_PLANE, "masters.minimal.example.com"));
-        self.note("the control plane boots");
-        stand_ins::admit(self, self.master());
-        self.note("its node is registered");
+        let agent = self.lab.base().agent().expect("the agent is built");
+        self.begin_control_plane_by(&agent, |layer| layer);
         let ready = self.master().machine.becomes_ready(120);
         ready.expect("the control plane becomes ready");
         self.note("the agent says READY");
+    }
+
+    /// Boots a control plane by this program, and waits until it is one.
+    fn begin_control_plane_by(&mut self, program: &Path, more: impl Fn(Layer) -> Layer) -> Times {
+        let begun = Instant::now();
+        let role = "masters.minimal.example.com";
+        self.control_plane = Some(self.begin_by(program, CONTROL_PLANE, role, more));
+        self.note("the control plane boots");
+        let times = times::of_joining(self, self.master(), begun);
+        self.note("its node is Ready");
         self.has_role(self.master(), "control-plane");
         let serves = self
             .master()
@@ -204,6 +214,7 @@ impl RealCluster<'_> {
             .comes_true("ss -ltn | grep -q :3988", 120);
         assert!(serves, "kops-controller runs");
         self.note("kops-controller serves");
+        times
     }
 
     fn workers_join(&self) {
