@@ -61,6 +61,9 @@ pub(in crate::checks) fn trouble_of(
     match containers.last() {
         None => unstarted(node, component).map(Some),
         Some(_) if containers.iter().any(|container| is_up(container)) => Ok(None),
+        Some(last) if never_ran(last) && why_unstarted(node, component).is_some() => {
+            unstarted(node, component).map(Some)
+        }
         Some(last) => down(node, component, last).fail().map(Some),
     }
 }
@@ -90,9 +93,28 @@ fn is_up(container: &PodSeen) -> bool {
     container.state == "running"
 }
 
-fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
+/// Whether the runtime made a container and could not start it: then it has no log, and kubelet's says why.
+fn never_ran(container: &PodSeen) -> bool {
+    let is_start = matches!(
+        container.reason.as_str(),
+        "StartError" | "ContainerCannotRun"
+    );
+    container.log.is_empty() && (is_start || container.state == "created")
+}
+
+/// The last line of kubelet's that says why a component does not start. That kubelet waits before it tries again is no cause.
+fn why_unstarted<'a>(node: &Node<'a>, component: &str) -> Option<&'a String> {
     let tried = |line: &&String| line.contains(component) && is_error(line);
-    let line = node.journal("kubelet.service").iter().rfind(tried);
+    let is_cause = |line: &&String| tried(line) && !line.contains("CrashLoopBackOff");
+    let lines = node.journal("kubelet.service");
+    lines
+        .iter()
+        .rfind(is_cause)
+        .or_else(|| lines.iter().rfind(tried))
+}
+
+fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
+    let line = why_unstarted(node, component);
     let error = line.map(|line| innermost(line));
     let texts = &node.survey().texts;
     let named = error

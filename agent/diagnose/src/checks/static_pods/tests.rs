@@ -231,3 +231,24 @@ fn why_kubelet_did_not_start_a_component_is_told() {
     );
     assert!(summary.ends_with("no gizmo"), "{summary}");
 }
+
+#[test]
+fn why_the_runtime_could_not_start_a_container_is_told_and_not_that_kubelet_waits() {
+    let cause = "E1125 19:13:36.0 336 pod_workers.go:191] Error syncing pod f7 (\"kube-proxy-x_kube-system(f7)\"), skipping: failed to \"StartContainer\" for \"kube-proxy\" with RunContainerError: \"failed to start container \\\"6ad\\\": OCI runtime create failed: unable to apply caps: no gizmo: unknown\"";
+    let waits = "E1125 19:13:49.9 336 pod_workers.go:191] Error syncing pod f7 (\"kube-proxy-x_kube-system(f7)\"), skipping: failed to \"StartContainer\" for \"kube-proxy\" with CrashLoopBackOff: \"back-off 20s restarting failed container=kube-proxy\"";
+    for (state, reason) in [("created", ""), ("exited", "StartError")] {
+        let mut node = Sample::worker();
+        let pod = node.pod("kube-proxy", state);
+        pod.reason = reason.to_owned();
+        pod.log.clear();
+        pod.restarts = 2;
+        node.assert("staticpods.running", Status::Fail, "kube-proxy");
+        node.journal("kubelet.service", &[cause, waits]);
+        let summary = node.judge("staticpods.running").note;
+        assert!(
+            summary.contains("has not started kube-proxy: "),
+            "{summary}"
+        );
+        assert!(summary.contains("no gizmo"), "{summary}");
+    }
+}
