@@ -8,6 +8,7 @@ mod cluster;
 mod cluster_watch;
 mod consoles;
 mod dns;
+mod files;
 mod other_clusters;
 mod provision;
 mod signals;
@@ -17,12 +18,13 @@ pub use bootstrap::bootstrap;
 pub use cluster::cluster;
 pub use consoles::consoles;
 pub use dns::{EmptyZone, dns};
+pub use files::files;
 pub use other_clusters::{cluster_that_forgets, old_cluster, troubled_cluster};
 pub use provision::{Provisioned, provision};
 pub use signals::{Waiting, node_events, signals};
 pub use volumes::{cloud, disks};
 
-use quake_model::facts::{EntryKind, Owner, Placed};
+use quake_model::facts::{Owner, Placed};
 use quake_model::ports::{
     Assets, Condition, Files, Keys, Object, Objects, PortError, SignatureKind,
 };
@@ -60,60 +62,6 @@ fn file(path: &str, contents: &str, mode: u32) -> WriteFile {
     }
 }
 
-/// Files: what is written is there, whole; what is not there is nothing; nothing of another kind is
-/// replaced.
-///
-/// # Errors
-///
-/// Returns the first promise that was broken.
-pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
-    absent_files(host).await?;
-    written_files(host).await?;
-    stamps_of_files(host).await?;
-    links(host).await?;
-    removed_files(host).await?;
-    kinds_of_files(host).await
-}
-
-async fn links<H: Files>(host: &H) -> Result<(), Broken> {
-    let read = async |path: &str| sound("a link is read", host.read_link(path).await);
-    hold("an absent link", read("/contract/b/link").await?, None)?;
-    for target in ["/contract/a", "elsewhere"] {
-        let made = host.make_link("/contract/b/link", target).await;
-        sound("a link is made, in the place of another", made)?;
-        let found = read("/contract/b/link").await?;
-        hold("where it points", found.as_deref(), Some(target))?;
-    }
-    hold("a file is no link", read("/contract/a").await?, None)?;
-    let refused = host.make_link("/contract/a", "elsewhere").await;
-    let refused = refused.map_err(|error| error.condition);
-    hold("a file is not replaced", refused, Err(Condition::Occupied))
-}
-
-async fn removed_files<H: Files>(host: &H) -> Result<(), Broken> {
-    let path = "/contract/b/gone";
-    let remove = async |path: &str, seen: &str| {
-        let removed = host.remove_file(path, seen.as_bytes()).await;
-        removed.map_err(|error| error.condition)
-    };
-    hold("an absent file", remove(path, "one").await, Ok(()))?;
-    let absent = "/contract/none/gone";
-    hold("an absent directory", remove(absent, "one").await, Ok(()))?;
-    let written = host.write_file(&file(path, "one", 0o600)).await;
-    sound("a file is written", written)?;
-    for other in ["two", "", "on", "one and more"] {
-        let refused = remove(path, other).await;
-        hold("another file", refused, Err(Condition::Conflict))?;
-    }
-    for other in ["/contract/b", "/contract/b/link"] {
-        let refused = remove(other, "elsewhere").await;
-        hold("what is no file", refused, Err(Condition::Occupied))?;
-    }
-    hold("the file that was seen", remove(path, "one").await, Ok(()))?;
-    let looked = sound("a look", host.look_file(path, 9).await)?;
-    hold("a removed file is nothing", looked, None)
-}
-
 /// Keys: one that was made is read again, and no two are the same.
 ///
 /// # Errors
@@ -136,121 +84,6 @@ pub async fn keys<H: Keys>(host: &H) -> Result<(), Broken> {
     let refused = host.sign(&made.key, SignatureKind::RsaSha256, b"message");
     let refused = refused.await.map(|_| ()).map_err(|error| error.condition);
     hold("another kind", refused, Err(Condition::Malformed))
-}
-
-async fn absent_files<H: Files>(host: &H) -> Result<(), Broken> {
-    let looked = sound(
-        "an absent path is no error",
-        host.look_file("/contract/a", 99).await,
-    )?;
-    hold("an absent path is nothing", looked, None)?;
-    let listed = sound(
-        "an absent directory is no error",
-        host.list_directory("/contract").await,
-    )?;
-    hold("an absent directory is empty", listed, Vec::new())?;
-    Ok(())
-}
-
-async fn written_files<H: Files>(host: &H) -> Result<(), Broken> {
-    sound(
-        "a file is written with its parents",
-        host.write_file(&file("/contract/b/x", "one", 0o640)).await,
-    )?;
-    sound(
-        "a file is written",
-        host.write_file(&file("/contract/a", "first", 0o644)).await,
-    )?;
-    sound(
-        "a file is replaced",
-        host.write_file(&file("/contract/a", "second", 0o600)).await,
-    )?;
-    let looked = sound("a file is seen", host.look_file("/contract/a", 99).await)?;
-    let found = looked.ok_or("a written file is there")?;
-    hold("its kind", found.kind, EntryKind::File)?;
-    hold("its mode", found.mode, 0o600)?;
-    hold("its bytes", found.contents, Some(b"second".to_vec()))?;
-    let looked = sound(
-        "a large file is seen",
-        host.look_file("/contract/a", 3).await,
-    )?;
-    hold(
-        "contents past the limit are left out",
-        looked.and_then(|found| found.contents),
-        None,
-    )?;
-    Ok(())
-}
-
-async fn stamps_of_files<H: Files>(host: &H) -> Result<(), Broken> {
-    let paths = ["/contract/a", "/contract/none", "/contract/b"].map(str::to_owned);
-    let stamped = async || sound("paths are stamped", host.stamp_files(&paths).await);
-    let first = stamped().await?;
-    hold("a stamp a path", first.len(), 3)?;
-    hold("an absent path has no stamp", first[1], None)?;
-    hold("a directory has one", first[2].is_some(), true)?;
-    hold("what nobody touched", stamped().await?, first.clone())?;
-    sound(
-        "permissions are set",
-        host.set_permissions(&file("/contract/a", "second", 0o640))
-            .await,
-    )?;
-    let second = stamped().await?;
-    hold(
-        "another mode is another stamp",
-        second[0] == first[0],
-        false,
-    )?;
-    sound(
-        "a file is replaced by one as long",
-        host.write_file(&file("/contract/a", "minute", 0o640)).await,
-    )?;
-    let third = stamped().await?;
-    hold(
-        "other bytes are another stamp",
-        third[0] == second[0],
-        false,
-    )
-}
-
-async fn kinds_of_files<H: Files>(host: &H) -> Result<(), Broken> {
-    sound(
-        "permissions are set",
-        host.set_permissions(&file("/contract/a", "second", 0o444))
-            .await,
-    )?;
-    let looked = sound("a file is seen", host.look_file("/contract/a", 99).await)?;
-    hold("its new mode", looked.map(|found| found.mode), Some(0o444))?;
-    let listed = sound(
-        "a directory is listed",
-        host.list_directory("/contract").await,
-    )?;
-    hold(
-        "names are sorted",
-        listed,
-        vec!["a".to_owned(), "b".to_owned()],
-    )?;
-
-    let refused = host.write_file(&file("/contract/b", "x", 0o644)).await;
-    hold(
-        "a directory is not replaced",
-        refused.map_err(|error| error.condition),
-        Err(Condition::Occupied),
-    )?;
-    sound(
-        "a directory is made",
-        host.make_directory("/contract/c/d", 0o750, Owner::default())
-            .await,
-    )?;
-    let looked = sound(
-        "a directory is seen",
-        host.look_file("/contract/c/d", 0).await,
-    )?;
-    hold(
-        "its kind and mode",
-        looked.map(|found| (found.kind, found.mode)),
-        Some((EntryKind::Directory, 0o750)),
-    )
 }
 
 /// Assets: nothing is there before its fetch; a fetched file can be placed, and is then the same; a file
