@@ -2,18 +2,21 @@
 
 use super::destination::{Content, Destination, PartialFile};
 use super::failure::store_failure;
-use super::ingest_reader::{IngestReader, Origin};
+use super::ingest_reader::{IngestReader, Origin, Portion, Spilled};
 use super::layout::archive_files;
 use super::unpack::unpack;
-use bytes::Bytes;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::ports::{Condition, PortError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How many bytes are handed over at once: few wake-ups, and little memory.
 const PORTION_BYTES: usize = 64 << 10;
+
+/// The same of bytes that wait on the disk: who hands them over is to notice soon that the worker is behind.
+const SPILLED_BYTES: u64 = 512 << 10;
 
 /// How many portions may wait for the worker; with two, an arrival holds a quarter of a mebibyte.
 const PORTIONS_WAITING: usize = 2;
@@ -41,7 +44,7 @@ pub(super) struct Ingest {
     portion: Vec<u8>,
     /// How many bytes came in so far, those of an earlier try included.
     pub(super) received: u64,
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Portion>,
     worker: JoinHandle<Result<Arrived, PortError>>,
 }
 
@@ -87,12 +90,37 @@ impl Ingest {
         Ok(())
     }
 
+    /// Takes bytes that wait on the disk; the worker reads them there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ingest::take`].
+    pub(super) async fn take_spilled(&mut self, spilled: Spilled) -> Result<(), PortError> {
+        self.flush().await?;
+        let mut from = spilled.from;
+        while from < spilled.until {
+            let portion = Spilled {
+                file: Arc::clone(&spilled.file),
+                from,
+                until: (from + SPILLED_BYTES).min(spilled.until),
+            };
+            from = portion.until;
+            self.received += portion.until - portion.from;
+            self.send(Portion::Disk(portion)).await?;
+        }
+        Ok(())
+    }
+
     async fn flush(&mut self) -> Result<(), PortError> {
         if self.portion.is_empty() {
             return Ok(());
         }
         let portion = std::mem::replace(&mut self.portion, Vec::with_capacity(PORTION_BYTES));
-        let sent = self.sender.send(portion.into()).await;
+        self.send(Portion::Memory(portion.into())).await
+    }
+
+    async fn send(&self, portion: Portion) -> Result<(), PortError> {
+        let sent = self.sender.send(portion).await;
         sent.map_err(|_| ended_early())
     }
 

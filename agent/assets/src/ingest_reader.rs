@@ -6,7 +6,10 @@ use super::looks::HEAD_BYTES;
 use bytes::{Buf, Bytes};
 use quake_model::digest::Algorithm;
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// How many bytes are read from a file at once.
@@ -15,13 +18,41 @@ const READ_BYTES: usize = 128 << 10;
 /// Where the bytes come from.
 pub(super) enum Origin {
     /// From the network, by another thread. Its end is the end of the bytes, or that they were given up.
-    Network(mpsc::Receiver<Bytes>),
+    Network(mpsc::Receiver<Portion>),
     Machine(Box<dyn Read + Send>),
+}
+
+/// Bytes as another thread hands them over.
+pub(super) enum Portion {
+    Memory(Bytes),
+    Disk(Spilled),
+}
+
+/// Bytes that came before their turn, and wait on the disk.
+#[derive(Debug)]
+pub(super) struct Spilled {
+    /// A file without a name.
+    pub(super) file: Arc<File>,
+    /// Where they begin in it, and where they end.
+    pub(super) from: u64,
+    pub(super) until: u64,
+}
+
+impl Spilled {
+    /// The next bytes of it; none at its end.
+    fn next(&mut self) -> std::io::Result<Bytes> {
+        let left = usize::try_from(self.until - self.from).unwrap_or(READ_BYTES);
+        let mut buffer = vec![0; READ_BYTES.min(left)];
+        self.file.read_exact_at(&mut buffer, self.from)?;
+        self.from += buffer.len() as u64;
+        Ok(buffer.into())
+    }
 }
 
 /// The bytes that arrive, and their digest so far.
 pub(super) struct IngestReader {
     origin: Origin,
+    spilled: Option<Spilled>,
     ready: VecDeque<Bytes>,
     hasher: Hasher,
     size: u64,
@@ -32,6 +63,7 @@ impl IngestReader {
     pub(super) fn new(origin: Origin, algorithm: Algorithm) -> Self {
         Self {
             origin,
+            spilled: None,
             ready: VecDeque::new(),
             hasher: Hasher::new(algorithm),
             size: 0,
@@ -50,7 +82,19 @@ impl IngestReader {
         }
         match &mut self.origin {
             Origin::Network(portions) => {
-                self.ready.extend(portions.blocking_recv());
+                if self.spilled.is_none() {
+                    match portions.blocking_recv() {
+                        Some(Portion::Memory(bytes)) => self.ready.push_back(bytes),
+                        Some(Portion::Disk(spilled)) => self.spilled = Some(spilled),
+                        None => {}
+                    }
+                }
+                if let Some(spilled) = &mut self.spilled {
+                    self.ready.push_back(spilled.next()?);
+                    if spilled.from == spilled.until {
+                        self.spilled = None;
+                    }
+                }
             }
             Origin::Machine(reader) => {
                 let mut buffer = vec![0; READ_BYTES];

@@ -1,6 +1,7 @@
 //! A small HTTP server for tests: one closure answers, and every request is remembered.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -36,6 +37,7 @@ pub struct Reply {
     declared: Option<usize>,
     is_chunked: bool,
     hangs: bool,
+    bytes_per_second: Option<usize>,
 }
 
 impl Reply {
@@ -53,6 +55,7 @@ impl Reply {
             declared: None,
             is_chunked: false,
             hangs: false,
+            bytes_per_second: None,
         }
     }
 
@@ -77,6 +80,12 @@ impl Reply {
     /// Sends what there is and then neither sends nor closes.
     pub fn hanging(mut self) -> Self {
         self.hangs = true;
+        self
+    }
+
+    /// Sends no more than so many bytes each second, as hosts do that limit each connection.
+    pub fn paced(mut self, bytes_per_second: usize) -> Self {
+        self.bytes_per_second = Some(bytes_per_second);
         self
     }
 
@@ -187,7 +196,12 @@ where
         .push(seen);
     let sent = [reply.head().into_bytes(), reply.body.clone()].concat();
     // The client may have gone away on purpose; that is its test's business.
-    let _ = stream.write_all(&sent).await;
+    for portion in sent.chunks(reply.bytes_per_second.map_or(usize::MAX, |rate| rate / 50)) {
+        let _ = stream.write_all(portion).await;
+        if reply.bytes_per_second.is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
     let _ = stream.flush().await;
     if reply.hangs {
         std::future::pending::<()>().await;

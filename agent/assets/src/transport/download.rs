@@ -1,17 +1,21 @@
 //! The bytes of one asset, in order.
 //!
-//! The piece whose turn it is streams through; while permits are to spare, the ones behind it are fetched ahead into
-//! memory. A piece that was cut off is asked for again from where it ended, of the next mirror if there is one.
+//! The piece whose turn it is streams through. While permits are to spare and the network is what is waited for, the ones
+//! behind it are fetched ahead. A piece that was cut off is asked for again from where it ended, of the next mirror if
+//! there is one.
 
 use super::breaker::Breakers;
 use super::download_plan::{DownloadPlan, DownloadState, Mirror, StopReason};
 use super::learn::Learned;
+use super::pace::Pace;
 use super::patience::{SLOW_AFTER, SLOW_BYTES, silent, slow};
-use super::piece::{PIECE_BYTES, Piece};
+use super::piece::Piece;
 use super::pool::Pool;
 use super::request::{Answer, Servers, ask};
 use crate::ingest::Ingest;
+use crate::ingest_reader::Spilled;
 use crate::room::{Room, too_many};
+use crate::staging::Staging;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use quake_http::shown;
@@ -21,9 +25,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout;
 
-/// How much is asked for at once while no permit is to spare.
-const STREAM_BYTES: u64 = 8 << 20;
-
 /// How many failures are too many, beside one for each mebibyte that came.
 const FAILURES: u64 = 16;
 
@@ -32,6 +33,8 @@ pub(crate) struct Download<'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) pool: &'a Arc<Pool>,
     pub(crate) breakers: &'a Breakers,
+    /// Where pieces wait for their turn.
+    pub(super) staging: &'a Arc<Staging>,
     pub(crate) course: DownloadPlan,
     pub(crate) known: DownloadState,
     pub(crate) report: ReportBytes<'a>,
@@ -39,7 +42,8 @@ pub(crate) struct Download<'a> {
     pub(crate) room: Room,
     /// The same, as far as the mirrors are believed.
     pub(super) limit: u64,
-    ahead: VecDeque<Piece>,
+    pub(super) ahead: VecDeque<Piece>,
+    pub(super) pace: Pace,
     /// Every failure, with the number of its mirror.
     pub(crate) failed: Vec<(usize, PortError)>,
 }
@@ -48,6 +52,7 @@ impl<'a> Download<'a> {
     /// A flow that has not begun.
     pub(crate) fn new(
         (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
+        staging: &'a Arc<Staging>,
         course: DownloadPlan,
         known: DownloadState,
         report: ReportBytes<'a>,
@@ -57,12 +62,14 @@ impl<'a> Download<'a> {
             servers,
             pool,
             breakers,
+            staging,
             course,
             known,
             report,
             limit: room.limit(),
             room,
             ahead: VecDeque::new(),
+            pace: Pace::default(),
             failed: Vec::new(),
         }
     }
@@ -88,28 +95,6 @@ impl<'a> Download<'a> {
             } else {
                 self.take_answer(arrival).await?;
             }
-        }
-        Ok(())
-    }
-
-    /// Takes the piece that was fetched ahead. One that failed is forgotten, and asked for anew in its turn.
-    async fn take_piece(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
-        let Some(mut piece) = self.ahead.pop_front() else {
-            return Ok(());
-        };
-        let number = piece.mirror;
-        match self
-            .patiently(number, arrival.received, piece.bytes())
-            .await
-        {
-            Some(Ok(bytes)) => {
-                self.gave(number);
-                self.hand_over(number, arrival, &bytes).await?;
-                self.fetch_ahead(arrival.received);
-                return Ok(());
-            }
-            Some(Err(error)) => self.fail(number, error),
-            None => self.fail(number, silent()),
         }
         Ok(())
     }
@@ -145,6 +130,7 @@ impl<'a> Download<'a> {
             .stream((mirror.number, &mut answer), arrival, &mut skip, until)
             .await?;
         drop(permit);
+        self.pace.pass_on();
         let is_short = until
             .or(self.known.total)
             .is_some_and(|end| arrival.received < end);
@@ -179,8 +165,11 @@ impl<'a> Download<'a> {
             if until.is_some_and(|until| arrival.received >= until) {
                 return Ok(None);
             }
+            let since = Instant::now();
             let chunk = self.patiently(number, arrival.received, answer.chunk());
-            let mut bytes = match chunk.await {
+            let chunk = chunk.await;
+            self.pace.waited(since.elapsed());
+            let mut bytes = match chunk {
                 Some(Ok(Some(bytes))) => bytes,
                 Some(Ok(None)) => return Ok(None),
                 Some(Err(error)) => return Ok(Some(error)),
@@ -213,12 +202,42 @@ impl<'a> Download<'a> {
         arrival: &mut Ingest,
         bytes: &[u8],
     ) -> Result<(), StopReason> {
-        if arrival.received + bytes.len() as u64 > self.limit {
-            let mirror = self.course.mirrors.iter().find(|it| it.number == number);
-            let url = mirror.map_or("", |mirror| mirror.url.as_str());
-            return Err(StopReason::TooMany(number, too_many(url, self.limit)));
+        self.admit(number, arrival, bytes.len() as u64)?;
+        let begun = Instant::now();
+        let taken = arrival.take(bytes).await;
+        self.took(arrival, begun, taken)
+    }
+
+    pub(super) async fn hand_over_piece(
+        &mut self,
+        number: usize,
+        arrival: &mut Ingest,
+        piece: Spilled,
+    ) -> Result<(), StopReason> {
+        self.admit(number, arrival, piece.until - piece.from)?;
+        let begun = Instant::now();
+        let taken = arrival.take_spilled(piece).await;
+        self.took(arrival, begun, taken)
+    }
+
+    /// Whether so many more bytes can be of the file.
+    fn admit(&self, number: usize, arrival: &Ingest, more: u64) -> Result<(), StopReason> {
+        if arrival.received + more <= self.limit {
+            return Ok(());
         }
-        arrival.take(bytes).await.map_err(|_| StopReason::Here)?;
+        let mirror = self.course.mirrors.iter().find(|it| it.number == number);
+        let url = mirror.map_or("", |mirror| mirror.url.as_str());
+        Err(StopReason::TooMany(number, too_many(url, self.limit)))
+    }
+
+    fn took(
+        &mut self,
+        arrival: &Ingest,
+        begun: Instant,
+        taken: Result<(), PortError>,
+    ) -> Result<(), StopReason> {
+        self.pace.took(begun.elapsed());
+        taken.map_err(|_| StopReason::Here)?;
         (self.report)(Arriving {
             done: arrival.received,
             total: self.known.total,
@@ -280,54 +299,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    fn wanted(&self, received: u64) -> ObjectPiece {
-        if self.course.is_whole && received == 0 {
-            // Without a range: some servers and proxies only ever send the whole file right.
-            return ObjectPiece::default();
-        }
-        let most = if self.pool.has_spare() && !self.course.is_whole {
-            PIECE_BYTES
-        } else {
-            STREAM_BYTES
-        };
-        let next = self.ahead.front().map(|piece| piece.from);
-        let end = next.unwrap_or(received + most);
-        let until = self.known.total.map_or(end, |total| end.min(total));
-        ObjectPiece {
-            from: received,
-            until: (!self.course.is_whole).then_some(until),
-            tag: None,
-        }
-    }
-
-    /// Fetches the pieces behind the last one, as long as permits are to spare.
-    fn fetch_ahead(&mut self, behind: u64) {
-        let (Some(total), false) = (self.known.total, self.course.is_whole) else {
-            return;
-        };
-        let Some(mirror) = self.course.mirrors.first().cloned() else {
-            return;
-        };
-        let mut from = self.ahead.back().map_or(behind, |piece| piece.until);
-        while from < total {
-            let Some(permit) = self.pool.spare() else {
-                return;
-            };
-            let until = (from + PIECE_BYTES).min(total);
-            let wanted = ObjectPiece {
-                from,
-                until: Some(until),
-                tag: self.known.validators.get(&mirror.number).cloned(),
-            };
-            let requested = (mirror.number, mirror.url.clone());
-            let servers = self.servers.clone();
-            self.ahead
-                .push_back(Piece::begin(servers, requested, wanted, permit));
-            from = until;
-        }
-    }
-
-    fn gave(&mut self, number: usize) {
+    pub(super) fn gave(&mut self, number: usize) {
         self.known.answers += 1;
         if !self.known.sources.contains(&number) {
             self.known.sources.push(number);

@@ -7,17 +7,21 @@
 //! | [`breaker`] | which hosts failed lately |
 //! | [`request`] | one request for a piece of a file, and what its answer means |
 //! | [`patience`] | how long a mirror is waited for |
-//! | [`piece`] | a piece that is fetched ahead of its turn |
+//! | [`pace`] | whether the network is what takes the time |
+//! | [`ahead`] | how much is asked for, and what is fetched ahead of its turn |
+//! | [`piece`] | a piece that is fetched ahead of its turn, and how large it is |
 //! | [`claims`] | how long the mirrors say that a file is, and whose word is taken |
-//! | [`course`] | which mirrors are asked, in which order, and what is known of the file |
+//! | [`download_plan`] | which mirrors are asked, in which order, and what is known of the file |
 //! | [`learn`] | what an answer says of the file, and whether that is believed |
-//! | [`flow`] | the bytes of one asset, in order |
+//! | [`download`] | the bytes of one asset, in order |
 
+mod ahead;
 mod breaker;
 mod claims;
 mod download;
 mod download_plan;
 mod learn;
+mod pace;
 mod patience;
 mod piece;
 mod pool;

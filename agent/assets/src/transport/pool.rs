@@ -1,12 +1,18 @@
 //! How many requests run at once. Of the assets that wait, the one with the most bytes left goes first: the
 //! largest decides when everything is there.
 
+use super::piece::piece_bytes;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Permits for requests, and who waits for one.
 #[derive(Debug)]
 pub(crate) struct Pool {
+    permits: usize,
+    /// Bytes a second of the connection that was measured last; 0 before any was.
+    speed: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -36,8 +42,23 @@ impl Pool {
             waiting: Vec::new(),
         };
         Arc::new(Self {
+            permits,
+            speed: AtomicU64::new(0),
             state: Mutex::new(state),
         })
+    }
+
+    /// Notes how long a connection took for so many bytes.
+    pub(super) fn note_speed(&self, bytes: u64, took: Duration) {
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
+        let speed = bytes.saturating_mul(1000) / millis;
+        self.speed.store(speed, Ordering::Relaxed);
+    }
+
+    /// How large the next piece is of a file of which `left` bytes are to come.
+    pub(super) fn next_piece(&self, left: u64) -> u64 {
+        let speed = self.speed.load(Ordering::Relaxed);
+        piece_bytes(speed, left, self.permits as u64)
     }
 
     /// Waits for a permit, for an asset of which `left` bytes are to come.

@@ -87,6 +87,47 @@ async fn a_large_file_comes_in_pieces_and_a_small_one_by_one_request() {
 }
 
 #[tokio::test]
+async fn a_fast_mirror_is_asked_for_large_pieces_and_a_slow_one_for_small_ones() {
+    for (bytes_per_second, mebibytes, largest) in [
+        (None, 150, 8),
+        (Some(48 << 20), 100, 8),
+        (Some(1 << 20), 6, 1),
+    ] {
+        let bytes = varied((mebibytes << 20) + 77);
+        let served = bytes.clone();
+        let server = Server::start(move |seen| {
+            let reply = piece(seen, &served, "\"1\"");
+            match bytes_per_second {
+                Some(rate) => reply.paced(rate),
+                None => reply,
+            }
+        })
+        .await;
+        let asset = plain(&bytes, vec![server.url("/images.tar")]);
+        let fixture = Fixture::new();
+        let store = fixture.store(AssetSource::Fetch);
+        fetch(&store, &asset).await.expect("the mirror is well");
+        assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
+        let requested = ranges(&server);
+        let sizes = requested.iter().flatten().map(|(from, until)| {
+            let until = until.expect("each has an end").min(bytes.len());
+            until - from
+        });
+        let sizes: Vec<usize> = sizes.collect();
+        assert_eq!(sizes.iter().sum::<usize>(), bytes.len(), "no byte twice");
+        // Before the speed is known one for each connection, and at the end what is left is shared out among them.
+        let most = 1 + 6 + mebibytes / largest + 18;
+        assert!(sizes.len() <= most, "{} of {most}: {sizes:?}", sizes.len());
+        assert!(sizes.iter().all(|size| *size <= largest << 20), "{sizes:?}");
+        let kept = fixture.files();
+        assert!(
+            kept.iter().all(|path| !path.contains("staging/")),
+            "{kept:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
     let bytes = archive(&[("bin/bridge", &varied(3 << 20))]);
     for is_archive in [false, true] {
