@@ -78,7 +78,7 @@ impl Files for NodeHost {
     forward! { files;
         async fn look_file(path: &str, limit: u64) -> Result<Option<FileFacts>, PortError>;
         async fn stamp_files(paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError>;
-        async fn write_file(file: &WriteFile) -> Result<(), PortError>;
+        async fn write_files(files: &[WriteFile]) -> Vec<Result<(), PortError>>;
         async fn set_permissions(file: &WriteFile) -> Result<(), PortError>;
         async fn remove_leftovers(directories: &[String]) -> Result<(), PortError>;
         async fn make_directory(path: &str, mode: u32, owner: Owner) -> Result<(), PortError>;

@@ -14,7 +14,8 @@ use quake_model::step::{Action, Step};
 use tokio::time::Instant;
 
 /// Applies `steps`, as many at once as the phase has lanes; returns how many changed something. Units that stand
-/// together are brought up together, after what stands before them and before what stands after them.
+/// together are brought up together, and files are written together, after what stands before them and before what stands
+/// after them.
 ///
 /// # Errors
 ///
@@ -25,13 +26,34 @@ pub(crate) async fn apply<H: Host>(
     steps: &[Step],
 ) -> Result<usize, Fault> {
     let mut changed = 0;
-    for run in steps.chunk_by(|one, next| is_unit(one) == is_unit(next)) {
-        changed += match run.first().is_some_and(is_unit) {
-            true => apply_together(context, phase, run).await?,
-            false => apply_in_lanes(context, phase, run).await?,
+    let kind = |step: &Step| Kind::of(phase, step);
+    for run in steps.chunk_by(|one, next| kind(one) == kind(next)) {
+        changed += match run.first().map(kind) {
+            Some(Kind::Unit) => apply_together(context, phase, run).await?,
+            Some(Kind::File) => apply_files(context, phase, run).await?,
+            Some(Kind::Alone) | None => apply_in_lanes(context, phase, run).await?,
         };
     }
     Ok(changed)
+}
+
+/// What is done with steps that stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Unit,
+    File,
+    Alone,
+}
+
+impl Kind {
+    fn of(phase: Phase, step: &Step) -> Self {
+        match step.action {
+            Action::StartUnit(_) => Self::Unit,
+            // Where steps run beside each other, none waits until those before it are done.
+            Action::WriteFile(_) if phase.row().lanes == 1 => Self::File,
+            _ => Self::Alone,
+        }
+    }
 }
 
 async fn apply_in_lanes<H: Host>(
@@ -81,6 +103,31 @@ async fn apply_together<H: Files + Units + Clock + Meter>(
     first.map_or(Ok(changed), Err)
 }
 
+/// Writes files together. Those before the first that fails are held, and none behind it is looked at again.
+async fn apply_files<H: Files>(
+    context: &Context<'_, H>,
+    phase: Phase,
+    steps: &[Step],
+) -> Result<usize, Fault> {
+    if let Some(fault) = context.stop_requested() {
+        return Err(fault);
+    }
+    steps.iter().for_each(|step| context.times.begin_step(step));
+    let began = Instant::now();
+    let wanted = steps.iter().filter_map(|step| match &step.action {
+        Action::WriteFile(file) => Some((step, file)),
+        _ => None,
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let ended = ensure::files::written_together(context, &wanted).await;
+    let mut changed = 0;
+    for ((step, _), ended) in wanted.into_iter().zip(ended) {
+        let outcome = conclude(context, phase, step, began, ended)?;
+        changed += usize::from(outcome == Outcome::Changed);
+    }
+    Ok(changed)
+}
+
 async fn apply_step<H: Host>(
     context: &Context<'_, H>,
     phase: Phase,
@@ -127,10 +174,6 @@ fn conclude<H>(
         took_ms: millis(began.elapsed()),
     });
     Ok(outcome)
-}
-
-fn is_unit(step: &Step) -> bool {
-    matches!(step.action, Action::StartUnit(_))
 }
 
 fn is_optional(action: &Action) -> bool {

@@ -3,10 +3,11 @@
 use crate::boot::managed_files::warn_of_overwriting;
 use crate::context::{Context, PlannedStep};
 use crate::fault_mapping::{Operation, to_fault};
+use futures_util::future::join_all;
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::Files;
+use quake_model::ports::{Files, PortError};
 use quake_model::step::{Step, Visibility, WriteFile};
 use quake_node::managed_files::{ManagedFile, Owners, sha256};
 use quake_node::up_to_date::{FileDecision, decide_file};
@@ -20,19 +21,83 @@ const TEXT_LIMIT: u64 = 1 << 20;
 /// As many digits of a digest as tell two files apart.
 const DIGITS_SHOWN: usize = 12;
 
+/// What a file needs.
+enum Due {
+    /// Nothing, or nothing now: this is its end.
+    Nothing(Outcome),
+    Permissions,
+    Contents,
+}
+
+/// Holds one file.
 pub(crate) async fn written<H: Files>(
     context: &Context<'_, H>,
     step: &Step,
     file: &WriteFile,
 ) -> Result<Outcome, Fault> {
-    let found = look(context, &file.path).await?;
+    let ended = written_together(context, &[(step, file)]).await;
+    ended.into_iter().next().unwrap_or(Ok(Outcome::Unchanged))
+}
+
+/// Holds files: all are looked at, those that need it are written together, and looked at again. What came of each, in
+/// their order, up to the first that cannot be held as it stands: none behind it is touched.
+pub(crate) async fn written_together<H: Files>(
+    context: &Context<'_, H>,
+    wanted: &[(&Step, &WriteFile)],
+) -> Vec<Result<Outcome, Fault>> {
+    let looks = wanted.iter().map(|(_, file)| look(context, &file.path));
+    let mut due = Vec::new();
+    for (found, (step, file)) in join_all(looks).await.into_iter().zip(wanted) {
+        due.push(found.and_then(|found| decide(context, step, file, found)));
+        if matches!(due.last(), Some(Err(_))) {
+            break;
+        }
+    }
+    let of_contents = due.iter().zip(wanted);
+    let of_contents = of_contents.filter(|(due, _)| matches!(due, Ok(Due::Contents)));
+    let contents: Vec<WriteFile> = of_contents.map(|(_, (_, file))| (*file).clone()).collect();
+    let mut written = match contents.is_empty() {
+        true => Vec::new(),
+        false => context.host.write_files(&contents).await,
+    }
+    .into_iter();
+    let mut ends = Vec::new();
+    for (due, (_, file)) in due.into_iter().zip(wanted) {
+        let acted = match due {
+            Err(fault) => Err(fault),
+            Ok(Due::Nothing(outcome)) => {
+                ends.push(Ok(outcome));
+                continue;
+            }
+            Ok(Due::Permissions) => failing(file, context.host.set_permissions(file).await),
+            Ok(Due::Contents) => failing(file, written.next().unwrap_or(Ok(()))),
+        };
+        ends.push(match acted {
+            Ok(()) => is_held(context, file).await,
+            Err(fault) => Err(fault),
+        });
+    }
+    ends
+}
+
+fn failing(file: &WriteFile, acted: Result<(), PortError>) -> Result<(), Fault> {
+    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))
+}
+
+/// What a file needs as it was found; notes what is planned, and warns of what is overwritten.
+fn decide<H: Files>(
+    context: &Context<'_, H>,
+    step: &Step,
+    file: &WriteFile,
+    found: Option<FileFacts>,
+) -> Result<Due, Fault> {
     let owners = context.host.sets_owners();
     let decision = decide_file(file, found.as_ref(), owners);
     if let FileDecision::Refuse(kind) = decision {
         return Err(occupied(&file.path, kind));
     }
     if decision == FileDecision::Keep {
-        return Ok(Outcome::Unchanged);
+        return Ok(Due::Nothing(Outcome::Unchanged));
     }
     let drift = context
         .ownership
@@ -42,19 +107,21 @@ pub(crate) async fn written<H: Files>(
         let planned = PlannedStep::differing(step, differs, drift);
         let before = found.and_then(|found| found.contents);
         context.note_planned(planned.showing(file, before));
-        return Ok(Outcome::WouldChange);
+        return Ok(Due::Nothing(Outcome::WouldChange));
     }
     if let Some(what) = drift {
         warn_of_overwriting(context, &file.path, &what);
     }
     context.announce(step);
-    let acted = match decision {
-        FileDecision::SetPermissions => context.host.set_permissions(file).await,
-        _ => context.host.write_file(file).await,
-    };
-    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
+    match decision {
+        FileDecision::SetPermissions => Ok(Due::Permissions),
+        _ => Ok(Due::Contents),
+    }
+}
+
+async fn is_held<H: Files>(context: &Context<'_, H>, file: &WriteFile) -> Result<Outcome, Fault> {
     let found = look(context, &file.path).await?;
-    match decide_file(file, found.as_ref(), owners) {
+    match decide_file(file, found.as_ref(), context.host.sets_owners()) {
         FileDecision::Keep => Ok(Outcome::Changed),
         _ => Err(Fault::new(
             Code::FilesWriteFailed,

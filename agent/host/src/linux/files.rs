@@ -1,35 +1,27 @@
-//! Files of the node: looked at as they are, written whole or not at all.
-//!
-//! A write goes to a temporary file in the same directory, which gets its mode and owner, is flushed to
-//! the disk and renamed over the target; then the directory is flushed. A crash at any moment leaves the
-//! old file or the new one, and at most a temporary file, which the next write in that directory removes.
+//! Files of the node: looked at as they are, and written by [`writes`].
 
 use super::attempt::{blocking, os_error};
-use super::leftovers::{fresh_name, is_abandoned, is_temporary};
+use super::leftovers::is_temporary;
 use super::links;
 use super::os_release::parse_os_release;
 use super::removal;
-use super::tree::{
-    OwnerPolicy, Spot, Tree, Way, kind_bits, names_in, no_space_seen, permission_bits, set_mode,
-};
+use super::tree::{OwnerPolicy, Spot, Tree, Way, kind_bits, names_in, permission_bits, set_mode};
+use super::writes;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag};
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, fchownat, unlinkat};
+use nix::unistd::{Gid, Uid, fchownat};
 use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts, Owner};
 use quake_model::ports::{Condition, Files, PortError};
-use quake_model::step::{Keep, WriteFile};
+use quake_model::step::WriteFile;
 use std::fs::{File, Permissions};
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 /// Where `os-release` is, in order of preference (os-release(5)).
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
-
-/// Names tried for one temporary file; more than one only after process numbers wrapped around.
-const NAMES_TRIED: usize = 16;
 
 /// Files of the node below a root: `/` on a node, a scratch directory in a rehearsal.
 ///
@@ -83,9 +75,11 @@ impl Files for NodeFiles {
         self.with_tree(move |tree| list(tree, &path)).await
     }
 
-    async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
-        let file = file.clone();
-        self.with_tree(move |tree| write(tree, &file)).await
+    async fn write_files(&self, files: &[WriteFile]) -> Vec<Result<(), PortError>> {
+        let wanted = files.to_vec();
+        let written = self.with_tree(move |tree| Ok(writes::write(tree, &wanted)));
+        let written = written.await;
+        written.unwrap_or_else(|error| files.iter().map(|_| Err(error.clone())).collect())
     }
 
     async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {
@@ -98,7 +92,7 @@ impl Files for NodeFiles {
         self.with_tree(move |tree| {
             for path in &directories {
                 match tree.open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
-                    Ok(directory) => remove_leftovers(&directory),
+                    Ok(directory) => writes::remove_leftovers(&directory),
                     Err(Errno::ENOENT) => {}
                     Err(errno) => return Err(os_error(format!("open {path}"), &errno.into())),
                 }
@@ -234,108 +228,8 @@ fn list(tree: &Tree, path: &str) -> Result<Vec<String>, PortError> {
     Ok(names)
 }
 
-fn write(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {
-    let path = &file.path;
-    let fail = |error: std::io::Error| os_error(format!("write {path}"), &error);
-    let spot = tree.make_spot(path, Way::for_owner(file.owner))?;
-    if let Some(there) = spot.look().map_err(|errno| fail(errno.into()))? {
-        match kind_of(&there) {
-            EntryKind::File | EntryKind::Link if file.keep == Keep::IfPresent => return Ok(()),
-            EntryKind::File | EntryKind::Link => {}
-            EntryKind::Directory => return Err(in_the_way(path, "a directory")),
-            EntryKind::Other => return Err(in_the_way(path, "a device, socket or pipe")),
-        }
-    }
-    remove_leftovers(&spot.directory);
-    replace(tree, &spot, file).map_err(|error| no_space_seen(fail(error), &spot.directory))
-}
-
 pub(super) fn in_the_way(path: &str, what: &str) -> PortError {
     PortError::new(Condition::Occupied, format!("{what} stands at {path}"))
-}
-
-/// Removes what dead processes left; what cannot be removed harms nobody and stays.
-fn remove_leftovers(directory: &OwnedFd) {
-    let names = names_in(directory).unwrap_or_default();
-    for name in names.iter().filter(|name| is_abandoned(name)) {
-        if let Err(errno) = unlinkat(directory, name.as_str(), UnlinkatFlags::NoRemoveDir) {
-            tracing::debug!(%name, %errno, "a leftover temporary file stays");
-        }
-    }
-}
-
-fn replace(tree: &Tree, spot: &Spot, file: &WriteFile) -> std::io::Result<()> {
-    let (mut temporary, opened) = Temporary::create(&spot.directory)?;
-    let mut opened = File::from(opened);
-    opened.write_all(&file.contents.0)?;
-    if tree.owners == OwnerPolicy::Set {
-        let (uid, gid) = (Uid::from_raw(file.owner.uid), Gid::from_raw(file.owner.gid));
-        fchown(&opened, Some(uid), Some(gid))?;
-    }
-    // After the owner: a change of owner takes set-user-id bits away.
-    opened.set_permissions(Permissions::from_mode(file.mode))?;
-    opened.sync_all()?;
-    renameat(
-        &spot.directory,
-        temporary.name.as_str(),
-        &spot.directory,
-        spot.name.as_str(),
-    )?;
-    temporary.in_place = true;
-    Ok(nix::unistd::fsync(&spot.directory)?)
-}
-
-/// A temporary file, removed unless it was put in place.
-struct Temporary<'a> {
-    directory: &'a OwnedFd,
-    name: String,
-    in_place: bool,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd) -> nix::Result<(Self, OwnedFd)> {
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-        let mut last = Errno::EEXIST;
-        for _ in 0..NAMES_TRIED {
-            let name = fresh_name();
-            // Nobody else may read what could be a key, not even before its mode is set.
-            match openat(
-                directory,
-                name.as_str(),
-                flags,
-                Mode::from_bits_truncate(0o600),
-            ) {
-                Ok(opened) => {
-                    return Ok((
-                        Self {
-                            directory,
-                            name,
-                            in_place: false,
-                        },
-                        opened,
-                    ));
-                }
-                Err(Errno::EEXIST) => {}
-                Err(errno) => {
-                    last = errno;
-                    break;
-                }
-            }
-        }
-        Err(last)
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.in_place {
-            let _ = unlinkat(
-                self.directory,
-                self.name.as_str(),
-                UnlinkatFlags::NoRemoveDir,
-            );
-        }
-    }
 }
 
 fn permit(tree: &Tree, file: &WriteFile) -> Result<(), PortError> {

@@ -6,7 +6,7 @@ use crate::step::WriteFile;
 use std::future::Future;
 
 /// Files of the node. Paths are absolute, as the node sees them.
-pub trait Files {
+pub trait Files: Sync {
     /// Whether owners can be set here: as root on a node, not in an unprivileged rehearsal.
     fn sets_owners(&self) -> bool;
 
@@ -55,7 +55,19 @@ pub trait Files {
     /// # Errors
     ///
     /// `NoSpace`, `Denied`, `Occupied` (a directory stands there) or `Io`.
-    fn write_file(&self, file: &WriteFile) -> impl Future<Output = Result<(), PortError>> + Send;
+    fn write_file(&self, file: &WriteFile) -> impl Future<Output = Result<(), PortError>> + Send {
+        async move {
+            let written = self.write_files(std::slice::from_ref(file)).await;
+            written.into_iter().collect()
+        }
+    }
+
+    /// Writes files as [`Files::write_file`] does, and returns what came of each, in their order. One wait for the disk
+    /// serves many. After a crash in between any of them may be the old one and any the new one, each whole.
+    fn write_files(
+        &self,
+        files: &[WriteFile],
+    ) -> impl Future<Output = Vec<Result<(), PortError>>> + Send;
 
     /// Sets mode and owner of what stands at a path.
     ///

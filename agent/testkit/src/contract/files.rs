@@ -16,7 +16,8 @@ pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
     stamps_of_files(host).await?;
     links(host).await?;
     removed_files(host).await?;
-    kinds_of_files(host).await
+    kinds_of_files(host).await?;
+    files_together(host).await
 }
 
 async fn links<H: Files>(host: &H) -> Result<(), Broken> {
@@ -100,6 +101,33 @@ async fn written_files<H: Files>(host: &H) -> Result<(), Broken> {
         None,
     )?;
     Ok(())
+}
+
+/// Many at once, of which some cannot be written and one is to stay as it is.
+async fn files_together<H: Files>(host: &H) -> Result<(), Broken> {
+    let mut wanted: Vec<_> = (0..70)
+        .map(|at| file(&format!("/contract/many/{}/{at}", at % 3), "one", 0o640))
+        .collect();
+    wanted.insert(5, file("/contract/b", "x", 0o644));
+    wanted.push(file("/contract/many/0/0", "last", 0o600));
+    let written = host.write_files(&wanted).await;
+    let refused = |at: usize| written.get(at).is_some_and(Result::is_err);
+    hold("an end for each", written.len(), wanted.len())?;
+    hold("what a directory is in the way of", refused(5), true)?;
+    let failed = written.iter().filter(|end| end.is_err()).count();
+    hold("the others are written", failed, 1)?;
+    for (path, contents) in [
+        ("/contract/many/0/0", "last"),
+        ("/contract/many/0/69", "one"),
+    ] {
+        let looked = sound("a file is seen", host.look_file(path, 9).await)?;
+        let found = looked.and_then(|found| found.contents);
+        hold(path, found, Some(contents.as_bytes().to_vec()))?;
+    }
+    let listed = host.list_directory("/contract/many/0").await;
+    let listed = sound("a directory is listed", listed)?;
+    hold("nothing is left beside them", listed.len(), 24)?;
+    hold("of none", host.write_files(&[]).await, Vec::new())
 }
 
 async fn stamps_of_files<H: Files>(host: &H) -> Result<(), Broken> {

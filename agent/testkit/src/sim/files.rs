@@ -52,32 +52,12 @@ impl Files for SimHost {
         .await
     }
 
-    async fn write_file(&self, file: &WriteFile) -> Result<(), PortError> {
-        let now = self.micros();
-        self.call("write_file", |world| {
-            if world
-                .files
-                .get(&file.path)
-                .is_some_and(|found| found.kind == EntryKind::Directory)
-            {
-                let summary = format!("a directory stands at {}", file.path);
-                return Err(PortError::new(Condition::Occupied, summary));
-            }
-            make_parents(world, &file.path, now);
-            let written = SimFile {
-                kind: EntryKind::File,
-                mode: file.mode,
-                owner: file.owner,
-                contents: file.contents.0.clone(),
-                modified_us: now,
-            };
-            world.files.insert(file.path.clone(), written);
-            if let Some(unit) = unit_of(&file.path) {
-                world.region.unit(unit).needs_reload = true;
-            }
-            Ok(())
-        })
-        .await
+    async fn write_files(&self, files: &[WriteFile]) -> Vec<Result<(), PortError>> {
+        let mut written = Vec::new();
+        for file in files {
+            written.push(self.write_one(file).await);
+        }
+        written
     }
 
     async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {
@@ -221,5 +201,35 @@ fn directory(mode: u32, now: u64) -> SimFile {
         owner: Owner::default(),
         contents: Vec::new(),
         modified_us: now,
+    }
+}
+
+impl SimHost {
+    async fn write_one(&self, file: &WriteFile) -> Result<(), PortError> {
+        let now = self.micros();
+        self.call("write_file", |world| {
+            if world
+                .files
+                .get(&file.path)
+                .is_some_and(|found| found.kind == EntryKind::Directory)
+            {
+                let summary = format!("a directory stands at {}", file.path);
+                return Err(PortError::new(Condition::Occupied, summary));
+            }
+            make_parents(world, &file.path, now);
+            let written = SimFile {
+                kind: EntryKind::File,
+                mode: file.mode,
+                owner: file.owner,
+                contents: file.contents.0.clone(),
+                modified_us: now,
+            };
+            world.files.insert(file.path.clone(), written);
+            if let Some(unit) = unit_of(&file.path) {
+                world.region.unit(unit).needs_reload = true;
+            }
+            Ok(())
+        })
+        .await
     }
 }

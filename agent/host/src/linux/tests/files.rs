@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 const LIMIT: u64 = 1 << 20;
 
-fn scratch() -> (TempDir, NodeFiles) {
+pub(super) fn scratch() -> (TempDir, NodeFiles) {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let files = NodeFiles::new(scratch.path(), OwnerPolicy::Keep);
     (scratch, files)
 }
 
-fn names(directory: &Path) -> Vec<String> {
+pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     let mut names: Vec<String> = entries
         .map(|entry| {

@@ -10,3 +10,4 @@ mod identity;
 mod look;
 mod probe;
 mod volumes;
+mod writes;
