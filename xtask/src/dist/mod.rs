@@ -100,6 +100,15 @@ const NO_UNWIND_TABLES: &str = "link-arg=-Wl,--no-eh-frame-hdr";
 /// Leaves out the tables that unwinding needs, by this script; relative, so that no checkout's place has a say in the result.
 const LINKER_SCRIPT: &str = "link-arg=-Wl,-T,xtask/src/dist/discard-unwind-tables.ld";
 
+/// Functions of the same code are one: sorts and destructors of types of one layout, above all. LLD has it.
+const FOLDED: &str = "link-arg=-Wl,--icf=all";
+
+/// The target that rustc links with LLD.
+const LINKED_BY_LLD: &str = "x86_64-unknown-linux-gnu";
+
+/// What zstd's encoder has for levels above 3, which nothing here asks for.
+const ZSTD_LEVELS_LEFT_OUT: [&str; 6] = ["GREEDY", "LAZY", "LAZY2", "BTLAZY2", "BTOPT", "BTULTRA"];
+
 /// Compiles a checkout with the C library linked in. With an explicit target, build scripts and procedural macros
 /// keep the host's own flags, without which they could not be loaded.
 fn compile(checkout: &Path, target_dir: &Path, target: &str) -> Result<PathBuf, TaskError> {
@@ -111,7 +120,9 @@ fn compile(checkout: &Path, target_dir: &Path, target: &str) -> Result<PathBuf, 
     let of_c = names
         .iter()
         .map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display()));
-    let c_flags: Vec<String> = of_c.collect();
+    let left_out =
+        ZSTD_LEVELS_LEFT_OUT.map(|name| format!("-DZSTD_EXCLUDE_{name}_BLOCK_COMPRESSOR"));
+    let c_flags: Vec<String> = of_c.chain(left_out).collect();
     run(cargo()
         .args(["rustc", "--locked", "--profile", "dist"])
         .args(["--package", PACKAGE, "--bin", PACKAGE, "--target", target])
@@ -119,8 +130,17 @@ fn compile(checkout: &Path, target_dir: &Path, target: &str) -> Result<PathBuf, 
         .arg(target_dir)
         .args(["--", "-C", PACKED_RELOCATIONS, "-C", NO_UNWIND_TABLES])
         .args(["-C", LINKER_SCRIPT])
+        .args(if target == LINKED_BY_LLD {
+            &["-C", FOLDED][..]
+        } else {
+            &[]
+        })
         .env("RUSTFLAGS", rust_flags)
-        .env("TARGET_CFLAGS", c_flags.join(" "))
+        // By the target's own name: cc reads TARGET_CFLAGS only where host and target differ.
+        .env(
+            format!("CFLAGS_{}", target.replace('-', "_")),
+            c_flags.join(" "),
+        )
         // The kernel's randomness is ready before any program runs; measuring the processor's own instead costs 30 ms
         // at the first connection.
         .env("AWS_LC_SYS_NO_JITTER_ENTROPY", "1")

@@ -13,7 +13,7 @@ use std::path::Path;
 use tar::EntryType;
 
 /// What the bytes of a hole are hashed from.
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
 
 /// A directory that an archive is unpacked into.
 pub(super) struct Destination<'t> {

@@ -2,13 +2,13 @@
 
 use super::fault::fault_json;
 use crate::output::style;
+use diffy::DiffOptions;
 use quake_engine::PlannedStep;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
 use quake_model::redact::scrub;
 use quake_model::step::{Action, Contents};
 use serde_json::{Value, json};
-use similar::TextDiff;
 use std::fmt::Write;
 
 /// The plan for people.
@@ -110,13 +110,11 @@ fn diff(step: &PlannedStep) -> Option<String> {
         None => "/dev/null".to_owned(),
     };
     let before = before.unwrap_or_default();
-    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
-    let text = diff
-        .unified_diff()
-        .context_radius(3)
-        .header(&from, &format!("b{}", file.path))
-        .to_string();
-    (before != after).then_some(text)
+    let mut options = DiffOptions::new();
+    options
+        .set_original_filename(from)
+        .set_modified_filename(format!("b{}", file.path));
+    (before != after).then(|| options.create_patch(&before, &after).to_string())
 }
 
 fn colored(diff: &str) -> String {
