@@ -3,7 +3,6 @@
 use crate::boot::managed_files::warn_of_overwriting;
 use crate::context::{Context, PlannedStep};
 use crate::fault_mapping::{Operation, to_fault};
-use futures_util::future::join_all;
 use quake_model::facts::{EntryKind, FileFacts, Owner};
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
@@ -45,9 +44,10 @@ pub(crate) async fn written_together<H: Files>(
     context: &Context<'_, H>,
     wanted: &[(&Step, &WriteFile)],
 ) -> Vec<Result<Outcome, Fault>> {
-    let looks = wanted.iter().map(|(_, file)| look(context, &file.path));
     let mut due = Vec::new();
-    for (found, (step, file)) in join_all(looks).await.into_iter().zip(wanted) {
+    for (step, file) in wanted {
+        // One after the other: each look at the same time as others has a thread of its own, and its memory.
+        let found = look(context, &file.path).await;
         due.push(found.and_then(|found| decide(context, step, file, found)));
         if matches!(due.last(), Some(Err(_))) {
             break;
