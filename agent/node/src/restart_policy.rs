@@ -114,6 +114,7 @@ mod tests {
             result: String::new(),
             main_started_us: 0,
             main_ended: None,
+            notifies: false,
         }
     }
 

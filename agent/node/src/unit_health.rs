@@ -3,7 +3,8 @@
 use quake_model::facts::{ActiveState, UnitFacts};
 use std::time::Duration;
 
-/// A unit counts as up when it has stayed up this long: most that die at their start die within it.
+/// A unit that does not show that it lives counts as up when it has stayed up this long: most that die at their start die
+/// within it.
 pub const STEADY: Duration = Duration::from_secs(2);
 
 /// From how many failed starts on a unit is said not to stay up. One is no verdict: a unit that lacks something in the
@@ -24,11 +25,13 @@ pub enum UnitHealth {
 /// Judges a unit.
 ///
 /// `up` is how long it has been active. `starts_seen` is how many starts of its main process one wait has seen;
-/// systemd counts restarts itself, but only since version 235.
-pub fn unit_health(found: &UnitFacts, starts_seen: u32, up: Duration) -> UnitHealth {
+/// systemd counts restarts itself, but only since version 235. A unit that lives, because its program told systemd or
+/// answered (`answers`), is believed at once unless a start of it failed before.
+pub fn unit_health(found: &UnitFacts, starts_seen: u32, up: Duration, answers: bool) -> UnitHealth {
+    let lives = || (found.notifies || answers) && failed_starts(found, starts_seen) == 0;
     match found.active {
         ActiveState::Inactive | ActiveState::Failed => UnitHealth::Failing,
-        ActiveState::Active if up >= STEADY => UnitHealth::Up,
+        ActiveState::Active if up >= STEADY || lives() => UnitHealth::Up,
         ActiveState::Active
         | ActiveState::Activating
         | ActiveState::Deactivating
@@ -78,6 +81,7 @@ mod tests {
             result: result.into(),
             main_started_us: 0,
             main_ended: None,
+            notifies: false,
         }
     }
 
@@ -118,14 +122,42 @@ mod tests {
         ];
         for (active, sub_state, result, restarts, up, wanted) in table {
             let found = unit(active, sub_state, result, restarts);
-            assert_eq!(unit_health(&found, 1, up), wanted, "{found:?} up {up:?}");
+            assert_eq!(
+                unit_health(&found, 1, up, false),
+                wanted,
+                "{found:?} up {up:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_unit_that_shows_that_it_lives_is_believed_at_once_unless_a_start_of_it_failed() {
+        use ActiveState::{Activating, Active};
+        use UnitHealth::{Coming, Up};
+        for (active, notifies, answers, restarts, wanted) in [
+            (Active, true, false, 0, Up),
+            (Active, false, true, 0, Up),
+            (Active, false, false, 0, Coming),
+            (Active, true, true, 1, Coming),
+            (Activating, true, true, 0, Coming),
+        ] {
+            let mut found = unit(active, "running", "success", restarts);
+            found.notifies = notifies;
+            let health = unit_health(&found, 1, Duration::ZERO, answers);
+            assert_eq!(health, wanted, "{found:?} {answers}");
         }
     }
 
     #[test]
     fn where_systemd_counts_no_restarts_the_starts_that_were_seen_count() {
         let down = unit(ActiveState::Activating, "auto-restart", "exit-code", 0);
-        assert_eq!(unit_health(&down, 1, Duration::ZERO), UnitHealth::Coming);
-        assert_eq!(unit_health(&down, 2, Duration::ZERO), UnitHealth::Failing);
+        assert_eq!(
+            unit_health(&down, 1, Duration::ZERO, false),
+            UnitHealth::Coming
+        );
+        assert_eq!(
+            unit_health(&down, 2, Duration::ZERO, false),
+            UnitHealth::Failing
+        );
     }
 }

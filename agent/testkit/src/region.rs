@@ -262,5 +262,6 @@ pub(crate) fn unit_at_rest(name: &str) -> UnitFacts {
         result: "success".to_owned(),
         main_started_us: 0,
         main_ended: None,
+        notifies: false,
     }
 }

@@ -209,6 +209,7 @@ pub(super) fn unit(name: &str) -> UnitFacts {
         result: "success".to_owned(),
         main_started_us: 1,
         main_ended: None,
+        notifies: false,
     }
 }
 

@@ -347,6 +347,7 @@ fn unit(name: &str) -> UnitFacts {
         result: "success".to_owned(),
         main_started_us: started_us,
         main_ended: None,
+        notifies: false,
     }
 }
 

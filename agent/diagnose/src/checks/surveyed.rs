@@ -128,5 +128,6 @@ pub(super) fn unit(name: &str, active: ActiveState) -> UnitFacts {
         result: "success".into(),
         main_started_us: 0,
         main_ended: None,
+        notifies: false,
     }
 }

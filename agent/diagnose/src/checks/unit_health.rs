@@ -97,6 +97,7 @@ mod tests {
             result: "success".to_owned(),
             main_started_us: (NOW.0 - lived_s * 1000) * 1000,
             main_ended: None,
+            notifies: false,
         }
     }
 

@@ -96,7 +96,9 @@ async fn look<H: Cloud + Files + Units + Probes + Clock>(
         Condition::OwnTags { any_of } => own_tags(context, any_of).await,
         Condition::Healthy { component, url } => healthy(context, component, url).await,
         Condition::CniConfigured { directory } => cni_configured(context, directory).await,
-        Condition::UnitActive { unit } => unit_watch::up(context, unit, watched).await,
+        Condition::UnitActive { unit, healthz } => {
+            unit_watch::up(context, unit, healthz.as_deref(), watched).await
+        }
         Condition::RuntimeAnswers { runtime } => wait_for::runtime(context, runtime).await,
         Condition::PodRuns { pod } => wait_for::pod(context, pod).await,
         Condition::NodeRegistered { node, kubeconfig } => {

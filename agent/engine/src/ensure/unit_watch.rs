@@ -4,7 +4,8 @@ use crate::context::{Context, lock};
 use crate::ensure::services;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Clock, Units};
+use quake_model::ports::{Clock, Probes, Units};
+use quake_node::readiness;
 use quake_node::unit_health::{STEADY, UnitHealth, unit_health};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,6 +13,9 @@ use tokio::time::Instant;
 
 /// The clocks here and in systemd differ by less than this.
 const LATER: Duration = Duration::from_millis(10);
+
+/// How often a program that is to show that it lives is asked. A guess: a question costs one local call.
+const GLANCES_APART: Duration = Duration::from_millis(100);
 
 /// What was seen of a unit in one wait, or since a node is ready.
 #[derive(Default)]
@@ -55,7 +59,7 @@ impl Seen {
     }
 
     /// Judges the unit as it is now.
-    fn judge(&mut self, found: &UnitFacts, now_ms: u64) -> (UnitHealth, Duration) {
+    fn judge(&mut self, found: &UnitFacts, now_ms: u64, answers: bool) -> (UnitHealth, Duration) {
         self.note(found);
         let up = self.up.map_or(Duration::ZERO, |(since_us, first)| {
             Duration::from_millis(now_ms.saturating_sub(since_us / 1000)).max(first.elapsed())
@@ -66,7 +70,7 @@ impl Seen {
             restarts: found.restarts - self.restarts_before,
             ..found.clone()
         };
-        let health = unit_health(&recent, self.starts, up);
+        let health = unit_health(&recent, self.starts, up, answers);
         if health == UnitHealth::Up {
             self.restarts_before = found.restarts;
             self.starts = 1;
@@ -75,28 +79,42 @@ impl Seen {
     }
 }
 
-/// Succeeds once the unit has stayed up for a while. One that is up is looked at again as soon as that while is over,
+/// Succeeds once the unit shows that it lives, or has stayed up for a while. One that is up is looked at again until then,
 /// which is no try that failed.
-pub(crate) async fn up<H: Units + Clock>(
+pub(crate) async fn up<H: Units + Probes + Clock>(
     context: &Context<'_, H>,
     unit: &str,
+    healthz: Option<&str>,
     watched: &Watched,
 ) -> Result<(), Fault> {
-    let mut found = services::look(context, unit).await?;
-    if let Some(left) = until_steady(context, &found, watched) {
-        context.pause(left).await?;
-        found = services::look(context, unit).await?;
+    loop {
+        let found = services::look(context, unit).await?;
+        let answers = match healthz {
+            Some(url) if found.active == ActiveState::Active => {
+                readiness::answers(url, &context.host.probe(url).await)
+            }
+            Some(_) | None => false,
+        };
+        let Some(left) = until_steady(context, &found, watched, answers) else {
+            return check(context, &found, watched, answers).await;
+        };
+        context
+            .pause(match healthz {
+                Some(_) => left.min(GLANCES_APART),
+                None => left,
+            })
+            .await?;
     }
-    check(context, &found, watched).await
 }
 
-/// How long a unit that is up has to stay so until it counts as up.
+/// How long a unit that is up, and does not show that it lives, has to stay so until it counts as up.
 fn until_steady<H: Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
+    answers: bool,
 ) -> Option<Duration> {
-    let (health, up) = lock(&watched.0).judge(found, context.host.now().0);
+    let (health, up) = lock(&watched.0).judge(found, context.host.now().0, answers);
     let is_up = health == UnitHealth::Coming && found.active == ActiveState::Active;
     is_up.then(|| STEADY.saturating_sub(up) + LATER)
 }
@@ -110,7 +128,7 @@ pub(crate) async fn settled<H: Units + Clock>(
     let found = services::look(context, unit).await?;
     match found.active {
         ActiveState::Activating | ActiveState::Deactivating | ActiveState::Reloading => {
-            check(context, &found, watched).await
+            check(context, &found, watched, false).await
         }
         ActiveState::Active | ActiveState::Inactive | ActiveState::Failed => Ok(()),
     }
@@ -121,8 +139,9 @@ async fn check<H: Units + Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,
+    answers: bool,
 ) -> Result<(), Fault> {
-    match assess(context, found, watched) {
+    match judged(context, found, watched, answers) {
         (UnitHealth::Up, _) => Ok(()),
         (UnitHealth::Coming, fault) => Err(fault),
         (UnitHealth::Failing, fault) => {
@@ -137,8 +156,17 @@ pub(crate) fn assess<H: Clock>(
     found: &UnitFacts,
     watched: &Watched,
 ) -> (UnitHealth, Fault) {
+    judged(context, found, watched, false)
+}
+
+fn judged<H: Clock>(
+    context: &Context<'_, H>,
+    found: &UnitFacts,
+    watched: &Watched,
+    answers: bool,
+) -> (UnitHealth, Fault) {
     let mut seen = lock(&watched.0);
-    let (health, up) = seen.judge(found, context.host.now().0);
+    let (health, up) = seen.judge(found, context.host.now().0, answers);
     let fault = match health {
         UnitHealth::Up | UnitHealth::Coming => {
             let fault = services::not_active(found, Code::ServicesUnitStarting);

@@ -39,6 +39,10 @@ pub(super) fn unit_facts(name: &str, read: &Read) -> UnitFacts {
         result: result(&read.kind),
         main_started_us: number(&read.kind, "ExecMainStartTimestamp"),
         main_ended: main_ended(&read.kind),
+        notifies: matches!(
+            text(&read.kind, "Type").as_str(),
+            "notify" | "notify-reload"
+        ),
     }
 }
 
@@ -164,6 +168,7 @@ mod tests {
             result: "success".into(),
             main_started_us: 0,
             main_ended: None,
+            notifies: false,
         };
         assert_eq!(facts, wanted);
     }

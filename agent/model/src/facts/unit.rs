@@ -46,6 +46,9 @@ pub struct UnitFacts {
     /// How its main process last ended, such as `exit status 255`; `None` while it runs.
     #[serde(alias = "main_ended", default)]
     pub main_ended: Option<String>,
+    /// Whether it is active only once its program says so (`Type=notify`).
+    #[serde(default)]
+    pub notifies: bool,
 }
 
 /// What a component answered to its health check.

@@ -24,8 +24,13 @@ pub enum Condition {
         /// Where.
         directory: String,
     },
-    /// A unit is active and has been for a moment.
-    UnitActive { unit: String },
+    /// A unit is active, and has been for a moment or shows that it lives.
+    UnitActive {
+        unit: String,
+        /// Where its program answers once it lives.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        healthz: Option<String>,
+    },
     /// The container runtime answers over its socket.
     RuntimeAnswers {
         /// The runtime's word, such as `containerd`.
@@ -64,7 +69,7 @@ impl Condition {
             Self::OwnTags { .. } => "own-tags".to_owned(),
             Self::Healthy { component, .. } => component.clone(),
             Self::CniConfigured { .. } | Self::PodNetwork { .. } => "cni".to_owned(),
-            Self::UnitActive { unit } => unit.clone(),
+            Self::UnitActive { unit, .. } => unit.clone(),
             Self::RuntimeAnswers { runtime } => runtime.clone(),
             Self::PodRuns { pod } => format!("pod/{pod}"),
             Self::NodeRegistered { .. } => "node".to_owned(),

@@ -111,6 +111,7 @@ fn unit(active: ActiveState, main_started_us: u64) -> UnitFacts {
         result: String::new(),
         main_started_us,
         main_ended: None,
+        notifies: false,
     }
 }
 
@@ -148,6 +149,7 @@ fn what_does_not_run_is_started_and_what_systemd_will_start_again_is_left_to_it(
     }
     let pausing = UnitFacts {
         main_ended: Some("exit status 75".to_owned()),
+        notifies: false,
         ..unit(ActiveState::Activating, 10)
     };
     assert_eq!(decide_start(&pausing, installed), Start::Leave);

@@ -28,12 +28,11 @@ pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
     if spec.role == Role::Bastion || !spec.items.iter().any(kubelet) {
         return Vec::new();
     }
-    let port = spec.kubelet.flag("healthz-port").unwrap_or("10248");
     let mut conditions = vec![
         Condition::RuntimeAnswers {
             runtime: "containerd".to_owned(),
         },
-        healthy("kubelet", format!("http://127.0.0.1:{port}/healthz")),
+        healthy("kubelet", kubelet_healthz(spec)),
     ];
     for pod in static_pods(spec) {
         let health = health_of(spec, &pod);
@@ -53,6 +52,12 @@ pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
         network: network_word(spec).to_owned(),
     });
     conditions
+}
+
+/// Where kubelet says whether it lives.
+pub(super) fn kubelet_healthz(spec: &NodeSpec) -> String {
+    let port = spec.kubelet.flag("healthz-port").unwrap_or("10248");
+    format!("http://127.0.0.1:{port}/healthz")
 }
 
 /// The pods that kubelet runs from files, by the names in their manifests: etcd before the API server, that before all else.

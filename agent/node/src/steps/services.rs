@@ -2,6 +2,7 @@
 
 use crate::images;
 use crate::plan_inputs::PlanInputs;
+use crate::steps::conditions::kubelet_healthz;
 use quake_model::item::{Autostart, File, Item, Source, Unit, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
@@ -26,7 +27,7 @@ const SUFFIXES: &[&str] = &[
 ///
 /// Units are started as one batch, in the order of the items: the runtime and what it needs, then kubelet and what requires
 /// kubelet. Images to import part the batch, because the runtime must run for them. Last, the plan waits for each unit that
-/// the node cannot do without to stay active.
+/// the node cannot do without to live or to stay active.
 pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let is_kubelet = |unit: &Unit| unit.name == KUBELET && unit.state == UnitState::Running;
     let start = |unit: &Unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit)));
@@ -49,10 +50,11 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let waited_for =
         waited_for.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
     steps.extend(waited_for.map(|unit| {
+        let healthz = is_kubelet(unit).then(|| kubelet_healthz(spec));
         let unit = unit.name.clone();
         let mut step = Step::new(
             Phase::Services,
-            Action::Await(Condition::UnitActive { unit }),
+            Action::Await(Condition::UnitActive { unit, healthz }),
         );
         step.id = format!("{}/await", step.id);
         step

@@ -76,6 +76,7 @@ fn unit(active: ActiveState) -> UnitFacts {
         result: "success".into(),
         main_started_us: 0,
         main_ended: None,
+        notifies: false,
     }
 }
 

@@ -97,7 +97,7 @@ fn condition_words(condition: &Condition) -> String {
         Condition::OwnTags { any_of } => format!("one tag of {}", any_of.join(" ")),
         Condition::Healthy { url, .. } => url.clone(),
         Condition::CniConfigured { directory } => format!("a configuration in {directory}"),
-        Condition::UnitActive { unit } => format!("{unit} active"),
+        Condition::UnitActive { unit, .. } => format!("{unit} active"),
         Condition::RuntimeAnswers { runtime } => format!("{runtime} answers"),
         Condition::PodRuns { pod } => format!("{pod} runs"),
         Condition::NodeRegistered { node, .. } => format!("{node} registered"),

@@ -203,7 +203,7 @@ async fn what_does_not_answer_for_a_while_is_asked_again() {
             ),
             (
                 Code::ReadyProbeFailing,
-                |host| strikes(host, "probe", 1..=3, Condition::Unreachable),
+                |host| strikes(host, "probe", 1..=30, Condition::Unreachable),
                 NOTHING,
             ),
         ],
