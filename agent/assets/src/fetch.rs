@@ -224,8 +224,8 @@ impl<'a> Fetch<'a> {
         let folder = self.committer.layout.folder();
         let room = Room::new(folder, self.shared.most_bytes, arrival.received);
         let network = (self.servers, &self.shared.pool, &self.shared.breakers);
-        let staging = &self.committer.staging;
-        let mut flow = Download::new(network, staging, course, known, self.report, room);
+        let disk = (&self.committer.staging, room);
+        let mut flow = Download::new(network, disk, course, known, self.report);
         let moved = flow.run(&mut arrival).await;
         let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
         drop(flow);

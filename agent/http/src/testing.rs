@@ -182,6 +182,10 @@ pub async fn closed_port() -> String {
     format!("http://{address}")
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a server of a test is slow on purpose"
+)]
 async fn serve<S, F>(mut stream: S, answer: &F, log: &Mutex<Vec<Seen>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -52,11 +52,10 @@ impl<'a> Download<'a> {
     /// A flow that has not begun.
     pub(crate) fn new(
         (servers, pool, breakers): (&'a Servers, &'a Arc<Pool>, &'a Breakers),
-        staging: &'a Arc<Staging>,
+        (staging, room): (&'a Arc<Staging>, Room),
         course: DownloadPlan,
         known: DownloadState,
         report: ReportBytes<'a>,
-        room: Room,
     ) -> Self {
         Self {
             servers,

@@ -67,15 +67,15 @@ async fn a_first_boot_of_eight_units_takes_one_reload_one_enabling_and_one_batch
     assert!(up("one.service") && up("docker.service") && up("kubelet.service"));
 }
 
-/// How long kubelet was awaited, in milliseconds.
-fn kubelet_awaited(events: &[Event]) -> u64 {
+/// How long kubelet was waited for, in milliseconds.
+fn waited_for_kubelet(events: &[Event]) -> u64 {
     let took = events.iter().find_map(|event| match event {
         Event::StepDone { step, took_ms, .. } if step == "services:kubelet.service/await" => {
             Some(*took_ms)
         }
         _ => None,
     });
-    took.expect("kubelet is awaited")
+    took.expect("kubelet is waited for")
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,14 +83,14 @@ async fn a_kubelet_that_answers_is_believed_and_a_silent_one_has_to_stay_up() {
     let host = worker_of_eight_units();
     let (verdict, events) = events_of(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
-    assert!(kubelet_awaited(&events) < 500, "{events:?}");
+    assert!(waited_for_kubelet(&events) < 500, "{events:?}");
     let host = worker_of_eight_units();
     let silent = strike("probe", 1..=30, Condition::Unreachable);
     host.next_boot(Script::new(vec![silent]));
     let (verdict, events) = events_of(&host, &request("workers")).await;
     assert_eq!(verdict.fault, None);
-    let awaited = kubelet_awaited(&events);
-    assert!((2000..3000).contains(&awaited), "{awaited}");
+    let took = waited_for_kubelet(&events);
+    assert!((2000..3000).contains(&took), "{took}");
 }
 
 #[tokio::test(start_paused = true)]

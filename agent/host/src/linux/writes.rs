@@ -59,7 +59,7 @@ fn write_group(
             continue;
         };
         if let Err(error) = temporary.put_in_place() {
-            *prepared = Err(unwritten(file, error, &temporary.spot));
+            *prepared = Err(unwritten(file, &error, &temporary.spot));
         }
     }
     let mut flushed = BTreeMap::new();
@@ -71,7 +71,7 @@ fn write_group(
         let flushed = flushed
             .entry(temporary.folder)
             .or_insert_with(|| fsync(directory));
-        flushed.map_err(|errno| unwritten(file, errno.into(), &temporary.spot))
+        flushed.map_err(|errno| unwritten(file, &errno.into(), &temporary.spot))
     });
     ends.collect()
 }
@@ -115,7 +115,7 @@ fn prepare(
 ) -> Result<Option<Temporary>, PortError> {
     let path = &file.path;
     let spot = tree.make_spot(path, Way::for_owner(file.owner))?;
-    let fail = |errno: Errno| unwritten(file, errno.into(), &spot);
+    let fail = |errno: Errno| unwritten(file, &errno.into(), &spot);
     if let Some(there) = spot.look().map_err(fail)? {
         match kind_of(&there) {
             EntryKind::File | EntryKind::Link if file.keep == Keep::IfPresent => return Ok(None),
@@ -139,7 +139,7 @@ fn prepare(
     };
     match fill(&mut temporary.opened, tree, file) {
         Ok(()) => Ok(Some(temporary)),
-        Err(error) => Err(unwritten(file, error, &temporary.spot)),
+        Err(error) => Err(unwritten(file, &error, &temporary.spot)),
     }
 }
 
@@ -167,8 +167,8 @@ fn create(directory: &OwnedFd) -> nix::Result<(String, OwnedFd)> {
     Err(Errno::EEXIST)
 }
 
-fn unwritten(file: &WriteFile, error: std::io::Error, spot: &Spot) -> PortError {
-    let error = os_error(format!("write {}", file.path), &error);
+fn unwritten(file: &WriteFile, error: &std::io::Error, spot: &Spot) -> PortError {
+    let error = os_error(format!("write {}", file.path), error);
     no_space_seen(error, &spot.directory)
 }
 
