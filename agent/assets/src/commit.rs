@@ -155,6 +155,7 @@ impl Committer {
         Ok(AssetFetched {
             url,
             bytes,
+            requests: 0,
             failed_mirrors: Vec::new(),
         })
     }

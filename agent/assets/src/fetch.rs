@@ -73,6 +73,7 @@ pub(super) struct Fetch<'a> {
     failed: BTreeMap<usize, FailedMirror>,
     /// How long each mirror says that the file is.
     claims: Claims,
+    requests: u64,
 }
 
 /// What a course came to.
@@ -105,6 +106,7 @@ impl<'a> Fetch<'a> {
             report,
             failed: BTreeMap::new(),
             claims: Claims::default(),
+            requests: 0,
         }
     }
 
@@ -228,6 +230,7 @@ impl<'a> Fetch<'a> {
         let mut flow = Download::new(network, disk, course, known, self.report);
         let moved = flow.run(&mut arrival).await;
         let (failed, known) = (std::mem::take(&mut flow.failed), flow.known.clone());
+        self.requests += flow.requests;
         drop(flow);
         self.claims = known.claims.clone();
         for (number, error) in failed {
@@ -336,6 +339,7 @@ impl<'a> Fetch<'a> {
         AssetFetched {
             url: shown(self.url(last)),
             bytes,
+            requests: self.requests,
             failed_mirrors: others.map(|(_, failed)| failed.line()).collect(),
         }
     }

@@ -39,6 +39,12 @@ impl Room {
         self.most.min(share)
     }
 
+    /// Whether pieces of so many bytes may wait on the disk beside the bytes of the file that are to come.
+    pub(crate) fn takes(&self, to_come: u64, pieces: u64) -> bool {
+        let free = free_bytes(&self.folder);
+        free.is_none_or(|free| to_come.saturating_add(pieces) <= share_of(free))
+    }
+
     /// Judges the length that the mirror at `url` claims.
     ///
     /// # Errors
@@ -117,6 +123,14 @@ mod tests {
             let condition = judged.err().map(|error| error.condition);
             assert_eq!(condition, expected, "{claimed} of {free:?}");
         }
+    }
+
+    #[test]
+    fn pieces_wait_on_the_disk_only_where_they_fit_beside_the_file() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let room = Room::new(folder.path(), MOST_BYTES, 0);
+        assert!(room.takes(MIB, MIB));
+        assert!(!room.takes(u64::MAX, MIB));
     }
 
     #[test]

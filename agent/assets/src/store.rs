@@ -169,6 +169,7 @@ impl AssetStore {
                     return Ok(AssetFetched {
                         url: shown(url),
                         bytes,
+                        requests: 0,
                         failed_mirrors: failed.iter().map(FailedMirror::line).collect(),
                     });
                 }

@@ -49,6 +49,9 @@ pub struct Fetched {
     pub source: String,
     /// Which of the asset's mirrors that is, from 1.
     pub mirror: usize,
+    /// How many requests the attempt that succeeded took; 0 in what earlier agents wrote.
+    #[serde(default)]
+    pub requests: u64,
 }
 
 impl Transfers {
@@ -182,6 +185,7 @@ mod tests {
             took_ms: 2_000,
             source: "https://example.com/kubelet".into(),
             mirror: 1,
+            requests: 1,
         }
     }
 

@@ -39,6 +39,7 @@ impl Download<'_> {
             self.hand_over_piece(number, arrival, more).await?;
         }
         self.pace.pass_on();
+        drop(piece);
         self.fetch_ahead(arrival.received);
         Ok(())
     }
@@ -54,7 +55,12 @@ impl Download<'_> {
             .total
             .map_or(u64::MAX, |total| total.saturating_sub(received));
         let most = if self.pool.has_spare() && self.pace.is_of_network() {
-            self.pool.next_piece(left)
+            let host = self
+                .course
+                .mirrors
+                .first()
+                .map(|mirror| mirror.host.as_str());
+            self.pool.next_piece(host.unwrap_or_default(), left)
         } else {
             MOST_BYTES
         };
@@ -79,25 +85,31 @@ impl Download<'_> {
         let Some(mirror) = self.course.mirrors.first().cloned() else {
             return;
         };
+        if !self
+            .room
+            .takes(total.saturating_sub(behind), self.pool.most_ahead())
+        {
+            return;
+        }
         let mut from = self.ahead.back().map_or(behind, |piece| piece.until);
         while from < total {
             let Some(permit) = self.pool.spare() else {
                 return;
             };
-            let until = (from + self.pool.next_piece(total - from)).min(total);
+            let until = (from + self.pool.next_piece(&mirror.host, total - from)).min(total);
             let wanted = ObjectPiece {
                 from,
                 until: Some(until),
                 tag: self.known.validators.get(&mirror.number).cloned(),
             };
-            let requested = (mirror.number, mirror.url.clone());
             let by = Fetching {
                 servers: self.servers.clone(),
                 pool: Arc::clone(self.pool),
                 staging: Arc::clone(self.staging),
             };
+            self.requests += 1;
             self.ahead
-                .push_back(Piece::begin(by, requested, wanted, permit));
+                .push_back(Piece::begin(by, mirror.clone(), wanted, permit));
             from = until;
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct Download<'a> {
     pub(super) limit: u64,
     pub(super) ahead: VecDeque<Piece>,
     pub(super) pace: Pace,
+    /// How many requests were made.
+    pub(crate) requests: u64,
     /// Every failure, with the number of its mirror.
     pub(crate) failed: Vec<(usize, PortError)>,
 }
@@ -69,6 +71,7 @@ impl<'a> Download<'a> {
             room,
             ahead: VecDeque::new(),
             pace: Pace::default(),
+            requests: 0,
             failed: Vec::new(),
         }
     }
@@ -267,6 +270,7 @@ impl<'a> Download<'a> {
                     return Err(StopReason::Mirrors);
                 };
                 latest = next.number;
+                self.requests += 1;
                 requested.push(ask_it(next));
             }
             match timeout(SLOW_AFTER, requested.next()).await {
@@ -286,6 +290,7 @@ impl<'a> Download<'a> {
                 Err(_) => match waiting.next() {
                     Some(next) => {
                         latest = next.number;
+                        self.requests += 1;
                         requested.push(ask_it(next));
                     }
                     None if self.course.has_alternative => {

@@ -1,5 +1,7 @@
 //! A piece of a file that is fetched ahead of its turn, and waits on the disk for it.
 
+use super::download_plan::Mirror;
+use super::patience::SLOW_AFTER;
 use super::pool::{Permit, Pool};
 use super::request::{Servers, ask};
 use crate::failure::{on_blocking_thread, store_failure};
@@ -9,9 +11,10 @@ use quake_model::ports::{Condition, ObjectPiece, PortError};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// The least that is asked for at once: less is not worth a round trip.
 const LEAST_BYTES: u64 = 512 << 10;
@@ -22,8 +25,9 @@ pub(super) const MOST_BYTES: u64 = 8 << 20;
 /// A piece takes a connection this part of a second.
 const PARTS_OF_SECOND: u64 = 4;
 
-/// How much is written at once.
+/// How much is written at once, unless less comes for a while: who waits for a piece has to see that it comes.
 const WRITE_BYTES: usize = 256 << 10;
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// How large the next piece of a file is of which `left` bytes are to come: what a connection moves in a quarter of a
 /// second, so that a fast one needs few requests and a slow one loses little when it is cut off. At the end less, so that
@@ -57,21 +61,16 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Begins to fetch what is `wanted`, whose end is known.
-    pub(super) fn begin(
-        by: Fetching,
-        (mirror, url): (usize, String),
-        wanted: ObjectPiece,
-        permit: Permit,
-    ) -> Self {
+    pub(super) fn begin(by: Fetching, mirror: Mirror, wanted: ObjectPiece, permit: Permit) -> Self {
         let (from, until) = (wanted.from, wanted.until.unwrap_or(wanted.from));
         let (sender, written) = watch::channel(None);
         Self {
             from,
             until,
-            mirror,
+            mirror: mirror.number,
             taken: 0,
             written,
-            task: tokio::spawn(async move { fetch(&by, &url, &wanted, until, &sender).await }),
+            task: tokio::spawn(async move { fetch(&by, &mirror, &wanted, until, &sender).await }),
             _permit: permit,
         }
     }
@@ -114,23 +113,23 @@ impl Drop for Piece {
 /// Writes a piece into a file that has no name any more, and says how much of it is there.
 async fn fetch(
     by: &Fetching,
-    url: &str,
+    mirror: &Mirror,
     wanted: &ObjectPiece,
     until: u64,
     written: &watch::Sender<Option<(Arc<File>, u64)>>,
 ) -> Result<(), PortError> {
     let begun = Instant::now();
-    let mut answer = ask(&by.servers, url, wanted).await?;
+    let mut answer = ask(&by.servers, &mirror.url, wanted).await?;
     if !answer.is_piece {
         let summary = "a mirror that sent pieces sends the whole file now";
         return Err(PortError::new(Condition::Unreachable, summary));
     }
     let staging = Arc::clone(&by.staging);
-    let (staged, file) = on_blocking_thread(move || staging.make_file()).await?;
+    let (staged, file) = soon(move || staging.make_file()).await?;
     let (path, file) = (staged.path().to_owned(), Arc::new(file));
     drop(staged);
     let (length, mut at) = (until - wanted.from, 0);
-    let mut portion = Vec::with_capacity(WRITE_BYTES);
+    let (mut portion, mut shown) = (Vec::with_capacity(WRITE_BYTES), Instant::now());
     loop {
         let chunk = answer.chunk().await?;
         portion.extend_from_slice(chunk.as_deref().unwrap_or_default());
@@ -138,28 +137,47 @@ async fn fetch(
             let summary = format!("more bytes came than {length}");
             return Err(PortError::new(Condition::Unreachable, summary));
         }
-        if chunk.is_none() || portion.len() >= WRITE_BYTES || at + portion.len() as u64 == length {
+        let is_whole = at + portion.len() as u64 == length;
+        let is_due = portion.len() >= WRITE_BYTES || shown.elapsed() >= SHOWN_AFTER;
+        if chunk.is_none() || is_whole || is_due {
             let (count, kept, path) = (portion.len() as u64, Arc::clone(&file), path.clone());
-            portion = on_blocking_thread(move || {
+            portion = soon(move || {
                 let kept = kept.write_all_at(&portion, at);
                 kept.map_err(|error| store_failure(&path, "written", &error))?;
                 portion.clear();
                 Ok(portion)
             })
             .await?;
-            at += count;
+            (at, shown) = (at + count, Instant::now());
+            if at == length {
+                // Before the last bytes are shown: who took them gives the piece up.
+                by.pool.note_speed(&mirror.host, length, begun.elapsed());
+            }
             written.send_replace(Some((Arc::clone(&file), at)));
         }
         if chunk.is_none() {
             break;
         }
     }
-    if at < length {
-        let summary = format!("{at} bytes came of {length}");
-        return Err(PortError::new(Condition::Unreachable, summary));
+    if at == length {
+        return Ok(());
     }
-    by.pool.note_speed(length, begun.elapsed());
-    Ok(())
+    let summary = format!("{at} bytes came of {length}");
+    Err(PortError::new(Condition::Unreachable, summary))
+}
+
+/// File work of a piece. Where no thread comes free for it, because downloads hold all that this process may have, the
+/// piece is given up.
+async fn soon<T, F>(work: F) -> Result<T, PortError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, PortError> + Send + 'static,
+{
+    let done = timeout(SLOW_AFTER, on_blocking_thread(work)).await;
+    done.unwrap_or_else(|_| {
+        let summary = "the disk took no bytes of a piece in time";
+        Err(PortError::new(Condition::Io, summary))
+    })
 }
 
 #[cfg(test)]

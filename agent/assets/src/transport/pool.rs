@@ -1,8 +1,8 @@
 //! How many requests run at once. Of the assets that wait, the one with the most bytes left goes first: the
 //! largest decides when everything is there.
 
-use super::piece::piece_bytes;
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::piece::{MOST_BYTES, piece_bytes};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -11,8 +11,6 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(crate) struct Pool {
     permits: usize,
-    /// Bytes a second of the connection that was measured last; 0 before any was.
-    speed: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -20,6 +18,8 @@ pub(crate) struct Pool {
 struct State {
     free: usize,
     waiting: Vec<Waiter>,
+    /// Bytes a second of the connection to each host that was measured last.
+    speeds: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -40,25 +40,30 @@ impl Pool {
         let state = State {
             free: permits,
             waiting: Vec::new(),
+            speeds: BTreeMap::new(),
         };
         Arc::new(Self {
             permits,
-            speed: AtomicU64::new(0),
             state: Mutex::new(state),
         })
     }
 
-    /// Notes how long a connection took for so many bytes.
-    pub(super) fn note_speed(&self, bytes: u64, took: Duration) {
+    /// Notes how long a connection to this host took for so many bytes.
+    pub(super) fn note_speed(&self, host: &str, bytes: u64, took: Duration) {
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
         let speed = bytes.saturating_mul(1000) / millis;
-        self.speed.store(speed, Ordering::Relaxed);
+        self.lock().speeds.insert(host.to_owned(), speed);
     }
 
-    /// How large the next piece is of a file of which `left` bytes are to come.
-    pub(super) fn next_piece(&self, left: u64) -> u64 {
-        let speed = self.speed.load(Ordering::Relaxed);
-        piece_bytes(speed, left, self.permits as u64)
+    /// How large the next piece from this host is of a file of which `left` bytes are to come.
+    pub(super) fn next_piece(&self, host: &str, left: u64) -> u64 {
+        let speed = self.lock().speeds.get(host).copied();
+        piece_bytes(speed.unwrap_or_default(), left, self.permits as u64)
+    }
+
+    /// How many bytes wait on the disk at most, of all pieces together.
+    pub(super) fn most_ahead(&self) -> u64 {
+        self.permits as u64 * MOST_BYTES
     }
 
     /// Waits for a permit, for an asset of which `left` bytes are to come.
@@ -136,6 +141,15 @@ mod tests {
     use std::future::Future;
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn a_piece_is_as_large_as_its_host_is_fast() {
+        let pool = Pool::new(6);
+        pool.note_speed("fast", 8 << 20, Duration::from_millis(100));
+        pool.note_speed("slow", 512 << 10, Duration::from_secs(2));
+        let sizes = ["fast", "slow", "unknown"].map(|host| pool.next_piece(host, u64::MAX));
+        assert_eq!(sizes, [8 << 20, 512 << 10, 512 << 10]);
+    }
 
     #[test]
     fn the_asset_with_the_most_left_goes_first_and_one_that_gave_up_is_passed_over() {

@@ -262,6 +262,7 @@ mod tests {
             took_ms: 2_000,
             source: "https://two.example.com/a".into(),
             mirror: 2,
+            requests: 1,
         })
     }
 

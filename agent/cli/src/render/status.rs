@@ -375,6 +375,7 @@ mod tests {
             took_ms: 2_000,
             source: "https://example.com/kubelet".into(),
             mirror: 2,
+            requests: 3,
         });
         let status = status_json(&record);
         let wanted = json!({

@@ -75,6 +75,7 @@ mod tests {
             took_ms,
             source: "https://two.example.com/kubelet".into(),
             mirror,
+            requests: 14,
         }
     }
 

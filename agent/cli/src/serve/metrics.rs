@@ -173,7 +173,7 @@ fn faults(record: &Record) -> [Family; 2] {
 }
 
 /// Assets that came in, and those that were there before.
-fn assets(record: &Record) -> [Family; 4] {
+fn assets(record: &Record) -> [Family; 5] {
     let transfers = &record.transfers;
     let received = Family::new(
         "quake_agent_asset_bytes_total",
@@ -195,15 +195,22 @@ fn assets(record: &Record) -> [Family; 4] {
         Kind::Counter,
         "How long the assets that came in took, each on its own",
     );
+    let requests = Family::new(
+        "quake_agent_asset_requests_total",
+        Kind::Counter,
+        "Requests of the attempts by which assets came in",
+    );
     let is_held = |step: &&quake_model::record::StepRecord| {
         step.phase == Phase::Assets && step.outcome == Outcome::Unchanged
     };
     let took_ms = transfers.fetched.iter().map(|one| one.took_ms).sum();
+    let made: u64 = transfers.fetched.iter().map(|one| one.requests).sum();
     [
         received.with(transfers.received as f64),
         fetched.with(count(transfers.fetched.len())),
         held.with(count(record.steps.iter().filter(is_held).count())),
         took.with(seconds(took_ms)),
+        requests.with(made as f64),
     ]
 }
 
@@ -322,12 +329,14 @@ mod tests {
             took_ms: 1_500,
             source: "https://example.com/a".into(),
             mirror: 1,
+            requests: 7,
         });
         let text = text(&record);
         for line in [
             "quake_agent_asset_bytes_total 23000",
             "quake_agent_assets_fetched_total 1",
             "quake_agent_asset_fetch_seconds_total 1.5",
+            "quake_agent_asset_requests_total 7",
             "quake_agent_asset_received_bytes{asset=\"a\\\"01\"} 1000",
             "quake_agent_asset_size_bytes{asset=\"a\\\"01\"} 4000",
             "quake_agent_asset_bytes_per_second{asset=\"a\\\"01\"} 1000",

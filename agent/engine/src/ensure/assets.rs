@@ -105,6 +105,7 @@ pub(crate) async fn fetched<H: Assets + Meter + Sync>(
         bytes: got.bytes,
         took_ms: millis(began.elapsed()),
         mirror: mirror.unwrap_or(got.failed_mirrors.len() + 1),
+        requests: got.requests,
         source: got.url,
     }));
     if context.host.has_asset(asset).await.map_err(store)? {

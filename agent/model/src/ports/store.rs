@@ -102,6 +102,8 @@ pub struct AssetFetched {
     /// The URL the bytes came from.
     pub url: String,
     pub bytes: u64,
+    /// How many requests this attempt took; 0 where nothing was asked.
+    pub requests: u64,
     /// Mirrors that failed before, as one line each.
     pub failed_mirrors: Vec<String>,
 }

@@ -157,6 +157,7 @@ impl Assets for SimHost {
                 let fetched = AssetFetched {
                     url: url.clone(),
                     bytes: size,
+                    requests: 1,
                     failed_mirrors: Vec::new(),
                 };
                 let bytes = bytes.clone();

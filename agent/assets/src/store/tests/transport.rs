@@ -106,9 +106,10 @@ async fn a_fast_mirror_is_asked_for_large_pieces_and_a_slow_one_for_small_ones()
         let asset = plain(&bytes, vec![server.url("/images.tar")]);
         let fixture = Fixture::new();
         let store = fixture.store(AssetSource::Fetch);
-        fetch(&store, &asset).await.expect("the mirror is well");
+        let fetched = fetch(&store, &asset).await.expect("the mirror is well");
         assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
         let requested = ranges(&server);
+        assert_eq!(fetched.requests, requested.len() as u64);
         let sizes = requested.iter().flatten().map(|(from, until)| {
             let until = until.expect("each has an end").min(bytes.len());
             until - from
