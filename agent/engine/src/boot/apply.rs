@@ -103,7 +103,7 @@ async fn apply_together<H: Files + Units + Clock + Meter>(
     first.map_or(Ok(changed), Err)
 }
 
-/// Writes files together. Those before the first that fails are held, and none behind it is looked at again.
+/// Writes files together. Those before the first that fails are held, and none behind it is touched.
 async fn apply_files<H: Files>(
     context: &Context<'_, H>,
     phase: Phase,
@@ -120,12 +120,14 @@ async fn apply_files<H: Files>(
     });
     let wanted: Vec<_> = wanted.collect();
     let ended = ensure::files::written_together(context, &wanted).await;
-    let mut changed = 0;
-    for ((step, _), ended) in wanted.into_iter().zip(ended) {
-        let outcome = conclude(context, phase, step, began, ended)?;
-        changed += usize::from(outcome == Outcome::Changed);
+    let (mut changed, mut first) = (0, None);
+    for (step, ended) in ended {
+        match conclude(context, phase, step, began, ended) {
+            Ok(outcome) => changed += usize::from(outcome == Outcome::Changed),
+            Err(fault) => first = first.or(Some(fault)),
+        }
     }
-    Ok(changed)
+    first.map_or(Ok(changed), Err)
 }
 
 async fn apply_step<H: Host>(

@@ -34,16 +34,16 @@ pub(crate) async fn written<H: Files>(
     step: &Step,
     file: &WriteFile,
 ) -> Result<Outcome, Fault> {
-    let ended = written_together(context, &[(step, file)]).await;
-    ended.into_iter().next().unwrap_or(Ok(Outcome::Unchanged))
+    let mut ended = written_together(context, &[(step, file)]).await;
+    ended.pop().map_or(Ok(Outcome::Unchanged), |(_, end)| end)
 }
 
 /// Holds files: all are looked at, those that need it are written together, and looked at again. What came of each, in
-/// their order, up to the first that cannot be held as it stands: none behind it is touched.
-pub(crate) async fn written_together<H: Files>(
+/// their order, up to the first that cannot be held: none behind it is touched.
+pub(crate) async fn written_together<'s, H: Files>(
     context: &Context<'_, H>,
-    wanted: &[(&Step, &WriteFile)],
-) -> Vec<Result<Outcome, Fault>> {
+    wanted: &[(&'s Step, &WriteFile)],
+) -> Vec<(&'s Step, Result<Outcome, Fault>)> {
     let mut due = Vec::new();
     for (step, file) in wanted {
         // One after the other: each look at the same time as others has a thread of its own, and its memory.
@@ -56,32 +56,48 @@ pub(crate) async fn written_together<H: Files>(
     let of_contents = due.iter().zip(wanted);
     let of_contents = of_contents.filter(|(due, _)| matches!(due, Ok(Due::Contents)));
     let contents: Vec<WriteFile> = of_contents.map(|(_, (_, file))| (*file).clone()).collect();
-    let mut written = match contents.is_empty() {
+    let written = match contents.is_empty() {
         true => Vec::new(),
         false => context.host.write_files(&contents).await,
-    }
-    .into_iter();
-    let mut ends = Vec::new();
-    for (due, (_, file)) in due.into_iter().zip(wanted) {
-        let acted = match due {
-            Err(fault) => Err(fault),
-            Ok(Due::Nothing(outcome)) => {
-                ends.push(Ok(outcome));
-                continue;
+    };
+    let mut written = written.into_iter();
+    let (mut ends, mut has_failed) = (Vec::new(), false);
+    for (due, (step, file)) in due.into_iter().zip(wanted) {
+        let end = match due {
+            Ok(Due::Contents) => match written.next() {
+                Some(written) => held_after(context, file, written).await,
+                None => break,
+            },
+            // What was written is seen to its end; nothing else is begun.
+            _ if has_failed => continue,
+            Ok(Due::Permissions) => {
+                let set = context.host.set_permissions(file).await;
+                held_after(context, file, set).await
             }
-            Ok(Due::Permissions) => failing(file, context.host.set_permissions(file).await),
-            Ok(Due::Contents) => failing(file, written.next().unwrap_or(Ok(()))),
-        };
-        ends.push(match acted {
-            Ok(()) => is_held(context, file).await,
+            Ok(Due::Nothing(outcome)) => Ok(outcome),
             Err(fault) => Err(fault),
-        });
+        };
+        has_failed |= end.is_err();
+        ends.push((*step, end));
     }
     ends
 }
 
-fn failing(file: &WriteFile, acted: Result<(), PortError>) -> Result<(), Fault> {
-    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))
+/// Looks whether a file is held after it was acted on.
+async fn held_after<H: Files>(
+    context: &Context<'_, H>,
+    file: &WriteFile,
+    acted: Result<(), PortError>,
+) -> Result<Outcome, Fault> {
+    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
+    let found = look(context, &file.path).await?;
+    match decide_file(file, found.as_ref(), context.host.sets_owners()) {
+        FileDecision::Keep => Ok(Outcome::Changed),
+        _ => Err(Fault::new(
+            Code::FilesWriteFailed,
+            format!("{} is not as just written", file.path),
+        )),
+    }
 }
 
 /// What a file needs as it was found; notes what is planned, and warns of what is overwritten.
@@ -116,17 +132,6 @@ fn decide<H: Files>(
     match decision {
         FileDecision::SetPermissions => Ok(Due::Permissions),
         _ => Ok(Due::Contents),
-    }
-}
-
-async fn is_held<H: Files>(context: &Context<'_, H>, file: &WriteFile) -> Result<Outcome, Fault> {
-    let found = look(context, &file.path).await?;
-    match decide_file(file, found.as_ref(), context.host.sets_owners()) {
-        FileDecision::Keep => Ok(Outcome::Changed),
-        _ => Err(Fault::new(
-            Code::FilesWriteFailed,
-            format!("{} is not as just written", file.path),
-        )),
     }
 }
 

@@ -88,13 +88,12 @@ pub(crate) async fn up<H: Units + Probes + Clock>(
     watched: &Watched,
 ) -> Result<(), Fault> {
     loop {
-        let found = services::look(context, unit).await?;
+        // Before the look: an answer may take as long as a unit has to stay up, and the look must not be older.
         let answers = match healthz {
-            Some(url) if found.active == ActiveState::Active => {
-                readiness::answers(url, &context.host.probe(url).await)
-            }
-            Some(_) | None => false,
+            Some(url) => readiness::answers(url, &context.host.probe(url).await),
+            None => false,
         };
+        let found = services::look(context, unit).await?;
         let Some(left) = until_steady(context, &found, watched, answers) else {
             return check(context, &found, watched, answers).await;
         };

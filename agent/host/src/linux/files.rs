@@ -78,8 +78,7 @@ impl Files for NodeFiles {
     async fn write_files(&self, files: &[WriteFile]) -> Vec<Result<(), PortError>> {
         let wanted = files.to_vec();
         let written = self.with_tree(move |tree| Ok(writes::write(tree, &wanted)));
-        let written = written.await;
-        written.unwrap_or_else(|error| files.iter().map(|_| Err(error.clone())).collect())
+        written.await.unwrap_or_else(|error| vec![Err(error)])
     }
 
     async fn set_permissions(&self, file: &WriteFile) -> Result<(), PortError> {

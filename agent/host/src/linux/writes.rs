@@ -31,13 +31,17 @@ const NAMES_TRIED: usize = 16;
 /// Device and inode of a directory.
 type Folder = (u64, u64);
 
-/// Writes files; what came of each.
+/// Writes files; what came of each, up to the first that cannot be written: none behind it is touched.
 pub(super) fn write(tree: &Tree, files: &[WriteFile]) -> Vec<Result<(), PortError>> {
     let mut cleaned = BTreeSet::new();
-    let groups = files.chunks(TOGETHER);
-    groups
-        .flat_map(|group| write_group(tree, group, &mut cleaned))
-        .collect()
+    let mut ends = Vec::new();
+    for group in files.chunks(TOGETHER) {
+        ends.extend(write_group(tree, group, &mut cleaned));
+        if matches!(ends.last(), Some(Err(_))) {
+            break;
+        }
+    }
+    ends
 }
 
 /// Writes as many as may be open at once. `cleaned` are the directories that hold nothing of dead processes any more.
@@ -46,20 +50,27 @@ fn write_group(
     files: &[WriteFile],
     cleaned: &mut BTreeSet<Folder>,
 ) -> Vec<Result<(), PortError>> {
-    let prepared = files.iter().map(|file| prepare(tree, file, cleaned));
-    let mut prepared: Vec<_> = prepared.collect();
+    let mut prepared = Vec::new();
+    for file in files {
+        prepared.push(prepare(tree, file, cleaned));
+        if matches!(prepared.last(), Some(Err(_))) {
+            break;
+        }
+    }
     // The kernel begins to write all of them before the first is waited for, so that the waits share the journal's commits.
     for temporary in prepared.iter().flatten().flatten() {
         let all = PosixFadviseAdvice::POSIX_FADV_DONTNEED;
         // Where it is refused, each wait only does more.
         let _ = posix_fadvise(&temporary.opened, 0, 0, all);
     }
-    for (prepared, file) in prepared.iter_mut().zip(files) {
-        let Ok(Some(temporary)) = prepared else {
+    for at in 0..prepared.len() {
+        let Ok(Some(temporary)) = &mut prepared[at] else {
             continue;
         };
         if let Err(error) = temporary.put_in_place() {
-            *prepared = Err(unwritten(file, &error, &temporary.spot));
+            prepared[at] = Err(unwritten(&files[at], &error, &temporary.spot));
+            prepared.truncate(at + 1);
+            break;
         }
     }
     let mut flushed = BTreeMap::new();

@@ -62,8 +62,9 @@ pub trait Files: Sync {
         }
     }
 
-    /// Writes files as [`Files::write_file`] does, and returns what came of each, in their order. One wait for the disk
-    /// serves many. After a crash in between any of them may be the old one and any the new one, each whole.
+    /// Writes files as [`Files::write_file`] does, and returns what came of each, in their order, up to the first that
+    /// cannot be written: none behind it is touched. One wait for the disk serves many. After a crash in between any of
+    /// them may be the old one and any the new one, each whole.
     fn write_files(
         &self,
         files: &[WriteFile],

@@ -103,27 +103,34 @@ async fn written_files<H: Files>(host: &H) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Many at once, of which some cannot be written and one is to stay as it is.
+/// Many at once; behind one that cannot be written nothing is touched.
 async fn files_together<H: Files>(host: &H) -> Result<(), Broken> {
     let mut wanted: Vec<_> = (0..70)
         .map(|at| file(&format!("/contract/many/{}/{at}", at % 3), "one", 0o640))
         .collect();
-    wanted.insert(5, file("/contract/b", "x", 0o644));
     wanted.push(file("/contract/many/0/0", "last", 0o600));
-    let written = host.write_files(&wanted).await;
-    let refused = |at: usize| written.get(at).is_some_and(Result::is_err);
-    hold("an end for each", written.len(), wanted.len())?;
-    hold("what a directory is in the way of", refused(5), true)?;
-    let failed = written.iter().filter(|end| end.is_err()).count();
-    hold("the others are written", failed, 1)?;
-    for (path, contents) in [
-        ("/contract/many/0/0", "last"),
-        ("/contract/many/0/69", "one"),
-    ] {
+    let in_the_way = file("/contract/b", "x", 0o644);
+    wanted.insert(50, in_the_way.clone());
+    let read = async |path: &str| {
         let looked = sound("a file is seen", host.look_file(path, 9).await)?;
-        let found = looked.and_then(|found| found.contents);
-        hold(path, found, Some(contents.as_bytes().to_vec()))?;
+        Ok::<_, Broken>(looked.and_then(|found| found.contents))
+    };
+    let written = host.write_files(&wanted).await;
+    let failed = written.iter().position(Result::is_err);
+    hold("the first that fails is the last", failed, Some(50))?;
+    hold("an end for each up to it", written.len(), 51)?;
+    let path = "/contract/many/1/49";
+    hold("one before it", read(path).await?, Some(b"one".to_vec()))?;
+    for path in ["/contract/many/2/50", "/contract/many/0/69"] {
+        hold("one behind it", read(path).await?, None)?;
     }
+    wanted.retain(|file| *file != in_the_way);
+    let written = host.write_files(&wanted).await;
+    hold("all are written", written, vec![Ok(()); 71])?;
+    let path = "/contract/many/0/0";
+    hold("the last of two", read(path).await?, Some(b"last".to_vec()))?;
+    let path = "/contract/many/0/69";
+    hold("the others", read(path).await?, Some(b"one".to_vec()))?;
     let listed = host.list_directory("/contract/many/0").await;
     let listed = sound("a directory is listed", listed)?;
     hold("nothing is left beside them", listed.len(), 24)?;

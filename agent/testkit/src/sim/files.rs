@@ -56,6 +56,9 @@ impl Files for SimHost {
         let mut written = Vec::new();
         for file in files {
             written.push(self.write_one(file).await);
+            if matches!(written.last(), Some(Err(_))) {
+                break;
+            }
         }
         written
     }
