@@ -3,7 +3,8 @@
 //! Each table is a text: blocks of `line`, `means`, `fix`, `check` and `from`, with an empty line between two. `line` has the
 //! parts that a line must have, with ` | ` between two. `passing`, which may be left out, says how many such lines are a
 //! finding although the check passes: a healthy node logs fewer. `general: yes` is for a line that any program may log for
-//! reasons of its own: a check that passes does not take it over.
+//! reasons of its own: a check that passes does not take it over. `level: information` is for a line that a program logs as
+//! no error although it is one.
 //!
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
 //! more than so many of one kind mean something.
@@ -30,6 +31,8 @@ pub struct LogLine {
     pub passing: usize,
     /// Whether any program may log it for reasons of its own: alone it says nothing of the check.
     pub general: bool,
+    /// Whether the program logs it as information.
+    pub is_information: bool,
 }
 
 impl LogLine {
@@ -88,9 +91,13 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
         from: "",
         passing: 1,
         general: false,
+        is_information: false,
     });
     blocks.filter_map(read).chain(of_checks).collect()
 });
+
+static ALL_OF_INFORMATION: LazyLock<Vec<&'static LogLine>> =
+    LazyLock::new(|| ALL.iter().filter(|line| line.is_information).collect());
 
 fn field(block: &'static str, name: &str) -> Option<&'static str> {
     let mut lines = block.lines();
@@ -107,6 +114,7 @@ fn read(block: &'static str) -> Option<LogLine> {
         from: field(block, "from")?,
         passing: passing.ok()?,
         general: field(block, "general").is_some(),
+        is_information: field(block, "level") == Some("information"),
     })
 }
 
@@ -118,6 +126,12 @@ pub fn all() -> &'static [LogLine] {
 /// All rows that a line fits.
 pub(crate) fn fitting(line: &str) -> impl Iterator<Item = &'static LogLine> {
     all().iter().filter(move |known| known.fits(line))
+}
+
+/// What is known of a line that a program logged as information.
+pub(crate) fn find_in_information(line: &str) -> Option<&'static LogLine> {
+    let rows = ALL_OF_INFORMATION.iter().filter(|known| known.fits(line));
+    rows.max_by_key(|known| known.length()).copied()
 }
 
 /// What is known of a line: of rows that fit, the one that says most.
@@ -152,7 +166,7 @@ mod tests {
             .filter(|block| !block.starts_with('#'))
         {
             let has = |name: &str| usize::from(block.contains(name));
-            let lines = 5 + has("\npassing: ") + has("\ngeneral: ");
+            let lines = 5 + has("\npassing: ") + has("\ngeneral: ") + has("\nlevel: ");
             assert_eq!(block.lines().count(), lines, "{block}");
             assert!(read(block).is_some(), "{block}");
         }

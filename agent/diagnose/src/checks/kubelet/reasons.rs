@@ -122,6 +122,14 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "no proxy may stand before 169.254.169.254 (NO_PROXY), and the service must be on: curl -s http://169.254.169.254/latest/meta-data/",
     },
     KnownLine {
+        parts: &[
+            "could not init cloud provider",
+            "Found multiple cluster tags with prefix",
+        ],
+        means: "the instance has the tags of two clusters",
+        fix: "the line names both; aws ec2 delete-tags takes away kubernetes.io/cluster/NAME of the other one, also from the launch template or what else sets it; kubelet then starts by itself",
+    },
+    KnownLine {
         parts: &["could not init cloud provider"],
         means: "it cannot begin with its cloud provider",
         fix: "the line's end says why: a missing permission (ec2:DescribeInstances), no route to EC2, or no KubernetesCluster tag on the instance",
@@ -140,6 +148,11 @@ pub(super) const FATAL: &[KnownLine] = &[
         parts: &["invalid Node Allocatable configuration"],
         means: "what it is to reserve is more than the machine has",
         fix: "the line names the resource: lower systemReserved, kubeReserved and evictionHard of spec.kubelet in kops edit cluster (or of the instance group), or take a larger machineType",
+    },
+    KnownLine {
+        parts: &["Failed to enforce", "Reserved Cgroup Limits on"],
+        means: "enforceNodeAllocatable names a control group that does not exist",
+        fix: "the line names it; have its slice made before kubelet (systemctl start kube-reserved.slice), or take kube-reserved and system-reserved out of kubelet.enforceNodeAllocatable, kubeReservedCgroup and systemReservedCgroup of the cluster spec",
     },
     KnownLine {
         parts: &["Failed to start ContainerManager"],

@@ -70,11 +70,11 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
     for (index, line) in log.lines.iter().enumerate() {
         let level = log.level(index);
         // What ended may call the reason what it likes.
-        if level == Level::Information && !log.is_down {
-            continue;
-        }
-        // A check that knows lines of its own weighs them itself.
-        let row = telling(line).filter(|row| !row.from.is_empty());
+        let row = match level == Level::Information && !log.is_down {
+            true => log_lines::find_in_information(line),
+            // A check that knows lines of its own weighs them itself.
+            false => telling(line).filter(|row| !row.from.is_empty()),
+        };
         let Some(row) = row.filter(|_| !log.is_over(index)) else {
             continue;
         };

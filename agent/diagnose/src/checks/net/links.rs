@@ -147,6 +147,12 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
     !address.is_loopback() && !address.is_unicast_link_local()
 }
 
+/// Whether an address is of a network of its own (`fc00::/7`), such as a VPN's, which needs no default route.
+fn is_local_v6(address: &str) -> bool {
+    let address: Result<Ipv6Addr, _> = address.parse();
+    address.is_ok_and(|own| own.is_unique_local())
+}
+
 /// Which families have a default route, and which have an address.
 struct Ways {
     v4: bool,
@@ -229,7 +235,7 @@ fn of_network(network: &NetworkFacts) -> Ways {
         v4: gateways.iter().any(|six| *six != Some(true)),
         v6: gateways.iter().any(|six| *six != Some(false)),
         has_v4: !four.is_empty(),
-        has_v6: !six.is_empty(),
+        has_v6: six.iter().any(|one| !is_local_v6(&one.address)),
     }
 }
 

@@ -59,10 +59,20 @@ pub(in crate::checks) fn trouble_of(
 ) -> Result<Option<Verdict>, Unseen> {
     let containers = containers_of(node, component)?;
     match containers.last() {
-        None => unstarted(node, component).map(Some),
+        None => {
+            let finding = unstarted(node, component);
+            match node.record()?.state {
+                BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
+                BootState::Starting
+                | BootState::Configuring
+                | BootState::Preparing
+                | BootState::Joining => finding.warn(),
+            }
+            .map(Some)
+        }
         Some(_) if containers.iter().any(|container| is_up(container)) => Ok(None),
         Some(last) if never_ran(last) && why_unstarted(node, component).is_some() => {
-            unstarted(node, component).map(Some)
+            unstarted(node, component).fail().map(Some)
         }
         Some(last) => down(node, component, last).fail().map(Some),
     }
@@ -113,7 +123,7 @@ fn why_unstarted<'a>(node: &Node<'a>, component: &str) -> Option<&'a String> {
         .or_else(|| lines.iter().rfind(tried))
 }
 
-fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
+fn unstarted(node: &Node<'_>, component: &str) -> Finding {
     let line = why_unstarted(node, component);
     let error = line.map(|line| innermost(line));
     let texts = &node.survey().texts;
@@ -128,16 +138,9 @@ fn unstarted(node: &Node<'_>, component: &str) -> Result<Verdict, Unseen> {
             "{named}journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
         ),
     );
-    let finding = match line {
+    match line {
         Some(line) => finding.seen("journal", shorten(line, QUOTED)),
         None => finding,
-    };
-    match node.record()?.state {
-        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-        BootState::Starting
-        | BootState::Configuring
-        | BootState::Preparing
-        | BootState::Joining => finding.warn(),
     }
 }
 

@@ -250,5 +250,7 @@ fn why_the_runtime_could_not_start_a_container_is_told_and_not_that_kubelet_wait
             "{summary}"
         );
         assert!(summary.contains("no gizmo"), "{summary}");
+        node.in_phase(Phase::Ready)
+            .assert("staticpods.running", Status::Fail, "no gizmo");
     }
 }

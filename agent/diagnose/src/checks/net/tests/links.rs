@@ -109,6 +109,12 @@ fn each_family_with_an_address_needs_a_default_route() {
             Status::Ok,
             "IPv4 and IPv6",
         ),
+        // The address of a VPN.
+        (
+            of(&["10.0.1.2", "fd7a:115c:a1e0::1"], &["10.0.0.1"]),
+            Status::Ok,
+            "IPv4",
+        ),
         (tree(&[]), Status::Skip, "nothing recorded it"),
     ];
     for (survey, status, words) in cases {
