@@ -9,13 +9,17 @@ fn an_event_from_a_newer_agent_reads_as_unknown() {
 
 #[test]
 fn an_asset_that_came_in_is_one_flat_object() {
-    let line = r#"{"seq":3,"at":"1970-01-01T00:00:00.001Z","elapsedMs":2,"event":"asset-fetched","step":"assets:a","bytes":9,"tookMs":4,"source":"https://example.com/a","mirror":1}"#;
+    let line = r#"{"seq":3,"at":"1970-01-01T00:00:00.001Z","elapsedMs":2,"event":"asset-fetched","step":"assets:a","bytes":9,"tookMs":4,"source":"https://example.com/a","mirror":1,"requests":3}"#;
     let envelope: Envelope = serde_json::from_str(line).expect("it reads");
     assert!(matches!(&envelope.event, Event::AssetFetched(fetched) if fetched.bytes == 9));
     assert_eq!(
         serde_json::to_string(&envelope).expect("it serialises"),
         line
     );
+    // As an earlier agent wrote it.
+    let earlier = line.replace(",\"requests\":3", "");
+    let earlier: Envelope = serde_json::from_str(&earlier).expect("it reads");
+    assert!(matches!(&earlier.event, Event::AssetFetched(fetched) if fetched.requests == 0));
 }
 
 #[test]
