@@ -8,7 +8,6 @@ use super::{stage, static_pods};
 use quake_model::facts::{ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
-use quake_model::record::BootState;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -99,14 +98,7 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
     }
     let finding = finding.coded(Code::ReadyProbeFailing);
-    match node.record()?.state {
-        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-        // It is on its way, and the boot says itself when that takes too long.
-        BootState::Starting
-        | BootState::Configuring
-        | BootState::Preparing
-        | BootState::Joining => finding.warn(),
-    }
+    node.fail_after_boot(finding)
 }
 
 /// What the API server answered; `None` where it was not asked.

@@ -12,7 +12,6 @@ use crate::checks::from_journal::from_journal;
 use quake_formats::journal::latest;
 use quake_model::facts::{NodeCondition, NodeObject, Unseen};
 use quake_model::phase::Phase;
-use quake_model::record::BootState;
 
 pub(super) const REGISTRATION: &[Check] = &[Check {
     id: "node.registered",
@@ -136,13 +135,7 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 Some(reason) => from_journal(&reason, &what),
                 None => Finding::new(what, "journalctl -b -u kubelet.service | grep -i regist; systemctl restart kubelet.service"),
             };
-            match node.record()?.state {
-                BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-                BootState::Starting
-                | BootState::Configuring
-                | BootState::Preparing
-                | BootState::Joining => finding.warn(),
-            }
+            node.fail_after_boot(finding)
         }
         // The API server could not be asked: only kubelet's own last words tell, and only if nothing came after them.
         Err(unseen) => match last_words(journal) {

@@ -1,10 +1,11 @@
 //! The node as a check sees it: a survey, and questions to it that say when something was not seen.
 
+use super::check::{Finding, Verdict};
 use super::wanted;
 use quake_model::boot::CONFIGURATION_UNIT;
 use quake_model::expected::Expected;
 use quake_model::facts::{EntryFacts, EntryKind, MountFacts, Survey, UnitFacts, Unseen};
-use quake_model::record::Record;
+use quake_model::record::{BootState, Record};
 use quake_model::time::Timestamp;
 
 /// The unit that runs the agent, by the name that systemd knows it by everywhere.
@@ -164,6 +165,22 @@ impl<'a> Node<'a> {
     pub fn record(&self) -> Result<&'a Record, Unseen> {
         let why = || Unseen::NotTaken("no boot of the agent is recorded here".to_owned());
         self.survey.record.as_ref().ok_or_else(why)
+    }
+
+    /// A finding of what comes about by itself: it fails once the boot has ended. Before that it warns, and the boot says
+    /// itself when it takes too long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Node::record`].
+    pub(in crate::checks) fn fail_after_boot(&self, finding: Finding) -> Result<Verdict, Unseen> {
+        match self.record()?.state {
+            BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
+            BootState::Starting
+            | BootState::Configuring
+            | BootState::Preparing
+            | BootState::Joining => finding.warn(),
+        }
     }
 
     /// What the node is expected to have.

@@ -11,7 +11,6 @@ use quake_model::facts::Unseen;
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 use quake_model::pod_networks::of_word;
-use quake_model::record::BootState;
 use serde_json::Value;
 
 /// The versions of the specification so far.
@@ -187,12 +186,5 @@ fn brought(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen
 
 /// What comes by itself is late only once the boot ended.
 fn late(node: &Node<'_>, finding: Finding) -> Result<Verdict, Unseen> {
-    let finding = finding.coded(Code::ReadyCniMissing);
-    match node.record()?.state {
-        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-        BootState::Starting
-        | BootState::Configuring
-        | BootState::Preparing
-        | BootState::Joining => finding.warn(),
-    }
+    node.fail_after_boot(finding.coded(Code::ReadyCniMissing))
 }

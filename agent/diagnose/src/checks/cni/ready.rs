@@ -12,7 +12,6 @@ use crate::checks::static_pods::known_in;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::pod_networks::{Network, of_pod, of_word};
-use quake_model::record::BootState;
 
 /// So many starts are no accident any more.
 const MANY: u32 = 3;
@@ -173,11 +172,5 @@ fn missing(node: &Node<'_>, network: &Network) -> Result<Verdict, Unseen> {
             network.pod()
         ),
     );
-    match node.record()?.state {
-        BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-        BootState::Starting
-        | BootState::Configuring
-        | BootState::Preparing
-        | BootState::Joining => finding.warn(),
-    }
+    node.fail_after_boot(finding)
 }

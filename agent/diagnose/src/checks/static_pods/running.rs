@@ -14,7 +14,6 @@ use quake_formats::journal::latest;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
-use quake_model::record::BootState;
 
 /// So many starts are no accident any more.
 const MANY: u32 = 5;
@@ -59,17 +58,7 @@ pub(in crate::checks) fn trouble_of(
 ) -> Result<Option<Verdict>, Unseen> {
     let containers = containers_of(node, component)?;
     match containers.last() {
-        None => {
-            let finding = unstarted(node, component);
-            match node.record()?.state {
-                BootState::Ready | BootState::Failed | BootState::Stopped => finding.fail(),
-                BootState::Starting
-                | BootState::Configuring
-                | BootState::Preparing
-                | BootState::Joining => finding.warn(),
-            }
-            .map(Some)
-        }
+        None => node.fail_after_boot(unstarted(node, component)).map(Some),
         Some(_) if containers.iter().any(|container| is_up(container)) => Ok(None),
         Some(last) if never_ran(last) && why_unstarted(node, component).is_some() => {
             unstarted(node, component).fail().map(Some)
