@@ -77,17 +77,26 @@ async fn apply_in_lanes<H: Host>(
     }
 }
 
+/// Begins steps; the moment at which they began.
+///
+/// # Errors
+///
+/// Returns that the boot is to stop.
+fn begin<H>(context: &Context<'_, H>, steps: &[Step]) -> Result<Instant, Fault> {
+    if let Some(fault) = context.stop_requested() {
+        return Err(fault);
+    }
+    steps.iter().for_each(|step| context.times.begin_step(step));
+    Ok(Instant::now())
+}
+
 /// Brings up units together. Each is seen to its end, so that one that fails hides no other.
 async fn apply_together<H: Files + Units + Clock + Meter>(
     context: &Context<'_, H>,
     phase: Phase,
     steps: &[Step],
 ) -> Result<usize, Fault> {
-    if let Some(fault) = context.stop_requested() {
-        return Err(fault);
-    }
-    steps.iter().for_each(|step| context.times.begin_step(step));
-    let began = Instant::now();
+    let began = begin(context, steps)?;
     let conclude = |step: &Step, ended| conclude(context, phase, step, began, ended);
     let ended = ensure::batch::start_all(context, steps, conclude).await;
     let mut changed = 0;
@@ -109,11 +118,7 @@ async fn apply_files<H: Files>(
     phase: Phase,
     steps: &[Step],
 ) -> Result<usize, Fault> {
-    if let Some(fault) = context.stop_requested() {
-        return Err(fault);
-    }
-    steps.iter().for_each(|step| context.times.begin_step(step));
-    let began = Instant::now();
+    let began = begin(context, steps)?;
     let wanted = steps.iter().filter_map(|step| match &step.action {
         Action::WriteFile(file) => Some((step, file)),
         _ => None,
@@ -135,11 +140,7 @@ async fn apply_step<H: Host>(
     phase: Phase,
     step: &Step,
 ) -> Result<Outcome, Fault> {
-    if let Some(fault) = context.stop_requested() {
-        return Err(fault);
-    }
-    context.times.begin_step(step);
-    let began = Instant::now();
+    let began = begin(context, std::slice::from_ref(step))?;
     let ended = ensure::ensure(context, step).await;
     conclude(context, phase, step, began, ended)
 }

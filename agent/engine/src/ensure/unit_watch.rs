@@ -140,7 +140,7 @@ async fn check<H: Units + Clock>(
     watched: &Watched,
     answers: bool,
 ) -> Result<(), Fault> {
-    match judged(context, found, watched, answers) {
+    match assess(context, found, watched, answers) {
         (UnitHealth::Up, _) => Ok(()),
         (UnitHealth::Coming, fault) => Err(fault),
         (UnitHealth::Failing, fault) => {
@@ -151,14 +151,6 @@ async fn check<H: Units + Clock>(
 
 /// The unit's health, and the fault that a unit has unless it is up.
 pub(crate) fn assess<H: Clock>(
-    context: &Context<'_, H>,
-    found: &UnitFacts,
-    watched: &Watched,
-) -> (UnitHealth, Fault) {
-    judged(context, found, watched, false)
-}
-
-fn judged<H: Clock>(
     context: &Context<'_, H>,
     found: &UnitFacts,
     watched: &Watched,

@@ -122,7 +122,7 @@ async fn look_at<H: ConditionPorts>(
     let looked = match subject {
         Subject::Unit(unit) => match services::look(context, unit).await {
             Ok(found) => {
-                let (health, fault) = unit_watch::assess(context, &found, &known.unit);
+                let (health, fault) = unit_watch::assess(context, &found, &known.unit, false);
                 return (look_of(health), fault);
             }
             Err(fault) => Err(fault),
