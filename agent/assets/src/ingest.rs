@@ -8,15 +8,11 @@ use super::unpack::unpack;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::ports::{Condition, PortError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// How many bytes are handed over at once: few wake-ups, and little memory.
 const PORTION_BYTES: usize = 64 << 10;
-
-/// The same of bytes that wait on the disk: who hands them over is to notice soon that the worker is behind.
-const SPILLED_BYTES: u64 = 512 << 10;
 
 /// How many portions may wait for the worker; with two, an arrival holds a quarter of a mebibyte.
 const PORTIONS_WAITING: usize = 2;
@@ -97,15 +93,8 @@ impl Ingest {
     /// As [`Ingest::take`].
     pub(super) async fn take_spilled(&mut self, spilled: Spilled) -> Result<(), PortError> {
         self.flush().await?;
-        let mut from = spilled.from;
-        while from < spilled.until {
-            let portion = Spilled {
-                file: Arc::clone(&spilled.file),
-                from,
-                until: (from + SPILLED_BYTES).min(spilled.until),
-            };
-            from = portion.until;
-            self.received += portion.until - portion.from;
+        for portion in spilled.portions() {
+            self.received += portion.len();
             self.send(Portion::Disk(portion)).await?;
         }
         Ok(())

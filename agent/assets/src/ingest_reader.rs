@@ -39,12 +39,25 @@ pub(super) struct Spilled {
 }
 
 impl Spilled {
-    /// The next bytes of it; none at its end.
-    fn next(&mut self) -> std::io::Result<Bytes> {
-        let left = usize::try_from(self.until - self.from).unwrap_or(READ_BYTES);
-        let mut buffer = vec![0; READ_BYTES.min(left)];
+    /// Cuts them into portions that are read at once.
+    pub(super) fn portions(self) -> impl Iterator<Item = Self> {
+        let step = READ_BYTES as u64;
+        let starts = (self.from..self.until).step_by(READ_BYTES);
+        starts.map(move |from| Self {
+            file: Arc::clone(&self.file),
+            from,
+            until: (from + step).min(self.until),
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.until - self.from
+    }
+
+    fn read(&self) -> std::io::Result<Bytes> {
+        let mut buffer = vec![0; usize::try_from(self.len()).unwrap_or(usize::MAX)];
         self.file.read_exact_at(&mut buffer, self.from)?;
-        self.from += buffer.len() as u64;
         Ok(buffer.into())
     }
 }
@@ -52,7 +65,6 @@ impl Spilled {
 /// The bytes that arrive, and their digest so far.
 pub(super) struct IngestReader {
     origin: Origin,
-    spilled: Option<Spilled>,
     ready: VecDeque<Bytes>,
     hasher: Hasher,
     size: u64,
@@ -63,7 +75,6 @@ impl IngestReader {
     pub(super) fn new(origin: Origin, algorithm: Algorithm) -> Self {
         Self {
             origin,
-            spilled: None,
             ready: VecDeque::new(),
             hasher: Hasher::new(algorithm),
             size: 0,
@@ -81,21 +92,11 @@ impl IngestReader {
             return Ok(Some(bytes));
         }
         match &mut self.origin {
-            Origin::Network(portions) => {
-                if self.spilled.is_none() {
-                    match portions.blocking_recv() {
-                        Some(Portion::Memory(bytes)) => self.ready.push_back(bytes),
-                        Some(Portion::Disk(spilled)) => self.spilled = Some(spilled),
-                        None => {}
-                    }
-                }
-                if let Some(spilled) = &mut self.spilled {
-                    self.ready.push_back(spilled.next()?);
-                    if spilled.from == spilled.until {
-                        self.spilled = None;
-                    }
-                }
-            }
+            Origin::Network(portions) => match portions.blocking_recv() {
+                Some(Portion::Memory(bytes)) => self.ready.push_back(bytes),
+                Some(Portion::Disk(spilled)) => self.ready.push_back(spilled.read()?),
+                None => {}
+            },
             Origin::Machine(reader) => {
                 let mut buffer = vec![0; READ_BYTES];
                 let count = reader.read(&mut buffer)?;

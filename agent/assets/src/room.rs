@@ -40,7 +40,7 @@ impl Room {
     }
 
     /// Whether pieces of so many bytes may wait on the disk beside the bytes of the file that are to come.
-    pub(crate) fn takes(&self, to_come: u64, pieces: u64) -> bool {
+    pub(crate) fn has_room_for(&self, to_come: u64, pieces: u64) -> bool {
         let free = free_bytes(&self.folder);
         free.is_none_or(|free| to_come.saturating_add(pieces) <= share_of(free))
     }
@@ -129,8 +129,8 @@ mod tests {
     fn pieces_wait_on_the_disk_only_where_they_fit_beside_the_file() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let room = Room::new(folder.path(), MOST_BYTES, 0);
-        assert!(room.takes(MIB, MIB));
-        assert!(!room.takes(u64::MAX, MIB));
+        assert!(room.has_room_for(MIB, MIB));
+        assert!(!room.has_room_for(u64::MAX, MIB));
     }
 
     #[test]

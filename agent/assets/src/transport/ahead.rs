@@ -25,7 +25,7 @@ impl Download<'_> {
                 Ok(more) => more,
                 Err(error) if matches!(error.condition, Condition::NoSpace | Condition::Io) => {
                     // Whether the disk takes the bytes at all, their own file tells.
-                    self.pace.fetch_no_more_ahead();
+                    self.pace.stop_fetching_ahead();
                     return Ok(());
                 }
                 Err(error) => {
@@ -50,17 +50,10 @@ impl Download<'_> {
             // Without a range: some servers and proxies only ever send the whole file right.
             return ObjectPiece::default();
         }
-        let left = self
-            .known
-            .total
-            .map_or(u64::MAX, |total| total.saturating_sub(received));
-        let most = if self.pool.has_spare() && self.pace.is_of_network() {
-            let host = self
-                .course
-                .mirrors
-                .first()
-                .map(|mirror| mirror.host.as_str());
-            self.pool.next_piece(host.unwrap_or_default(), left)
+        let most = if self.pool.has_spare() && self.pace.is_network_bound() {
+            let mirror = self.course.mirrors.first();
+            let host = mirror.map_or("", |mirror| mirror.host.as_str());
+            self.pool.next_piece(host, self.left(received))
         } else {
             MOST_BYTES
         };
@@ -76,7 +69,7 @@ impl Download<'_> {
 
     /// Fetches the pieces behind the last one, as long as permits are to spare and the network is what is waited for.
     pub(super) fn fetch_ahead(&mut self, behind: u64) {
-        if !self.pace.is_of_network() {
+        if !self.pace.is_network_bound() {
             return;
         }
         let (Some(total), false) = (self.known.total, self.course.is_whole) else {
@@ -85,10 +78,8 @@ impl Download<'_> {
         let Some(mirror) = self.course.mirrors.first().cloned() else {
             return;
         };
-        if !self
-            .room
-            .takes(total.saturating_sub(behind), self.pool.most_ahead())
-        {
+        let most = self.pool.most_ahead();
+        if !self.room.has_room_for(self.left(behind), most) {
             return;
         }
         let mut from = self.ahead.back().map_or(behind, |piece| piece.until);

@@ -103,11 +103,7 @@ impl<'a> Download<'a> {
 
     /// Asks for what comes next, and takes it as it comes.
     async fn take_answer(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
-        let left = self
-            .known
-            .total
-            .map_or(u64::MAX, |total| total - arrival.received);
-        let permit = Arc::clone(self.pool).acquire(left).await;
+        let permit = self.pool.acquire(self.left(arrival.received)).await;
         let wanted = self.wanted(arrival.received);
         let (mirror, mut answer) = self.open(&wanted).await?;
         if self.learn(&mirror, &answer, arrival.received)? == Learned::Aside {
@@ -216,7 +212,7 @@ impl<'a> Download<'a> {
         arrival: &mut Ingest,
         piece: Spilled,
     ) -> Result<(), StopReason> {
-        self.admit(number, arrival, piece.until - piece.from)?;
+        self.admit(number, arrival, piece.len())?;
         let begun = Instant::now();
         let taken = arrival.take_spilled(piece).await;
         self.took(arrival, begun, taken)
@@ -301,6 +297,12 @@ impl<'a> Download<'a> {
                 },
             }
         }
+    }
+
+    /// How many bytes are to come behind this one, as far as the length is known.
+    pub(super) fn left(&self, received: u64) -> u64 {
+        let total = self.known.total;
+        total.map_or(u64::MAX, |total| total.saturating_sub(received))
     }
 
     pub(super) fn gave(&mut self, number: usize) {

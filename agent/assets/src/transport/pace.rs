@@ -31,12 +31,12 @@ impl Pace {
     }
 
     /// Nothing can wait for its turn any more.
-    pub(super) fn fetch_no_more_ahead(&mut self) {
+    pub(super) fn stop_fetching_ahead(&mut self) {
         self.is_alone = true;
     }
 
     /// Whether the network is what takes the time, so that more connections would help. Nothing else is known at first.
-    pub(super) fn is_of_network(&self) -> bool {
+    pub(super) fn is_network_bound(&self) -> bool {
         !self.is_alone && self.waiting * PART >= self.waiting + self.taking
     }
 }
@@ -58,7 +58,7 @@ mod tests {
             let mut pace = Pace::default();
             pace.waited(millis(waiting));
             pace.took(millis(taking));
-            assert_eq!(pace.is_of_network(), expected, "{waiting} {taking}");
+            assert_eq!(pace.is_network_bound(), expected, "{waiting} {taking}");
         }
         let mut pace = Pace::default();
         pace.took(millis(800));
@@ -66,8 +66,8 @@ mod tests {
             pace.waited(millis(100));
             pace.pass_on();
         }
-        assert!(pace.is_of_network(), "what was long ago counts less");
-        pace.fetch_no_more_ahead();
-        assert!(!pace.is_of_network());
+        assert!(pace.is_network_bound(), "what was long ago counts less");
+        pace.stop_fetching_ahead();
+        assert!(!pace.is_network_bound());
     }
 }

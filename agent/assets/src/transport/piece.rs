@@ -125,7 +125,7 @@ async fn fetch(
         return Err(PortError::new(Condition::Unreachable, summary));
     }
     let staging = Arc::clone(&by.staging);
-    let (staged, file) = soon(move || staging.make_file()).await?;
+    let (staged, file) = with_deadline(move || staging.make_file()).await?;
     let (path, file) = (staged.path().to_owned(), Arc::new(file));
     drop(staged);
     let (length, mut at) = (until - wanted.from, 0);
@@ -141,7 +141,7 @@ async fn fetch(
         let is_due = portion.len() >= WRITE_BYTES || shown.elapsed() >= SHOWN_AFTER;
         if chunk.is_none() || is_whole || is_due {
             let (count, kept, path) = (portion.len() as u64, Arc::clone(&file), path.clone());
-            portion = soon(move || {
+            portion = with_deadline(move || {
                 let kept = kept.write_all_at(&portion, at);
                 kept.map_err(|error| store_failure(&path, "written", &error))?;
                 portion.clear();
@@ -168,7 +168,7 @@ async fn fetch(
 
 /// File work of a piece. Where no thread comes free for it, because downloads hold all that this process may have, the
 /// piece is given up.
-async fn soon<T, F>(work: F) -> Result<T, PortError>
+async fn with_deadline<T, F>(work: F) -> Result<T, PortError>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, PortError> + Send + 'static,
