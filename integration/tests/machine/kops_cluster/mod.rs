@@ -19,7 +19,7 @@ use quake_integration::machine::{
 };
 use quake_integration::skip::unless_missing;
 use std::ops::{Deref, DerefMut, RangeInclusive};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
 use times::Times;
@@ -157,10 +157,14 @@ impl DerefMut for RealCluster<'_> {
 }
 
 impl RealCluster<'_> {
+    /// The agent that is built.
+    fn agent(&self) -> PathBuf {
+        self.lab.base().agent().expect("the agent is built")
+    }
+
     /// Boots an instance of a group by the agent.
     fn begin(&self, group: &str, role: &str) -> Node {
-        let agent = self.lab.base().agent().expect("the agent is built");
-        self.begin_by(&agent, group, role, |layer| layer)
+        self.begin_by(&self.agent(), group, role, |layer| layer)
     }
 
     /// Boots an instance of a group by this program; its image has something more.
@@ -192,8 +196,7 @@ impl RealCluster<'_> {
 
     /// Boots a control plane by the agent, and waits until it is one.
     fn begin_control_plane(&mut self) {
-        let agent = self.lab.base().agent().expect("the agent is built");
-        self.begin_control_plane_by(&agent, |layer| layer);
+        self.begin_control_plane_by(&self.agent(), |layer| layer);
         let ready = self.master().machine.becomes_ready(120);
         ready.expect("the control plane becomes ready");
         self.note("the agent says READY");

@@ -3,7 +3,7 @@
 use super::members::{KUBECTL, Node};
 use super::{RealCluster, WORKERS, WORKERS_ROLE, later, stand_ins};
 use quake_integration::machine::{Layer, MachineBackend, Programs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// How kubelet comes to the settings where nodeup sets it up; the agent has it read them by a drop-in of its own.
@@ -23,7 +23,7 @@ pub(super) struct Times {
 /// Boots one more worker by the agent and one by nodeup, one after the other, and says how long each took: a table of
 /// docs/operations.md is `times-worker.md` of the evidence.
 pub(super) fn of_workers(cluster: &RealCluster<'_>, programs: &Programs) {
-    let by_agent = taken(cluster, &agent(cluster), |layer| layer);
+    let by_agent = taken(cluster, &cluster.agent(), |layer| layer);
     let by_nodeup = taken(cluster, &programs.kops.join("nodeup"), reads_settings);
     publish(cluster, "worker", &by_agent, &by_nodeup);
 }
@@ -33,16 +33,12 @@ pub(super) fn of_workers(cluster: &RealCluster<'_>, programs: &Programs) {
 pub(super) fn of_control_planes(cluster: &mut RealCluster<'_>, programs: &Programs) {
     let nodeup = programs.kops.join("nodeup");
     let by_nodeup = later::control_plane_is_replaced(cluster, &nodeup, reads_settings);
-    let agent = agent(cluster);
+    let agent = cluster.agent();
     let mut by_agent = later::control_plane_is_replaced(cluster, &agent, |layer| layer);
     let ready = cluster.master().machine.becomes_ready(120);
     ready.expect("the agent is ready");
     by_agent.own = own(cluster.master());
     publish(cluster, "control-plane", &by_agent, &by_nodeup);
-}
-
-fn agent(cluster: &RealCluster<'_>) -> PathBuf {
-    cluster.lab.base().agent().expect("the agent is built")
 }
 
 fn reads_settings(layer: Layer) -> Layer {
