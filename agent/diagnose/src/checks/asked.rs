@@ -44,13 +44,42 @@ const KUBELET_SETTINGS: &str = "/etc/kubernetes/kubelet.conf.d";
 /// The value of a key of kubelet's configuration, `failSwapOn`: from an operator's own file, else from
 /// kubelet's.
 pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
+    let mut texts = kubelet_texts(node).into_iter();
+    texts.find_map(|(path, text)| {
+        let parsed = yaml::parse(&path, text).ok()?;
+        parsed.text_of(key).map(str::to_owned)
+    })
+}
+
+/// The files of kubelet's configuration with their paths, the one that counts most first.
+pub(super) fn kubelet_texts<'a>(node: &Node<'a>) -> Vec<(String, &'a str)> {
     let own = node.list(KUBELET_SETTINGS);
     let own = own.iter().rev().filter(|(name, _)| name.ends_with(".conf"));
     let own = own.map(|(name, _)| format!("{KUBELET_SETTINGS}/{name}"));
-    let mut last_first = own.chain([kubelet_configuration(node).to_owned()]);
-    last_first.find_map(|path| {
-        let parsed = yaml::parse(&path, node.text(&path).ok()??).ok()?;
-        parsed.text_of(key).map(str::to_owned)
+    let last_first = own.chain([kubelet_configuration(node).to_owned()]);
+    last_first
+        .filter_map(|path| {
+            let text = node.text(&path).ok()??;
+            Some((path, text))
+        })
+        .collect()
+}
+
+/// The name server that kubelet gives pods.
+pub(super) fn cluster_dns(node: &Node<'_>) -> Option<String> {
+    if let Some(flag) = kubelet_flag(node, "cluster-dns") {
+        return flag.split(',').next().map(str::to_owned);
+    }
+    let mut texts = kubelet_texts(node).into_iter();
+    texts.find_map(|(_, text)| {
+        let (_, rest) = text.split_once("clusterDNS:")?;
+        let first = rest.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Some(
+            first
+                .trim_start_matches("- ")
+                .trim_matches(['"', '[', ']'])
+                .to_owned(),
+        )
     })
 }
 

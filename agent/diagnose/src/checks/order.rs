@@ -10,12 +10,31 @@ const OUTCOME: &str = "boot.outcome";
 /// Checks of disks: what follows from one of them is seen in many others.
 const DISKS: &[&str] = &["host.disk-errors", "host.disk-latency", "host.disk-space"];
 
-/// The warnings of disks that explain a failure: there they do harm, and count as failures.
+/// Checks of what somebody else laid on the host. They only warn where the node works, and are the cause of what fails
+/// where nothing else explains it.
+const OTHERS: &[&str] = &[
+    "net.ranges",
+    "net.routes",
+    "host.firewall",
+    "host.modules",
+    "runtime.others",
+];
+
+/// The warnings that explain a failure: of disks, and of what others laid on the host where no other cause failed. There
+/// they do harm, and count as failures.
 pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
     let explained = explanations(table);
+    let failed: BTreeSet<usize> = found
+        .iter()
+        .filter(|found| found.failed)
+        .map(|found| found.index)
+        .collect();
     let explains = |index: usize| {
-        let mut failed = found.iter().filter(|found| found.failed);
-        failed.any(|failed| explained[&failed.index].contains(&index))
+        let is_of_others = OTHERS.contains(&table[index].id);
+        failed.iter().any(|symptom| {
+            let causes = &explained[symptom];
+            causes.contains(&index) && (!is_of_others || causes.is_disjoint(&failed))
+        })
     };
     let warned = found.iter().filter(|found| !found.failed);
     let warned = warned.map(|found| found.index);
@@ -26,7 +45,8 @@ pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
 
 /// A full disk that only warns has room left.
 fn is_harmful_kind(check: &Check) -> bool {
-    check.id != "host.disk-space" && DISKS.contains(&check.id)
+    let is_of_disks = check.id != "host.disk-space" && DISKS.contains(&check.id);
+    is_of_disks || OTHERS.contains(&check.id)
 }
 
 /// What there is to order.

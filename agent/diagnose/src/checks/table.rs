@@ -17,6 +17,7 @@ const AREAS: &[&[Check]] = &[
     host::DISKS,
     host::CAPACITY,
     net::LINKS,
+    net::RANGES,
     net::SETTINGS,
     net::FILTERS,
     net::PORTS,

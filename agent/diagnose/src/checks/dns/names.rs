@@ -3,7 +3,8 @@
 use super::published::PUBLISHED;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
-use quake_model::facts::{NameSeen, Unseen};
+use quake_model::facts::{NameSeen, Reached, Unseen};
+use std::net::Ipv4Addr;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.names",
@@ -11,7 +12,14 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     severity: Severity::Critical,
     tags: &["dns"],
     sources: &[Source::Names],
-    because: &["net.links", "net.routes", "dns.resolvers", "dns.hosts-file"],
+    because: &[
+        "net.links",
+        "net.routes",
+        "dns.resolvers",
+        "dns.hosts-file",
+        "net.ranges",
+        "host.firewall",
+    ],
     why: "kubelet, the runtime and the agent find everything by name",
     remedy: "turn on enableDnsSupport of the VPC, and associate it with the cluster's private hosted zone",
     judge: names,
@@ -48,6 +56,9 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .fail();
     }
+    if let Some(finding) = elsewhere(node, &own) {
+        return finding.fail();
+    }
     let silent = seen
         .iter()
         .filter(|one| one.purpose != PUBLISHED)
@@ -78,6 +89,31 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .warn(),
         _ => Verdict::ok(format!("{} names resolve", own.len())),
     }
+}
+
+/// An internal name that leads out of the VPC, where nothing answers: a wildcard of the public zone, or a name server that
+/// does not know the private one, answers in its stead.
+fn elsewhere(node: &Node<'_>, own: &[&NameSeen]) -> Option<Finding> {
+    let is_inside = |address: Ipv4Addr| {
+        let [first, second, ..] = address.octets();
+        address.is_private() || (first == 100 && (64..128).contains(&second))
+    };
+    let reach = node.survey().reach.ok()?;
+    let internal = own
+        .iter()
+        .filter(|one| one.purpose == "api-server" && one.name.contains(".internal."));
+    internal.copied().find_map(|one| {
+        let mut seen = reach.iter().filter(|seen| seen.host == one.name);
+        let is_lost = seen.any(|seen| !matches!(seen.result, Reached::Connected { .. }));
+        let mut addresses = one.addresses.iter().filter_map(|it| it.parse().ok());
+        let outside = addresses.find(|it| !is_inside(*it))?;
+        is_lost.then(|| {
+            Finding::new(
+                format!("{} leads to {outside}, which is no address of a VPC, and nothing of the cluster answers there", one.name),
+                format!("a wildcard of the public zone or a foreign name server answers: dig {0}, and dig @169.254.169.253 {0}; associate the VPC with the private hosted zone, or let the name server forward its domain to the VPC's", one.name),
+            )
+        })
+    })
 }
 
 fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], asked: usize) -> Finding {

@@ -1,5 +1,6 @@
 //! Checks of links, routes and the size of packets.
 
+use super::baked::of_another;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
@@ -89,6 +90,9 @@ fn links(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .map(|one| one.address.as_str())
             .collect();
         return Verdict::ok(format!("{} has {}", link.name, addresses.join(", ")));
+    }
+    if let Some(finding) = of_another(node).filter(|_| !own.is_empty()) {
+        return finding.fail();
     }
     let names: Vec<&str> = own.iter().map(|link| link.name.as_str()).collect();
     match (own.is_empty(), own.iter().any(|link| up(&link))) {
@@ -182,11 +186,32 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => without_v6(node).warn(),
         },
         (v4, v6) => {
+            if let Some(finding) = over_another(node) {
+                return finding.warn();
+            }
             let families = [(v4, "IPv4"), (v6, "IPv6")];
             let names: Vec<&str> = families.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
             Verdict::ok(format!("a default route for {}", names.join(" and ")))
         }
     }
+}
+
+/// A default route over another interface than the instance's own: a second one whose DHCP brought it, or a VPN.
+fn over_another(node: &Node<'_>) -> Option<Finding> {
+    let network = node.survey().network.ok()?;
+    let mac = node.survey().metadata.ok()?.instance.mac.as_str();
+    let own = network.links.iter().find(|link| link.mac == mac)?;
+    let mut routes = network.routes.iter();
+    let other =
+        routes.find(|route| route.destination == "default" && route.interface != own.name)?;
+    let (interface, own) = (other.interface.as_str(), own.name.as_str());
+    Some(
+        Finding::new(
+            format!("a default route leads over {interface}, and {own} is the instance's own interface"),
+            format!("ip route del default dev {interface}; keep it from coming back: UseRoutes=false ([DHCPv4] of {interface} in /etc/systemd/network), DEFROUTE=no (ifcfg-{interface}), or use-routes: false (netplan)"),
+        )
+        .seen("route", format_args!("default dev {interface}")),
+    )
 }
 
 /// A host that the node needs and has no way to.

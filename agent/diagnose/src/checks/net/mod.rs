@@ -1,9 +1,12 @@
 //! Checks of the node's network: the machine's own part, and what can be reached from it.
 
+mod baked;
 mod filters;
 mod links;
 mod ports;
 mod proxy;
+mod range;
+mod ranges;
 mod reach;
 mod settings;
 
@@ -14,5 +17,6 @@ pub(super) use filters::CHECKS as FILTERS;
 pub(super) use links::CHECKS as LINKS;
 pub(super) use ports::CHECKS as PORTS;
 pub(super) use proxy::CHECKS as PROXY;
+pub(super) use ranges::CHECKS as RANGES;
 pub(super) use reach::CHECKS as REACH;
 pub(super) use settings::CHECKS as SETTINGS;
