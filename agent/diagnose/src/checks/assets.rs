@@ -71,7 +71,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["programs"],
         sources: &[Source::Files],
-        because: &["assets.store"],
+        because: &["assets.store", "host.jobs"],
         why: "a unit does not start if its program is missing",
         remedy: "restart the agent for programs that it installs; for the others install the package, also in the image",
         judge: programs::binaries,

@@ -17,6 +17,11 @@ const OTHERS: &[&str] = &[
     "net.routes",
     "host.firewall",
     "host.modules",
+    "host.sysctl",
+    "host.jobs",
+    "host.packages",
+    "host.mounts",
+    "host.ca-bundle",
     "runtime.others",
 ];
 

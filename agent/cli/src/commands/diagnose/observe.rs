@@ -56,6 +56,8 @@ const SPACES: &[&str] = &[
     "/var/lib/docker",
     "/var/lib/kubelet",
     "/var/log",
+    "/run",
+    "/tmp",
 ];
 
 /// Surveys what `chosen` needs.

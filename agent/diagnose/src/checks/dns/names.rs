@@ -19,6 +19,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
         "dns.hosts-file",
         "net.ranges",
         "host.firewall",
+        "host.jobs",
     ],
     why: "kubelet, the runtime and the agent find everything by name",
     remedy: "turn on enableDnsSupport of the VPC, and associate it with the cluster's private hosted zone",

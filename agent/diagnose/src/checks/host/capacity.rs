@@ -35,7 +35,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["capacity", "kubelet"],
         sources: &[Source::Files],
-        because: &[],
+        because: &["host.jobs"],
         why: "kubelet does not start while swap is on, unless failSwapOn is false",
         remedy: "swapoff -a, and remove swap from /etc/fstab; or failSwapOn: false for kubelet",
         judge: swap,

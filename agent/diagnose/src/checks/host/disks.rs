@@ -1,5 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
+use super::growth::ungrown;
 use super::{features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
@@ -23,7 +24,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["disk"],
         sources: &[Source::Spaces],
-        because: &[],
+        because: &["host.mounts"],
         why: "assets, images and logs cannot be written, and kubelet evicts pods when less than a tenth is free",
         remedy: "grow the volume, or free space: journalctl --vacuum-size=200M, crictl rmi --prune, quake-agent store gc",
         judge: disk_space,
@@ -70,19 +71,54 @@ fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let percent = left * 100.0;
     let note = format!("{percent:.0} % of {} is free", space.path);
+    let small = rooms.iter().find_map(|(space, _)| ungrown(node, space));
     if *left >= SCARCE {
-        return Verdict::ok(note);
+        return small.map_or_else(|| Verdict::ok(note), |small| small.finding().warn());
     }
-    let finding = Finding::new(
-        format!("{} is almost full: {percent:.1} % is free", space.path),
-        "journalctl --vacuum-size=200M; crictl rmi --prune; quake-agent store gc; or grow the volume",
-    )
-    .seen("bytes free", format_args!("{} of {}", space.bytes_free, space.bytes))
-    .seen("inodes free", format_args!("{} of {}", space.inodes_free, space.inodes));
+    let full = format!("{} is almost full: {percent:.1} % is free", space.path);
+    let tidy = tidy(space);
+    let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
+        Some(small) => Finding::new(
+            format!("{full}, and {}", small.what()),
+            format!("{}; {tidy}", small.fix()),
+        ),
+        None if matches!(space.path.as_str(), "/run" | "/tmp") => Finding::new(full, tidy),
+        None => Finding::new(full, format!("{tidy}; or grow the volume")),
+    };
+    let finding = finding
+        .seen(
+            "bytes free",
+            format_args!("{} of {}", space.bytes_free, space.bytes),
+        )
+        .seen(
+            "inodes free",
+            format_args!("{} of {}", space.inodes_free, space.inodes),
+        );
     match *left < FULL {
         true => finding.fail(),
         false => finding.warn(),
     }
+}
+
+/// How room is made on a filesystem.
+fn tidy(space: &SpaceFacts) -> String {
+    const ALL: &str = "journalctl --vacuum-size=200M; crictl rmi --prune; quake-agent store gc";
+    let path = &space.path;
+    match path.as_str() {
+        "/run" => "du -xh -d2 /run | sort -h | tail shows what fills it (a journal without a disk: journalctl --vacuum-size=50M); mount -o remount,size=50% /run".to_owned(),
+        "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean".to_owned(),
+        "/boot" => "apt-get autoremove --purge, or dnf remove --oldinstallonly, removes old kernels".to_owned(),
+        _ if !is_of_bytes(space) => format!(
+            "du --inodes -xd4 {path} | sort -n | tail shows which directory has the many files; {ALL}"
+        ),
+        _ => ALL.to_owned(),
+    }
+}
+
+/// Whether bytes are scarcer than inodes.
+fn is_of_bytes(space: &SpaceFacts) -> bool {
+    let (bytes, inodes) = (space.bytes.max(1) as f64, space.inodes.max(1) as f64);
+    space.bytes_free as f64 / bytes <= space.inodes_free as f64 / inodes || space.inodes == 0
 }
 
 /// How much of a filesystem is free, of bytes or of inodes, whichever is scarcer.

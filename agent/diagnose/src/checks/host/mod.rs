@@ -3,21 +3,34 @@
 mod capacity;
 mod disks;
 mod features;
+mod forbidden;
+mod growth;
 mod hung;
+mod jobs;
 pub(super) mod kernel_log;
 mod latency;
 mod limits;
 mod lockup;
 mod modules;
+mod mounts;
+mod packages;
+mod rules;
 mod scanners;
 mod security;
+mod sysctl;
 mod system;
+mod trust;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use capacity::CHECKS as CAPACITY;
 pub(super) use disks::CHECKS as DISKS;
+pub(super) use jobs::CHECKS as JOBS;
 pub(super) use modules::CHECKS as KERNEL;
+pub(super) use mounts::CHECKS as MOUNTS;
+pub(super) use packages::CHECKS as PACKAGES;
 pub(super) use security::CHECKS as SECURITY;
+pub(super) use sysctl::CHECKS as SYSCTL;
 pub(super) use system::CHECKS as SYSTEM;
+pub(super) use trust::CHECKS as TRUST;

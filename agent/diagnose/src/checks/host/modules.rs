@@ -1,5 +1,6 @@
 //! Checks of the kernel: its version and faults, its modules, its control groups.
 
+use super::forbidden::forbidden;
 use super::hung::{Kind, waits};
 use super::{kernel_log, lockup};
 use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
@@ -56,6 +57,8 @@ const FAULTS: &[&str] = &[
     "general protection fault",
     "Kernel panic",
     "rcu_sched detected stalls",
+    "rcu_preempt detected stalls",
+    "self-detected stall on CPU",
     "unregister_netdevice: waiting for",
 ];
 
@@ -150,9 +153,16 @@ fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
         // Newer kops loads none, as nodeup did not; it comes with the first rule that asks for it.
         missing.push(("nf_conntrack", !node.expected()?.is_of_current_kops()));
     }
+    let forbidden = forbidden(node)?;
     let Some((first, _)) = missing.first() else {
-        return Verdict::ok("overlay, br_netfilter and nf_conntrack are there");
+        return match forbidden {
+            Some(forbidden) => forbidden.finding(None).warn(),
+            None => Verdict::ok("overlay, br_netfilter and nf_conntrack are there"),
+        };
     };
+    if let Some(forbidden) = forbidden {
+        return forbidden.finding(Some(first)).fail();
+    }
     let needed = missing.iter().any(|(_, needed)| *needed);
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
     let finding = without(node, first, &names.join(", "))?;
@@ -191,7 +201,7 @@ fn has_filesystem(node: &Node<'_>, name: &str) -> Result<bool, Unseen> {
     Ok(known || is_loaded(node, name)?)
 }
 
-fn is_loaded(node: &Node<'_>, name: &str) -> Result<bool, Unseen> {
+pub(super) fn is_loaded(node: &Node<'_>, name: &str) -> Result<bool, Unseen> {
     let loaded = node.text("/proc/modules")?.unwrap_or_default();
     Ok(loaded
         .lines()

@@ -1,6 +1,6 @@
 //! Checks of what guards the machine and may stand in the node's way.
 
-use super::kernel_log;
+use super::{kernel_log, rules};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
@@ -167,6 +167,9 @@ fn firewall(node: &Node<'_>) -> Result<Verdict, Unseen> {
             }
         }
     };
+    if let Some(finding) = rules::blocking(node) {
+        return finding.warn();
+    }
     match active {
         false => Verdict::ok("neither firewalld nor ufw filters"),
         true => Finding::new(

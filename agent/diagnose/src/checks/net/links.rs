@@ -24,7 +24,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["network"],
         sources: &[Source::Network, Source::Files],
-        because: &["net.links"],
+        because: &["net.links", "host.jobs"],
         why: "without a default route the node reaches nothing outside its subnet: no AWS, no API server, no mirror",
         remedy: "renew the lease: networkctl renew <interface>; for IPv6 with forwarding, accept_ra must be 2",
         judge: routes,

@@ -13,7 +13,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["network", "kernel"],
         sources: &[Source::Files],
-        because: &["host.modules"],
+        because: &["host.modules", "host.jobs"],
         why: "without forwarding no pod reaches another node, and without bridge filtering services fail within one",
         remedy: "set net.ipv4.ip_forward=1 and net.bridge.bridge-nf-call-iptables=1, in the last file of /etc/sysctl.d",
         judge: settings,

@@ -16,6 +16,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
         "host.disk-space",
         "agent.running",
         "boot.recorded",
+        "host.jobs",
     ],
     why: "services read them at their next start",
     remedy: "systemctl restart quake-agent.service writes them again; first find out what removed them",

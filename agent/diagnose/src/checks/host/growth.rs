@@ -1,0 +1,116 @@
+//! Filesystems that did not grow with their disk.
+
+use crate::checks::check::Finding;
+use crate::checks::node::{Mount, Node};
+use quake_model::facts::SpaceFacts;
+
+/// A filesystem that has this share of its disk or less was not grown: what a filesystem keeps for itself is a few percent.
+const SHARE: f64 = 0.8;
+/// Less than this is not worth a word: the boot loader's partitions.
+const LEAST: u64 = 4 << 30;
+
+/// A filesystem that is much smaller than its disk, of which no other filesystem has a part.
+pub(super) struct Ungrown {
+    mount: Mount,
+    bytes: u64,
+    disk: String,
+    disk_bytes: u64,
+}
+
+/// Whether the filesystem of a space did not grow with its disk.
+pub(super) fn ungrown(node: &Node<'_>, space: &SpaceFacts) -> Option<Ungrown> {
+    let mount = node.mount_of(&space.path).ok()??;
+    let devices = node.survey().devices.ok()?;
+    let device = devices.iter().map(|seen| &seen.device);
+    let device = device
+        .filter(|device| partition(&mount.facts.source, &device.path).is_some())
+        .max_by_key(|device| device.path.len())?;
+    let mounts = node.mounts().ok()?;
+    let is_other = |other: &&Mount| {
+        let is_boot = other.facts.target.starts_with("/boot") || other.facts.target == "/efi";
+        other.facts.source != mount.facts.source && !is_boot
+    };
+    let mut others = mounts.iter().filter(is_other);
+    let is_shared = others.any(|it| partition(&it.facts.source, &device.path).is_some());
+    let is_small = (space.bytes as f64) < device.size_bytes as f64 * SHARE;
+    let is_worth = device.size_bytes.saturating_sub(space.bytes) > LEAST;
+    (is_small && is_worth && !is_shared).then(|| Ungrown {
+        bytes: space.bytes,
+        disk: device.path.clone(),
+        disk_bytes: device.size_bytes,
+        mount,
+    })
+}
+
+/// The partition of a disk that a mount's source is, such as `1`; empty for the disk itself.
+fn partition<'a>(source: &'a str, disk: &str) -> Option<&'a str> {
+    let rest = source.strip_prefix(disk)?;
+    let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
+        true if rest.is_empty() => rest,
+        true => rest.strip_prefix('p')?,
+        false => rest,
+    };
+    number.bytes().all(|b| b.is_ascii_digit()).then_some(number)
+}
+
+impl Ungrown {
+    /// What is so, as the end of a clause.
+    pub(super) fn what(&self) -> String {
+        format!(
+            "its filesystem has {} GiB, and its disk {} has {} GiB",
+            self.bytes >> 30,
+            self.disk,
+            self.disk_bytes >> 30
+        )
+    }
+
+    /// How it is grown.
+    pub(super) fn fix(&self) -> String {
+        let (source, target) = (&self.mount.facts.source, &self.mount.facts.target);
+        let grow = match self.mount.facts.filesystem.as_str() {
+            "xfs" => format!("xfs_growfs {target}"),
+            "btrfs" => format!("btrfs filesystem resize max {target}"),
+            _ => format!("resize2fs {source}"),
+        };
+        match partition(source, &self.disk) {
+            Some("") | None => grow,
+            Some(number) => format!(
+                "growpart {} {number} && {grow} (where / is full, first: mount -t tmpfs tmpfs /tmp)",
+                self.disk
+            ),
+        }
+    }
+
+    /// The finding, where there is room as yet.
+    pub(super) fn finding(&self) -> Finding {
+        Finding::new(
+            format!(
+                "{} did not grow with its disk: {}",
+                self.mount.facts.target,
+                self.what()
+            ),
+            format!(
+                "{}; cloud-init does it at the boot where growpart is in /etc/cloud/cloud.cfg and the package cloud-guest-utils (cloud-utils-growpart) is in the image",
+                self.fix()
+            ),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::partition;
+
+    #[test]
+    fn a_source_is_of_a_disk_by_its_name() {
+        for (source, disk, wanted) in [
+            ("/dev/nvme0n1p1", "/dev/nvme0n1", Some("1")),
+            ("/dev/nvme1n1", "/dev/nvme1n1", Some("")),
+            ("/dev/xvda1", "/dev/xvda", Some("1")),
+            ("/dev/nvme0n1p1", "/dev/nvme0n", None),
+            ("/dev/mapper/vg-root", "/dev/nvme0n1", None),
+        ] {
+            assert_eq!(partition(source, disk), wanted, "{source} {disk}");
+        }
+    }
+}

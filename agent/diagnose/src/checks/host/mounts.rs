@@ -1,0 +1,175 @@
+//! `host.mounts`: what `/etc/fstab` asks for beside what is mounted, and what the node's directories are on.
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::{Mount, Node};
+use quake_model::facts::Unseen;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "host.mounts",
+    title: "what /etc/fstab asks for is mounted, and the node's directories are on disks",
+    severity: Severity::Warning,
+    tags: &["disk"],
+    sources: &[Source::Files],
+    because: &[],
+    why: "without its mount a program writes to the disk below, which is smaller or has other data",
+    remedy: "mount -a says what is wrong with a line of /etc/fstab; lsblk -f shows the devices and their UUIDs",
+    judge,
+}];
+
+fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let mounts = node.mounts()?;
+    if let Some(finding) = not_of_a_disk(node)? {
+        return finding.warn();
+    }
+    if let Some(finding) = private(node)? {
+        return finding.warn();
+    }
+    let table = node.text("/etc/fstab")?.unwrap_or_default();
+    let lacking = table.lines().filter_map(read).find(|line| {
+        let mut mounts = mounts.iter();
+        !mounts.any(|mount| mount.facts.target.trim_end_matches('/') == line.target)
+    });
+    match lacking {
+        Some(line) => lacks(&line).warn(),
+        None => Verdict::ok("all that is asked for is mounted"),
+    }
+}
+
+/// A line of `/etc/fstab` that has to be mounted at the boot.
+struct Line<'a> {
+    what: &'a str,
+    target: &'a str,
+}
+
+/// Reads a line of fstab(5); `None` for comments, swap, and what is not mounted by itself.
+fn read(line: &str) -> Option<Line<'_>> {
+    let mut words = line.split_whitespace();
+    let (what, target) = (words.next()?, words.next()?);
+    let (kind, options) = (words.next()?, words.next().unwrap_or_default());
+    let is_left_out = |option: &str| matches!(option, "noauto" | "bind" | "rbind");
+    let is_own = !what.starts_with('#') && target.starts_with('/') && kind != "swap";
+    let target = target.trim_end_matches('/');
+    (is_own && !options.split(',').any(is_left_out)).then_some(Line { what, target })
+}
+
+fn lacks(line: &Line<'_>) -> Finding {
+    let (what, target) = (line.what, line.target);
+    let hint = match what {
+        _ if what.contains(":/") => {
+            "the server does not answer, or its security group does not let this node in on TCP 2049".to_owned()
+        }
+        _ if what.starts_with("/dev/") => format!(
+            "names of devices change from boot to boot: lsblk -f shows which one has the data; name it by UUID= in /etc/fstab instead of {what}"
+        ),
+        _ => format!(
+            "lsblk -f shows whether a device has {what}: a new volume, or an instance store after a stop, has none until mkfs; correct /etc/fstab"
+        ),
+    };
+    Finding::new(
+        format!("/etc/fstab mounts {what} at {target}, and nothing is mounted there"),
+        format!(
+            "mount {target} says why; {hint}; then move what was written below {target} meanwhile"
+        ),
+    )
+}
+
+/// Directories whose files have to survive, and have to be those of a disk.
+const DIRECTORIES: &[&str] = &[
+    "/var/lib/kubelet",
+    "/var/lib/containerd",
+    "/var/lib/docker",
+    "/var/lib",
+];
+
+fn not_of_a_disk(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    const KINDS: &[&str] = &["tmpfs", "ramfs", "nfs", "nfs4", "cifs", "9p"];
+    for path in DIRECTORIES {
+        let is_wrong = |mount: &Mount| {
+            let kind = mount.facts.filesystem.as_str();
+            KINDS.contains(&kind) || kind.starts_with("fuse")
+        };
+        // What a pod has mounted below is its own.
+        let Some(mount) = node.mount_of(path)?.filter(is_wrong) else {
+            continue;
+        };
+        let (target, kind) = (&mount.facts.target, &mount.facts.filesystem);
+        return Ok(Some(Finding::new(
+            format!(
+                "{path} is on {kind}, mounted at {target}: its files are lost at a reboot, or are slow and without locks"
+            ),
+            format!(
+                "systemctl stop kubelet.service; umount {target}; take its line out of /etc/fstab (or its unit: systemctl list-units --type mount); mount a disk there"
+            ),
+        )));
+    }
+    Ok(None)
+}
+
+/// Whether what is mounted on the host does not reach pods, and the other way round (mount_namespaces(7)): systemd shares
+/// the root, and somebody made it private again.
+fn private(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    let table = node.need_text("/proc/self/mountinfo")?;
+    let root = table
+        .lines()
+        .rfind(|line| line.split(' ').nth(4) == Some("/"));
+    let Some((place, _)) = root.and_then(|line| line.split_once(" - ")) else {
+        return Ok(None);
+    };
+    let is_shared = place
+        .split(' ')
+        .skip(6)
+        .any(|field| field.starts_with("shared:"));
+    Ok((!is_shared).then(|| {
+        Finding::new(
+            "mounts of the host are private: volumes that a CSI driver mounts do not reach pods",
+            "mount --make-rshared /; look who made it private: grep -rn 'make-r*private' /etc/rc.local /usr/local/bin /etc/systemd/system; then restart the runtime",
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::Status;
+    use crate::checks::surveyed::{proves, tree};
+
+    const ROOT: &str = "28 0 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw\n";
+
+    #[test]
+    fn what_fstab_asks_for_has_to_be_mounted() {
+        let id = "host.mounts";
+        let mounted = "29 28 259:5 / /data rw shared:2 - xfs /dev/nvme1n1 rw\n";
+        for (fstab, table, status, says) in [
+            (
+                "UUID=0a1b /data xfs defaults,nofail 0 2\n",
+                ROOT.to_owned(),
+                Status::Warn,
+                "mounts UUID=0a1b at /data",
+            ),
+            (
+                "UUID=0a1b /data xfs defaults,nofail 0 2\n",
+                format!("{ROOT}{mounted}"),
+                Status::Ok,
+                "is mounted",
+            ),
+            (
+                "#/dev/x /data ext4 rw 0 0\n/swap none swap sw 0 0\n/dev/y /z ext4 noauto\n",
+                ROOT.to_owned(),
+                Status::Ok,
+                "is mounted",
+            ),
+        ] {
+            let survey = tree(&[("/etc/fstab", fstab), ("/proc/self/mountinfo", &table)]);
+            proves(id, &survey, status, says);
+        }
+    }
+
+    #[test]
+    fn a_node_needs_a_disk_and_shared_mounts() {
+        let tmpfs = "30 28 0:44 / /var/lib/kubelet rw shared:9 - tmpfs tmpfs rw\n";
+        let id = "host.mounts";
+        let survey = tree(&[("/proc/self/mountinfo", &format!("{ROOT}{tmpfs}"))]);
+        proves(id, &survey, Status::Warn, "/var/lib/kubelet is on tmpfs");
+        let survey = tree(&[("/proc/self/mountinfo", &ROOT.replace("shared:1 ", ""))]);
+        proves(id, &survey, Status::Warn, "mount --make-rshared /");
+    }
+}
