@@ -3,15 +3,16 @@
 
 use super::asked::kubelet_flag;
 use super::check::{Check, Finding, Severity, Source, Verdict};
-use super::innermost::innermost;
 use super::kubelet::reasons::AWAY;
-use super::logs::last_error;
 use super::node::Node;
 use super::stage;
 use crate::checks::from_journal::from_journal;
 use quake_formats::journal::latest;
 use quake_model::facts::{NodeCondition, NodeObject, Unseen};
 use quake_model::phase::Phase;
+
+mod conditions;
+mod taints;
 
 pub(super) const REGISTRATION: &[Check] = &[Check {
     id: "node.registered",
@@ -37,6 +38,9 @@ pub(super) const REGISTRATION: &[Check] = &[Check {
         "iam.describe-instances",
         "net.proxy",
         "net.routes",
+        "net.ranges",
+        "host.jobs",
+        "kubelet.settings",
     ],
     why: "the cluster schedules no pod on a node that is not registered",
     remedy: "journalctl -b -u kubelet.service | grep -i register; kubectl get nodes",
@@ -68,6 +72,11 @@ pub(super) const CHECKS: &[Check] = &[
             "cni.addresses",
             "runtime.shims",
             "apiserver.webhooks",
+            "net.ranges",
+            "host.sysctl",
+            "host.jobs",
+            "host.modules",
+            "runtime.others",
         ],
         why: "no pods are scheduled on a node that is not ready, and its pods are evicted",
         remedy: "kubectl describe node <name>: the condition's message has kubelet's reason",
@@ -82,7 +91,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &["node.registered", "node.ready"],
         why: "pods that do not tolerate the taint are not scheduled on the node",
         remedy: "kubectl describe node <name> | grep -A3 Taints; its controller removes it when its work is done",
-        judge: taints,
+        judge: taints::judge,
     },
     Check {
         id: "node.provider-id",
@@ -96,9 +105,6 @@ pub(super) const CHECKS: &[Check] = &[
         judge: provider_id,
     },
 ];
-
-/// The taint that a cloud controller takes off once it has looked at the node.
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 fn object<'a>(node: &Node<'a>) -> Result<&'a NodeObject, Unseen> {
     stage::kubernetes(node)?;
@@ -201,14 +207,17 @@ fn ready(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let bad = pressure
         .iter()
         .find_map(|kind| find(kind).filter(|condition| condition.status == "True"));
-    match bad {
+    match bad.or_else(|| object.conditions.iter().find(|it| conditions::is_bad(it))) {
         None => Verdict::ok("Ready, under no pressure"),
         Some(condition) => {
             let what = format!(
                 "the node says {} ({}): {}",
                 condition.kind, condition.reason, condition.message
             );
-            Finding::new(what, fix_of(condition)).warn()
+            match conditions::threshold(node, condition) {
+                Some(fix) => Finding::new(what, fix).warn(),
+                None => Finding::new(what, fix_of(condition)).warn(),
+            }
         }
     }
 }
@@ -223,9 +232,13 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
         "PIDPressure" => {
             "ps -eLf | wc -l; give pods limits (podPidsLimit), or raise kernel.pid_max"
         }
+        "NetworkUnavailable" if condition.reason == "NoRouteCreated" => {
+            "grep -i route /var/log/kube-controller-manager.log on the leading control plane: RouteLimitExceeded (ask AWS for more routes), ec2:CreateRoute denied, or two route tables with the cluster's tag"
+        }
         "NetworkUnavailable" => {
             "the pod network's pod on this node, or the routes that a cloud controller makes"
         }
+        kind if conditions::fix(kind).is_some() => conditions::fix(kind).unwrap_or_default(),
         _ if says("PodCIDR") || says("netConfig") => {
             "kubectl get node <name> -o jsonpath={.spec.podCIDR}: where it is empty, kube-controller-manager gave it none: grep -i cidr /var/log/kube-controller-manager.log on the control plane (CIDRNotAvailable: --cluster-cidr is used up), or it lacks --allocate-node-cidrs"
         }
@@ -245,59 +258,6 @@ fn fix_of(condition: &NodeCondition) -> &'static str {
             "kubelet has stopped telling: quake-agent diagnose --only kubelet,net"
         }
         _ => "journalctl -b -u kubelet.service",
-    }
-}
-
-/// The cloud controller that runs here and ends, and its last error.
-fn of_controller<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
-    let runtime = node.survey().runtime.ok()?;
-    let mut pods = runtime.pods.iter().flatten();
-    let pod = pods.find(|pod| {
-        pod.name.contains("cloud-controller-manager") && pod.exit_code.is_some_and(|code| code != 0)
-    })?;
-    Some((pod.name.as_str(), last_error(&pod.log)?))
-}
-
-fn taints(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let object = object(node)?;
-    if object.taints.iter().any(|taint| taint.key == UNINITIALIZED) {
-        let why = of_controller(node).map_or(String::new(), |(pod, line)| {
-            format!(", and {pod} does not get on: {}", innermost(line))
-        });
-        return Finding::new(
-            format!("the node waits for a cloud controller to look at it{why}"),
-            "run one in the cluster (aws-cloud-controller-manager), or look at its log: kubectl -n kube-system logs -l k8s-app=aws-cloud-controller-manager; kubelet has --cloud-provider=external",
-        )
-        .seen("taint", UNINITIALIZED)
-        .fail();
-    }
-    let own = [
-        "node.kubernetes.io/",
-        "node.cilium.io/",
-        "node.cloudprovider.kubernetes.io/",
-    ];
-    let is_trouble = |key: &str| {
-        own.iter().any(|start| key.starts_with(start)) && !key.ends_with("/unschedulable")
-    };
-    let keys: Vec<&str> = object
-        .taints
-        .iter()
-        .map(|taint| taint.key.as_str())
-        .collect();
-    if keys.contains(&"node.kubernetes.io/unschedulable") {
-        return Finding::new(
-            "the node is cordoned",
-            "kubectl uncordon <name>, if nobody drains it",
-        )
-        .warn();
-    }
-    match keys.iter().find(|key| is_trouble(key)) {
-        Some(key) => Finding::new(
-            format!("the taint {key} keeps pods away"),
-            "the condition of the same name says why: kubectl describe node <name>",
-        )
-        .warn(),
-        None => Verdict::ok(format!("{} taints", keys.len())),
     }
 }
 

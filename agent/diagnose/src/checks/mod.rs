@@ -46,6 +46,7 @@ mod logs;
 mod membership;
 mod named;
 mod net;
+mod pods;
 mod runtime;
 mod services;
 mod static_pods;

@@ -5,7 +5,7 @@ use super::{
     addons, agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
 };
 use super::{dns, hop_limit, net, services, time};
-use super::{images, kubelet, lifecycle, logs, membership, runtime, static_pods, volumes};
+use super::{images, kubelet, lifecycle, logs, membership, pods, runtime, static_pods, volumes};
 use std::sync::LazyLock;
 
 /// The areas, in the order in which one explains another.
@@ -46,6 +46,7 @@ const AREAS: &[&[Check]] = &[
     etcd::CHECKS,
     services::FILES,
     services::UNITS,
+    services::STALE,
     runtime::CHECKS,
     images::CHECKS,
     kubelet::CHECKS,
@@ -57,6 +58,7 @@ const AREAS: &[&[Check]] = &[
     cni::CHECKS,
     membership::CHECKS,
     services::SHUTDOWN,
+    pods::CHECKS,
     addons::CHECKS,
     lifecycle::CHECKS,
     agent::CHECKS,

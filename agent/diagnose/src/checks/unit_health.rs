@@ -62,6 +62,26 @@ pub(super) fn health(unit: &UnitFacts, now: Timestamp) -> UnitHealth {
     }
 }
 
+/// A unit that ended because it was stopped: systemd says so last, and no process of it failed.
+pub(super) fn stopped(unit: &UnitFacts, journal: &[String]) -> Option<Finding> {
+    const LAST: usize = 4;
+    let is_idle = unit.active == ActiveState::Inactive && unit.result == "success";
+    let mut last = journal.iter().rev().take(LAST);
+    let says =
+        |line: &&String| line.contains("Stopped ") || line.contains("Deactivated successfully");
+    let line = last
+        .find(says)
+        .filter(|_| is_idle && unit.main_ended.is_none())?;
+    let name = &unit.name;
+    let finding = Finding::new(
+        format!("{name} was stopped: no error ended it, and nobody started it again"),
+        format!(
+            "systemctl start {name}; find who stopped it: journalctl -b _COMM=sudo _COMM=systemctl _COMM=cron, crontabs, an upgrade of its package, or a unit that it Requires= (systemctl list-dependencies --reverse {name})"
+        ),
+    );
+    Some(finding.seen("journal", shorten(line, QUOTED)))
+}
+
 /// Adds what systemd shows of a unit, and the end of its journal.
 pub(super) fn with_evidence(finding: Finding, unit: &UnitFacts, journal: &[String]) -> Finding {
     const LINES: usize = 5;

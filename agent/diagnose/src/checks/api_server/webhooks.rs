@@ -42,9 +42,13 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             ),
         ),
         false => Finding::new(
-            format!("the admission webhook {name} does not answer, and requests fail: {why}"),
             format!(
-                "{all} | grep -B30 'name: {name}' shows its service: bring its pods up, or set failurePolicy: Ignore, or exclude kube-system and nodes; at last delete the configuration that has it"
+                "the admission webhook {name} {}, and requests fail: {why}",
+                cause(line).says
+            ),
+            format!(
+                "{all} | grep -B30 'name: {name}' shows its service: {}; until then set failurePolicy: Ignore, or exclude kube-system and nodes; at last delete the configuration that has it",
+                cause(line).fix
             ),
         ),
     };
@@ -52,6 +56,68 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .by(Certainty::Likely)
         .seen("log", shorten(line, 400))
         .fail()
+}
+
+/// Why a webhook could not be called.
+struct Cause {
+    parts: &'static [&'static str],
+    says: &'static str,
+    fix: &'static str,
+}
+
+/// What Go's `crypto/x509` and `net`, and the API server's service resolver (k8s.io/apiserver, `pkg/util/webhook`) say.
+const CAUSES: &[Cause] = &[
+    Cause {
+        parts: &["is before"],
+        says: "shows a certificate that is not valid yet",
+        fix: "the clock of this control plane is behind, or that of the host that issued the certificate is ahead: chronyc tracking on both",
+    },
+    Cause {
+        parts: &["certificate has expired"],
+        says: "shows an expired certificate",
+        fix: "have its certificate issued anew: with cert-manager kubectl -n NAMESPACE get certificate, then cmctl renew; else delete the Secret that its Deployment mounts, or run its certgen Job (helm upgrade) again; then kubectl -n NAMESPACE rollout restart its Deployment",
+    },
+    Cause {
+        parts: &["certificate signed by unknown authority"],
+        says: "shows a certificate that its configuration's caBundle does not trust",
+        fix: "write the CA of its Secret (ca.crt) into the configuration's clientConfig.caBundle; with cert-manager look at cainjector's log and at the annotation cert-manager.io/inject-ca-from",
+    },
+    Cause {
+        parts: &["certificate is valid for"],
+        says: "shows a certificate of another name",
+        fix: "have its certificate issued for SERVICE.NAMESPACE.svc, the name that the line has",
+    },
+    Cause {
+        parts: &["legacy Common Name"],
+        says: "shows a certificate that has its name in the CN alone",
+        fix: "have its certificate issued with the name as a DNS SAN",
+    },
+    Cause {
+        parts: &["service ", " not found"],
+        says: "names a service that is gone",
+        fix: "it was left by a chart that is not installed any more: delete the configuration",
+    },
+    Cause {
+        parts: &["no endpoints available"],
+        says: "has no running pod",
+        fix: "bring its pods up; where they wait for this very webhook, exclude their namespace from it first",
+    },
+    Cause {
+        parts: &["context deadline exceeded"],
+        says: "does not answer in time",
+        fix: "the control plane does not reach its pod: the pod network, a NetworkPolicy, or the security group of the nodes keeps its port away",
+    },
+];
+
+const SILENT: Cause = Cause {
+    parts: &[],
+    says: "does not answer",
+    fix: "bring its pods up",
+};
+
+fn cause(line: &str) -> &'static Cause {
+    let fits = |cause: &&Cause| cause.parts.iter().all(|part| line.contains(part));
+    CAUSES.iter().find(fits).unwrap_or(&SILENT)
 }
 
 /// Reads `failed calling webhook "NAME": …: WHY` and `admission webhook "NAME" denied the request: WHY` (k8s.io/apiserver,

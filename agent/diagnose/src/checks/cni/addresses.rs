@@ -3,7 +3,7 @@
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
-use quake_formats::journal::{KnownLine, Reason, latest};
+use quake_formats::journal::KnownLine;
 use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
@@ -83,42 +83,39 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     stage::begun(node, Phase::Services)?;
     let journals = node.survey().journals.get();
-    let units = ["kubelet.service", "containerd.service", "docker.service"];
-    let runtime = node.survey().runtime.ok();
-    let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
-    let of_pods = pods.into_iter().flatten().map(|pod| pod.log.as_slice());
-    // The network's own pod knows why; kubelet only repeats that it got none.
-    let mut logs = of_pods.chain(units.iter().map(|unit| node.journal(unit)));
-    let reason = match logs.find_map(|log| latest(log, REASONS)) {
-        Some(reason) => best(node, reason, &units),
-        None => {
-            journals?;
-            return Verdict::ok("no pod was refused an address");
-        }
+    let Some((reason, line)) = reason(node) else {
+        journals?;
+        return Verdict::ok("no pod was refused an address");
     };
     Finding::new(
-        format!("pods get no addresses: {}", reason.known.means),
-        reason.known.fix,
+        format!("pods get no addresses: {}", reason.means),
+        reason.fix,
     )
     .by(Certainty::Likely)
-    .seen("log", shorten(reason.line, 400))
+    .seen("log", shorten(line, 400))
     .fail()
 }
 
-/// The reason that says most: of all lines, the one that stands first in the table.
-fn best<'a>(node: &Node<'a>, found: Reason<'a>, units: &[&str]) -> Reason<'a> {
+/// The reason that says most: of the latest in each log, the one that stands first in the table. The network's own pod and
+/// its log files know why; kubelet only repeats that it got no address.
+fn reason<'a>(node: &Node<'a>) -> Option<(&'static KnownLine, &'a str)> {
+    let survey = node.survey();
+    let runtime = survey.runtime.ok();
+    let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
+    let of_pods = pods.into_iter().flatten().map(|pod| pod.log.as_slice());
+    let units = ["kubelet.service", "containerd.service", "docker.service"];
+    let of_units = units.iter().map(|unit| node.journal(unit));
+    let files = survey.logs.ok().into_iter().flatten();
+    let files = files.map(|(_, lines)| lines.as_slice());
     let place = |line: &str| {
         let fits = |known: &KnownLine| known.parts.iter().all(|part| line.contains(part));
         REASONS.iter().position(fits)
     };
-    let lines = units.iter().flat_map(|unit| node.journal(unit));
-    let known = lines.filter_map(|line| Some((place(line)?, line.as_str())));
-    let all = known.chain(place(found.line).map(|at| (at, found.line)));
-    match all.min_by_key(|(at, _)| *at) {
-        Some((at, line)) => Reason {
-            known: &REASONS[at],
-            line,
-        },
-        None => found,
-    }
+    let logs = of_pods.chain(of_units).chain(files);
+    let latest = logs.filter_map(|log| {
+        let mut known = log.iter().rev();
+        known.find_map(|line| Some((place(line)?, line.as_str())))
+    });
+    let (at, line) = latest.min_by_key(|(at, _)| *at)?;
+    Some((&REASONS[at], line))
 }

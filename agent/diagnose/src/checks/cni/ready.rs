@@ -45,17 +45,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     match (own.is_empty(), is_configured) {
         (false, true) => Verdict::ok(format!("{} runs", own[0].name)),
         (true, true) => Verdict::ok("the network is configured; no pod has its usual name"),
-        (false, false) => Finding::new(
-            format!(
-                "the pod {} runs and has written no configuration yet",
-                own[0].name
-            ),
-            format!(
-                "kubectl -n {} logs {} --all-containers",
-                own[0].namespace, own[0].name
-            ),
-        )
-        .warn(),
+        (false, false) => waiting(&own).warn(),
         (true, false) => missing(node, network),
     }
 }
@@ -149,6 +139,15 @@ fn cause(pod: &PodSeen) -> Option<Cause<'_>> {
     let previous = pod.previous.iter().map(|previous| &previous.log);
     let logs = || std::iter::once(&pod.log).chain(previous.clone());
     let known = logs().find_map(|log| known_in(log));
+    if let Some((_, _, line)) =
+        known.filter(|known| known.2.contains("signed by unknown authority"))
+    {
+        return Some(Cause {
+            means: "the API server's certificate is of another CA than the pod's service account has: the cluster's CA was replaced".to_owned(),
+            fix: Some("compare openssl x509 -noout -fingerprint -in /srv/kubernetes/ca.crt with kubectl -n kube-system get configmap kube-root-ca.crt; delete the Secrets of type kubernetes.io/service-account-token in kube-system, which have the earlier CA; then delete the pod"),
+            line,
+        });
+    }
     if let Some((means, fix, line)) = known {
         return Some(Cause {
             means: meaning(means, fix, line),
@@ -162,6 +161,30 @@ fn cause(pod: &PodSeen) -> Option<Cause<'_>> {
         fix: None,
         line,
     })
+}
+
+/// A pod that runs and has written no configuration yet, and the last error that it logged.
+fn waiting(own: &[&PodSeen]) -> Finding {
+    let (namespace, name) = (&own[0].namespace, &own[0].name);
+    let what = format!("the pod {name} runs and has written no configuration yet");
+    let more = format!("kubectl -n {namespace} logs {name} --all-containers");
+    let error = own.iter().find_map(|pod| {
+        let line = last_error(&pod.log)?;
+        let known = known_in(std::slice::from_ref(
+            pod.log.iter().find(|one| *one == line)?,
+        ));
+        Some((line, known))
+    });
+    match error {
+        Some((line, Some((means, fix, _)))) => {
+            let means = meaning(means, fix, line);
+            Finding::new(format!("{what}: {means}"), format!("{fix}; {more}"))
+                .seen("log", quake_formats::yaml::shorten(line, 300))
+        }
+        Some((line, None)) => Finding::new(format!("{what}: {}", innermost(line)), more)
+            .seen("log", quake_formats::yaml::shorten(line, 300)),
+        None => Finding::new(what, more),
+    }
 }
 
 fn missing(node: &Node<'_>, network: &Network) -> Result<Verdict, Unseen> {

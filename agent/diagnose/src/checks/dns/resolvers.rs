@@ -11,7 +11,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     severity: Severity::Critical,
     tags: &["dns"],
     sources: &[Source::Files, Source::Units],
-    because: &["net.links"],
+    because: &["net.links", "host.jobs"],
     why: "without a server no name resolves; programs ignore the fourth server and the seventh search domain",
     remedy: "fix the VPC's DHCP options, or the program that writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
     judge: resolvers,
@@ -45,6 +45,9 @@ fn read(text: &str) -> Resolvers<'_> {
 }
 
 fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(finding) = without_dns(node)? {
+        return finding.fail();
+    }
     let Some(text) = node.text(FILE)? else {
         return absent(node);
     };
@@ -60,6 +63,23 @@ fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return behind_stub(node, &found);
     }
     too_many(node, &found)
+}
+
+/// A host that asks no name server at all (nsswitch.conf(5)).
+fn without_dns(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    let text = node.text("/etc/nsswitch.conf")?.unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("hosts:"));
+    let sources = line.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let asks = |sources: &Vec<&str>| sources.iter().any(|it| matches!(*it, "dns" | "resolve"));
+    Ok(sources.filter(|sources| !asks(sources)).map(|sources| {
+        Finding::new(
+            "/etc/nsswitch.conf asks no name server for hosts",
+            "write the line hosts: files dns into /etc/nsswitch.conf, and restart kubelet and the runtime; look who changed it: authselect current, or the package of a directory service",
+        )
+        .seen("hosts", sources.join(" "))
+    }))
 }
 
 fn absent(node: &Node<'_>) -> Result<Verdict, Unseen> {

@@ -5,7 +5,8 @@ use super::without_members;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use quake_model::expected::{ExpectedClient, ExpectedMember};
-use quake_model::facts::{MemberSeen, Membership, Unseen};
+use quake_model::facts::{MemberSeen, Membership, Unseen, VolumeFacts};
+use quake_volumes::Slot;
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = without_members(node)? {
@@ -57,12 +58,8 @@ fn of(
     for (one, list) in lists {
         match list.iter().find(|row| is_it(row, name, host)) {
             None => {
-                return Some(MemberHealth::Removed(removed(
-                    member,
-                    client,
-                    name,
-                    (one, list),
-                )));
+                let finding = removed(member, client, name, (one, list));
+                return Some(MemberHealth::Removed(older(node, member, name, finding)));
             }
             Some(row) if row.is_learner => {
                 return Some(MemberHealth::Learner(learner(member, client, name)));
@@ -102,6 +99,48 @@ fn removed(
     )
     .seen("members", names.join(", "))
     .seen("asked", &one.url)
+}
+
+/// A member that its cluster does not count for its volume was made from a snapshot, or lost what it had.
+fn older(node: &Node<'_>, member: &ExpectedMember, name: &str, finding: Finding) -> Finding {
+    let restored = volume(node, member).and_then(|volume| {
+        let snapshot = volume.snapshot_id.as_deref()?;
+        Some((volume.volume_id.as_str(), snapshot, volume.created))
+    });
+    let cluster = &member.cluster;
+    match (restored, lost_log(node, member)) {
+        (Some((volume, snapshot, created)), _) => Finding {
+            summary: format!("{name} has data of an earlier time: its volume {volume} was made from {snapshot} on {created}, and etcd's cluster {cluster} does not know the member that is on it"),
+            ..finding
+        }
+        .seen("snapshot", snapshot),
+        (None, Some(line)) => Finding {
+            summary: format!("{name} has data of an earlier time than etcd's cluster {cluster} knows it to have: its volume was restored, or lost writes"),
+            ..finding
+        }
+        .seen("log", line),
+        (None, None) => finding,
+    }
+}
+
+/// The volume of this node's member.
+fn volume<'a>(node: &Node<'a>, member: &ExpectedMember) -> Option<&'a VolumeFacts> {
+    let instance = node.record().ok()?.instance.as_ref()?;
+    let mut volumes = node.survey().volumes.ok()?.iter();
+    volumes.find(|volume| {
+        volume.is_held_by(&instance.instance_id)
+            && Slot::of_tags(&volume.tags).is_some_and(|slot| slot.etcd == member.cluster)
+    })
+}
+
+/// What etcd says before it ends because its log is shorter than its peers know it to be (etcd, `raft/log.go`).
+fn lost_log<'a>(node: &Node<'a>, member: &ExpectedMember) -> Option<&'a str> {
+    let name = format!("etcd-manager-{}", member.cluster);
+    let pods = node.survey().runtime.ok()?.pods.iter().flatten();
+    let own = pods.filter(|pod| pod.name.starts_with(&name));
+    let mut lines = own.flat_map(|pod| pod.log.iter().rev());
+    let line = lines.find(|line| line.contains("is out of range [lastIndex("))?;
+    Some(line)
 }
 
 fn learner(member: &ExpectedMember, client: &ExpectedClient, name: &str) -> Finding {

@@ -7,7 +7,7 @@ use crate::checks::innermost::meaning;
 use crate::checks::named::{Texts, completed};
 use crate::checks::node::Node;
 use crate::checks::stage;
-use crate::checks::unit_health::{UnitHealth, health, with_evidence};
+use crate::checks::unit_health::{UnitHealth, health, stopped, with_evidence};
 use crate::log_lines;
 use quake_formats::journal::{Reason, latest};
 use quake_formats::yaml::shorten;
@@ -43,6 +43,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let texts = &node.survey().texts;
     match health(unit, node.taken()) {
         UnitHealth::Down(how) => {
+            if let Some(finding) = stopped(unit, journal) {
+                return finding.coded(Code::ServicesUnitFailed).fail();
+            }
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
                 Some(reason) => old_sdk(&how, &reason, journal)

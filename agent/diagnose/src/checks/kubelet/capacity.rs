@@ -6,6 +6,7 @@ use crate::checks::cni;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use quake_model::facts::Unseen;
+use std::collections::BTreeSet;
 
 /// kubelet's own default.
 const DEFAULT: u64 = 110;
@@ -19,6 +20,13 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .filter(|pods| *pods > 0);
     let of_flag = flags.get("max-pods").and_then(|text| text.parse().ok());
     let pods = of_object.or(of_flag).unwrap_or(DEFAULT);
+    if let Some(running) = running(node).filter(|running| *running >= pods) {
+        return Finding::new(
+            format!("the node is full: {running} pods run, and it may have {pods}"),
+            "raise kubelet.maxPods in the cluster spec, where there are addresses for more (quake-agent diagnose --only cni), or add nodes",
+        )
+        .warn();
+    }
     let of_network = cni::pod_range(node)?;
     let Some(range) = of_network.as_deref().or_else(|| flags.get("pod-cidr")) else {
         return Verdict::skip("the node's range of addresses is not written down");
@@ -35,6 +43,14 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         format!("set kubelet.maxPods to at most {addresses} in the cluster spec, or a larger node-cidr-mask-size range"),
     )
     .warn()
+}
+
+/// How many pods run.
+fn running(node: &Node<'_>) -> Option<u64> {
+    let pods = node.survey().runtime.ok()?.pods.iter().flatten();
+    let names = pods.filter(|pod| pod.state == "running");
+    let names: BTreeSet<_> = names.map(|pod| (&pod.namespace, &pod.name)).collect();
+    Some(names.len() as u64)
 }
 
 /// How many pods a range has addresses for: the network's own, the gateway's and the broadcast's are not for pods.

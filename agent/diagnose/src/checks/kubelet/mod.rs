@@ -9,6 +9,7 @@ mod fields;
 mod flags;
 pub(super) mod kubeconfig;
 pub(super) mod reasons;
+mod settings;
 mod skew;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "kubelet exits at once if it does not know a flag, or if a field has the wrong type",
         remedy: "remove this setting from the kubelet section of the cluster spec; then roll the group, or: systemctl restart quake-agent.service",
         judge: config::judge,
+    },
+    Check {
+        id: "kubelet.settings",
+        title: "kubelet's settings fit the node",
+        severity: Severity::Critical,
+        tags: &["config"],
+        sources: &[Source::Files, Source::Listeners, Source::Network],
+        because: &["kubelet.config"],
+        why: "kubelet runs with a setting that is valid and wrong, and nothing logs an error",
+        remedy: "take the setting out of the kubelet section of the cluster spec; then roll the group",
+        judge: settings::judge,
     },
     Check {
         id: "kubelet.kubeconfig",
@@ -110,6 +122,10 @@ pub(super) const CHECKS: &[Check] = &[
             "iam.describe-instances",
             "net.proxy",
             "time.sync",
+            "host.sysctl",
+            "host.jobs",
+            "host.packages",
+            "host.mounts",
         ],
         why: "kubelet runs every pod of the node, also those of the control plane",
         remedy: "read its journal: journalctl -b -u kubelet.service; fix what it says, then: systemctl restart kubelet.service",

@@ -130,6 +130,16 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "the line names both; aws ec2 delete-tags takes away kubernetes.io/cluster/NAME of the other one, also from the launch template or what else sets it; kubelet then starts by itself",
     },
     KnownLine {
+        parts: &["could not init cloud provider", "no such host"],
+        means: "its cloud provider does not resolve the name of EC2's API",
+        fix: "dig @169.254.169.253 the name that the line has: aws ec2 modify-vpc-attribute --enable-dns-support; without a NAT gateway the VPC needs an endpoint of EC2 with private DNS",
+    },
+    KnownLine {
+        parts: &["could not init cloud provider", "i/o timeout"],
+        means: "its cloud provider does not reach EC2's API",
+        fix: "give the subnet's route table a NAT gateway, or the VPC an interface endpoint of EC2, and let the security group out on TCP 443",
+    },
+    KnownLine {
         parts: &["could not init cloud provider"],
         means: "it cannot begin with its cloud provider",
         fix: "the line's end says why: a missing permission (ec2:DescribeInstances), no route to EC2, or no KubernetesCluster tag on the instance",

@@ -84,6 +84,7 @@ const INFORMATION: &[&str] = &[
 
 /// What a line begins with that says no more than that it is an error.
 const BEGINNINGS: &[(&str, Level)] = &[
+    ("INFO: ", Level::Information),
     ("fatal: ", Level::Fatal),
     ("FATAL", Level::Fatal),
     ("error: ", Level::Error),

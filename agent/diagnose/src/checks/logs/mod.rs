@@ -7,6 +7,7 @@ mod known;
 mod line;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use super::check::{Check, Severity, Source, Verdict};
 use super::node::Node;
@@ -83,7 +84,10 @@ pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let Some(index) = checks.iter().position(|one| one.check.id == ERRORS) else {
         return;
     };
-    if let Some(finding) = errors::unexplained(checks, &logs, &node.survey().texts) {
+    let is_silent = checks.iter().all(|one| one.finding.is_none());
+    let unexplained = errors::unexplained(checks, &logs, &node.survey().texts);
+    let repeated = || warnings::repeated(&logs).filter(|_| is_silent);
+    if let Some(finding) = unexplained.or_else(repeated) {
         let one = &mut checks[index];
         one.status = Status::Warn;
         one.note.clone_from(&finding.summary);

@@ -129,6 +129,23 @@ fn conditions_are_told_with_their_messages() {
 }
 
 #[test]
+fn conditions_of_a_problem_detector_are_told_too() {
+    for (kind, status, wanted) in [
+        ("ReadonlyFilesystem", "True", Status::Warn),
+        ("ReadonlyFilesystem", "False", Status::Ok),
+        ("StorageReady", "False", Status::Warn),
+        ("EtcdIsVoter", "True", Status::Ok),
+    ] {
+        let mut node = Sample::worker();
+        let conditions = &mut node.object().conditions;
+        let mut other = conditions[0].clone();
+        (other.kind, other.status) = (kind.to_owned(), status.to_owned());
+        conditions.push(other);
+        node.assert("node.ready", wanted, "");
+    }
+}
+
+#[test]
 fn taints_that_somebody_should_take_off_are_told() {
     let taint = |key: &str| TaintSeen {
         key: key.to_owned(),
@@ -142,6 +159,16 @@ fn taints_that_somebody_should_take_off_are_told() {
         ),
         ("dedicated", Status::Ok, "1 taints"),
         ("node.kubernetes.io/unschedulable", Status::Warn, "cordoned"),
+        (
+            "ToBeDeletedByClusterAutoscaler",
+            Status::Warn,
+            "about to remove the instance",
+        ),
+        (
+            "ebs.csi.aws.com/agent-not-ready",
+            Status::Warn,
+            "EBS CSI driver",
+        ),
         (
             "node.kubernetes.io/disk-pressure",
             Status::Warn,

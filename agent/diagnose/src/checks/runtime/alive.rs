@@ -6,7 +6,7 @@ use crate::checks::from_journal::from_journal_of;
 use crate::checks::innermost::innermost;
 use crate::checks::node::Node;
 use crate::checks::stage;
-use crate::checks::unit_health::{UnitHealth, health, with_evidence};
+use crate::checks::unit_health::{UnitHealth, health, stopped, with_evidence};
 use quake_formats::journal::{KnownLine, latest};
 use quake_model::facts::{RuntimeSeen, Unseen};
 use quake_model::fault::Code;
@@ -70,6 +70,11 @@ pub(super) const REASONS: &[KnownLine] = &[
         fix: "take from /etc/docker/daemon.json what DOCKER_OPTS in /etc/sysconfig/docker sets too, then: systemctl restart docker.service",
     },
     KnownLine {
+        parts: &["error initializing graphdriver", "d_type"],
+        means: "the file system of /var/lib/docker was made without d_type (xfs with ftype=0), and overlay2 does not work on it",
+        fix: "xfs_info /var/lib/docker shows ftype; mkfs.xfs -n ftype=1 on a volume of its own, mounted at /var/lib/docker; or an image whose root is ext4",
+    },
+    KnownLine {
         parts: &["error initializing graphdriver"],
         means: "its storage driver does not work on this machine",
         fix: "choose a storage driver that the kernel has (overlay2) in the cluster spec's docker.storage; what another driver stored is not seen any more",
@@ -120,6 +125,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let journal = node.journal(name);
     match health(unit, node.taken()) {
         UnitHealth::Down(how) => {
+            if let Some(finding) = stopped(unit, journal) {
+                return finding.coded(Code::ServicesUnitFailed).fail();
+            }
             let finding = match latest(journal, REASONS) {
                 Some(reason) => {
                     let program = expected.runtime.as_str();

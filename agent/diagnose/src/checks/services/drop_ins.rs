@@ -25,6 +25,14 @@ const UNITS: &[&str] = &[
     "quake-agent.service",
 ];
 
+/// Groups of units whose limits hold for all of the node's units together.
+const SLICES: &[&str] = &[
+    "system.slice",
+    "kubepods.slice",
+    "runtime.slice",
+    "kubelet.slice",
+];
+
 /// Drop-ins that the agent writes.
 const OWN: &[&str] = &["10-kops.conf", "10-quake-agent.conf", "20-config-dir.conf"];
 
@@ -47,10 +55,37 @@ const LIMITS: &[&str] = &[
     "MemoryMax",
     "TasksMax",
     "CPUQuota",
+    "MemoryLimit",
+    "AllowedCPUs",
+    "CPUAffinity",
     "ReadOnlyPaths",
     "ProtectSystem",
+    "ProtectHome",
+    "ProtectKernelTunables",
+    "ProtectKernelModules",
+    "ProtectControlGroups",
     "PrivateTmp",
+    "PrivateMounts",
+    "PrivateNetwork",
+    "PrivateDevices",
     "NoExecPaths",
+    "IPAddressDeny",
+    "RestrictAddressFamilies",
+    "RestrictNamespaces",
+    "SystemCallFilter",
+    "CapabilityBoundingSet",
+    "NoNewPrivileges",
+    "KillMode",
+    "Delegate",
+    "Slice",
+    "RuntimeMaxSec",
+    "Requires",
+    "Requisite",
+    "BindsTo",
+    "PartOf",
+    "Conflicts",
+    "ConditionPathExists",
+    "AssertPathExists",
 ];
 
 /// What one file changes of a unit.
@@ -70,18 +105,26 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
             return finding.fail();
         }
         found.extend(of_unit(node, unit));
+        found.extend(in_front(node, unit));
     }
+    found.extend(SLICES.iter().flat_map(|slice| of_unit(node, slice)));
     if found.is_empty() {
         node.was_surveyed("/etc/systemd/system/kubelet.service.d/x.conf")?;
         return Verdict::ok("none has a drop-in of others");
     }
-    let is_down = |it: &Override<'_>| {
-        let unit = node.unit(it.unit).ok().flatten();
+    let is_unit_down = |name: &str| {
+        let unit = node.unit(name).ok().flatten();
         unit.is_some_and(|unit| {
             unit.active != ActiveState::Active
                 || unit.sub_state == "auto-restart"
                 || unit.restarts > 2
         })
+    };
+    let is_down = |it: &Override<'_>| match it.unit.ends_with(".slice") {
+        true => ["kubelet.service", "containerd.service"]
+            .into_iter()
+            .any(is_unit_down),
+        false => is_unit_down(it.unit),
     };
     // The one that does harm comes first, then the one that changes most.
     found.sort_by_key(|it| (!is_down(it), !it.changes_command));
@@ -134,7 +177,13 @@ fn masked(node: &Node<'_>, unit: &str) -> Option<Finding> {
 
 fn of_unit<'a>(node: &Node<'a>, unit: &'static str) -> Vec<Override<'a>> {
     let texts = node.survey().texts.iter();
-    let folders = ABOVE.iter().map(|folder| format!("{folder}/{unit}.d/"));
+    // What is in `service.d` holds for every service.
+    let folders = ABOVE.iter().flat_map(|folder| {
+        let all = unit
+            .ends_with(".service")
+            .then(|| format!("{folder}/service.d/"));
+        all.into_iter().chain([format!("{folder}/{unit}.d/")])
+    });
     let folders: Vec<String> = folders.collect();
     let is_ours = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -149,6 +198,19 @@ fn of_unit<'a>(node: &Node<'a>, unit: &'static str) -> Vec<Override<'a>> {
         .filter(|(path, _)| !is_ours(path))
         .filter_map(|(path, text)| of_text(path, text.ok()?, unit))
         .collect()
+}
+
+/// A whole unit of others in a directory that comes before the one that the boot wrote its own to.
+fn in_front<'a>(node: &Node<'a>, unit: &'static str) -> Option<Override<'a>> {
+    if !was_written(node, &format!("/usr/lib/systemd/system/{unit}")) {
+        return None;
+    }
+    ABOVE.iter().find_map(|folder| {
+        let wanted = format!("{folder}/{unit}");
+        let (path, text) = node.survey().texts.get_key_value(&wanted)?;
+        let own = (!was_written(node, path)).then_some(text)?;
+        of_text(path, own.ok()?, unit)
+    })
 }
 
 /// Whether the boot wrote a file.
@@ -194,9 +256,13 @@ fn told(it: &Override<'_>) -> Finding {
         false => "changes its settings",
     };
     let (path, unit) = (it.path, it.unit);
+    let restart = match unit.ends_with(".slice") {
+        true => String::new(),
+        false => format!(" && systemctl restart {unit}"),
+    };
     Finding::new(
         format!("{path} overrides {unit} and {what}: it sets {name}"),
-        format!("mv {path} /root/; then: systemctl daemon-reload && systemctl restart {unit}; find what writes it: an image, or configuration management"),
+        format!("mv {path} /root/; then: systemctl daemon-reload{restart}; find what writes it: an image, or configuration management"),
     )
     .seen("line", quake_formats::yaml::shorten(it.line, 300))
 }
@@ -235,6 +301,26 @@ mod tests {
             Status::Fail,
             "mv /run/systemd/system/kubelet.service.d/99-site.conf /root/",
         );
+    }
+
+    #[test]
+    fn what_holds_for_every_service_or_for_all_together_is_an_override_too() {
+        let id = "services.drop-ins";
+        for (path, text, says) in [
+            (
+                "/etc/systemd/system/service.d/10-hardening.conf",
+                "[Service]\nPrivateMounts=yes\n",
+                "sets PrivateMounts",
+            ),
+            (
+                "/etc/systemd/system/system.slice.d/50-limit.conf",
+                "[Slice]\nMemoryMax=512M\n",
+                "overrides system.slice",
+            ),
+        ] {
+            with(path, text, true).assert(id, Status::Fail, says);
+            with(path, text, false).assert(id, Status::Warn, says);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod drop_ins;
 mod files;
 mod shutdown;
+mod stale;
 mod units;
 
 #[cfg(test)]
@@ -11,4 +12,5 @@ mod tests;
 pub(super) use drop_ins::CHECKS as DROP_INS;
 pub(super) use files::CHECKS as FILES;
 pub(super) use shutdown::CHECKS as SHUTDOWN;
+pub(super) use stale::CHECKS as STALE;
 pub(super) use units::CHECKS as UNITS;

@@ -5,6 +5,24 @@ use quake_formats::journal::KnownLine;
 
 pub(in crate::checks) const REASONS: &[KnownLine] = &[
     KnownLine {
+        parts: &["is not within the service CIDR", "please recreate"],
+        means: "the range of services was changed, and the cluster has services with addresses of the earlier one",
+        fix: "put serviceClusterIPRange of the cluster spec back to the range that has the address in the line, then roll the control plane: it cannot be changed in a running cluster",
+    },
+    KnownLine {
+        parts: &["is out the range of cluster cidr"],
+        means: "the range of pods was changed, and nodes have parts of the earlier one",
+        fix: "put podCIDR (nonMasqueradeCIDR) of the cluster spec back to the range that has the address in the line, or delete the Node objects that have the earlier parts and roll their groups; then roll the control plane",
+    },
+    KnownLine {
+        parts: &[
+            "createTransport failed to connect",
+            "signed by unknown authority",
+        ],
+        means: "etcd shows a certificate of another CA than --etcd-cafile has",
+        fix: "compare openssl x509 -noout -fingerprint -in /srv/kubernetes/kube-apiserver/etcd-ca.crt with etcd-clients-ca.crt in /etc/kubernetes/pki/etcd-manager-main on all control planes: one was replaced without the other; systemctl restart quake-agent.service writes them anew, then restart the pods of etcd-manager",
+    },
+    KnownLine {
         parts: &["encryption provider", "no kind \""],
         means: "its encryption configuration has a version or kind that this release does not know",
         fix: "write apiVersion: apiserver.config.k8s.io/v1 and kind: EncryptionConfiguration in it (kops create secret encryptionconfig -f FILE --force), then roll the control plane; the keys in it stay as they are",

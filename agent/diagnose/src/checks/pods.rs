@@ -1,0 +1,148 @@
+//! `pods.system`: pods of the cluster's own beside static pods and the pod network, such as CSI drivers and node-local-dns.
+
+use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use super::innermost::{innermost, meaning};
+use super::logs::last_error;
+use super::node::Node;
+use super::stage;
+use super::static_pods::known_in;
+use quake_formats::yaml::shorten;
+use quake_model::facts::{PodSeen, Unseen};
+use quake_model::phase::Phase;
+use quake_model::pod_networks::of_pod;
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: "pods.system",
+    title: "no pod of kube-system ends again and again on this node",
+    severity: Severity::Warning,
+    tags: &["pods"],
+    sources: &[Source::Runtime],
+    because: &[
+        "host.oom",
+        "host.disk-space",
+        "net.ranges",
+        "net.ports",
+        "dns.names",
+        "identity.metadata",
+        "identity.hop-limit",
+        "runtime.alive",
+        "kubelet.alive",
+        "apiserver.alive",
+        "net.api-server",
+        "cni.ready",
+    ],
+    why: "volumes, names or metrics of this node depend on it",
+    remedy: "read the log of its last run: kubectl -n kube-system logs POD --previous",
+    judge,
+}];
+
+/// So many starts are no accident any more.
+const MANY: u32 = 3;
+
+fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let expected = stage::kubernetes(node)?;
+    stage::done(node, Phase::Services)?;
+    let runtime = node.survey().runtime.get()?;
+    let why = || Unseen::NotTaken("the runtime's pods were not listed".to_owned());
+    let pods = runtime.pods.as_ref().ok_or_else(why)?;
+    let is_own = |pod: &&PodSeen| {
+        let mut statics = expected.static_pods.iter();
+        let is_static = statics.any(|name| pod.name.starts_with(name.as_str()));
+        pod.namespace == "kube-system"
+            && !is_static
+            && !pod.name.starts_with("etcd-manager")
+            && of_pod(&pod.name).is_none()
+    };
+    let own: Vec<&PodSeen> = pods.iter().filter(is_own).collect();
+    let goes_on = |pod: &PodSeen| {
+        own.iter().any(|other| {
+            let is_same = other.name == pod.name && other.container == pod.container;
+            is_same && (other.state == "running" || other.exit_code == Some(0))
+        })
+    };
+    let ended = own.iter().find(|pod| {
+        let is_bad = pod.state == "exited" && pod.exit_code.is_some_and(|code| code != 0);
+        is_bad && pod.restarts >= MANY && !goes_on(pod)
+    });
+    match ended {
+        Some(pod) => broken(pod).warn(),
+        None => Verdict::ok(format!("{} containers", own.len())),
+    }
+}
+
+/// A container that ends again and again, and why, as far as its log or its exit status tells.
+fn broken(pod: &PodSeen) -> Finding {
+    let (namespace, name, container) = (&pod.namespace, &pod.name, &pod.container);
+    let how = format!(
+        "{container} of {name} ended with {}, started {} times",
+        pod.exit_code.unwrap_or_default(),
+        pod.restarts + 1
+    );
+    let more = format!("its log: /var/log/pods/{namespace}_{name}_*/{container}/*.log");
+    let previous = pod.previous.iter().map(|previous| &previous.log);
+    let logs = || std::iter::once(&pod.log).chain(previous.clone());
+    // Not quoted: the check that the line belongs to takes it over, and comes first.
+    if let Some((means, fix, line)) = logs().find_map(|log| known_in(log)) {
+        let means = meaning(means, fix, line);
+        let finding = Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"));
+        return finding.by(Certainty::Likely);
+    }
+    if let Some(line) = logs().find_map(|log| last_error(log)) {
+        let finding = Finding::new(format!("{how}: {}", innermost(line)), more);
+        return finding
+            .by(Certainty::Likely)
+            .seen("log", shorten(line, 300));
+    }
+    let (why, fix) = match (pod.reason.as_str(), pod.exit_code) {
+        ("OOMKilled", _) => (
+            "it reached its memory limit",
+            "raise resources.limits.memory of its DaemonSet",
+        ),
+        (_, Some(126)) => (
+            "its program cannot be executed",
+            "the image is for another processor, or a policy forbids it",
+        ),
+        (_, Some(127)) => (
+            "its program is not in the image",
+            "correct command in its DaemonSet, or the image",
+        ),
+        (_, Some(137)) => (
+            "it was killed: by a failing liveness probe, or for want of memory",
+            "kubectl describe pod says which; raise its memory limit or the probe's timeout",
+        ),
+        (_, Some(139)) => ("it crashed (SIGSEGV)", "take another version of its image"),
+        _ => (
+            "its log says nothing",
+            "kubectl describe pod shows its events",
+        ),
+    };
+    Finding::new(format!("{how}: {why}"), format!("{fix}; {more}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::Status;
+    use crate::checks::node_sample::Sample;
+
+    #[test]
+    fn a_pod_of_the_cluster_that_ends_again_and_again_is_named() {
+        let id = "pods.system";
+        let mut node = Sample::worker();
+        node.assert(id, Status::Ok, "containers");
+        let pod = node.pod("ebs-csi-node", "exited");
+        pod.exit_code = Some(1);
+        pod.restarts = 9;
+        pod.log = vec![
+            "F1122 03:57:00.1 1 main.go:99] \"Failed to start driver\" err=\"no flux\"".to_owned(),
+        ];
+        node.assert(id, Status::Warn, "no flux");
+    }
+
+    #[test]
+    fn the_exit_status_says_why_where_the_log_does_not() {
+        let mut node = Sample::worker();
+        let pod = node.pod("ebs-csi-node", "exited");
+        (pod.exit_code, pod.restarts) = (Some(127), 9);
+        node.assert("pods.system", Status::Warn, "not in the image");
+    }
+}
