@@ -1,0 +1,3 @@
+#!/bin/sh
+systemctl stop containerd
+rm -rf /var/lib/containerd/tmpmounts/*
