@@ -17,6 +17,7 @@ pub mod http;
 pub mod imds;
 mod key_case;
 pub mod kops_copy;
+pub mod kops_worker;
 pub mod machine;
 pub mod metrics;
 pub mod mirror;

@@ -45,20 +45,26 @@ pub(crate) fn measure(
 
 /// The harness with these words.
 fn side_by_side(workspace: &Workspace, agent: &Path, words: &[&str]) -> Result<(), TaskError> {
+    build(workspace, "quake-bench", "quake-side-by-side")?;
+    build(workspace, "quake-integration", "quake-kops-worker")?;
+    let built = workspace.target.join("release");
+    run(Command::new(built.join("quake-side-by-side"))
+        .arg("--agent")
+        .arg(agent)
+        .arg("--kops-worker")
+        .arg(built.join("quake-kops-worker"))
+        .arg("--work")
+        .arg(work(workspace))
+        .arg("--report")
+        .arg(workspace.path("bench/REPORT.md"))
+        .args(words))
+}
+
+fn build(workspace: &Workspace, package: &str, program: &str) -> Result<(), TaskError> {
     run(cargo()
-        .args(["build", "--release", "--package", "quake-bench"])
-        .args(["--bin", "quake-side-by-side"])
-        .current_dir(&workspace.root))?;
-    run(
-        Command::new(workspace.target.join("release/quake-side-by-side"))
-            .arg("--agent")
-            .arg(agent)
-            .arg("--work")
-            .arg(work(workspace))
-            .arg("--report")
-            .arg(workspace.path("bench/REPORT.md"))
-            .args(words),
-    )
+        .args(["build", "--release", "--package", package])
+        .args(["--bin", program])
+        .current_dir(&workspace.root))
 }
 
 fn work(workspace: &Workspace) -> PathBuf {
@@ -68,10 +74,7 @@ fn work(workspace: &Workspace) -> PathBuf {
 /// Boots of a container by the agent's own unit; what they took is kept beside the harness' own results.
 fn under_systemd(workspace: &Workspace, agent: &Path) -> Result<(), TaskError> {
     let program = "quake-real-systemd";
-    run(cargo()
-        .args(["build", "--release", "--package", "quake-integration"])
-        .args(["--bin", program])
-        .current_dir(&workspace.root))?;
+    build(workspace, "quake-integration", program)?;
     run(Command::new(workspace.target.join("release").join(program))
         .arg(work(workspace))
         .arg(BOOTS)

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 /// What is printed when the words make no sense.
 pub(crate) const USAGE: &str = "\
-usage: quake-side-by-side --agent PATH [--work DIR] [--report FILE] [--rounds N] [--seed N]
+usage: quake-side-by-side --agent PATH [--kops-worker PATH] [--work DIR] [--report FILE] [--rounds N] [--seed N]
                           [--curves] [--only LETTERS] [--keep] [SCENARIO...]
 
-  SCENARIO   w1 to w4, w5, w5b, w6; with a profile as in w1@ec2, w1@rtt, w1@flaky [default: all of these]
+  SCENARIO   k1, k5, w1 to w4, w5, w5b, w6; with a profile as in w1@ec2, w1@rtt, w1@flaky [default: all of these]
+  --kops-worker  the services of a worker of today's kops (quake-kops-worker); k1 and k5 need it
   --curves   measure how the agent scales, too
   --only-curves  measure nothing else
   --only-report  measure nothing, and write the report of what was measured before
@@ -18,12 +19,13 @@ usage: quake-side-by-side --agent PATH [--work DIR] [--report FILE] [--rounds N]
   --only     letters of the subjects that take part, such as AC [default: all]
   --keep     keep what the last run of each subject left
 
-nodeup takes part where PEER_NODEUP names its binary.";
+nodeup takes part in k1 and k5 where PEER_NODEUP names its binary.";
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) agent: PathBuf,
+    pub(crate) kops_worker: Option<PathBuf>,
     pub(crate) work: PathBuf,
     pub(crate) report: Option<PathBuf>,
     pub(crate) rounds: usize,
@@ -44,6 +46,7 @@ impl Arguments {
     pub(crate) fn parse(words: &[String]) -> Result<Self, String> {
         let mut read = Self {
             agent: PathBuf::new(),
+            kops_worker: None,
             work: PathBuf::from("target/bench-data"),
             report: None,
             rounds: 7,
@@ -65,6 +68,7 @@ impl Arguments {
             };
             match word.as_str() {
                 "--agent" => read.agent = value()?.into(),
+                "--kops-worker" => read.kops_worker = Some(value()?.into()),
                 "--work" => read.work = value()?.into(),
                 "--report" => read.report = Some(value()?.into()),
                 "--rounds" => read.rounds = number(value()?)? as usize,

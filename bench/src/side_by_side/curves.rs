@@ -41,6 +41,8 @@ pub(crate) struct Together {
     /// The time to ready that 99 of 100 keep, in seconds.
     pub(crate) p99: f64,
     pub(crate) requests_each: f64,
+    /// Megabytes that the server sent to all of them.
+    pub(crate) served: f64,
 }
 
 /// All curves.
@@ -73,7 +75,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<Curves, BenchError> {
     for count in [10_u32, 100, 1_000, 10_000] {
         curves.files.push(files(bench, count)?);
     }
-    for agents in [1, 8, 64] {
+    for agents in [1, 8, 64, 256] {
         curves.together.push(together(bench, agents)?);
     }
     Ok(curves)
@@ -169,6 +171,7 @@ fn together(bench: &Bench<'_>, agents: usize) -> Result<Together, BenchError> {
         p50: percentile(&times, 50).unwrap_or(0.0),
         p99: percentile(&times, 99).unwrap_or(0.0),
         requests_each: requests / crate::statistics::to_float(agents as u64),
+        served: crate::statistics::to_float(traffic.bytes) / 1e6,
     };
     println!("curve of {agents} agents together: {measured:?}");
     Ok(measured)

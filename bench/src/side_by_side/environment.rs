@@ -1,16 +1,61 @@
 //! Where everything runs: a network namespace with nothing but loopback, where the kernel gives one.
 
 use crate::failure::{BenchError, capture, find_program};
+use crate::subject::kops_worker::CONTROLLER;
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use std::path::Path;
 use std::process::Command;
 
-/// Leaves this machine's network, so that nothing that runs here can reach it. Called before any thread
-/// starts; the reason where it is not possible, and then only addresses of loopback are used all the same.
+/// Leaves this machine's network, so that nothing that runs here can reach it; mounts are its own as well. Called before
+/// any thread starts; the reason where it is not possible, and then only addresses of loopback are used all the same.
 pub(crate) fn enter_loopback_only() -> Result<(), String> {
-    unshare(CloneFlags::CLONE_NEWNET).map_err(|error| error.to_string())?;
-    capture(Command::new("ip").args(["link", "set", "lo", "up"]))
-        .map(|_| ())
-        .map_err(|error| error.to_string())
+    let flags = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    unshare(flags).map_err(|error| error.to_string())?;
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    let nothing: Option<&str> = None;
+    mount(nothing, "/", nothing, private, nothing).map_err(|error| error.to_string())?;
+    for words in ["link set lo up", "address add 169.254.169.254/32 dev lo"] {
+        capture(Command::new("ip").args(words.split(' '))).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Lets kops-controller's name mean loopback, by a file over `/etc/hosts` that nobody outside sees.
+///
+/// # Errors
+///
+/// Fails when it cannot be written or mounted.
+pub(crate) fn name_controller(hosts: &Path) -> Result<(), BenchError> {
+    let text = format!("127.0.0.1 localhost {CONTROLLER}\n");
+    std::fs::write(hosts, text).map_err(BenchError::path(hosts))?;
+    let nothing: Option<&str> = None;
+    mount(
+        Some(hosts),
+        "/etc/hosts",
+        nothing,
+        MsFlags::MS_BIND,
+        nothing,
+    )
+    .map_err(BenchError::kernel("mount"))
+}
+
+/// Lays an empty file system in memory over a directory, which nobody outside sees: what lies in an overlay's lower layer
+/// must not be part of another one.
+///
+/// # Errors
+///
+/// Fails when it cannot be mounted.
+pub(crate) fn memory_over(folder: &Path) -> Result<(), BenchError> {
+    let nothing: Option<&str> = None;
+    mount(
+        Some("tmpfs"),
+        folder,
+        Some("tmpfs"),
+        MsFlags::empty(),
+        nothing,
+    )
+    .map_err(BenchError::kernel("mount"))
 }
 
 /// Packets that are late; loopback is as before when it is dropped.

@@ -29,6 +29,7 @@ use run::Bench;
 use server::{ca, flaky::Flaky, nginx::Nginx};
 use std::error::Error;
 use std::process::ExitCode;
+use subject::nodeup;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -52,14 +53,15 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: &Arguments) -> Result<(), BenchError> {
-    let network = match environment::enter_loopback_only() {
+    let bench = prepare(arguments, environment::enter_loopback_only())?;
+    let network = match &bench.network {
         Ok(()) => "loopback, in a network namespace of its own".to_owned(),
         Err(why) => format!("loopback of the machine itself ({why})"),
     };
-    let bench = prepare(arguments)?;
     let kept = Kept(arguments.work.join("results"));
-    let start_up = sitting::start_up(&bench)?;
+    let start_up = sitting::start_up(&bench, &arguments.agent, "version")?;
     kept.keep("start-up", &start_up)?;
+    keep_peer(&bench, &kept)?;
     let binary = &start_up.binary;
     // After each scenario, so that a sitting that is broken off has its report.
     let write_report = || write_report(&bench, &kept, &start_up, &network);
@@ -81,6 +83,19 @@ fn measure(arguments: &Arguments) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Measures the start of nodeup and its size, unless that was done of the same binary before.
+fn keep_peer(bench: &Bench<'_>, kept: &Kept) -> Result<(), BenchError> {
+    let Some(program) = nodeup::program().filter(|_| nodeup::missing().is_none()) else {
+        return Ok(());
+    };
+    let (_, sha256) = verify::fingerprint(&program)?;
+    let before: Option<StartUp> = kept.find("peer");
+    if before.is_some_and(|before| before.binary.sha256 == sha256) {
+        return Ok(());
+    }
+    kept.keep("peer", &sitting::start_up(bench, &program, "--help")?)
+}
+
 /// Writes the report of everything that was measured of this binary, now and before.
 fn write_report(
     bench: &Bench<'_>,
@@ -97,12 +112,14 @@ fn write_report(
         .filter_map(|name| kept.find(name))
         .filter(|results: &Results| results.binary == *binary)
         .collect();
+    let peer: Option<StartUp> = kept.find("peer");
     let scaling: Option<Scaling> = kept.find("scaling");
     let systemd: Option<RealSystemd> = kept.find("systemd");
     let report = Report {
         machine: &Machine::look(&bench.arguments.work, &bench.nginx.version, network),
         binary,
         start_up,
+        peer: peer.as_ref(),
         results: &results,
         scaling: scaling.as_ref().filter(|scaling| scaling.binary == *binary),
         systemd: systemd
@@ -112,7 +129,12 @@ fn write_report(
     std::fs::write(path, report.render()).map_err(BenchError::path(path))
 }
 
-fn prepare(arguments: &Arguments) -> Result<Bench<'_>, BenchError> {
+fn prepare(arguments: &Arguments, network: Result<(), String>) -> Result<Bench<'_>, BenchError> {
+    if network.is_ok() {
+        let hosts = arguments.work.join("hosts");
+        std::fs::create_dir_all(&arguments.work).map_err(BenchError::path(&arguments.work))?;
+        environment::name_controller(&hosts)?;
+    }
     let absolute = |name: &str| {
         let folder = arguments.work.join(name);
         std::fs::create_dir_all(&folder).map_err(BenchError::path(&folder))?;
@@ -124,6 +146,7 @@ fn prepare(arguments: &Arguments) -> Result<Bench<'_>, BenchError> {
     let flaky = Flaky::start(&served).map_err(BenchError::path("127.0.0.1"))?;
     Ok(Bench {
         arguments,
+        network,
         nginx,
         flaky,
         ca,

@@ -21,6 +21,8 @@ pub(crate) struct Report<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) binary: &'a Binary,
     pub(crate) start_up: &'a StartUp,
+    /// The start of nodeup, where one was given.
+    pub(crate) peer: Option<&'a StartUp>,
     pub(crate) results: &'a [Results],
     pub(crate) scaling: Option<&'a Scaling>,
     pub(crate) systemd: Option<&'a RealSystemd>,
@@ -69,8 +71,10 @@ fn how(report: &Report<'_>) -> String {
     let _ = write!(
         text,
         "\n## Commands\n\n```\n\
-         A  quake-agent rehearse NODE --root TARGET --assets fetch --exit-when-ready --output json --listen off\n\
-         B  PEER_NODEUP --conf=NODE/kube_env.yaml --retries=0, below a root of its own\n\
+         A  k1, k5: quake-agent boot --kube-env KUBE_ENV --root TARGET --simulate disks,kernel,units,probes\n   \
+         --exit-when-ready --no-boot-report --output json --listen off\n   \
+         others: quake-agent rehearse NODE --root TARGET --assets fetch --exit-when-ready --output json --listen off\n\
+         B  PEER_NODEUP --conf=KUBE_ENV --retries=0, below a root of its own\n\
          C  bash bench/src/side_by_side/subject/serial.sh LIST AUTHORITY\n\
          D  bash bench/src/side_by_side/subject/piped.sh LIST AUTHORITY\n\
          E  bash bench/src/side_by_side/subject/aria2.sh LIST AUTHORITY\n```\n\n\
@@ -84,14 +88,18 @@ fn how(report: &Report<'_>) -> String {
 const NOTES: &str = "
 ## What favours whom
 
-- Against quake-agent: A is a whole boot, with its record, its small files, its volumes and its units; AWS
-  and systemd are simulated; C, D and E only download and unpack. A writes durably (fsync); the scripts do not.
-- For quake-agent: systemd takes no time in a rehearsal. The published figures of nodeup, too, are with a
-  `systemctl` that only logs, except where they say otherwise.
+- In k1 and k5, A and B do the same: both read `kube_env.yaml`, ask the same metadata service and the same stand-in for
+  kops-controller, and download the same files. systemd is simulated for A; `systemctl`, `sysctl`, `modprobe` and `apt-get`
+  do nothing for B. After each run every large file is hashed: each program, plugin and archive must be in its place with
+  the right bytes.
+- Against B: it has its root mounted first, which takes some 10 ms.
+- For B: it never waits for its data to be on the disk. It also puts every file of its cache into `/opt/cni/bin`, which is
+  why it writes more.
+- Against quake-agent: A is a whole boot, with its record, its small files, its volumes and its units; C, D and E only
+  download and unpack. A writes durably (fsync); the others do not.
+- For quake-agent: systemd takes no time where it is simulated.
 - Under a real systemd nodeup's figure ends when it has started its units, and so does the one beside it; READY comes
-  later. The kubelet is a script, and docker was warm in the page cache.
-- The published figures of nodeup 1.36.2 are of a like machine (2 processors, busy) and of other bytes: they are
-  quoted, not measured here, and a ratio with them is only as good as that.
+  later. kubelet and containerd are scripts.
 - The server runs on this machine: with two processors it takes its share of them from every subject alike.
   It speaks HTTP/1.1.
 - C, D and E try a file again up to seven times, and check it each time. When they run over what is there, C and

@@ -108,16 +108,18 @@ pub(crate) struct Scaling {
 pub(crate) struct RealSystemd {
     /// The first digits of the binary's sha256.
     pub(crate) sha256: String,
-    /// Boots of a worker with the files of `w1`.
+    /// Boots of a worker with the files of `k1`, by the agent.
     pub(crate) worker: Vec<UnitRun>,
+    /// The same by nodeup, each right after one by the agent; none where no nodeup was given.
+    pub(crate) nodeup: Vec<UnitRun>,
     /// Boots with small files and so many units that the spec adds.
     pub(crate) units: Vec<Units>,
 }
 
-/// A boot by the agent's own unit.
+/// A boot by the unit of kops.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct UnitRun {
-    /// Seconds from the start of the process until systemd was told that the node is ready.
+    /// Seconds from the start of the process until systemd was told that the node is ready; until its end for nodeup.
     pub(crate) wall: f64,
     /// Seconds until systemd had started the last unit, which is where nodeup ends.
     pub(crate) started: f64,

@@ -9,7 +9,8 @@ use crate::server::ca::Ca;
 use crate::server::flaky::Flaky;
 use crate::server::log::Traffic;
 use crate::server::nginx::Nginx;
-use crate::subject::{Assignment, Subject};
+use crate::subject::kops_worker::KopsWorker;
+use crate::subject::{Assignment, Subject, nodeup};
 use crate::supervise::{self, Usage};
 use crate::verify;
 use crate::waiting::wait_until;
@@ -45,6 +46,8 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
     pub(crate) arguments: &'a Arguments,
+    /// Whether everything runs in a network namespace of its own, or why not.
+    pub(crate) network: Result<(), String>,
     pub(crate) nginx: Nginx,
     pub(crate) flaky: Flaky,
     pub(crate) ca: Ca,
@@ -113,6 +116,10 @@ impl Bench<'_> {
         let _late = late.transpose()?;
         let notes = self.folder("notes")?;
         let assignment = self.assign(workload, scenario.profile, &notes)?;
+        let _services = self.services(&assignment)?;
+        if subjects.contains(&Subject::Nodeup) {
+            nodeup::prepare(&assignment.layer(), &assignment.node(), assignment.ca)?;
+        }
         let mut runs = Vec::new();
         for round in 0..=scenario.rounds(self.arguments.rounds) {
             for subject in subjects {
@@ -122,6 +129,17 @@ impl Bench<'_> {
             }
         }
         Ok(runs)
+    }
+
+    /// What a worker of today's kops meets at its boot, for as long as the value lives.
+    fn services(&self, assignment: &Assignment<'_>) -> Result<Option<KopsWorker>, BenchError> {
+        let program = self.arguments.kops_worker.as_ref();
+        let program = program.filter(|_| assignment.workload.is_of_todays_kops());
+        let Some(program) = program else {
+            return Ok(None);
+        };
+        let (workload, base) = (assignment.workload, &assignment.base);
+        KopsWorker::start(program, workload, base, &assignment.node()).map(Some)
     }
 
     /// One run of one subject, from the scenario's start to the look at its bytes.
@@ -137,6 +155,9 @@ impl Bench<'_> {
         round: usize,
     ) -> Result<Run, BenchError> {
         let target = self.empty_target(subject)?;
+        if subject == Subject::Agent && assignment.workload.is_of_todays_kops() {
+            bring_along(&target)?;
+        }
         self.flaky.begin(round);
         let mut before = self.begin();
         match scenario.start {
@@ -260,6 +281,21 @@ pub(crate) struct Before {
     log: u64,
     flaky: Traffic,
     cpu: f64,
+}
+
+/// What a machine image has, and what containerd brings once it runs.
+fn bring_along(target: &Path) -> Result<(), BenchError> {
+    let system = std::fs::read("/etc/os-release").map_err(BenchError::path("/etc/os-release"))?;
+    for (path, bytes) in [
+        ("etc/os-release", system.as_slice()),
+        ("etc/cni/net.d/10-containerd-net.conflist", b"{}"),
+    ] {
+        let path = target.join(path);
+        let folder = path.parent().unwrap_or(target);
+        std::fs::create_dir_all(folder).map_err(BenchError::path(folder))?;
+        std::fs::write(&path, bytes).map_err(BenchError::path(&path))?;
+    }
+    Ok(())
 }
 
 fn warm(workload: &Workload) -> Result<(), BenchError> {

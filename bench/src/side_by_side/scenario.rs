@@ -29,7 +29,7 @@ pub(crate) struct Scenario {
 
 /// What is measured when nothing is named.
 pub(crate) const USUAL: &[&str] = &[
-    "w1", "w1@ec2", "w1@rtt", "w1@flaky", "w2", "w3", "w4", "w5", "w5b", "w6",
+    "k1", "k1@ec2", "k5", "w1", "w1@ec2", "w1@rtt", "w1@flaky", "w2", "w3", "w4", "w5", "w5b", "w6",
 ];
 
 /// A huge workload is measured in at most this many rounds; one takes minutes.
@@ -43,7 +43,8 @@ impl Scenario {
             None => (name, Profile::Loop),
         };
         let (workload, start) = match workload {
-            "w1" | "w2" | "w3" | "w4" => (workload, Start::Empty),
+            "k1" | "w1" | "w2" | "w3" | "w4" => (workload, Start::Empty),
+            "k5" => ("k1", Start::Done),
             "w5" => ("w1", Start::Done),
             "w5b" => ("w1", Start::Tampered),
             "w6" => ("w1", Start::Killed),
@@ -69,6 +70,8 @@ impl Scenario {
     /// What it is, in the report's words.
     pub(crate) fn title(&self) -> &'static str {
         match (self.workload.as_str(), self.start) {
+            ("k1", Start::Empty) => "a worker of kops 1.36, from nothing",
+            ("k1", _) => "a worker of kops 1.36 again, nothing changed",
             ("w1", Start::Empty) => "a worker's files, from nothing",
             ("w1", Start::Done) => "a worker's files again, nothing changed",
             ("w1", Start::Tampered) => "a worker's files again, one byte of kubelet changed",

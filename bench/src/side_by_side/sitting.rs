@@ -10,7 +10,8 @@ use crate::server::Profile;
 use crate::subject::Subject;
 use crate::supervise;
 use crate::verify::fingerprint;
-use crate::workload::build;
+use crate::workload::{TODAYS, build};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,14 +40,14 @@ pub(crate) fn run(
         skipped: Vec::new(),
         load: [environment::load(), String::new()],
         floor: None,
-        unavailable: unavailable(scenario),
+        unavailable: unavailable(bench, scenario),
     };
     if let Some(why) = &results.unavailable {
         println!("{}: not available: {why}", scenario.name);
         return Ok(results);
     }
     let mut subjects = Vec::new();
-    for subject in Subject::ALL {
+    for subject in Subject::ALL.into_iter().filter(|it| it.boots(&workload)) {
         let requested = bench.arguments.only.contains(subject.letter());
         let unasked = (!requested).then(|| "not asked for".to_owned());
         match unasked.or_else(|| subject.missing()) {
@@ -66,7 +67,15 @@ pub(crate) fn run(
 }
 
 /// Why a scenario cannot be measured here.
-fn unavailable(scenario: &Scenario) -> Option<String> {
+fn unavailable(bench: &Bench<'_>, scenario: &Scenario) -> Option<String> {
+    if scenario.workload == TODAYS {
+        let is_given = bench.arguments.kops_worker.is_some();
+        return match (&bench.network, is_given) {
+            (Err(why), _) => Some(format!("it needs a network namespace of its own: {why}")),
+            (Ok(()), false) => Some("--kops-worker was not given".to_owned()),
+            (Ok(()), true) => None,
+        };
+    }
     if scenario.profile != Profile::Rtt {
         return None;
     }
@@ -75,21 +84,24 @@ fn unavailable(scenario: &Scenario) -> Option<String> {
         .map(|_| "packets cannot be delayed here (the kernel has no netem)".to_owned())
 }
 
-/// Measures the start of the program, and its size.
+/// Measures the start of a program by a word that makes it say something, and its size.
 ///
 /// # Errors
 ///
 /// Fails when it does not run.
-pub(crate) fn start_up(bench: &Bench<'_>) -> Result<StartUp, BenchError> {
-    let agent = &bench.arguments.agent;
-    let (size, sha256) = fingerprint(agent)?;
+pub(crate) fn start_up(
+    bench: &Bench<'_>,
+    program: &Path,
+    word: &str,
+) -> Result<StartUp, BenchError> {
+    let (size, sha256) = fingerprint(program)?;
     let notes = bench.folder("notes")?;
-    let mut command = Command::new(agent);
-    command.arg("version");
+    let mut command = Command::new(program);
+    command.arg(word);
     let mut measured = StartUp {
         binary: Binary {
             size,
-            packed: packed_size(bench),
+            packed: packed_size(program),
             sha256,
         },
         wall: Vec::new(),
@@ -99,7 +111,7 @@ pub(crate) fn start_up(bench: &Bench<'_>) -> Result<StartUp, BenchError> {
     for _ in 0..STARTS {
         let usage = supervise::start(&command, &notes, "version")?.finish(LIMIT)?;
         if usage.status != 0 {
-            let text = format!("quake-agent version ended with {}", usage.status);
+            let text = format!("{} {word} ended with {}", program.display(), usage.status);
             return Err(BenchError::Unfit(text));
         }
         measured.wall.push(usage.wall);
@@ -109,12 +121,12 @@ pub(crate) fn start_up(bench: &Bench<'_>) -> Result<StartUp, BenchError> {
     Ok(measured)
 }
 
-fn packed_size(bench: &Bench<'_>) -> Option<u64> {
+fn packed_size(program: &Path) -> Option<u64> {
     find_program("xz")?;
     let mut command = Command::new("xz");
     command
         .args(["-6", "-T1", "--stdout", "--keep"])
-        .arg(&bench.arguments.agent);
+        .arg(program);
     let output = command.stderr(Stdio::null()).output().ok()?;
     output
         .status

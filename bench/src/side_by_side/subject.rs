@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(crate) mod kops_worker;
 pub(crate) mod nodeup;
 
 /// One way of getting a node's assets.
@@ -56,6 +57,11 @@ impl Subject {
         }
     }
 
+    /// Whether it can boot this workload: nodeup reads the configuration of today's kops alone.
+    pub(crate) fn boots(self, workload: &Workload) -> bool {
+        self != Self::Nodeup || workload.is_of_todays_kops()
+    }
+
     /// Why it cannot run here; `None` when it can.
     pub(crate) fn missing(self) -> Option<String> {
         let needs = |tool: &str, package: &str| {
@@ -97,7 +103,9 @@ impl Assignment<'_> {
     ///
     /// Fails when they cannot be written.
     pub(crate) fn write(&self) -> Result<(), BenchError> {
-        node::write(&self.node(), self.workload, &self.base)?;
+        if !self.workload.is_of_todays_kops() {
+            node::write(&self.node(), self.workload, &self.base)?;
+        }
         for (name, text) in SCRIPTS {
             let path = self.notes.join(name);
             std::fs::write(&path, text).map_err(BenchError::path(&path))?;
@@ -118,8 +126,9 @@ impl Assignment<'_> {
     /// The command of a subject that leaves everything below `target`.
     pub(crate) fn command(&self, subject: Subject, target: &Path) -> Command {
         let mut command = match subject {
+            Subject::Agent if self.workload.is_of_todays_kops() => self.boot(target),
             Subject::Agent => self.rehearsal(target),
-            Subject::Nodeup => nodeup::command(&self.node(), target, self.ca),
+            Subject::Nodeup => nodeup::command(&self.layer(), target),
             Subject::Serial => self.script("serial.sh", target),
             Subject::Piped => self.script("piped.sh", target),
             Subject::Aria2 => self.script("aria2.sh", target),
@@ -128,6 +137,26 @@ impl Assignment<'_> {
             command.env_remove(name).env_remove(name.to_uppercase());
         }
         on_first_processors(command)
+    }
+
+    /// What lies over this machine's files in nodeup's root.
+    pub(crate) fn layer(&self) -> PathBuf {
+        self.notes.join("layer")
+    }
+
+    /// A boot by the services of a worker; the disks, the kernel, systemd and kubelet's health are simulated.
+    fn boot(&self, target: &Path) -> Command {
+        let mut command = Command::new(self.agent);
+        command
+            .args(["boot", "--kube-env"])
+            .arg(self.node().join("kube_env.yaml"))
+            .arg("--root")
+            .arg(target)
+            .args(["--simulate", "disks,kernel,units,probes"])
+            .args(["--exit-when-ready", "--no-boot-report"])
+            .args(["--output", "json", "--listen", "off"])
+            .env("AWS_CA_BUNDLE", self.ca);
+        command
     }
 
     fn rehearsal(&self, target: &Path) -> Command {

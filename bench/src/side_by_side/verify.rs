@@ -22,6 +22,8 @@ const PLACED: &[&str] = &[
     "loopback",
     "portmap",
     "dockerd",
+    "containerd",
+    "containerd-shim-runc-v2",
 ];
 
 /// Where the agent keeps its own things.
@@ -93,17 +95,14 @@ impl Found {
             .collect();
         let known = |digest: &str| wanted.contains_key(digest) || wire.contains(digest);
         let smallest = workload.contents().map(|content| content.size).min();
-        let strange = self.by_digest.iter().find(|(digest, paths)| {
-            // What nodeup finds in the machine's own tree is not the workload's.
-            !known(digest)
-                && subject != Subject::Nodeup
-                && smallest >= Some(LARGE)
-                && !paths.is_empty()
-        });
+        let strange = self
+            .by_digest
+            .iter()
+            .find(|(digest, paths)| !known(digest) && smallest >= Some(LARGE) && !paths.is_empty());
         if let Some((_, paths)) = strange {
             return Some(format!("{} has wrong bytes", paths[0].display()));
         }
-        if subject == Subject::Agent {
+        if matches!(subject, Subject::Agent | Subject::Nodeup) {
             return self.misplaced(target, &wanted);
         }
         None

@@ -76,6 +76,11 @@ impl Workload {
         self.contents().map(|content| content.size).sum()
     }
 
+    /// Whether its node boots from the configuration of today's kops.
+    pub(crate) fn is_of_todays_kops(&self) -> bool {
+        self.name == TODAYS
+    }
+
     /// Compressed bytes on the wire.
     pub(crate) fn packed_bytes(&self) -> u64 {
         let packed = self.assets.iter().filter(|asset| asset.kind == Kind::TarGz);
@@ -133,6 +138,17 @@ const PLUGINS: &[&str] = &[
     "vrf",
 ];
 
+/// The workload of a worker of today's kops.
+pub(crate) const TODAYS: &str = "k1";
+
+/// containerd's programs, as their archive has them.
+const CONTAINERD: &[&str] = &[
+    "bin/containerd",
+    "bin/containerd-shim-runc-v2",
+    "bin/containerd-stress",
+    "bin/ctr",
+];
+
 /// docker's programs, as their archive has them.
 const RUNTIME: &[&str] = &[
     "docker/docker",
@@ -160,24 +176,45 @@ fn archive_of(name: &str, members: &[&str], size: u64) -> Recipe {
     }
 }
 
-/// The worker's set: the sizes of a real release's files.
-fn worker() -> Vec<Recipe> {
+/// A worker's set with these names for two of its files: the sizes of a real release's files.
+fn worker(credential_provider: &str, plugins: &str, runtime: Recipe) -> Vec<Recipe> {
     vec![
         plain("kubelet", 58_400_000),
         plain("kubectl", 58_600_000),
-        plain("ecr-credential-provider", 16_000_000),
+        plain(credential_provider, 16_000_000),
         plain("runc.amd64", 12_600_000),
-        archive_of("cni-plugins-amd64-v0.7.5.tgz", PLUGINS, 129_600_000),
-        archive_of("docker-18.06.3.tgz", RUNTIME, 95_000_000),
+        archive_of(plugins, PLUGINS, 129_600_000),
+        runtime,
     ]
 }
 
-/// The recipe of a workload by name: `w1` to `w4`, or `COUNTxSIZE` such as `8x4000000`.
+/// The set of a worker of kops 1.15, with docker.
+fn legacy_worker() -> Vec<Recipe> {
+    let docker = archive_of("docker-18.06.3.tgz", RUNTIME, 95_000_000);
+    worker(
+        "ecr-credential-provider",
+        "cni-plugins-amd64-v0.7.5.tgz",
+        docker,
+    )
+}
+
+/// The set of a worker of kops 1.36, with containerd.
+fn todays_worker() -> Vec<Recipe> {
+    let containerd = "containerd-2.2.4-linux-amd64.tar.gz";
+    worker(
+        "ecr-credential-provider-linux-amd64",
+        "cni-plugins-linux-amd64-v1.6.2.tgz",
+        archive_of(containerd, CONTAINERD, 95_000_000),
+    )
+}
+
+/// The recipe of a workload by name: `k1`, `w1` to `w4`, or `COUNTxSIZE` such as `8x4000000`.
 pub(crate) fn recipe(name: &str) -> Option<(Role, Vec<Recipe>)> {
     match name {
-        "w1" => Some((Role::Worker, worker())),
+        TODAYS => Some((Role::Worker, todays_worker())),
+        "w1" => Some((Role::Worker, legacy_worker())),
         "w2" => {
-            let mut recipes = worker();
+            let mut recipes = legacy_worker();
             recipes.push(plain("protokube", 100_300_000));
             Some((Role::ControlPlane, recipes))
         }
@@ -204,8 +241,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_workers_set_has_the_sizes_that_the_issue_names() {
-        let (role, recipes) = recipe("w1").expect("it is a workload");
+    fn the_workers_of_both_generations_have_sets_of_one_size() {
+        for name in ["w1", "k1"] {
+            is_a_workers_set(name);
+        }
+    }
+
+    fn is_a_workers_set(name: &str) {
+        let (role, recipes) = recipe(name).expect("it is a workload");
         assert_eq!((role, recipes.len()), (Role::Worker, 6));
         let landing: u64 = recipes
             .iter()

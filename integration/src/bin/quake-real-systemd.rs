@@ -1,48 +1,50 @@
-//! Measures boots under a real systemd: a container that has settled, the agent's own unit started in it, a worker's
-//! files over TLS from nginx beside it. `cargo xtask bench --systemd` runs it and puts what it found into the report.
+//! Measures boots under a real systemd: a container that has settled, the unit of kops started in it, a worker's files over TLS
+//! from nginx beside it. `cargo xtask bench --systemd` runs it and puts what it found into the report.
 //!
-//! usage: `quake-real-systemd WORK ROUNDS`, where WORK is the bench's directory and `QUAKE_AGENT` names the agent.
+//! usage: `quake-real-systemd WORK ROUNDS`, where WORK is the bench's directory and `QUAKE_AGENT` names the agent. Where
+//! `PEER_NODEUP` names a nodeup, it boots such a container after each of the agent's.
 
 use quake_integration::agent::{self, Running};
+use quake_integration::ca::Ca;
 use quake_integration::ec2::Rules;
-use quake_integration::machine::{Cluster, Container, KUBELET_STAND_IN, Kind, Lab, MachineBackend};
+use quake_integration::kops_worker::{API, CONTROLLER, Documents, controller};
+use quake_integration::machine::{
+    CONTAINERD, CTR, Container, KOPS_INSTALL, KOPS_KUBELET, KOPS_UNIT, Kind, Lab, MachineBackend,
+    ROUTER,
+};
+use quake_integration::node_api::NodeApi;
 use quake_integration::tree::sha256;
 use quake_integration::waiting::wait_until;
 use serde_json::{Value, json};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// The files of a worker, as the bench makes them.
-const WORKLOAD: &str = "w1-seed1-v4";
+const WORKLOAD: &str = "k1-seed1-v4";
 
 /// Where nginx is; the bench's certificate has this address.
 const SERVER: &str = "172.20.0.1:8443";
 
-/// How many units a node's spec adds, for the curve.
+/// How many units a node's configuration adds, for the curve.
 const UNITS: [usize; 4] = [1, 4, 16, 64];
 
-/// The last unit of a worker: when it is started, nodeup has ended.
-const LAST_START: &str = "services:kubelet.service";
-
-/// The unit waits for this, so that the machine has settled before it starts.
-const GATE: &str = "/run/settled";
-
-/// The bench's kubelet and docker are bytes that nothing can run. They land; the units run others.
-const KUBELET: &str =
-    "[Service]\nExecStart=\nExecStart=/usr/bin/python3 /opt/kubelet.py \"$DAEMON_ARGS\"\n";
-const DOCKER: &str = "[Service]\nEnvironment=PATH=/opt/docker:/usr/sbin:/usr/bin:/sbin:/bin\n\
-    ExecStart=\nExecStart=/opt/docker/dockerd $DOCKER_OPTS\n";
-
-/// The base's docker and what it starts.
-const RUNTIME: [&str; 6] = [
-    "usr/sbin/dockerd",
-    "usr/sbin/runc",
-    "usr/bin/containerd",
-    "usr/bin/containerd-shim",
-    "usr/bin/containerd-shim-runc-v2",
-    "usr/sbin/docker-proxy",
+/// The bench's programs are bytes that nothing can run. They land; the units run others, and put a client of containerd that can
+/// be run in the place of the one that landed.
+const STAND_INS: [(&str, &str); 2] = [
+    (
+        "kubelet.service",
+        "ExecStart=\nExecStart=/usr/bin/python3 /opt/kubelet.py \"$DAEMON_ARGS\"\n",
+    ),
+    (
+        "containerd.service",
+        "ExecStartPre=/usr/bin/cp /opt/ctr /usr/bin/ctr\nExecStart=\nExecStart=/usr/bin/python3 /opt/containerd.py\n",
+    ),
 ];
+
+/// What both programs find assets' certificates by.
+const TRUST: &str = "Environment=AWS_CA_BUNDLE=/etc/bench.pem SSL_CERT_FILE=/etc/bench.pem\n";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -60,107 +62,171 @@ fn main() -> ExitCode {
     }
 }
 
+/// Who boots a container.
+#[derive(Debug, Clone)]
+enum Booter {
+    Agent(PathBuf),
+    Nodeup(PathBuf),
+}
+
+impl Booter {
+    fn program(&self) -> &Path {
+        match self {
+            Self::Agent(program) | Self::Nodeup(program) => program,
+        }
+    }
+}
+
 fn measure(work: &Path, rounds: usize) -> Result<(), String> {
     let binary = agent::binary()?;
     let bytes = std::fs::read(&binary).map_err(|error| format!("{}: {error}", binary.display()))?;
-    let worker = worker(work, rounds)?;
-    let mut units = Vec::new();
+    let by_agent = Booter::Agent(binary);
+    let by_nodeup = std::env::var_os("PEER_NODEUP").map(|it| Booter::Nodeup(it.into()));
+    let worker = Worker::open("worker", work)?;
+    let (mut agents, mut nodeups) = (Vec::new(), Vec::new());
+    for _ in 0..=rounds {
+        agents.push(worker.boot(&by_agent, &[])?);
+        if let Some(by_nodeup) = &by_nodeup {
+            nodeups.push(worker.boot(by_nodeup, &[])?);
+        }
+    }
+    // The first boots warm up.
+    let counted = |boots: Vec<Value>| boots.into_iter().skip(1).collect::<Vec<_>>();
+    let mut curve = Vec::new();
     for count in UNITS {
-        units.push(json!({ "units": count, "boot": with_units(work, count)? }));
+        let names: Vec<String> = (0..count)
+            .map(|number| format!("extra-{number}.service"))
+            .collect();
+        let boot = worker.boot(&by_agent, &names)?;
+        curve.push(json!({ "units": count, "boot": boot }));
     }
     // The report tells a binary by the first digits.
     let digest = sha256(&bytes);
-    let found = json!({ "sha256": digest.get(..16), "worker": worker, "units": units });
+    let found = json!({
+        "sha256": digest.get(..16), "worker": counted(agents), "nodeup": counted(nodeups), "units": curve,
+    });
     let kept = work.join("results/systemd.json");
     std::fs::write(&kept, found.to_string()).map_err(|error| format!("{}: {error}", kept.display()))
 }
 
-/// Boots of a worker with the bench's files; the first is left out, for it warms up.
-fn worker(work: &Path, rounds: usize) -> Result<Vec<Value>, String> {
-    let lab = open("worker")?;
-    let mut cluster = lab.cluster();
-    cluster.pin_only(pins(&work.join("served").join(WORKLOAD))?);
-    let _server = serve(&lab, work)?;
-    let mut boots = Vec::new();
-    for _ in 0..=rounds {
-        boots.push(boot(&lab, &cluster, work)?);
-    }
-    boots.remove(0);
-    Ok(boots)
+/// Workers of one network, with the bench's files.
+struct Worker {
+    // nginx ends before the network does.
+    _server: Running,
+    lab: Lab,
+    pins: Vec<String>,
+    ca: Vec<u8>,
 }
 
-/// A boot whose spec adds so many units.
-fn with_units(work: &Path, count: usize) -> Result<Value, String> {
-    let lab = open(&format!("units-{count}"))?;
-    let hooks: String = (0..count)
-        .map(|number| {
-            format!("  - name: extra-{number}.service\n    manifest: |\n      Type=oneshot\n      RemainAfterExit=yes\n      ExecStart=/bin/true\n")
+impl Worker {
+    fn open(case: &str, work: &Path) -> Result<Self, String> {
+        let lab = Lab::with("bench", case, Kind::Containers, Rules::default());
+        let lab = lab.ok_or("containers cannot be booted here")?;
+        let router = ROUTER.parse().map_err(|_| "ROUTER is no address")?;
+        let names = [CONTROLLER, API].map(|name| (name.to_owned(), router));
+        lab.vpc().publish_names(&names.into())?;
+        let certificate = work.join("authority/ca.pem");
+        Ok(Self {
+            _server: serve(&lab, work)?,
+            pins: pins(&work.join("served").join(WORKLOAD))?,
+            ca: std::fs::read(&certificate).map_err(|error| error.to_string())?,
+            lab,
         })
-        .collect();
-    let cluster =
-        lab.cluster_with(|spec| spec.replacen("spec:\n", &format!("spec:\n  hooks:\n{hooks}"), 1));
-    boot(&lab, &cluster, work)
+    }
+
+    /// One boot with so many units more: what systemd saw of kops' unit, in seconds.
+    fn boot(&self, by: &Booter, units: &[String]) -> Result<Value, String> {
+        let ca = Ca::new().map_err(|error| format!("{error:?}"))?;
+        let documents = Documents::new(&self.pins, units, &ca.certificate()?);
+        let facts = self
+            .lab
+            .vpc()
+            .launch(&[("kops.k8s.io/instancegroup", "workers")], b"");
+        let name = format!("DNS:{API}");
+        let _api_server = NodeApi::start(self.listen(443)?, &ca, &[&name], "v1.36.1")?;
+        let _controller = controller(self.listen(3988)?, ca, &facts, documents.config)?;
+        let mut layer = self
+            .lab
+            .bare()
+            .kernel_settings()
+            .file("/etc/bench.pem", 0o644, self.ca.clone())
+            .file("/opt/kops/conf/kube_env.yaml", 0o600, documents.kube_env)
+            .copy("/opt/kops/bin/nodeup", 0o755, by.program())
+            .file("/opt/kubelet.py", 0o755, KOPS_KUBELET)
+            .file("/opt/containerd.py", 0o755, CONTAINERD)
+            .file("/opt/ctr", 0o755, CTR);
+        for (unit, lines) in STAND_INS.into_iter().chain([(KOPS_UNIT, TRUST)]) {
+            let path = format!("/etc/systemd/system/{unit}.d/90-bench.conf");
+            layer = layer.file(&path, 0o644, format!("[Service]\n{lines}"));
+        }
+        let machine = self.lab.container(&facts, layer);
+        // It may end with a unit of the base that cannot run in a container; what matters is that nothing starts any more.
+        let _ = machine.run(
+            "systemctl is-system-running --wait",
+            Duration::from_secs(60),
+        );
+        machine.output(&format!("sync; {KOPS_INSTALL}"));
+        let (who, wall, started) = match by {
+            Booter::Agent(_) => {
+                machine.becomes_ready(120)?;
+                let wall = seconds(&machine, "ActiveEnterTimestampMonotonic")?
+                    - seconds(&machine, "ExecMainStartTimestampMonotonic")?;
+                let reported = machine.last_event("boot-ready");
+                // The agent counts from its own first moment, which is milliseconds after its process' start.
+                let before = wall - reported["elapsedMs"].as_f64().unwrap_or_default() / 1e3;
+                (
+                    "quake-agent",
+                    wall,
+                    before.max(0.0) + services_started(&machine)?,
+                )
+            }
+            Booter::Nodeup(_) => {
+                let wall = nodeup_ended(&machine)?;
+                ("nodeup", wall, wall)
+            }
+        };
+        println!(
+            "{who}, {} more units: units started after {started:.2} s, ready or ended after {wall:.2} s",
+            units.len()
+        );
+        Ok(json!({ "wall": wall, "started": started }))
+    }
+
+    fn listen(&self, port: u16) -> Result<TcpListener, String> {
+        let listener = self
+            .lab
+            .vpc()
+            .namespace()
+            .listen(&format!("{ROUTER}:{port}"));
+        listener.map_err(|error| format!("{port}: {error}"))
+    }
 }
 
-fn open(case: &str) -> Result<Lab, String> {
-    let lab = Lab::with("bench", case, Kind::Containers, Rules::default());
-    lab.ok_or_else(|| "containers cannot be booted here".to_owned())
-}
-
-/// When the newest boot's ledger shows this step's end, in seconds of the boot.
-fn elapsed(machine: &Container, step: &str) -> Result<f64, String> {
+/// When the newest boot's ledger shows the end of the units' start, in seconds of the boot.
+fn services_started(machine: &Container) -> Result<f64, String> {
     let mut events = machine.events().into_iter();
-    let end = events.find(|event| event["event"] == "step-done" && event["step"] == step);
+    let end = events.find(|event| event["event"] == "phase-done" && event["phase"] == "services");
     let at = end.and_then(|event| event["elapsedMs"].as_f64());
     at.map(|millis| millis / 1e3)
-        .ok_or_else(|| format!("the ledger has no end of {step}"))
+        .ok_or_else(|| "the ledger has no end of the services".to_owned())
 }
 
-/// One boot: what systemd saw of the unit, in seconds, and what the agent told.
-fn boot(lab: &Lab, cluster: &Cluster, work: &Path) -> Result<Value, String> {
-    let facts = cluster.launch("workers");
-    let ca = std::fs::read(work.join("authority/ca.pem")).unwrap_or_default();
-    let gate = format!(
-        "[Unit]\nConditionPathExists={GATE}\n[Service]\nEnvironment=AWS_CA_BUNDLE=/etc/bench.pem\n"
-    );
-    let mut layer = lab
-        .baked()
-        .file("/etc/bench.pem", 0o644, ca)
-        .file(&drop_in("quake-agent"), 0o644, gate)
-        .file("/opt/kubelet.py", 0o755, KUBELET_STAND_IN)
-        .file(&drop_in("kubelet"), 0o644, KUBELET)
-        .file(&drop_in("docker"), 0o644, DOCKER);
-    for program in RUNTIME {
-        let name = program.rsplit('/').next().unwrap_or(program);
-        let path = lab.base().root().join(program);
-        layer = layer.copy(&format!("/opt/docker/{name}"), 0o755, &path);
+/// How long nodeup ran, in seconds, once it has ended well.
+fn nodeup_ended(machine: &Container) -> Result<f64, String> {
+    let ended = format!("systemctl show -p ActiveState --value {KOPS_UNIT} | grep -qx inactive");
+    let is_over = machine.comes_true(&ended, 120);
+    let result = machine.shows(KOPS_UNIT, "Result");
+    if !is_over || result != "success" {
+        let journal = machine.output(&format!("journalctl --no-pager -n 30 -u {KOPS_UNIT}"));
+        return Err(format!("nodeup: {result}: {journal}"));
     }
-    let machine = lab.container(&facts, layer);
-    // It may end with a unit of the base that cannot run in a container; what matters is that nothing starts any more.
-    let _ = machine.run(
-        "systemctl is-system-running --wait",
-        Duration::from_secs(60),
-    );
-    machine.output(&format!(
-        "sync; touch {GATE}; systemctl start --no-block quake-agent.service"
-    ));
-    machine.becomes_ready(120)?;
-    let began = seconds(&machine, "ExecMainStartTimestampMonotonic")?;
-    let ready = seconds(&machine, "ActiveEnterTimestampMonotonic")?;
-    let reported = machine.last_event("boot-ready");
-    let (wall, last) = (ready - began, elapsed(&machine, LAST_START)?);
-    // The agent counts from its own first moment, which is milliseconds after its process' start.
-    let before = wall - reported["elapsedMs"].as_f64().unwrap_or_default() / 1e3;
-    let started = before.max(0.0) + last;
-    println!(
-        "{}: units started after {started:.2} s, ready after {wall:.2} s",
-        facts.instance
-    );
-    Ok(json!({ "wall": wall, "started": started }))
+    Ok(seconds(machine, "ExecMainExitTimestampMonotonic")?
+        - seconds(machine, "ExecMainStartTimestampMonotonic")?)
 }
 
+/// A property of kops' unit that is a moment, in seconds.
 fn seconds(machine: &Container, property: &str) -> Result<f64, String> {
-    let shown = machine.shows("quake-agent.service", property);
+    let shown = machine.shows(KOPS_UNIT, property);
     let micros: f64 = shown
         .parse()
         .map_err(|_| format!("{property} is {shown:?}"))?;
@@ -172,7 +238,7 @@ fn pins(folder: &Path) -> Result<Vec<String>, String> {
     let manifest = folder.join("manifest.json");
     let text = std::fs::read_to_string(&manifest).map_err(|error| {
         format!(
-            "{}: {error}; `cargo xtask bench w1` makes it",
+            "{}: {error}; `cargo xtask bench k1` makes it",
             manifest.display()
         )
     })?;
@@ -221,8 +287,4 @@ fn serve(lab: &Lab, work: &Path) -> Result<Running, String> {
         return Err(format!("nginx does not listen: {}", running.stderr()));
     }
     Ok(running)
-}
-
-fn drop_in(unit: &str) -> String {
-    format!("/etc/systemd/system/{unit}.service.d/90-bench.conf")
 }

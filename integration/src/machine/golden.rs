@@ -31,14 +31,16 @@ pub const KOPS_UNIT: &str = "kops-configuration.service";
 pub const KOPS_INSTALL: &str =
     "cd /opt/kops/bin && ./nodeup --install-systemd-unit --conf=/opt/kops/conf/kube_env.yaml --v=8";
 
-/// What stands in for programs that a node runs.
-const KUBELET: &str = concat!(
+/// What stands in for a node's kubelet.
+pub const KOPS_KUBELET: &str = concat!(
     include_str!("../../guest/registers.py"),
     include_str!("../../guest/kops_kubelet.py")
 );
-const CONTAINERD: &str = include_str!("../../guest/containerd.py");
+/// What stands in for its containerd.
+pub const CONTAINERD: &str = include_str!("../../guest/containerd.py");
 
-const CTR: &str = include_str!("../../guest/ctr.sh");
+/// What stands in for containerd's client.
+pub const CTR: &str = include_str!("../../guest/ctr.sh");
 
 /// User data as kops 1.34 made it for another cluster; it lies in a state store, where Karpenter reads it.
 const SCRIPT: &str = "karpenter/statestore/clusters.example.com/minimal.example.com/igconfig/node/karpenter-nodes-default/nodeupscript.sh";
@@ -170,7 +172,7 @@ impl Golden {
             (Some(given), _) => {
                 std::fs::read(&given).map_err(|error| format!("{}: {error}", given.display()))?
             }
-            (None, "kubelet") => KUBELET.into(),
+            (None, "kubelet") => KOPS_KUBELET.into(),
             (None, name) if name.starts_with("containerd-") => {
                 let nothing = || b"#!/bin/sh\n".to_vec();
                 archive(&[

@@ -30,7 +30,7 @@ impl Facts {
     }
 
     /// The service of this instance, whose credentials have this session token.
-    pub(super) fn service(&self, user_data: &[u8], session: &str) -> Metadata {
+    pub fn service(&self, user_data: &[u8], session: &str) -> Metadata {
         let (mac, address, name) = (self.mac(), self.address.to_string(), self.host_name());
         let credentials = json!({
             "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2020-01-01T00:00:00Z",

@@ -33,7 +33,7 @@ pub use base::Base;
 pub(crate) use base::sorted;
 pub use cluster::{BUCKET, Cluster, KUBELET_STAND_IN, POD_RANGE, changed, example};
 pub use evidence::Evidence;
-pub use golden::{Golden, KOPS_INSTALL, KOPS_UNIT, Nodeup};
+pub use golden::{CONTAINERD, CTR, Golden, KOPS_INSTALL, KOPS_KUBELET, KOPS_UNIT, Nodeup};
 pub use hardware::Hardware;
 pub use lab::{BAKE, Kind, Lab};
 pub use layer::Layer;
