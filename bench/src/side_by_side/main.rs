@@ -126,6 +126,10 @@ fn write_report(
             .as_ref()
             .filter(|systemd| systemd.sha256 == binary.sha256),
     };
+    if let Some(page) = report.render_boots() {
+        let path = path.with_file_name("BOOT.md");
+        std::fs::write(&path, page).map_err(BenchError::path(&path))?;
+    }
     std::fs::write(path, report.render()).map_err(BenchError::path(path))
 }
 

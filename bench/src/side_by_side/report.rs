@@ -1,5 +1,6 @@
 //! The report: figures with their spread, what they were measured on, and what favours whom.
 
+mod boot;
 mod machine;
 mod scaling;
 mod systemd;
@@ -41,6 +42,12 @@ impl Report<'_> {
         text.push_str(&scaling::section(self.scaling));
         let _ = write!(text, "{}", how(self));
         wrap::wrapped(&text)
+    }
+
+    /// The page of whole boots; `None` where none was measured.
+    pub(crate) fn render_boots(&self) -> Option<String> {
+        let boots = &self.systemd?.boots;
+        (!boots.is_empty()).then(|| boot::page(boots))
     }
 
     /// The results of a scenario.

@@ -11,6 +11,7 @@ use crate::subject::Subject;
 use crate::workload::Workload;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The binary that was measured.
@@ -112,8 +113,40 @@ pub(crate) struct RealSystemd {
     pub(crate) worker: Vec<UnitRun>,
     /// The same by nodeup, each right after one by the agent; none where no nodeup was given.
     pub(crate) nodeup: Vec<UnitRun>,
-    /// Boots with small files and so many units that the spec adds.
+    /// Boots with so many units that the spec adds.
     pub(crate) units: Vec<Units>,
+    /// Boots of whole machines.
+    pub(crate) boots: Vec<Boot>,
+}
+
+/// The boot of a machine by its image.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Boot {
+    /// What the machine is: `container`, or `emulated machine`.
+    pub(crate) machine: String,
+    /// Whether its image has the assets.
+    pub(crate) seeded: bool,
+    pub(crate) path: Vec<Link>,
+}
+
+/// A link of a critical path, as `/v1/timeline` has it. Times are milliseconds since the agent's start.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Link {
+    pub(crate) layer: String,
+    pub(crate) phase: Option<String>,
+    pub(crate) start_ms: f64,
+    pub(crate) end_ms: f64,
+    pub(crate) took_ms: f64,
+    pub(crate) steps: Vec<LinkStep>,
+}
+
+/// What filled a link.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LinkStep {
+    /// Milliseconds of pauses, by the code of the fault.
+    pub(crate) waited_ms: BTreeMap<String, f64>,
 }
 
 /// A boot by the unit of kops.

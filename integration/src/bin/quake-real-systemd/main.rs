@@ -4,13 +4,16 @@
 //! usage: `quake-real-systemd WORK ROUNDS`, where WORK is the bench's directory and `QUAKE_AGENT` names the agent. Where
 //! `PEER_NODEUP` names a nodeup, it boots such a container after each of the agent's.
 
+mod boots;
+
 use quake_integration::agent::{self, Running};
 use quake_integration::ca::Ca;
+use quake_integration::controller::Controller;
 use quake_integration::ec2::Rules;
 use quake_integration::kops_worker::{API, CONTROLLER, Documents, controller};
 use quake_integration::machine::{
-    CONTAINERD, CTR, Container, KOPS_INSTALL, KOPS_KUBELET, KOPS_UNIT, Kind, Lab, MachineBackend,
-    ROUTER,
+    CONTAINERD, CTR, Container, Facts, KOPS_INSTALL, KOPS_KUBELET, KOPS_UNIT, Kind, Lab, Layer,
+    MachineBackend, ROUTER,
 };
 use quake_integration::node_api::NodeApi;
 use quake_integration::tree::sha256;
@@ -82,7 +85,8 @@ fn measure(work: &Path, rounds: usize) -> Result<(), String> {
     let bytes = std::fs::read(&binary).map_err(|error| format!("{}: {error}", binary.display()))?;
     let by_agent = Booter::Agent(binary);
     let by_nodeup = std::env::var_os("PEER_NODEUP").map(|it| Booter::Nodeup(it.into()));
-    let worker = Worker::open("worker", work)?;
+    let worker = open_for(Kind::Containers, "worker", work)?;
+    let worker = worker.ok_or("containers cannot be booted here")?;
     let (mut agents, mut nodeups) = (Vec::new(), Vec::new());
     for _ in 0..=rounds {
         agents.push(worker.boot(&by_agent, &[])?);
@@ -100,13 +104,42 @@ fn measure(work: &Path, rounds: usize) -> Result<(), String> {
         let boot = worker.boot(&by_agent, &names)?;
         curve.push(json!({ "units": count, "boot": boot }));
     }
+    drop(worker);
+    let boots = boots::measure(work)?;
     // The report tells a binary by the first digits.
     let digest = sha256(&bytes);
     let found = json!({
         "sha256": digest.get(..16), "worker": counted(agents), "nodeup": counted(nodeups), "units": curve,
+        "boots": boots,
     });
     let kept = work.join("results/systemd.json");
     std::fs::write(&kept, found.to_string()).map_err(|error| format!("{}: {error}", kept.display()))
+}
+
+/// Workers of one network, for machines of this kind; `None`, said aloud, where they cannot be booted here.
+fn open_for(kind: Kind, case: &str, work: &Path) -> Result<Option<Worker>, String> {
+    let lab = Lab::with("bench", case, kind, Rules::default());
+    lab.map(|lab| Worker::open(lab, work)).transpose()
+}
+
+/// Programs that can be run in the place of the bench's, and settings for this unit.
+fn stand_ins(layer: Layer, ca: &[u8], unit: (&'static str, &'static str)) -> Layer {
+    let mut layer = layer
+        .file("/etc/bench.pem", 0o644, ca)
+        .file("/opt/kubelet.py", 0o755, KOPS_KUBELET)
+        .file("/opt/containerd.py", 0o755, CONTAINERD)
+        .file("/opt/ctr", 0o755, CTR);
+    for (unit, lines) in STAND_INS.into_iter().chain([unit]) {
+        let path = format!("/etc/systemd/system/{unit}.d/90-bench.conf");
+        layer = layer.file(&path, 0o644, format!("[Service]\n{lines}"));
+    }
+    layer
+}
+
+/// Whom a worker meets at its first boot.
+struct Servers {
+    _api_server: NodeApi,
+    _controller: Controller,
 }
 
 /// Workers of one network, with the bench's files.
@@ -119,9 +152,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn open(case: &str, work: &Path) -> Result<Self, String> {
-        let lab = Lab::with("bench", case, Kind::Containers, Rules::default());
-        let lab = lab.ok_or("containers cannot be booted here")?;
+    fn open(lab: Lab, work: &Path) -> Result<Self, String> {
         let router = ROUTER.parse().map_err(|_| "ROUTER is no address")?;
         let names = [CONTROLLER, API].map(|name| (name.to_owned(), router));
         lab.vpc().publish_names(&names.into())?;
@@ -134,31 +165,34 @@ impl Worker {
         })
     }
 
-    /// One boot with so many units more: what systemd saw of kops' unit, in seconds.
-    fn boot(&self, by: &Booter, units: &[String]) -> Result<Value, String> {
+    /// An instance with so many units more, and whom it meets.
+    fn launch(&self, units: &[String]) -> Result<((Facts, String), Servers), String> {
         let ca = Ca::new().map_err(|error| format!("{error:?}"))?;
         let documents = Documents::new(&self.pins, units, &ca.certificate()?);
-        let facts = self
-            .lab
-            .vpc()
-            .launch(&[("kops.k8s.io/instancegroup", "workers")], b"");
+        let user_data = format!(
+            "#!/bin/bash\ncat > conf/kube_env.yaml << '__EOF_KUBE_ENV'\n{}\n__EOF_KUBE_ENV\n",
+            documents.kube_env
+        );
+        let group = [("kops.k8s.io/instancegroup", "workers")];
+        let facts = self.lab.vpc().launch(&group, user_data.as_bytes());
         let name = format!("DNS:{API}");
-        let _api_server = NodeApi::start(self.listen(443)?, &ca, &[&name], "v1.36.1")?;
-        let _controller = controller(self.listen(3988)?, ca, &facts, documents.config)?;
-        let mut layer = self
+        let servers = Servers {
+            _api_server: NodeApi::start(self.listen(443)?, &ca, &[&name], "v1.36.1")?,
+            _controller: controller(self.listen(3988)?, ca, &facts, documents.config)?,
+        };
+        Ok(((facts, documents.kube_env), servers))
+    }
+
+    /// One boot with so many units more: what systemd saw of kops' unit, in seconds.
+    fn boot(&self, by: &Booter, units: &[String]) -> Result<Value, String> {
+        let ((facts, kube_env), _servers) = self.launch(units)?;
+        let layer = self
             .lab
             .bare()
             .kernel_settings()
-            .file("/etc/bench.pem", 0o644, self.ca.clone())
-            .file("/opt/kops/conf/kube_env.yaml", 0o600, documents.kube_env)
-            .copy("/opt/kops/bin/nodeup", 0o755, by.program())
-            .file("/opt/kubelet.py", 0o755, KOPS_KUBELET)
-            .file("/opt/containerd.py", 0o755, CONTAINERD)
-            .file("/opt/ctr", 0o755, CTR);
-        for (unit, lines) in STAND_INS.into_iter().chain([(KOPS_UNIT, TRUST)]) {
-            let path = format!("/etc/systemd/system/{unit}.d/90-bench.conf");
-            layer = layer.file(&path, 0o644, format!("[Service]\n{lines}"));
-        }
+            .file("/opt/kops/conf/kube_env.yaml", 0o600, kube_env)
+            .copy("/opt/kops/bin/nodeup", 0o755, by.program());
+        let layer = stand_ins(layer, &self.ca, (KOPS_UNIT, TRUST));
         let machine = self.lab.container(&facts, layer);
         // It may end with a unit of the base that cannot run in a container; what matters is that nothing starts any more.
         let _ = machine.run(
