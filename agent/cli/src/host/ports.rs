@@ -10,8 +10,8 @@ use quake_model::facts::{
 use quake_model::location::Location;
 use quake_model::pod_networks::STAND_IN;
 use quake_model::ports::{
-    AssetFetched, Assets, Clock, Cloud, Condition, Dns, Files, Kernel, Metadata, Meter, Object,
-    Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
+    AssetFetched, Assets, Clock, Cloud, Condition, DirectoryWatch, Dns, Files, Kernel, Metadata,
+    Meter, Object, Objects, PortError, ReportBytes, TaggedObject, VolumeQuery,
 };
 use quake_model::spec::AssetSpec;
 use quake_model::step::{Place, WriteFile};
@@ -78,6 +78,7 @@ impl Files for NodeHost {
     forward! { files;
         async fn look_file(path: &str, limit: u64) -> Result<Option<FileFacts>, PortError>;
         async fn stamp_files(paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError>;
+        async fn watch_directory(path: &str) -> Result<impl DirectoryWatch, PortError>;
         async fn write_files(files: &[WriteFile]) -> Vec<Result<(), PortError>>;
         async fn set_permissions(file: &WriteFile) -> Result<(), PortError>;
         async fn remove_leftovers(directories: &[String]) -> Result<(), PortError>;

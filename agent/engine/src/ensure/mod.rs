@@ -8,6 +8,7 @@ pub(crate) mod devices;
 pub(crate) mod dns;
 pub(crate) mod fetch_watch;
 pub(crate) mod files;
+pub(crate) mod glances;
 pub(crate) mod images;
 pub(crate) mod lifecycle;
 pub(crate) mod network;

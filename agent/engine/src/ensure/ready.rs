@@ -2,9 +2,8 @@
 
 use crate::context::Context;
 use crate::ensure::unit_watch::{self, Watched};
-use crate::ensure::{dns, wait_for};
+use crate::ensure::{dns, glances, wait_for};
 use crate::fault_mapping::{Operation, to_fault};
-use crate::resident::between;
 use quake_model::event::Event;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
@@ -12,7 +11,6 @@ use quake_model::outcome::Outcome;
 use quake_model::ports::{Clock, Cloud, Dns, Files, InstanceQuery, Meter, Probes, Units};
 use quake_model::step::{Condition, Step};
 use quake_node::readiness::answers;
-use std::time::Duration;
 
 /// What conditions are looked at by.
 pub(crate) trait ReadyPorts: Cloud + Dns + Files + Units + Probes + Clock + Meter {}
@@ -32,59 +30,11 @@ pub(crate) async fn met<H: ReadyPorts>(
     }
     let wait = context.wait(step.phase, &step.id, step.phase.row().deadline);
     let watched = Watched::default();
+    let glances = glances::begin(context, condition).await;
     let attempt = || look(context, condition, &watched);
-    let glances = || glance_until(context, condition);
-    context.retry_early(&wait, attempt, glances).await?;
+    let early = || glances.until_worth_it(context);
+    context.retry_early(&wait, attempt, early).await?;
     Ok(Outcome::Unchanged)
-}
-
-/// How often something of this machine is glanced at while a pause lasts, shortest and longest. A guess: a glance costs one local
-/// call.
-const GLANCES_APART: (Duration, Duration) =
-    (Duration::from_millis(250), Duration::from_millis(500));
-
-/// Returns once the next look may succeed; never for what another machine brings about, or what has a pace of its own.
-async fn glance_until<H: Files + Probes>(context: &Context<'_, H>, condition: &Condition) {
-    let names = match condition {
-        Condition::PodNetwork { directory, .. } => {
-            context.host.list_directory(directory).await.ok()
-        }
-        _ => None,
-    };
-    loop {
-        if context
-            .pause(between(GLANCES_APART, context.draw()))
-            .await
-            .is_err()
-        {
-            return std::future::pending().await;
-        }
-        let is_worth_it = match condition {
-            Condition::Healthy { url, .. } => answers(url, &context.host.probe(url).await),
-            Condition::CniConfigured { directory } => {
-                cni_configured(context, directory).await.is_ok()
-            }
-            // Which of the files counts, and whose it is, is the look's to judge.
-            Condition::PodNetwork { directory, .. } => {
-                let now = context.host.list_directory(directory).await;
-                now.is_ok_and(|now| names.as_ref() != Some(&now))
-            }
-            Condition::RuntimeAnswers { .. } => context.host.ask_runtime().await.is_ok(),
-            Condition::PodRuns { pod } => wait_for::pod_runs(context, pod).await,
-            Condition::NodeRegistered { node, kubeconfig } => {
-                match wait_for::registered_here(context, node, kubeconfig).await {
-                    Some(is_registered) => is_registered,
-                    None => std::future::pending().await,
-                }
-            }
-            Condition::OwnTags { .. }
-            | Condition::UnitActive { .. }
-            | Condition::NamesInSync { .. } => std::future::pending().await,
-        };
-        if is_worth_it {
-            return;
-        }
-    }
 }
 
 async fn look<H: Cloud + Files + Units + Probes + Clock>(

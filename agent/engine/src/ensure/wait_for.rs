@@ -110,17 +110,11 @@ pub(crate) async fn pod_network<H: Files + Units + Probes>(
     directory: &str,
     word: &str,
 ) -> Result<Option<Fault>, Fault> {
+    let fault = match judge_network(context, directory, word).await {
+        Ok(doubt) => return Ok(doubt),
+        Err(fault) => fault,
+    };
     let network = PodNetwork { word, directory };
-    let listed = context.host.list_directory(directory).await;
-    let names =
-        listed.map_err(|error| to_fault(Operation::UseFile, error).seen("path", directory))?;
-    let text = match network.winner(&names) {
-        Some(winner) => text(context, &format!("{directory}/{winner}")).await,
-        None => String::new(),
-    };
-    let Err(fault) = network.judge(&names, &text) else {
-        return Ok(network.doubt(&names));
-    };
     // A file that is in the way is there whatever the pods do.
     if fault.code != Code::ReadyCniMissing {
         return Err(fault);
@@ -133,6 +127,24 @@ pub(crate) async fn pod_network<H: Files + Units + Probes>(
         },
         CniProvider::Runtime => network.with_range(fault, own_node(context).await.as_ref()),
     })
+}
+
+/// Looks at which configuration of the pod network counts, and at nothing else.
+pub(crate) async fn judge_network<H: Files>(
+    context: &Context<'_, H>,
+    directory: &str,
+    word: &str,
+) -> Result<Option<Fault>, Fault> {
+    let network = PodNetwork { word, directory };
+    let listed = context.host.list_directory(directory).await;
+    let names =
+        listed.map_err(|error| to_fault(Operation::UseFile, error).seen("path", directory))?;
+    let text = match network.winner(&names) {
+        Some(winner) => text(context, &format!("{directory}/{winner}")).await,
+        None => String::new(),
+    };
+    network.judge(&names, &text)?;
+    Ok(network.doubt(&names))
 }
 
 /// The node's object, where the API server tells it.

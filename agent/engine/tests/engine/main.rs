@@ -28,6 +28,7 @@ mod kops_ready;
 mod kops_volumes;
 mod names_kept;
 mod node_object;
+mod ready_at_once;
 mod ready_node;
 mod renewal;
 mod reports;

@@ -6,13 +6,14 @@ use super::links;
 use super::os_release::parse_os_release;
 use super::removal;
 use super::tree::{OwnerPolicy, Spot, Tree, Way, kind_bits, names_in, permission_bits, set_mode};
+use super::watch::Watch;
 use super::writes;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag};
 use nix::unistd::{Gid, Uid, fchownat};
 use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts, Owner};
-use quake_model::ports::{Condition, Files, PortError};
+use quake_model::ports::{Condition, DirectoryWatch, Files, PortError};
 use quake_model::step::WriteFile;
 use std::fs::{File, Permissions};
 use std::io::Read;
@@ -73,6 +74,10 @@ impl Files for NodeFiles {
     async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
         let path = path.to_owned();
         self.with_tree(move |tree| list(tree, &path)).await
+    }
+
+    async fn watch_directory(&self, path: &str) -> Result<impl DirectoryWatch, PortError> {
+        Watch::begin(self.tree.clone(), path.to_owned()).await
     }
 
     async fn write_files(&self, files: &[WriteFile]) -> Vec<Result<(), PortError>> {

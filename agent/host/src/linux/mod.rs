@@ -30,6 +30,7 @@ mod scratch;
 mod signatures;
 mod tree;
 mod volumes;
+mod watch;
 mod writes;
 
 pub use disks::LinuxDisks;

@@ -5,6 +5,18 @@ use crate::facts::{FileFacts, FileStamp, OsFacts, Owner};
 use crate::step::WriteFile;
 use std::future::Future;
 
+/// A watch on a directory, as [`Files::watch_directory`] began it.
+pub trait DirectoryWatch: Send {
+    /// Returns after something in the directory was created, written, renamed or deleted, or the directory itself came or
+    /// went. What changed since the watch began or since this last returned counts, and several changes may be one. It may
+    /// be dropped at any await.
+    ///
+    /// # Errors
+    ///
+    /// Of a watch that has ended.
+    fn changed(&mut self) -> impl Future<Output = Result<(), PortError>> + Send;
+}
+
 /// Files of the node. Paths are absolute, as the node sees them.
 pub trait Files: Sync {
     /// Whether owners can be set here: as root on a node, not in an unprivileged rehearsal.
@@ -48,6 +60,16 @@ pub trait Files: Sync {
         &self,
         path: &str,
     ) -> impl Future<Output = Result<Vec<String>, PortError>> + Send;
+
+    /// Watches a directory, which need not exist yet. A caller looks at it after this returned, and so misses nothing.
+    ///
+    /// # Errors
+    ///
+    /// `NoSpace` or `Io` where the kernel has no watch left, `Denied`.
+    fn watch_directory(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = Result<impl DirectoryWatch, PortError>> + Send;
 
     /// Writes a file atomically with its mode and owner: a reader sees the old one or the new one,
     /// whole. Makes missing parents with mode 0755.

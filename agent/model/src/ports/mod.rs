@@ -26,7 +26,7 @@ pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};
 pub use console::{ConsoleAge, Consoles};
 pub use dns::Dns;
 pub use error::{Condition, PortError};
-pub use files::Files;
+pub use files::{DirectoryWatch, Files};
 pub use images::Images;
 pub use keys::{Keys, MadeKey, SignatureKind};
 pub use machine::{Disks, JobKind, Kernel, Probes, ReportJob, UnitJob, Units};

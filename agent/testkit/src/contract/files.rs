@@ -2,7 +2,9 @@
 
 use super::{Broken, file, hold, sound};
 use quake_model::facts::{EntryKind, Owner};
-use quake_model::ports::{Condition, Files};
+use quake_model::ports::{Condition, DirectoryWatch, Files};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Files: what is written is there, whole; what is not there is nothing; nothing of another kind is
 /// replaced.
@@ -17,7 +19,8 @@ pub async fn files<H: Files>(host: &H) -> Result<(), Broken> {
     links(host).await?;
     removed_files(host).await?;
     kinds_of_files(host).await?;
-    files_together(host).await
+    files_together(host).await?;
+    watched_directories(host).await
 }
 
 async fn links<H: Files>(host: &H) -> Result<(), Broken> {
@@ -206,4 +209,45 @@ async fn kinds_of_files<H: Files>(host: &H) -> Result<(), Broken> {
         looked.map(|found| (found.kind, found.mode)),
         Some((EntryKind::Directory, 0o750)),
     )
+}
+
+/// How long a change may take to be reported, and how long nothing is waited for.
+const CHANGED_WITHIN: Duration = Duration::from_secs(5);
+const NOTHING_WITHIN: Duration = Duration::from_millis(200);
+
+/// A watch that stands before the directory does; each change is reported, also one that nobody waited for.
+async fn watched_directories<H: Files>(host: &H) -> Result<(), Broken> {
+    let directory = "/contract/watched/below";
+    let path = format!("{directory}/one");
+    let write = async |path: &str, text: &str| {
+        let written = host.write_file(&file(path, text, 0o644)).await;
+        sound("a file is written", written)
+    };
+    let begun = host.watch_directory(directory).await;
+    let mut watch = sound("an absent directory is watched", begun)?;
+    write("/contract/elsewhere", "x").await?;
+    let nothing = timeout(NOTHING_WITHIN, watch.changed()).await;
+    hold("a file elsewhere", nothing.is_err(), true)?;
+    for text in ["first", "second"] {
+        write(&path, text).await?;
+        await_change("a file is written", &mut watch).await?;
+    }
+    // The writes above may be reported once more each, but not without end.
+    while timeout(NOTHING_WITHIN, watch.changed()).await.is_ok() {}
+    write(&format!("{directory}/two"), "x").await?;
+    await_change("a file is created", &mut watch).await?;
+    while timeout(NOTHING_WITHIN, watch.changed()).await.is_ok() {}
+    let removed = host.remove_file(&path, b"second").await;
+    sound("a file is removed", removed)?;
+    await_change("a file is removed", &mut watch).await?;
+    let begun = host.watch_directory(directory).await;
+    let mut watch = sound("a directory is watched", begun)?;
+    let nothing = timeout(NOTHING_WITHIN, watch.changed()).await;
+    hold("what was there before", nothing.is_err(), true)
+}
+
+async fn await_change(what: &str, watch: &mut impl DirectoryWatch) -> Result<(), Broken> {
+    let changed = timeout(CHANGED_WITHIN, watch.changed()).await;
+    let changed = changed.map_err(|_| format!("{what}: no change is reported"))?;
+    sound(what, changed)
 }

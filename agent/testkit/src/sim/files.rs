@@ -2,7 +2,7 @@
 
 use super::{SimFile, SimHost, World};
 use quake_model::facts::{EntryKind, FileFacts, FileStamp, OsFacts, Owner};
-use quake_model::ports::{Condition, Files, PortError};
+use quake_model::ports::{Condition, DirectoryWatch, Files, PortError};
 use quake_model::step::WriteFile;
 
 impl Files for SimHost {
@@ -50,6 +50,18 @@ impl Files for SimHost {
             Ok(names)
         })
         .await
+    }
+
+    async fn watch_directory(&self, path: &str) -> Result<impl DirectoryWatch, PortError> {
+        let directory = path.trim_end_matches('/').to_owned();
+        let seen = self
+            .call("watch_directory", |world| Ok(entries(world, &directory)))
+            .await?;
+        Ok(SimWatch {
+            host: self,
+            directory,
+            seen,
+        })
     }
 
     async fn write_files(&self, files: &[WriteFile]) -> Vec<Result<(), PortError>> {
@@ -148,6 +160,44 @@ impl Files for SimHost {
     }
 }
 
+/// A watch on a simulated directory.
+struct SimWatch<'a> {
+    host: &'a SimHost,
+    directory: String,
+    seen: Entries,
+}
+
+/// The directory and what is in it, each with its stamp.
+type Entries = Vec<(String, Option<FileStamp>)>;
+
+impl DirectoryWatch for SimWatch<'_> {
+    async fn changed(&mut self) -> Result<(), PortError> {
+        loop {
+            // Before the look: a change after it wakes this all the same.
+            let woken = self.host.files_changed.notified();
+            let now = entries(&self.host.lock(), &self.directory);
+            if now != self.seen {
+                self.seen = now;
+                return Ok(());
+            }
+            woken.await;
+        }
+    }
+}
+
+fn entries(world: &World, directory: &str) -> Entries {
+    let below = format!("{directory}/");
+    let paths = world.files.keys().filter(|path| {
+        let name = path.strip_prefix(&below);
+        name.is_some_and(|name| !name.contains('/'))
+    });
+    let stamped = |path: &String| (path.clone(), stamp(world, path));
+    // Of the directory itself no more than whether it is there: its stamp says nothing of what is in it.
+    let itself = world.files.get_key_value(directory);
+    let itself = itself.map(|(path, _)| (path.clone(), None));
+    paths.map(stamped).chain(itself).collect()
+}
+
 fn stamp(world: &World, path: &str) -> Option<FileStamp> {
     let file = world.files.get(path)?;
     // Units are enabled by links in this directory, which the simulated ones do without.
@@ -208,6 +258,25 @@ fn directory(mode: u32, now: u64) -> SimFile {
 }
 
 impl SimHost {
+    /// Puts a file of root's on the machine.
+    pub fn put_file(&self, path: &str, contents: impl Into<Vec<u8>>) {
+        let file = SimFile {
+            kind: EntryKind::File,
+            mode: 0o600,
+            owner: Owner::default(),
+            contents: contents.into(),
+            modified_us: 0,
+        };
+        self.lock().files.insert(path.to_owned(), file);
+        self.files_changed.notify_waiters();
+    }
+
+    /// Removes a file of the machine, as someone may.
+    pub fn remove_file(&self, path: &str) {
+        self.lock().files.remove(path);
+        self.files_changed.notify_waiters();
+    }
+
     async fn write_one(&self, file: &WriteFile) -> Result<(), PortError> {
         let now = self.micros();
         self.call("write_file", |world| {

@@ -123,6 +123,8 @@ pub struct SimHost {
     on_change: Option<OnChange>,
     /// Something of the cluster may have changed.
     cluster_changed: Notify,
+    /// Files may have changed.
+    files_changed: Notify,
 }
 
 impl SimHost {
@@ -168,6 +170,7 @@ impl SimHost {
             epoch,
             on_change: None,
             cluster_changed: Notify::new(),
+            files_changed: Notify::new(),
         }
     }
 
@@ -195,23 +198,6 @@ impl SimHost {
     /// The bytes of an object of the state store.
     pub fn object(&self, location: &str) -> Option<Vec<u8>> {
         self.lock().objects.get(location).cloned()
-    }
-
-    /// Puts a file of root's on the machine.
-    pub fn put_file(&self, path: &str, contents: impl Into<Vec<u8>>) {
-        let file = SimFile {
-            kind: quake_model::facts::EntryKind::File,
-            mode: 0o600,
-            owner: quake_model::facts::Owner::default(),
-            contents: contents.into(),
-            modified_us: 0,
-        };
-        self.lock().files.insert(path.to_owned(), file);
-    }
-
-    /// Removes a file of the machine, as someone may.
-    pub fn remove_file(&self, path: &str) {
-        self.lock().files.remove(path);
     }
 
     /// Serves bytes at a URL.
@@ -352,6 +338,7 @@ impl SimHost {
         }
         let before = world.region.clone();
         let result = effect(&mut world);
+        self.files_changed.notify_waiters();
         if world.region != before {
             self.report(&world);
         }

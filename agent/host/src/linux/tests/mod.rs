@@ -10,4 +10,5 @@ mod identity;
 mod look;
 mod probe;
 mod volumes;
+mod watch;
 mod writes;

@@ -1,0 +1,101 @@
+//! How soon after this machine's own things are as they must be the node is ready.
+
+use crate::common::run;
+use crate::kops::{conformance, node};
+use quake_engine::Request;
+use quake_model::ports::Condition;
+use quake_testkit::{Script, SimHost};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Boots, has `come` done `after` the start, and returns how long after that the node is ready.
+async fn ready_after(
+    host: &Arc<SimHost>,
+    request: &Request,
+    after: Duration,
+    come: impl Fn(&SimHost),
+) -> Duration {
+    let comes = async {
+        passes(after).await;
+        come(host);
+        Instant::now()
+    };
+    let boots = async {
+        let (verdict, _) = run(host, request).await;
+        assert_eq!(verdict.fault, None, "{after:?}");
+        Instant::now()
+    };
+    let (came, ready) = tokio::join!(comes, boots);
+    assert!(ready >= came, "{after:?}: it was ready before");
+    ready - came
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the world changes while the agent waits; the clock is paused"
+)]
+async fn passes(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Moments that are spread over a wait, its beginning and its late part.
+fn moments() -> impl Iterator<Item = Duration> {
+    (0..6_u64).map(|seed| Duration::from_millis(5_000 + seed * seed * 3_977))
+}
+
+/// What the runtime makes of its template, as soon as kubelet says which range the pods have.
+const NETWORK: &str = "/etc/cni/net.d/10-containerd-net.conflist";
+
+fn without_network(root: &Path) -> (Arc<SimHost>, Request) {
+    let (host, request) = node(root, "minimal-1.35", "nodes");
+    host.remove_file(NETWORK);
+    (host, request)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_ready_at_the_moment_its_pod_network_is_configured() {
+    let Some(root) = conformance() else { return };
+    for moment in moments() {
+        let (host, request) = without_network(&root);
+        let late = ready_after(&host, &request, moment, |host| host.put_file(NETWORK, "{}")).await;
+        assert!(late <= Duration::from_millis(10), "{moment:?}: {late:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directory_that_cannot_be_watched_is_looked_at_all_the_same() {
+    let Some(root) = conformance() else { return };
+    for moment in moments() {
+        let (host, request) = without_network(&root);
+        let strike = crate::common::strike("watch_directory", 1..=9999, Condition::NoSpace);
+        host.next_boot(Script::new(vec![strike]));
+        let late = ready_after(&host, &request, moment, |host| host.put_file(NETWORK, "{}")).await;
+        assert!(late <= Duration::from_millis(500), "{moment:?}: {late:?}");
+    }
+}
+
+/// One look of each kind for each change, and one at its end: not one for each file that is written there.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_writes_there_without_end_makes_few_looks() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = without_network(&root);
+    let before = {
+        let (host, request) = without_network(&root);
+        let last = |host: &SimHost| host.put_file(NETWORK, "{}");
+        ready_after(&host, &request, Duration::from_secs(20), last).await;
+        host.port_calls_of("list_directory")
+    };
+    let writes = async {
+        for turn in 0..10_000_u32 {
+            passes(Duration::from_millis(2)).await;
+            host.put_file("/etc/cni/net.d/10-x.tmp", turn.to_string());
+        }
+        host.put_file(NETWORK, "{}");
+    };
+    let (_, (verdict, _)) = tokio::join!(writes, run(&host, &request));
+    assert_eq!(verdict.fault, None);
+    let more = host.port_calls_of("list_directory") - before;
+    assert!(more <= 220, "{more} looks in 20 s");
+}
