@@ -1,12 +1,12 @@
 //! Holds container images in the runtime: each archive is imported once, and only if the runtime lacks what it holds.
 
 use crate::context::Context;
-use crate::ensure::assets;
+use crate::ensure::{assets, glances};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
-use quake_model::ports::{Assets, Images, Meter, PortError};
+use quake_model::ports::{Assets, Images, Meter, PortError, Probes};
 use quake_model::spec::{ArchivedImage, ImageRuntime, ImageSpec};
 use quake_model::step::{Need, Step};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) async fn fetched<H: Assets + Meter + Sync>(
 
 /// Holds the images of an archive in the runtime. The import itself is tried once: what comes of it is looked at, and
 /// what it left out is kubelet's to pull.
-pub(crate) async fn imported<H: Assets + Images + Meter>(
+pub(crate) async fn imported<H: Assets + Images + Probes + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     image: &ImageSpec,
@@ -61,7 +61,8 @@ pub(crate) async fn imported<H: Assets + Images + Meter>(
     }
     let look = async |wait: &Wait| {
         let look = || async { has_all(context, runtime, &held).await.map_err(fault) };
-        context.retry(wait, look).await
+        let early = || glances::until_runtime_answers(context);
+        context.retry_early(wait, look, early).await
     };
     if look(&wait).await? {
         return Ok(Outcome::Unchanged);
@@ -99,7 +100,7 @@ pub(crate) async fn imported<H: Assets + Images + Meter>(
 
 /// Holds an image in the runtime that it pulls by itself. A pull that fails is tried again for a while; then kubelet will
 /// have to pull it when it is asked for.
-pub(crate) async fn pulled<H: Images + Meter>(
+pub(crate) async fn pulled<H: Images + Probes + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     name: &str,
@@ -114,7 +115,8 @@ pub(crate) async fn pulled<H: Images + Meter>(
             let found = context.host.has_named(runtime, name).await;
             found.map_err(|error| fault(Operation::UseImage, error))
         };
-        context.retry(wait, look).await
+        let early = || glances::until_runtime_answers(context);
+        context.retry_early(wait, look, early).await
     };
     if context.is_planning() {
         let found = context.host.has_named(runtime, name).await;

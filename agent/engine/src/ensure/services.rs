@@ -1,8 +1,8 @@
 //! Holds units: reload, enable, start or restart, and verified after each.
 
 use crate::context::{Context, PlannedStep, lock};
-use crate::ensure::files;
 use crate::ensure::unit_watch::{self, Watched};
+use crate::ensure::{files, glances};
 use crate::fault_mapping::{Operation, to_fault};
 use crate::retry::Wait;
 use quake_model::facts::UnitFacts;
@@ -130,7 +130,8 @@ pub(crate) async fn held<H: Units + Clock + Meter>(
         if decision == UnitDecision::Wait {
             let watched = Watched::default();
             let settled = || unit_watch::settled(context, unit, &watched);
-            context.retry(&begun.wait, settled).await?;
+            let early = || glances::until_unit_settles(context, unit);
+            context.retry_early(&begun.wait, settled, early).await?;
         } else {
             begun.acts(context, step);
             let act = || act(context, unit, decision, failed.take());

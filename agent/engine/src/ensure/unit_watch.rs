@@ -1,7 +1,9 @@
 //! Watches a unit come up, and says what is wrong with one that does not.
 
 use crate::context::{Context, lock};
+use crate::ensure::glances::APART;
 use crate::ensure::services;
+use crate::resident::between;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Clock, Probes, Units};
@@ -13,9 +15,6 @@ use tokio::time::Instant;
 
 /// The clocks here and in systemd differ by less than this.
 const LATER: Duration = Duration::from_millis(10);
-
-/// How often a program that is to show that it lives is asked. A guess: a question costs one local call.
-const GLANCES_APART: Duration = Duration::from_millis(100);
 
 /// What was seen of a unit in one wait, or since a node is ready.
 #[derive(Default)]
@@ -99,7 +98,7 @@ pub(crate) async fn up<H: Units + Probes + Clock>(
         };
         context
             .pause(match healthz {
-                Some(_) => left.min(GLANCES_APART),
+                Some(_) => left.min(between(APART, context.draw())),
                 None => left,
             })
             .await?;

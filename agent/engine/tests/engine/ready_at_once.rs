@@ -45,6 +45,35 @@ fn moments() -> impl Iterator<Item = Duration> {
     (0..6_u64).map(|seed| Duration::from_millis(5_000 + seed * seed * 3_977))
 }
 
+/// A node whose component does not answer its health check until `moment`; how long after that it is ready.
+async fn ready_after_answer(root: &Path, group: &str, url: &str, moment: Duration) -> Duration {
+    let (host, request) = node(root, "minimal-1.35", group);
+    host.silence_probe(url);
+    ready_after(&host, &request, moment, |host| host.answer_probe(url)).await
+}
+
+const AT_ONCE: Duration = Duration::from_millis(300);
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_ready_at_most_300_ms_after_its_kubelet_answers() {
+    let Some(root) = conformance() else { return };
+    let kubelet = "http://127.0.0.1:10248/healthz";
+    for moment in moments() {
+        let late = ready_after_answer(&root, "nodes", kubelet, moment).await;
+        assert!(late <= AT_ONCE, "{moment:?}: {late:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_control_plane_is_ready_at_most_300_ms_after_its_api_server_answers() {
+    let Some(root) = conformance() else { return };
+    let api_server = "http://127.0.0.1:3990/livez";
+    for moment in moments() {
+        let late = ready_after_answer(&root, "master-us-test-1a", api_server, moment).await;
+        assert!(late <= AT_ONCE, "{moment:?}: {late:?}");
+    }
+}
+
 /// What the runtime makes of its template, as soon as kubelet says which range the pods have.
 const NETWORK: &str = "/etc/cni/net.d/10-containerd-net.conflist";
 

@@ -35,6 +35,16 @@ impl SimHost {
         self.lock().silent.insert(url.to_owned());
     }
 
+    /// Keeps a component from answering its health check, until it is let.
+    pub fn silence_probe(&self, url: &str) {
+        self.lock().silent.insert(url.to_owned());
+    }
+
+    /// Lets a component answer its health check again.
+    pub fn answer_probe(&self, url: &str) {
+        self.lock().silent.remove(url);
+    }
+
     /// The servers of kops-controller that were asked, in their order.
     pub fn asked_bootstrap(&self) -> Vec<String> {
         self.lock().requested.clone()

@@ -188,7 +188,8 @@ impl Probes for SimHost {
         let looked = self
             .call("probe", |world| {
                 let after = world.timing.healthy_after;
-                let arrived = world.has_arrived(&format!("probe/{url}"), after);
+                let arrived = world.has_arrived(&format!("probe/{url}"), after)
+                    && !world.silent.contains(url);
                 let kubelet = world.region.units.get("kubelet.service");
                 Ok(arrived && kubelet.is_some_and(|unit| unit.active == ActiveState::Active))
             })

@@ -103,8 +103,9 @@ pub(crate) struct World {
     pub(crate) reading: u32,
     /// How often reading began while nothing was being read.
     pub(crate) waves: u32,
-    /// Servers of kops-controller that do not answer, by their URLs, and those that were asked.
+    /// Servers of kops-controller and components that do not answer, by their URLs.
     pub(crate) silent: BTreeSet<String>,
+    /// Servers of kops-controller that were asked.
     pub(crate) requested: Vec<String>,
     /// The cluster's API server; `None` where there is none.
     pub(crate) cluster: Option<ApiServer>,
