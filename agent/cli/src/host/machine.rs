@@ -26,6 +26,7 @@ impl Disks for NodeHost {
         ) -> Result<(), PortError>;
         async fn check_filesystem(device: &DeviceFacts) -> Result<FilesystemCheck, PortError>;
         async fn grow_filesystem(device: &DeviceFacts) -> Result<(), PortError>;
+        async fn is_held(device: &DeviceFacts) -> Result<bool, PortError>;
         async fn list_mounts() -> Result<Vec<MountFacts>, PortError>;
         async fn mount_device(device: &DeviceFacts, target: &str) -> Result<(), PortError>;
         async fn find_device(path: &str) -> Result<Option<DeviceFacts>, PortError>;

@@ -5,6 +5,7 @@
 //! expected. What is not blank and not the filesystem that is wanted is refused and left as it is.
 
 use crate::context::Context;
+use crate::ensure::glances;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_model::facts::{DeviceContents, DeviceFacts};
 use quake_model::fault::{Code, Fault};
@@ -26,7 +27,12 @@ pub(crate) async fn mounted<H: Disks + Meter>(
     let wait = context.wait(step.phase, &step.id, DEVICE_DEADLINE);
     let device = match context.is_planning() {
         true => find(context, volume).await,
-        false => context.retry(&wait, || find(context, volume)).await,
+        false => {
+            let is_there = async || find(context, volume).await.is_ok();
+            let early = || glances::until(context, is_there);
+            let find = || find(context, volume);
+            context.retry_early(&wait, find, early).await
+        }
     };
     let device = match device {
         Err(fault) if context.is_planning() && fault.code == Code::StorageDeviceMissing => {

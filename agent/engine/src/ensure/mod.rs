@@ -54,10 +54,12 @@ pub(crate) async fn ensure<H: Host>(
         Action::SetSysctl { key, value, .. } => network::sysctl(context, step, key, value).await,
         Action::AttachVolume(volume) => storage::attached(context, step, volume).await,
         Action::MakeFilesystem(volume) => {
-            storage::when_free(context, step, || storage::formatted(context, step, volume)).await
+            let attempt = || storage::formatted(context, step, volume);
+            storage::when_free(context, step, volume, attempt).await
         }
         Action::MountVolume(volume) => {
-            storage::when_free(context, step, || storage::mounted(context, step, volume)).await
+            let attempt = || storage::mounted(context, step, volume);
+            storage::when_free(context, step, volume, attempt).await
         }
         Action::StartUnit(unit) => {
             let begun = services::begun(context, step, unit).await?;

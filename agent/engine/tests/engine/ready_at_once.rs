@@ -1,10 +1,10 @@
 //! How soon after this machine's own things are as they must be the node is ready.
 
-use crate::common::run;
+use crate::common::{machine, request, run};
 use crate::kops::{conformance, node};
 use quake_engine::Request;
-use quake_model::ports::Condition;
-use quake_testkit::{Script, SimHost};
+use quake_model::ports::{Condition, Meter};
+use quake_testkit::{Script, SimHost, Timing};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,4 +127,48 @@ async fn a_program_that_writes_there_without_end_makes_few_looks() {
     assert_eq!(verdict.fault, None);
     let more = host.port_calls_of("list_directory") - before;
     assert!(more <= 220, "{more} looks in 20 s");
+}
+
+const VOLUMES: [&str; 2] = ["vol-0aa", "vol-0bb"];
+
+fn held_volumes() -> (Arc<SimHost>, Request) {
+    let host = machine("control-plane", Timing::default());
+    VOLUMES.iter().for_each(|volume| host.hold_device(volume));
+    (Arc::new(host), request("control-plane"))
+}
+
+/// After the storage phase the units of this node, which have no health check, must stay up for two seconds.
+#[tokio::test(start_paused = true)]
+async fn a_device_is_taken_at_the_moment_another_program_is_done_with_it() {
+    let (free, request) = held_volumes();
+    VOLUMES.iter().for_each(|volume| free.free_device(volume));
+    assert_eq!(run(&free, &request).await.0.fault, None);
+    for moment in moments() {
+        let (host, request) = held_volumes();
+        let free_all = |host: &SimHost| {
+            VOLUMES.iter().for_each(|volume| host.free_device(volume));
+        };
+        let late = ready_after(&host, &request, moment, free_all).await;
+        let most = AT_ONCE + Duration::from_millis(2_010);
+        assert!(late <= most, "{moment:?}: {late:?}");
+        let ec2 = "ec2:DescribeVolumes";
+        assert_eq!(host.calls().get(ec2), free.calls().get(ec2), "{moment:?}");
+    }
+}
+
+/// A look costs a call, and a device may be late for minutes.
+#[tokio::test(start_paused = true)]
+async fn a_device_that_comes_late_is_waited_for_without_asking_ec2() {
+    let calls = async |device_after| {
+        let timing = Timing {
+            device_after,
+            ..Timing::default()
+        };
+        let host = Arc::new(machine("control-plane", timing));
+        let (verdict, _) = run(&host, &request("control-plane")).await;
+        assert_eq!(verdict.fault, None, "{device_after}");
+        host.calls().values().sum::<u64>()
+    };
+    let (prompt, late) = (calls(0).await, calls(200).await);
+    assert!(late <= prompt + 20, "{prompt} calls, and {late} if late");
 }

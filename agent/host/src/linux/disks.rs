@@ -73,6 +73,16 @@ impl Disks for LinuxDisks {
         grow_filesystem(device.clone()).await
     }
 
+    async fn is_held(&self, device: &DeviceFacts) -> Result<bool, PortError> {
+        let device = device.clone();
+        blocking(move || match open_device(&device, Access::ReadAlone) {
+            Ok(_) => Ok(false),
+            Err(error) if error.condition == Condition::Occupied => Ok(true),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
     async fn list_mounts(&self) -> Result<Vec<MountFacts>, PortError> {
         blocking(list_mounts).await
     }

@@ -20,6 +20,9 @@ pub(super) enum Access {
     /// For writing, with nobody else on it: `Occupied` while it is mounted or part of something, `Denied` where
     /// it is read-only.
     Alone,
+    /// For reading, with nobody else on it. udev hears of no change, as it does when a device that was open for writing is
+    /// closed.
+    ReadAlone,
 }
 
 /// Opens a device for as long as it is still the one that `device` describes.
@@ -30,7 +33,8 @@ pub(super) fn open_device(device: &DeviceFacts, access: Access) -> Result<Image,
     let path = Path::new(&device.path);
     let opened = match access {
         Access::Shared => Image::open(path),
-        Access::Alone => Image::open_alone(path),
+        Access::Alone => Image::open_alone(path, true),
+        Access::ReadAlone => Image::open_alone(path, false),
     };
     let image = opened.map_err(|error| {
         if error.raw_os_error() == Some(libc::EBUSY) {

@@ -34,15 +34,15 @@ impl Image {
         )
     }
 
-    /// Opens a device for writing with nobody else on it: the kernel refuses (`EBUSY`) while it is
+    /// Opens a device with nobody else on it, for writing too if `writes`: the kernel refuses (`EBUSY`) while it is
     /// mounted, or part of a RAID, a volume group or a mapping.
-    pub(super) fn open_alone(path: &Path) -> io::Result<Self> {
+    pub(super) fn open_alone(path: &Path, writes: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let flags = nix::libc::O_EXCL | nix::libc::O_NONBLOCK;
         Self::new(
             options
                 .read(true)
-                .write(true)
+                .write(writes)
                 .custom_flags(flags)
                 .open(path)?,
         )

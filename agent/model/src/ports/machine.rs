@@ -75,6 +75,14 @@ pub trait Disks {
         device: &DeviceFacts,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
 
+    /// Whether a mount, or a program that opened it alone such as mkfs, has the device. Opens it and reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Missing`, `Denied`, `Conflict` or `Io`.
+    fn is_held(&self, device: &DeviceFacts)
+    -> impl Future<Output = Result<bool, PortError>> + Send;
+
     /// Lists mounts.
     ///
     /// # Errors

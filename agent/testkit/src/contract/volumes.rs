@@ -21,7 +21,10 @@ pub async fn disks<H: Disks>(host: &H, device: &DeviceFacts, target: &str) -> Re
     };
     formatted_once(host, device, &wanted).await?;
     looked_into(host, device).await?;
+    let held = async || sound("a look at who has it", host.is_held(device).await);
+    hold("nobody has it", held().await?, false)?;
     sound("a mount", host.mount_device(device, target).await)?;
+    hold("a mount has it", held().await?, true)?;
     let there = async || {
         let mounts = sound("mounts are listed", host.list_mounts().await)?;
         let here = mounts.into_iter().filter(|mount| mount.target == target);

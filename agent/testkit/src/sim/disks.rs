@@ -61,6 +61,7 @@ impl Disks for SimHost {
     ) -> Result<(), PortError> {
         self.call("make_filesystem", |world| {
             let id = volume_at(world, device)?;
+            require_unheld(world, &id)?;
             let may = match (contents(world, device)?, wanted.over) {
                 (DeviceContents::Blank, _)
                 | (DeviceContents::Unsigned { .. }, Over::Unfinished) => true,
@@ -90,6 +91,7 @@ impl Disks for SimHost {
         self.call("check_filesystem", |world| {
             require_ext4(world, device)?;
             let id = volume_at(world, device)?;
+            require_unheld(world, &id)?;
             Ok(match world.repairable.remove(&id) {
                 true => FilesystemCheck::Fixed {
                     output: "simulated repair".to_owned(),
@@ -110,6 +112,14 @@ impl Disks for SimHost {
                 *size_bytes = Some(device.size_bytes);
             }
             Ok(())
+        })
+        .await
+    }
+
+    async fn is_held(&self, device: &DeviceFacts) -> Result<bool, PortError> {
+        self.call("is_held", |world| {
+            let id = volume_at(world, device)?;
+            Ok(world.held.contains(&id) || mount_of(world, device).is_ok())
         })
         .await
     }
@@ -230,6 +240,29 @@ fn contents(world: &World, device: &DeviceFacts) -> Result<DeviceContents, PortE
     }
     let found = world.region.contents.get(&volume_at(world, device)?);
     Ok(found.cloned().unwrap_or(DeviceContents::Blank))
+}
+
+/// Refuses what needs the device alone while another program has it.
+fn require_unheld(world: &World, id: &str) -> Result<(), PortError> {
+    match world.held.contains(id) {
+        true => Err(PortError::new(
+            Condition::Conflict,
+            format!("{id} is in use"),
+        )),
+        false => Ok(()),
+    }
+}
+
+impl SimHost {
+    /// Lets another program have the device of a volume alone.
+    pub fn hold_device(&self, volume_id: &str) {
+        self.lock().held.insert(volume_id.to_owned());
+    }
+
+    /// Lets the other program be done with the device.
+    pub fn free_device(&self, volume_id: &str) {
+        self.lock().held.remove(volume_id);
+    }
 }
 
 fn require_ext4(world: &World, device: &DeviceFacts) -> Result<(), PortError> {

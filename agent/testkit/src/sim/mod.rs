@@ -94,6 +94,8 @@ pub(crate) struct World {
     pub(crate) failing_starts: BTreeMap<String, u32>,
     /// Volumes whose filesystem has faults that the next check repairs.
     pub(crate) repairable: BTreeSet<String>,
+    /// Volumes whose devices another program has alone.
+    pub(crate) held: BTreeSet<String>,
     /// Volumes whose key EC2 may not use.
     pub(crate) locked: BTreeSet<String>,
     pub(crate) calls: BTreeMap<String, u64>,
@@ -154,6 +156,7 @@ impl SimHost {
             pods: BTreeMap::new(),
             failing_starts: BTreeMap::new(),
             repairable: BTreeSet::new(),
+            held: BTreeSet::new(),
             locked: BTreeSet::new(),
             calls: BTreeMap::new(),
             looks: BTreeMap::new(),

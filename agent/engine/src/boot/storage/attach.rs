@@ -1,6 +1,7 @@
 //! Attaches a volume. The attach itself is the lock: EC2 gives a volume to one instance at most.
 
 use super::attempt::settle_intent;
+use super::busy::until_device_appears;
 use super::choose::is_watched;
 use super::pass::{Pass, has_unknown_holder};
 use crate::boot::facts::BootFacts;
@@ -53,7 +54,9 @@ pub(crate) async fn attached<H: StoragePorts>(
         Tried::Ours => Outcome::Unchanged,
         Tried::Coming | Tried::SignalConfig => Outcome::Changed,
     };
-    let attachment = context.retry(&wait, || verify(context, volume)).await?;
+    let verify = || verify(context, volume);
+    let early = || until_device_appears(context, &volume.volume_id);
+    let attachment = context.retry_early(&wait, verify, early).await?;
     keep_on_termination(context, volume, &attachment).await?;
     let member = volume.slot.rsplit('/').next().map(str::to_owned);
     journal::note(context, |journal| {
