@@ -81,12 +81,13 @@ impl BootSpans {
             start_ms: step.ended_ms.saturating_sub(step.took_ms),
             end_ms: step.ended_ms,
         });
+        let steps: Vec<StepSpan> = steps.collect();
+        let waits = events.iter().filter_map(|one| wait_span(one, end_ms));
+        let mut waits: Vec<WaitSpan> = waits.collect();
+        end_early(&mut waits, &steps);
         Self {
-            steps: steps.collect(),
-            waits: events
-                .iter()
-                .filter_map(|one| wait_span(one, end_ms))
-                .collect(),
+            steps,
+            waits,
             fetched: record.transfers.fetched.clone(),
             phases,
             end_ms,
@@ -112,6 +113,23 @@ fn phase_span(record: &Record, phase: Phase) -> Option<PhaseSpan> {
     })
 }
 
+/// Ends each wait no later than the next one of its step, and no later than its step: a pause may end early.
+fn end_early(waits: &mut [WaitSpan], steps: &[StepSpan]) {
+    for index in 0..waits.len() {
+        let (before, behind) = waits.split_at_mut(index + 1);
+        let Some(wait) = before.last_mut() else {
+            continue;
+        };
+        let next = behind.iter().find(|next| next.step == wait.step);
+        let step = steps
+            .iter()
+            .find(|step| step.step == wait.step && step.end_ms >= wait.start_ms);
+        let ends = [next.map(|next| next.start_ms), step.map(|step| step.end_ms)];
+        let earliest = ends.into_iter().flatten().min();
+        wait.end_ms = wait.end_ms.min(earliest.unwrap_or(wait.end_ms));
+    }
+}
+
 fn wait_span(envelope: &Envelope, end_ms: u64) -> Option<WaitSpan> {
     let Event::Waiting {
         phase,
@@ -131,4 +149,39 @@ fn wait_span(envelope: &Envelope, end_ms: u64) -> Option<WaitSpan> {
         start_ms,
         end_ms: (start_ms + retry_in_ms).min(end_ms).max(start_ms),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(step: &str, start_ms: u64, end_ms: u64) -> WaitSpan {
+        WaitSpan {
+            phase: Phase::Ready,
+            step: step.into(),
+            code: Code::ReadyProbeFailing,
+            start_ms,
+            end_ms,
+        }
+    }
+
+    #[test]
+    fn a_pause_that_ended_early_ends_with_the_next_or_with_its_step() {
+        let step = |step: &str, start_ms, end_ms| StepSpan {
+            phase: Phase::Ready,
+            step: step.into(),
+            outcome: Outcome::Unchanged,
+            start_ms,
+            end_ms,
+        };
+        let mut waits = [
+            wait("ready:kubelet", 0, 900),
+            wait("ready:other", 100, 200),
+            wait("ready:kubelet", 300, 9_000),
+            wait("ready:open", 400, 5_000),
+        ];
+        let steps = [step("ready:kubelet", 0, 700)];
+        end_early(&mut waits, &steps);
+        assert_eq!(waits.map(|wait| wait.end_ms), [300, 200, 700, 5_000]);
+    }
 }

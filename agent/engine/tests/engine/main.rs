@@ -11,6 +11,7 @@ mod addons_warned;
 mod addons_watched;
 mod boots;
 mod common;
+mod critical_path;
 mod dns;
 mod drift;
 mod fleet;
