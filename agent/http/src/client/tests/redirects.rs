@@ -34,6 +34,24 @@ async fn headers_go_along_and_credentials_do_not_leave_their_host() {
 }
 
 #[tokio::test]
+async fn credentials_that_were_dropped_do_not_come_back_with_the_next_redirect() {
+    let other = Server::start(|seen| match seen.path.as_str() {
+        "/first" => sent_to("/second", 302),
+        _ => Reply::text(200, "there"),
+    });
+    let other = other.await;
+    let away = other.url("/first");
+    let server = Server::start(move |_| sent_to(&away, 302)).await;
+    let url = server.url("/").replace("//", "//us:pa55@");
+    plain().get(&url).send().await.expect("it answers");
+    assert!(server.seen()[0].header("authorization").is_some());
+    assert_eq!(other.lines(), ["GET /first", "GET /second"]);
+    for seen in other.seen() {
+        assert_eq!(seen.header("authorization"), None, "{}", seen.path);
+    }
+}
+
+#[tokio::test]
 async fn five_redirects_are_followed_and_a_sixth_is_not() {
     let server = Server::start(|seen| {
         let left: u32 = seen.path[1..].parse().expect("the tests ask for numbers");
