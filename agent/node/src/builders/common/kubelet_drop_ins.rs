@@ -2,6 +2,9 @@
 //! `*.conf` files in it over its configuration, in the order of their names.
 //!
 //! A drop-in of the unit adds the flag, so that the files that kops defines stay as kops has them.
+//!
+//! kubelet pulls one image after another unless it is set otherwise. The directory has a file that lets it pull in parallel, where
+//! the cluster's spec does not say. Its name comes before `00-` and all that follow, so an operator's file wins.
 
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{Directory, File, Item, Source, Unit};
@@ -9,6 +12,21 @@ use quake_model::spec::NodeSpec;
 
 /// The directory.
 const DIRECTORY: &str = "/etc/kubernetes/kubelet.conf.d";
+
+/// The file that lets kubelet pull images in parallel.
+const PULLS: &str = "/etc/kubernetes/kubelet.conf.d/0-quake-agent.conf";
+
+/// What it has. Without `maxParallelImagePulls` the rate of kubelet's `registryPullQPS` is the limit; kubelet would refuse that
+/// setting beside an operator's `serializeImagePulls: true`.
+const IN_PARALLEL: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nserializeImagePulls: false\n";
+
+/// How the flag and the setting say which images are pulled together.
+const SAYS_PULLS: [&str; 4] = [
+    "serialize-image-pulls",
+    "max-parallel-image-pulls",
+    "serializeImagePulls",
+    "maxParallelImagePulls",
+];
 
 /// The unit that runs kubelet.
 const UNIT: &str = "kubelet.service";
@@ -24,17 +42,42 @@ pub(super) fn add(spec: &mut NodeSpec) {
     let Some((path, start)) = spec.items.iter().find_map(kubelet_start) else {
         return;
     };
+    let mut files = vec![File::plain(&path, drop_in(&start))];
+    if !says_pulls(spec) {
+        files.push(File::plain(PULLS, IN_PARALLEL.to_owned()));
+    }
     for item in &mut spec.items {
         if let Item::Unit(unit) = item
             && unit.name == UNIT
         {
-            unit.inputs.push(path.clone());
+            unit.inputs
+                .extend(files.iter().map(|file| file.path.clone()));
         }
     }
     spec.items
         .push(Item::Directory(Directory::plain(DIRECTORY)));
-    spec.items
-        .push(Item::File(File::plain(&path, drop_in(&start))));
+    spec.items.extend(files.into_iter().map(Item::File));
+}
+
+/// Whether the cluster's spec says how images are pulled: by a flag, or in kubelet's configuration.
+fn says_pulls(spec: &NodeSpec) -> bool {
+    let by_flag = SAYS_PULLS
+        .iter()
+        .any(|flag| spec.kubelet.flag(flag).is_some());
+    by_flag || spec.items.iter().any(says_in_file)
+}
+
+fn says_in_file(item: &Item) -> bool {
+    let Item::File(File {
+        source: Source::Bytes(contents),
+        ..
+    }) = item
+    else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&contents.0);
+    text.contains("kind: KubeletConfiguration")
+        && SAYS_PULLS.iter().any(|setting| text.contains(setting))
 }
 
 /// The path of the drop-in, and the command of kubelet's unit; `None` for an item that is not the unit's file.
@@ -92,6 +135,22 @@ mod tests {
         assert!(drop_in(&start).ends_with(
             "ExecStart=\nExecStart=/usr/local/bin/kubelet \"$DAEMON_ARGS\" --config-dir=/etc/kubernetes/kubelet.conf.d\n"
         ));
+    }
+
+    #[test]
+    fn images_are_pulled_in_parallel_unless_the_spec_says_how() {
+        let settings = |line: &str| {
+            let text = format!("kind: KubeletConfiguration\nport: 1\n{line}");
+            Item::File(File::plain("/var/lib/kubelet/kubelet.conf", text))
+        };
+        for (line, says) in [
+            ("", false),
+            ("serializeImagePulls: true\n", true),
+            ("maxParallelImagePulls: 2\n", true),
+        ] {
+            assert_eq!(says_in_file(&settings(line)), says, "{line}");
+        }
+        assert!(!says_in_file(&unit()));
     }
 
     #[test]
