@@ -23,6 +23,8 @@ const OTHERS: &[&str] = &[
     "host.mounts",
     "host.ca-bundle",
     "runtime.others",
+    "identity.profile",
+    "net.proxy",
 ];
 
 /// The warnings that explain a failure: of disks, and of what others laid on the host where no other cause failed. There
@@ -78,13 +80,20 @@ pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -
         .filter(|found| found.failed)
         .map(|found| found.index)
         .collect();
+    let seen: BTreeSet<usize> = found.iter().map(|found| found.index).collect();
     let because = |index: usize| -> Vec<usize> {
         let mut all = explained[&index].clone();
         // A boot fails by what it says it failed by.
         if table[index].id == OUTCOME {
             all.extend(blamed.iter().filter(|blamed| **blamed != index));
         }
-        all.intersection(&failed).copied().collect()
+        // A warning follows from another one as well.
+        let causes = if failed.contains(&index) {
+            &failed
+        } else {
+            &seen
+        };
+        all.intersection(causes).copied().collect()
     };
     // What the boot failed by, and whatever explains that.
     let blamed: BTreeSet<usize> = blamed

@@ -133,6 +133,7 @@ const OF_ANY: &[&str] = &[
 pub(super) fn waits<'a>(node: &Node<'a>) -> Vec<Wait<'a>> {
     let log = node.survey().kernel_log.ok().map_or(&[][..], Vec::as_slice);
     let is_locked = log.iter().any(|line| line.contains(LOCKUP));
+    let is_nfs_silent = is_nfs_silent(log);
     let lines = log.iter().enumerate();
     let hung = lines.filter(|(_, line)| line.contains(HUNG));
     let waits = hung.map(|(at, line)| {
@@ -146,9 +147,19 @@ pub(super) fn waits<'a>(node: &Node<'a>) -> Vec<Wait<'a>> {
             function: frames.iter().find_map(|frame| function(frame)),
         };
         wait.kind = kind_of(&frames, wait.task(), is_locked);
+        if wait.kind == Kind::Unknown && is_nfs_silent {
+            wait.kind = Kind::Nfs;
+        }
         wait
     });
     waits.collect()
+}
+
+/// Whether a server of NFS was last said not to answer (fs/nfs, net/sunrpc/clnt.c).
+fn is_nfs_silent(log: &[String]) -> bool {
+    let says = |line: &&String| line.contains("nfs: server ");
+    let last = log.iter().rfind(says);
+    last.is_some_and(|line| line.contains("not responding"))
 }
 
 fn kind_of(frames: &[&str], task: &str, is_locked: bool) -> Kind {

@@ -1,4 +1,4 @@
-//! `host.packages`: an upgrade of packages that stopped halfway.
+//! `host.packages`: packages that lie over the node's own programs, and an upgrade that stopped halfway.
 
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "host.packages",
-    title: "no package is installed by half",
+    title: "no package lies over the node's programs or is installed by half",
     severity: Severity::Warning,
     tags: &["packages"],
     sources: &[Source::Journals],
     because: &[],
-    why: "the files of such a package are of two versions, or its service was stopped and not started again",
+    why: "such a package brings another version than the node's, or its files are of two versions, or its service was stopped",
     remedy: "dpkg --configure -a, and apt-get install -f; keep unattended upgrades off nodes",
     judge,
 }];
@@ -25,6 +25,9 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(lines) = logs.get(LOG) else {
         return Verdict::skip("dpkg wrote nothing lately");
     };
+    if let Some(finding) = laid_over(node, lines) {
+        return finding.warn();
+    }
     let mut states: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for (package, state, line) in lines.iter().filter_map(|line| read(line)) {
         states.insert(package, (state, line));
@@ -48,6 +51,44 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     .by(Certainty::Likely)
     .seen(LOG, line)
     .warn()
+}
+
+/// Packages of distributions and vendors that have the same programs as an asset, whose name begins so.
+const OVER: &[(&str, &str)] = &[
+    ("containerd", "containerd-"),
+    ("containerd.io", "containerd-"),
+    ("runc", "runc"),
+    ("containerd.io", "runc"),
+    ("kubelet", "kubelet"),
+    ("kubernetes-cni", "cni-plugins-"),
+];
+
+/// A package that was installed after the boot over a program that the boot had put there.
+fn laid_over(node: &Node<'_>, lines: &[String]) -> Option<Finding> {
+    let assets = &node.expected().ok()?.assets;
+    let booted = node.record().ok()?.started.to_string().replace('T', " ");
+    let (package, version, asset, line) = lines.iter().rev().find_map(|line| {
+        let (package, state, _) = read(line).filter(|(_, state, _)| *state == "installed")?;
+        let (_, start) = OVER.iter().find(|(name, _)| *name == package)?;
+        let asset = assets.iter().find(|asset| asset.name.starts_with(start))?;
+        let version = line.rsplit(' ').next()?;
+        (state == "installed" && line.as_str() > booted.as_str())
+            .then_some((package, version, asset, line))
+    })?;
+    Some(
+        Finding::new(
+            format!(
+                "the package {package} {version} was installed over the node's own program, which is from {}",
+                asset.name
+            ),
+            format!(
+                "apt-get purge {package}, and what wanted it (less /var/log/apt/history.log); systemctl daemon-reload; systemctl restart {} puts the node's own files back; or replace the node",
+                node.agent_unit()
+            ),
+        )
+        .by(Certainty::Likely)
+        .seen(LOG, line),
+    )
 }
 
 /// Reads `2026-11-22 06:25:01 status half-configured containerd.io:amd64 1.7.27-1` (dpkg(1), `--log`).

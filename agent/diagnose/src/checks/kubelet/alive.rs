@@ -46,6 +46,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             if let Some(finding) = stopped(unit, journal) {
                 return finding.coded(Code::ServicesUnitFailed).fail();
             }
+            // What an earlier process logged is no reason for the end of this one.
+            let journal = last_run(journal);
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
                 Some(reason) => old_sdk(&how, &reason, journal)
@@ -68,6 +70,24 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         UnitHealth::Up(how) => answering(node, unit, &how),
     }
+}
+
+/// The lines since the last process began, by the process' number in klog's head: `E1122 03:59:50.330101   12881 kubelet.go:461]`.
+fn last_run(journal: &[String]) -> &[String] {
+    let process = |line: &String| -> Option<u32> {
+        let head = line
+            .split(']')
+            .next()
+            .filter(|head| head.len() < line.len())?;
+        head.split_whitespace().nth(2)?.parse().ok()
+    };
+    let Some(last) = journal.iter().rev().find_map(process) else {
+        return journal;
+    };
+    let before = journal
+        .iter()
+        .rposition(|line| process(line).is_some_and(|other| other != last));
+    &journal[before.map_or(0, |at| at + 1)..]
 }
 
 /// The finding where kubelet's journal has a line that another program is known for.

@@ -7,13 +7,29 @@ use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::report::{CheckReport, Status};
 use crate::log_lines::{self, LogLine};
 use quake_formats::yaml::shorten;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many characters of a line a row names that tells it from others.
+const TELLING: usize = 24;
 
 /// How long a line is quoted.
 const QUOTED: usize = 300;
 
 /// Areas whose checks quote what a program logged without a table of lines of their own.
 const OF_PROGRAMS: &[&str] = &["kubelet", "runtime", "services", "staticpods", "etcd"];
+
+/// Checks whose failure says that something does not work, and not why.
+const SYMPTOMS: &[&str] = &[
+    "etcd.alive",
+    "staticpods.running",
+    "apiserver.alive",
+    "boot.conditions",
+    "node.ready",
+    "node.taints",
+];
+
+/// Checks of the kernel's log that look for few lines, and weigh no others.
+const OF_FEW_LINES: &[&str] = &["host.kernel", "host.apparmor"];
 
 /// A known line that a log has, and how often.
 struct Hit<'a> {
@@ -36,6 +52,7 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
         }
     }
     let quoted: Vec<String> = evidence(checks).collect();
+    let causes = causes_of_symptoms(checks);
     for one in checks.iter_mut() {
         let mut found = by_check.remove(one.check.id).unwrap_or_default();
         if let Some(finding) = &mut one.finding {
@@ -47,8 +64,20 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
         } else {
             // What another finding quotes it has explained.
             found.retain(|hit| !quoted.iter().any(|text| text.contains(&start_of(hit.line))));
-            take_over(one, found);
+            take_over(one, found, causes.contains(one.check.id));
         }
+    }
+}
+
+/// The checks that could explain what failed, where only symptoms did.
+fn causes_of_symptoms(checks: &[CheckReport]) -> BTreeSet<&'static str> {
+    let failed = || checks.iter().filter(|one| one.status == Status::Fail);
+    match failed().all(|one| SYMPTOMS.contains(&one.check.id)) {
+        true => failed()
+            .flat_map(|one| one.check.because)
+            .copied()
+            .collect(),
+        false => BTreeSet::new(),
     }
 }
 
@@ -100,7 +129,6 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
 
 /// What is known of a line: a row that says what to do before one that leaves it to the line.
 fn telling(line: &str) -> Option<&'static LogLine> {
-    const TELLING: usize = 24;
     let row = log_lines::find(line)?;
     if !is_in_line(row.fix) {
         return Some(row);
@@ -162,9 +190,11 @@ fn fix_of(hit: &Hit<'_>) -> String {
     hit.row.fix.replace("UNIT", &hit.log.name)
 }
 
-/// A check that saw nothing wrong, or nothing at all, takes over what the lines say.
-fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
-    let mut told: Vec<Hit<'_>> = found.into_iter().filter(|hit| counts(hit, one)).collect();
+/// A check that saw nothing wrong, or nothing at all, takes over what the lines say. Where it `explains` what failed, one line
+/// is enough.
+fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
+    let found = found.into_iter();
+    let mut told: Vec<Hit<'_>> = found.filter(|hit| counts(hit, one, explains)).collect();
     told.sort_by_key(|hit| std::cmp::Reverse((hit.is_last, hit.level, hit.count)));
     let Some(first) = told.first() else { return };
     let often = match first.count {
@@ -189,7 +219,7 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>) {
         );
         finding = finding.seen(&hit.log.name, text);
     }
-    let fails = first.is_last && one.check.severity == Severity::Critical;
+    let fails = is_reason(first, explains) && one.check.severity == Severity::Critical;
     one.status = if fails { Status::Fail } else { Status::Warn };
     one.note.clone_from(&finding.summary);
     one.finding = Some(finding);
@@ -224,8 +254,20 @@ fn ids(line: &str, means: &str) -> String {
     }
 }
 
+/// Whether a row says by itself what its lines mean.
+fn is_specific(row: &LogLine) -> bool {
+    const FEWEST: usize = 16;
+    !row.general && row.length() >= FEWEST && !is_in_line(row.fix)
+}
+
+/// Whether a line is the reason of what failed: the last one, or one of late where its check `explains` the failure.
+fn is_reason(hit: &Hit<'_>, explains: bool) -> bool {
+    let is_late = hit.log.is_near_end(hit.line) && hit.log.name != KERNEL;
+    hit.is_last || (explains && is_late && is_specific(hit.row))
+}
+
 /// Whether known lines count although the check did not fail.
-fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
+fn counts(hit: &Hit<'_>, one: &CheckReport, explains: bool) -> bool {
     let has_passed = one.status == Status::Ok;
     // Of what any program may log, the check itself would have seen the reason.
     if hit.row.general && hit.log.is_of_pod() {
@@ -233,12 +275,12 @@ fn counts(hit: &Hit<'_>, one: &CheckReport) -> bool {
     }
     // A check of the kernel's log saw these lines, and weighed them.
     let was_weighed = hit.log.name == KERNEL && one.check.sources.contains(&Source::KernelLog);
-    if has_passed && was_weighed {
+    if has_passed && was_weighed && !OF_FEW_LINES.contains(&one.check.id) {
         return false;
     }
     // So many a healthy node logs, too.
     if hit.count <= log_lines::usual(hit.line) {
         return false;
     }
-    hit.is_last || hit.count >= hit.row.passing
+    is_reason(hit, explains) || hit.count >= hit.row.passing
 }

@@ -4,6 +4,7 @@ use super::baked::of_another;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
+use quake_model::time::Timestamp;
 use std::net::{IpAddr, Ipv6Addr};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
@@ -186,6 +187,9 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => without_v6(node).warn(),
         },
         (v4, v6) => {
+            if let Some(finding) = without_pods(node) {
+                return finding.fail();
+            }
             if let Some(finding) = over_another(node) {
                 return finding.warn();
             }
@@ -194,6 +198,40 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             Verdict::ok(format!("a default route for {}", names.join(" and ")))
         }
     }
+}
+
+/// How the names of the host's ends of pods' links begin, with Calico, Cilium and the VPC CNI.
+const OF_PODS: &[&str] = &["cali", "lxc", "eni"];
+
+/// Pods that have links, and no route to any of them. Who else configures the network took the routes away: systemd-networkd
+/// removes those that it did not make when it starts (networkd.conf(5), `ManageForeignRoutes=`).
+fn without_pods(node: &Node<'_>) -> Option<Finding> {
+    let network = node.survey().network.ok()?;
+    let mut links = network.links.iter();
+    let link = links.find(|link| OF_PODS.iter().any(|start| link.name.starts_with(start)))?;
+    let leads_to_pods = |interface: &str| interface != "lo" && !is_own(interface);
+    if network
+        .routes
+        .iter()
+        .any(|route| leads_to_pods(&route.interface))
+    {
+        return None;
+    }
+    let finding = Finding::new(
+        format!(
+            "pods have links such as {}, and no route leads to any pod: somebody removed the routes of the pod network",
+            link.name
+        ),
+        "put ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no below [Network] into /etc/systemd/networkd.conf.d/99-pods.conf; systemctl restart systemd-networkd; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again",
+    );
+    let networkd = node.unit("systemd-networkd.service").ok().flatten();
+    Some(match networkd.filter(|unit| unit.main_started_us > 0) {
+        Some(unit) => {
+            let started = Timestamp(unit.main_started_us / 1000);
+            finding.seen("systemd-networkd", format_args!("started {started}"))
+        }
+        None => finding,
+    })
 }
 
 /// A default route over another interface than the instance's own: a second one whose DHCP brought it, or a VPN.
