@@ -29,8 +29,12 @@ const PLACED: &[&str] = &[
 /// Where the agent keeps its own things.
 const OWN: &str = "var/lib/quake-agent";
 
-/// Where the agent has its record of a boot, which is large as well when there are a thousand files.
-const RECORDS: [&str; 2] = ["var/lib/quake-agent/boots", "run/quake-agent"];
+/// Where the agent has its records of a boot and of its files, which are large as well when there are a thousand files.
+const RECORDS: [&str; 3] = [
+    "var/lib/quake-agent/boots",
+    "var/lib/quake-agent/owned.json",
+    "run/quake-agent",
+];
 
 /// The large files below a directory, by the digest of their bytes; a file of several names is read once.
 #[derive(Debug, Default)]
