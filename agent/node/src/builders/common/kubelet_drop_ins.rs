@@ -16,16 +16,21 @@ const DIRECTORY: &str = "/etc/kubernetes/kubelet.conf.d";
 /// The file that lets kubelet pull images in parallel.
 const PULLS: &str = "/etc/kubernetes/kubelet.conf.d/0-quake-agent.conf";
 
-/// What it has. Without `maxParallelImagePulls` the rate of kubelet's `registryPullQPS` is the limit; kubelet would refuse that
-/// setting beside an operator's `serializeImagePulls: true`.
-const IN_PARALLEL: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nserializeImagePulls: false\n";
+/// What it has. kubelet refuses a pull beyond `registryPullQPS` at once (`pull QPS exceeded`), and a new node pulls many together:
+/// so there is no such limit. `maxParallelImagePulls` is left out, which kubelet refuses beside an operator's
+/// `serializeImagePulls: true`.
+const IN_PARALLEL: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nserializeImagePulls: false\nregistryPullQPS: 0\n";
 
-/// How the flag and the setting say which images are pulled together.
-const SAYS_PULLS: [&str; 4] = [
+/// How flags and settings say how images are pulled.
+const SAYS_PULLS: [&str; 8] = [
     "serialize-image-pulls",
     "max-parallel-image-pulls",
+    "registry-qps",
+    "registry-burst",
     "serializeImagePulls",
     "maxParallelImagePulls",
+    "registryPullQPS",
+    "registryBurst",
 ];
 
 /// The unit that runs kubelet.
@@ -147,6 +152,7 @@ mod tests {
             ("", false),
             ("serializeImagePulls: true\n", true),
             ("maxParallelImagePulls: 2\n", true),
+            ("registryPullQPS: 10\n", true),
         ] {
             assert_eq!(says_in_file(&settings(line)), says, "{line}");
         }
