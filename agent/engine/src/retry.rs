@@ -67,6 +67,9 @@ impl<H> Context<'_, H> {
     }
 }
 
+/// After so many pauses in a row that ended early and led to nothing, one lasts: what ends them is no sign then.
+const MOST_EARLY: u32 = 10;
+
 impl<H: Meter> Context<'_, H> {
     /// Tries until it succeeds, its fault cannot heal, the wait ends, or the boot stops. Each failed try
     /// is an event; before each try the budget of cloud calls is checked.
@@ -100,6 +103,7 @@ impl<H: Meter> Context<'_, H> {
         let mut first_denied = None;
         let mut last = None;
         let mut tries = Tries::default();
+        let mut early = 0;
         loop {
             if let Some(fault) = self.stop_requested() {
                 return Err(fault);
@@ -130,9 +134,17 @@ impl<H: Meter> Context<'_, H> {
             }
             self.report_wait(wait, tries.all, pause, &fault);
             last = Some(fault);
+            if early >= MOST_EARLY {
+                early = 0;
+                self.pause(pause).await?;
+                continue;
+            }
             tokio::select! {
-                ended = self.pause(pause) => ended?,
-                () = is_worth_it() => {}
+                ended = self.pause(pause) => {
+                    early = 0;
+                    ended?;
+                }
+                () = is_worth_it() => early += 1,
             }
         }
     }

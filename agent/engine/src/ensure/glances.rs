@@ -115,7 +115,10 @@ impl<W: DirectoryWatch> Glances<'_, W> {
                 return wait_for::registered_here(context, node, kubeconfig).await;
             }
             Condition::UnitActive { unit, healthz } => match healthz {
-                Some(url) => answers(url, &context.host.probe(url).await),
+                Some(url) => {
+                    answers(url, &context.host.probe(url).await)
+                        && is_up_at_first(context, unit).await
+                }
                 None => is_up_at_first(context, unit).await,
             },
             Condition::OwnTags { .. } | Condition::NamesInSync { .. } => return None,
