@@ -10,7 +10,7 @@ const OUTCOME: &str = "boot.outcome";
 /// Checks of disks: what follows from one of them is seen in many others.
 const DISKS: &[&str] = &["host.disk-errors", "host.disk-latency", "host.disk-space"];
 
-/// Checks of what somebody else laid on the host. They only warn where the node works, and are the cause of what fails
+/// Checks of what somebody else installed on the host. They only warn where the node works, and are the cause of what fails
 /// where nothing else explains it.
 const OTHERS: &[&str] = &[
     "net.ranges",
@@ -27,7 +27,7 @@ const OTHERS: &[&str] = &[
     "net.proxy",
 ];
 
-/// The warnings that explain a failure: of disks, and of what others laid on the host where no other cause failed. There
+/// The warnings that explain a failure: of disks, and of what others installed on the host where no other cause failed. There
 /// they do harm, and count as failures.
 pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
     let explained = explanations(table);

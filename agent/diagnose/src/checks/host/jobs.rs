@@ -85,13 +85,23 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .warn()
 }
 
-/// The harm that a line does. In a file of tmpfiles.d(5) a line has a type in place of a command: `D`, `R`, `d` and others
-/// remove what is old.
+/// The harm that a line does. In a file of tmpfiles.d(5) a line has a type in place of a command: `R`, `r` and `D` remove, and
+/// `d` and `e` remove what is older than the age in the sixth field.
 fn harm_of(path: &str, line: &str) -> Option<&'static Harm> {
-    match path.starts_with("/etc/tmpfiles.d/") {
-        true => TIDIED.is_in(line).then_some(&TIDIED),
-        false => HARMS.iter().find(|harm| harm.is_in(line)),
+    if !path.starts_with("/etc/tmpfiles.d/") {
+        return HARMS.iter().find(|harm| harm.is_in(line));
     }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let removes = match words.first()?.chars().next()? {
+        'R' | 'r' | 'D' => true,
+        'd' | 'e' => words.get(5).is_some_and(|age| *age != "-"),
+        _ => false,
+    };
+    let is_of_node = TIDIED
+        .objects
+        .iter()
+        .any(|it| words.get(1).is_some_and(|path| path.starts_with(it)));
+    (removes && is_of_node).then_some(&TIDIED)
 }
 
 /// Whether a file is of the agent or of kops, which the boot wrote.

@@ -1,13 +1,14 @@
-//! `host.packages`: packages that lie over the node's own programs, and an upgrade that stopped halfway.
+//! `host.packages`: packages that replace the node's own programs, and an upgrade that stopped halfway.
 
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
+use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "host.packages",
-    title: "no package lies over the node's programs or is installed by half",
+    title: "no package replaces the node's programs or is only half installed",
     severity: Severity::Warning,
     tags: &["packages"],
     sources: &[Source::Journals],
@@ -16,6 +17,9 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     remedy: "dpkg --configure -a, and apt-get install -f; keep unattended upgrades off nodes",
     judge,
 }];
+
+/// An upgrade that wrote something so lately may go on.
+const UNDER_WAY_MS: u64 = 10 * 60_000;
 
 /// Where dpkg writes what it does.
 const LOG: &str = "/var/log/dpkg.log";
@@ -27,6 +31,10 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     if let Some(finding) = laid_over(node, lines) {
         return finding.warn();
+    }
+    let recent = stamp(Timestamp(node.taken().0.saturating_sub(UNDER_WAY_MS)));
+    if lines.last().is_some_and(|last| *last > recent) {
+        return Verdict::ok("dpkg is at work");
     }
     let mut states: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for (package, state, line) in lines.iter().filter_map(|line| read(line)) {
@@ -53,27 +61,28 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     .warn()
 }
 
-/// Packages of distributions and vendors that have the same programs as an asset, whose name begins so.
-const OVER: &[(&str, &str)] = &[
-    ("containerd", "containerd-"),
-    ("containerd.io", "containerd-"),
-    ("runc", "runc"),
-    ("containerd.io", "runc"),
-    ("kubelet", "kubelet"),
-    ("kubernetes-cni", "cni-plugins-"),
+/// Packages of distributions and vendors, a program of each, and how the name of the asset with that program begins.
+const OVER: &[(&str, &str, &str)] = &[
+    ("containerd", "/usr/bin/containerd", "containerd-"),
+    ("containerd.io", "/usr/bin/containerd", "containerd-"),
+    ("runc", "/usr/sbin/runc", "runc"),
+    ("kubelet", "/usr/bin/kubelet", "kubelet"),
+    ("kubernetes-cni", "/opt/cni/bin/bridge", "cni-plugins-"),
 ];
 
 /// A package that was installed after the boot over a program that the boot had put there.
 fn laid_over(node: &Node<'_>, lines: &[String]) -> Option<Finding> {
     let assets = &node.expected().ok()?.assets;
-    let booted = node.record().ok()?.started.to_string().replace('T', " ");
+    let booted = stamp(node.record().ok()?.started);
     let (package, version, asset, line) = lines.iter().rev().find_map(|line| {
-        let (package, state, _) = read(line).filter(|(_, state, _)| *state == "installed")?;
-        let (_, start) = OVER.iter().find(|(name, _)| *name == package)?;
-        let asset = assets.iter().find(|asset| asset.name.starts_with(start))?;
+        let (package, _, _) = read(line).filter(|(_, state, _)| *state == "installed")?;
+        let (_, program, start) = OVER.iter().find(|(name, ..)| *name == package)?;
+        // What an archive has is not told apart.
+        let has = |paths: &[String]| paths.is_empty() || paths.iter().any(|path| path == program);
+        let mut assets = assets.iter();
+        let asset = assets.find(|asset| asset.name.starts_with(start) && has(&asset.paths))?;
         let version = line.rsplit(' ').next()?;
-        (state == "installed" && line.as_str() > booted.as_str())
-            .then_some((package, version, asset, line))
+        (*line > booted).then_some((package, version, asset, line))
     })?;
     Some(
         Finding::new(
@@ -82,13 +91,19 @@ fn laid_over(node: &Node<'_>, lines: &[String]) -> Option<Finding> {
                 asset.name
             ),
             format!(
-                "apt-get purge {package}, and what wanted it (less /var/log/apt/history.log); systemctl daemon-reload; systemctl restart {} puts the node's own files back; or replace the node",
+                "replace the node; or drain it, apt-get remove {package} and what wanted it (less /var/log/apt/history.log), and: systemctl daemon-reload; systemctl restart {} puts the node's own files back",
                 node.agent_unit()
             ),
         )
         .by(Certainty::Likely)
+        .or_else("the package was there before the node's program: dpkg writes the time of the host's zone")
         .seen(LOG, line),
     )
+}
+
+/// A moment as dpkg writes it, in UTC.
+fn stamp(at: Timestamp) -> String {
+    at.to_string().replace('T', " ")
 }
 
 /// Reads `2026-11-22 06:25:01 status half-configured containerd.io:amd64 1.7.27-1` (dpkg(1), `--log`).

@@ -2,6 +2,7 @@
 
 use crate::checks::check::Finding;
 use crate::checks::node::Node;
+use quake_model::facts::ActiveState;
 
 /// Files of rules, and the unit that loads each.
 const FILES: &[(&str, &str)] = &[
@@ -14,12 +15,16 @@ const FILES: &[(&str, &str)] = &[
 /// Rules of a file that keep packets of pods, or packets to kubelet, away.
 pub(super) fn blocking(node: &Node<'_>) -> Option<Finding> {
     FILES.iter().find_map(|(path, unit)| {
+        let unloaded = node.unit(&format!("{unit}.service")).ok().flatten();
+        if unloaded.is_some_and(|unit| unit.active == ActiveState::Inactive && !unit.enabled) {
+            return None;
+        }
         let text = node.text(path).ok()??;
         let (line, what) = worst(text)?;
         Some(
             Finding::new(
                 format!("{path} filters the host's traffic: {what}"),
-                format!("systemctl disable --now {unit}, and use security groups; or take the rule out of {path} and load it again: systemctl restart {unit}; then restart kube-proxy's pod, whose rules that removes"),
+                format!("systemctl disable --now {unit}, and use security groups; or take the rule out of {path} and load it again: systemctl restart {unit}; then restart the pods of kube-proxy and of the pod network, whose rules that removes"),
             )
             .seen("rule", line),
         )

@@ -7,7 +7,7 @@ use quake_model::facts::Unseen;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "host.sysctl",
-    title: "no file sets the kernel as a node does not bear it",
+    title: "no file gives the kernel a setting that breaks a node",
     severity: Severity::Warning,
     tags: &["kernel", "hardening"],
     sources: &[Source::Files],

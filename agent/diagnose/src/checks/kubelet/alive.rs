@@ -11,7 +11,7 @@ use crate::checks::unit_health::{UnitHealth, health, stopped, with_evidence};
 use crate::log_lines;
 use quake_formats::journal::{Reason, latest};
 use quake_formats::yaml::shorten;
-use quake_model::facts::{ProbeFacts, ProbeSeen, UnitFacts, Unseen};
+use quake_model::facts::{ActiveState, ProbeFacts, ProbeSeen, UnitFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 
@@ -46,8 +46,11 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             if let Some(finding) = stopped(unit, journal) {
                 return finding.coded(Code::ServicesUnitFailed).fail();
             }
-            // What an earlier process logged is no reason for the end of this one.
-            let journal = last_run(journal);
+            // What an earlier process logged is no reason for the end of the last one; one that runs has not said its own yet.
+            let journal = match unit.active {
+                ActiveState::Active => journal,
+                _ => last_run(journal),
+            };
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
                 Some(reason) => old_sdk(&how, &reason, journal)

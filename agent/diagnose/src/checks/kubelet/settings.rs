@@ -30,7 +30,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .fail();
     }
     match without_name_server(node) {
-        Some(finding) => finding.fail(),
+        Some(finding) => node.fail_after_boot(finding),
         None => Verdict::ok("none contradicts the node"),
     }
 }

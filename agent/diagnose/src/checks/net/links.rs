@@ -209,11 +209,13 @@ fn without_pods(node: &Node<'_>) -> Option<Finding> {
     let network = node.survey().network.ok()?;
     let mut links = network.links.iter();
     let link = links.find(|link| OF_PODS.iter().any(|start| link.name.starts_with(start)))?;
+    // Each link that is up has routes of IPv6 of its own.
+    let is_of_link = |to: &str| to.starts_with("fe80:") || to.starts_with("ff");
     let leads_to_pods = |interface: &str| interface != "lo" && !is_own(interface);
     if network
         .routes
         .iter()
-        .any(|route| leads_to_pods(&route.interface))
+        .any(|route| leads_to_pods(&route.interface) && !is_of_link(&route.destination))
     {
         return None;
     }
@@ -243,6 +245,11 @@ fn over_another(node: &Node<'_>) -> Option<Finding> {
     let other =
         routes.find(|route| route.destination == "default" && route.interface != own.name)?;
     let (interface, own) = (other.interface.as_str(), own.name.as_str());
+    // An image may give each interface such a route: the kernel takes the one of the lowest metric.
+    let metrics = metric(node, interface).zip(metric(node, own));
+    if metrics.is_some_and(|(of_other, of_own)| of_other > of_own) {
+        return None;
+    }
     Some(
         Finding::new(
             format!("a default route leads over {interface}, and {own} is the instance's own interface"),
@@ -250,6 +257,17 @@ fn over_another(node: &Node<'_>) -> Option<Finding> {
         )
         .seen("route", format_args!("default dev {interface}")),
     )
+}
+
+/// The metric of an interface's default route for IPv4, as the kernel lists it (proc(5), `/proc/net/route`).
+fn metric(node: &Node<'_>, interface: &str) -> Option<u32> {
+    let table = node.text("/proc/net/route").ok()??;
+    table.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let is_of_it = words.next()? == interface && words.next()? == "00000000";
+        // Behind the destination: gateway, flags, count, uses.
+        is_of_it.then(|| words.nth(4)?.parse().ok())?
+    })
 }
 
 /// A host that the node needs and has no way to.

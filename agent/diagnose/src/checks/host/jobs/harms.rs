@@ -5,7 +5,7 @@ pub(super) struct Harm {
     /// One of these commands, each as words that the line has.
     commands: &'static [&'static [&'static str]],
     /// With one of these objects; any, where there is none.
-    objects: &'static [&'static str],
+    pub(super) objects: &'static [&'static str],
     /// What the command does, after the path of its file.
     pub(super) does: &'static str,
     /// How what it did is undone.
@@ -50,16 +50,7 @@ const DIRECTORIES: &[&str] = &[
 
 /// Lines of systemd-tmpfiles that remove what the node needs.
 pub(super) const TIDIED: Harm = Harm {
-    commands: &[
-        &["D "],
-        &["D! "],
-        &["R "],
-        &["R! "],
-        &["r "],
-        &["r! "],
-        &["d "],
-        &["e "],
-    ],
+    commands: &[],
     objects: DIRECTORIES,
     does: "lets systemd-tmpfiles remove files of the node",
     fix: "systemctl restart quake-agent.service writes the agent's files again",
@@ -97,9 +88,12 @@ pub(super) const HARMS: &[Harm] = &[
             &["docker image prune"],
             &["docker container prune"],
             &["docker rmi"],
-            &["docker rm "],
-            &["docker stop"],
-            &["docker kill"],
+            // A unit of one container removes that one by its name.
+            &["docker rm ", "$("],
+            &["docker stop", "$("],
+            &["docker kill", "$("],
+            &["xargs", "docker rm"],
+            &["xargs", "docker stop"],
             &["crictl rmi"],
             &["crictl rm "],
             &["crictl rmp"],
@@ -127,7 +121,7 @@ pub(super) const HARMS: &[Harm] = &[
         ],
         objects: SERVICES,
         does: "stops or restarts a service of the node",
-        fix: "systemctl start the service again, and look at its journal for the rhythm of the job",
+        fix: "systemctl start the service again, and look in its journal how often the job runs",
     },
     Harm {
         commands: &[&["pkill"], &["killall"], &["kill -9"]],
