@@ -129,6 +129,18 @@ async fn a_runtime_that_does_not_answer_at_first_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_runtime_that_answers_and_lists_no_images_is_asked_ever_more_rarely() {
+    let host = seeded(Need::Optional);
+    let torn = strike("has_image", 1..=100_000, Condition::Unreachable);
+    host.next_boot(Script::new(vec![torn]));
+    let (verdict, record) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(warnings(&record).len(), 2, "kubelet has to pull them");
+    let looks = host.port_calls_of("has_image");
+    assert!((10..80).contains(&looks), "{looks}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_seeded_archive_that_is_gone_is_left_to_kubelet() {
     let host = seeded(Need::Optional);
     host.lose_asset(&image("pause", 1, Need::Optional).archive.digest);
