@@ -1,6 +1,7 @@
 //! Checks of links, routes and the size of packets.
 
 use super::baked::of_another;
+use super::range::{Way, read_kernel_route};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
@@ -262,12 +263,12 @@ fn over_another(node: &Node<'_>) -> Option<Finding> {
 /// The metric of an interface's default route for IPv4, as the kernel lists it (proc(5), `/proc/net/route`).
 fn metric(node: &Node<'_>, interface: &str) -> Option<u32> {
     let table = node.text("/proc/net/route").ok()??;
-    table.lines().find_map(|line| {
-        let mut words = line.split_whitespace();
-        let is_of_it = words.next()? == interface && words.next()? == "00000000";
-        // Behind the destination: gateway, flags, count, uses.
-        is_of_it.then(|| words.nth(4)?.parse().ok())?
-    })
+    let is_default = |way: &Way| way.to.prefix() == 0 && way.interface == interface;
+    let line = table
+        .lines()
+        .find(|line| read_kernel_route(line).is_some_and(|way| is_default(&way)))?;
+    // Behind the interface: destination, gateway, flags, count, uses.
+    line.split_whitespace().nth(6)?.parse().ok()
 }
 
 /// A host that the node needs and has no way to.
