@@ -134,17 +134,12 @@ impl<H: Meter> Context<'_, H> {
             }
             self.report_wait(wait, tries.all, pause, &fault);
             last = Some(fault);
-            if early >= MOST_EARLY {
-                early = 0;
-                self.pause(pause).await?;
-                continue;
-            }
             tokio::select! {
                 ended = self.pause(pause) => {
                     early = 0;
                     ended?;
                 }
-                () = is_worth_it() => early += 1,
+                () = is_worth_it(), if early < MOST_EARLY => early += 1,
             }
         }
     }
