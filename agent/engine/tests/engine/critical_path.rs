@@ -32,7 +32,7 @@ type Late<'a> = (u64, &'a (dyn Fn(&SimHost) + Sync));
 async fn spans(root: &Path, group: &str, silent: &[&str], late: &[Late<'_>]) -> BootSpans {
     let (host, request) = node(root, "minimal-1.35", group);
     host.remove_file(NETWORK);
-    silent.iter().for_each(|url| host.silence_probe(url));
+    silent.iter().for_each(|url| host.silence(url));
     let away = ["ask_bootstrap", "fetch_asset", "look_node"];
     let strikes = away.map(|operation| strike(operation, 1..=2, Condition::Unreachable));
     host.next_boot(Script::new(strikes.into()));
@@ -95,8 +95,8 @@ fn rows(node: &str, boot: &BootSpans) -> Vec<String> {
 async fn the_critical_path_of_both_kinds_of_node_is_the_table_of_the_page() {
     let Some(root) = conformance() else { return };
     let network: &(dyn Fn(&SimHost) + Sync) = &|host| host.put_file(NETWORK, "{}");
-    let kubelet: &(dyn Fn(&SimHost) + Sync) = &|host| host.answer_probe(KUBELET);
-    let api_server: &(dyn Fn(&SimHost) + Sync) = &|host| host.answer_probe(API_SERVER);
+    let kubelet: &(dyn Fn(&SimHost) + Sync) = &|host| host.answer_again(KUBELET);
+    let api_server: &(dyn Fn(&SimHost) + Sync) = &|host| host.answer_again(API_SERVER);
     let worker = [(15, kubelet), (20, network)];
     let worker = spans(&root, "nodes", &[KUBELET], &worker).await;
     let control_plane = [(15, kubelet), (20, api_server), (20, network)];

@@ -208,7 +208,7 @@ async fn each_server_is_asked_in_turn_before_any_pause() {
         return;
     };
     for server in &SERVERS[..2] {
-        host.silence_bootstrap(server);
+        host.silence(server);
     }
     let began = Instant::now();
     assert_eq!(run(&host, &request).await.0.fault, None);
@@ -226,9 +226,7 @@ async fn when_all_are_silent_every_server_is_asked_as_often_and_all_are_told() {
     let Some((host, request)) = worker_with(among_three_servers) else {
         return;
     };
-    SERVERS
-        .iter()
-        .for_each(|server| host.silence_bootstrap(server));
+    SERVERS.iter().for_each(|server| host.silence(server));
     let fault = run(&host, &request).await.0.fault.expect("nobody answers");
     assert_eq!(fault.code, Code::ConfigControllerUnreachable);
     let reported = format!("{fault:?}");

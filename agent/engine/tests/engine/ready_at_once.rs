@@ -48,8 +48,8 @@ fn moments() -> impl Iterator<Item = Duration> {
 /// A node whose component does not answer its health check until `moment`; how long after that it is ready.
 async fn ready_after_answer(root: &Path, group: &str, url: &str, moment: Duration) -> Duration {
     let (host, request) = node(root, "minimal-1.35", group);
-    host.silence_probe(url);
-    ready_after(&host, &request, moment, |host| host.answer_probe(url)).await
+    host.silence(url);
+    ready_after(&host, &request, moment, |host| host.answer_again(url)).await
 }
 
 const AT_ONCE: Duration = Duration::from_millis(300);

@@ -30,18 +30,13 @@ impl SimHost {
         self.lock().controller.as_mut().map(change);
     }
 
-    /// Keeps a server of kops-controller from answering.
-    pub fn silence_bootstrap(&self, url: &str) {
+    /// Keeps a server of kops-controller, or a component's health check, from answering, until it is let.
+    pub fn silence(&self, url: &str) {
         self.lock().silent.insert(url.to_owned());
     }
 
-    /// Keeps a component from answering its health check, until it is let.
-    pub fn silence_probe(&self, url: &str) {
-        self.lock().silent.insert(url.to_owned());
-    }
-
-    /// Lets a component answer its health check again.
-    pub fn answer_probe(&self, url: &str) {
+    /// Lets it answer again.
+    pub fn answer_again(&self, url: &str) {
         self.lock().silent.remove(url);
     }
 
