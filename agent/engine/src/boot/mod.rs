@@ -1,6 +1,7 @@
 //! Runs the phases: each when its predecessors are done, independent ones together.
 
 mod apply;
+mod early_images;
 pub(crate) mod facts;
 pub(crate) mod limit;
 pub(crate) mod managed_files;

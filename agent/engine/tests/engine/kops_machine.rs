@@ -1,7 +1,7 @@
 //! What a node of kops (1.32 and newer) has of its distribution and of its disks: packages, users, volumes, files of others.
 
 use crate::common::{failing_boot, run, strike};
-use crate::kops::{conformance, warnings, worker_with};
+use crate::kops::{conformance, node, warnings, worker_with};
 use crate::kops_items::writes;
 use quake_model::facts::DeviceContents;
 use quake_model::fault::Code;
@@ -91,7 +91,7 @@ async fn a_source_is_there_before_its_packages_and_its_key_is_pinned_by_the_firs
 
 /// A control plane, which makes four users.
 fn control_plane(root: &std::path::Path) -> (std::sync::Arc<SimHost>, quake_engine::Request) {
-    crate::kops::node(root, "minimal-1.35", "master-us-test-1a")
+    node(root, "minimal-1.35", "master-us-test-1a")
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,4 +268,57 @@ async fn a_runtime_that_does_not_start_early_is_started_with_the_rest() {
     let (verdict, record) = run(&host, &request).await;
     assert_eq!(verdict.fault, None);
     assert_eq!(warnings(&record), [""; 0]);
+}
+
+/// A script in which all assets but the runtime's come late.
+fn late_downloads() -> Script {
+    Script::new(vec![strike("fetch_asset", 3..=6, Condition::Unreachable)])
+}
+
+/// Images that were pulled while assets were downloaded.
+fn early_pulls(record: &quake_model::record::Record) -> Vec<&str> {
+    let steps = record.steps.iter();
+    steps
+        .filter_map(|done| done.step.strip_prefix("assets:pulled-image/"))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn images_of_static_pods_and_sandboxes_are_pulled_while_the_rest_is_downloaded() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "master-us-test-1a");
+    host.next_boot(late_downloads());
+    let (verdict, record) = run(&host, &request).await;
+    assert_eq!(verdict.fault, None);
+    let pulled = host.region().pulled;
+    for part in [
+        "/kube-apiserver:",
+        "/etcd-manager",
+        "/kube-proxy:",
+        "/pause:",
+    ] {
+        assert!(
+            pulled.iter().any(|name| name.contains(part)),
+            "{part}: {pulled:?}"
+        );
+    }
+    assert_eq!(early_pulls(&record).len(), pulled.len());
+
+    host.next_boot(late_downloads());
+    let (_, record) = run(&host, &request).await;
+    assert_eq!(early_pulls(&record), [""; 0], "they are there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_cannot_be_pulled_early_is_left_to_kubelet() {
+    let Some(root) = conformance() else { return };
+    let (host, request) = node(&root, "minimal-1.35", "nodes");
+    let refused = strike("pull_image", 1..=9999, Condition::Denied);
+    let late = strike("fetch_asset", 3..=6, Condition::Unreachable);
+    host.next_boot(Script::new(vec![late, refused]));
+    let (verdict, record) = run(&host, &request).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(warnings(&record), [""; 0]);
+    assert_eq!(early_pulls(&record), [""; 0]);
+    assert!(host.port_calls_of("pull_image") > 0, "it was tried");
 }

@@ -71,7 +71,8 @@ pub fn static_pods(spec: &NodeSpec) -> Vec<String> {
     pods
 }
 
-fn manifests(spec: &NodeSpec) -> impl Iterator<Item = &File> {
+/// The manifests of static pods.
+pub(super) fn manifests(spec: &NodeSpec) -> impl Iterator<Item = &File> {
     spec.items.iter().filter_map(|item| match item {
         Item::File(file) if file.path.starts_with(MANIFESTS) => Some(file),
         _ => None,

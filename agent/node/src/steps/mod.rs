@@ -1,6 +1,7 @@
 //! What becomes of items: the steps of each phase.
 
 mod conditions;
+mod early_images;
 mod files;
 mod owners;
 mod ready;
@@ -9,6 +10,7 @@ mod services;
 mod sources;
 
 pub use conditions::{conditions, static_pods};
+pub use early_images::early_images;
 pub use files::{etcd_manifests, files, reactions};
 pub use owners::Owners;
 pub use ready::ready;
