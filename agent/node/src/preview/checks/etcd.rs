@@ -1,0 +1,118 @@
+//! etcd: its versions, its members and their volumes.
+
+use super::{Hit, Pair, Subject, version};
+use crate::preview::rule::{Rule, Severity};
+use quake_model::spec::{EtcdCluster, EtcdProvider};
+use std::collections::BTreeSet;
+
+const VERSIONING: &str = "https://etcd.io/docs/v3.6/upgrades/upgrading-etcd/";
+
+const DOWNGRADE: Rule = Rule {
+    id: "etcd.downgraded",
+    severity: Severity::Breaks,
+    summary: "etcd {what} goes back from {old} to {new}, and does not start on what the newer one wrote",
+    remedy: "keep {old}; to go back, restore a backup of before into a new cluster",
+    sources: &["https://etcd.io/docs/v3.6/downgrades/downgrade_3_6/"],
+};
+
+const SKIPPED: Rule = Rule {
+    id: "etcd.minor-skipped",
+    severity: Severity::Breaks,
+    summary: "etcd {what} goes from {old} to {new}, and etcd is upgraded one minor version at a time",
+    remedy: "roll each minor version between {old} and {new} first",
+    sources: &[VERSIONING],
+};
+
+const MEMBERS: Rule = Rule {
+    id: "etcd.members-changed",
+    severity: Severity::Breaks,
+    summary: "the members of etcd {what} change from {old} to {new}: a roll alone neither adds nor removes members safely",
+    remedy: "keep the members, take a backup, and follow kops' page on the size of a control plane, one member at a time",
+    sources: &["https://kops.sigs.k8s.io/single-to-multi-master/"],
+};
+
+const ENCRYPTION: Rule = Rule {
+    id: "etcd.volume-encryption-changed",
+    severity: Severity::Breaks,
+    summary: "encryption of the volume of member {what} changes from {old} to {new}: EC2 cannot change it, so the member would \
+              get an empty volume or none",
+    remedy: "keep it; to encrypt, replace one member at a time: remove it, make the encrypted volume, let it join",
+    sources: &["https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html"],
+};
+
+const PROVIDER: Rule = Rule {
+    id: "etcd.provider-changed",
+    severity: Severity::Breaks,
+    summary: "who runs etcd {what} changes from {old} to {new}: all control planes must stop and start together",
+    remedy: "take a backup, and follow kops' page on the migration to etcd-manager; do not roll one node at a time",
+    sources: &["https://kops.sigs.k8s.io/etcd3-migration/"],
+};
+
+pub(super) const RULES: &[Rule] = &[DOWNGRADE, SKIPPED, MEMBERS, ENCRYPTION, PROVIDER];
+
+pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
+    let pairs = clusters(&pair.old).iter().filter_map(|old| {
+        let mut new = clusters(&pair.new).iter();
+        Some((old, new.find(|new| new.name == old.name)?))
+    });
+    pairs.flat_map(|(old, new)| compare(old, new)).collect()
+}
+
+fn clusters<'a>(subject: &Subject<'a>) -> &'a [EtcdCluster] {
+    subject.node().map_or(&[], |node| &node.etcd)
+}
+
+fn compare(old: &EtcdCluster, new: &EtcdCluster) -> Vec<Hit> {
+    let hit = |rule: &'static Rule| {
+        let hit = Hit::new(rule, &old.name);
+        hit.between(&old.version, &new.version)
+    };
+    let mut hits = Vec::new();
+    if let (Some(before), Some(after)) = (version(&old.version), version(&new.version)) {
+        if (after.major, after.minor) < (before.major, before.minor) {
+            hits.push(hit(&DOWNGRADE));
+        } else if after.major > before.major || after.minor > before.minor + 1 {
+            hits.push(hit(&SKIPPED));
+        }
+    }
+    let names = |etcd: &EtcdCluster| {
+        let members = etcd.members.iter();
+        members
+            .map(|member| member.name.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let (before, after) = (names(old), names(new));
+    // A node that knows only its own member says nothing of the others.
+    if !before.is_empty() && !after.is_empty() && before != after {
+        let text = |names: &BTreeSet<String>| Vec::from_iter(names.clone()).join(", ");
+        hits.push(Hit::new(&MEMBERS, &old.name).between(text(&before), text(&after)));
+    }
+    for member in &old.members {
+        let mut members = new.members.iter();
+        let other = members.find(|other| other.name == member.name);
+        if let Some(other) = other.filter(|other| other.encrypted != member.encrypted) {
+            let what = format!("{}/{}", old.name, member.name);
+            let hit = Hit::new(&ENCRYPTION, what);
+            hits.push(hit.between(word(member.encrypted), word(other.encrypted)));
+        }
+    }
+    if old.provider != new.provider {
+        let hit = Hit::new(&PROVIDER, &old.name);
+        hits.push(hit.between(provider(old.provider), provider(new.provider)));
+    }
+    hits
+}
+
+fn word(is_encrypted: bool) -> &'static str {
+    match is_encrypted {
+        true => "on",
+        false => "off",
+    }
+}
+
+fn provider(provider: EtcdProvider) -> &'static str {
+    match provider {
+        EtcdProvider::Legacy => "the static pods of kops legacy",
+        EtcdProvider::Manager => "etcd-manager",
+    }
+}

@@ -1,0 +1,109 @@
+//! The group and its instances: whether the node can be planned at all, its role, its metadata service, its kernel.
+
+use super::{Hit, Pair, Subject};
+use crate::preview::rule::{Rule, Severity};
+use crate::preview::view::Aspect;
+use quake_model::fault::Code;
+
+const IMDS: &str = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-options.html";
+
+const ASSET: Rule = Rule {
+    id: "assets.without-digest",
+    severity: Severity::Breaks,
+    summary: "an asset cannot be used: {what}",
+    remedy: "let `kops update cluster` write it with its SHA-256: <hash>@<url>; nothing that is not pinned is run",
+    sources: &["https://github.com/kubernetes/kops/blob/v1.36.2/upup/pkg/fi/assetstore.go"],
+};
+
+const REFUSED: Rule = Rule {
+    id: "config.refused",
+    severity: Severity::Breaks,
+    summary: "no node can be made of the new configuration: {what}",
+    remedy: "correct it first; `quake-agent explain {new}` says more",
+    sources: &["docs/reference/faults.md"],
+};
+
+const ROLE: Rule = Rule {
+    id: "group.role-changed",
+    severity: Severity::Breaks,
+    summary: "the group's role changes from {old} to {new}: its nodes keep their names, and become something else",
+    remedy: "make a new group with the role {new}, move the work, and remove this group",
+    sources: &["https://kops.sigs.k8s.io/instance_groups/"],
+};
+
+const HOPS: Rule = Rule {
+    id: "group.imds-hop-limit-lowered",
+    severity: Severity::Risk,
+    summary: "the hop limit of the metadata service falls from {old} to {new}: pods with a network of their own reach it no more",
+    remedy: "keep {old}, or give the pods that use the instance's role one of their own first",
+    sources: &[IMDS],
+};
+
+const TOKENS: Rule = Rule {
+    id: "group.imds-tokens-required",
+    severity: Severity::Risk,
+    summary: "the metadata service asks for tokens (IMDSv2) from now on: programs with old SDKs fail",
+    remedy: "look for calls without a token in the metric MetadataNoToken of the instances first",
+    sources: &[IMDS],
+};
+
+const SYSCTL: Rule = Rule {
+    id: "group.sysctl-removed",
+    severity: Severity::Risk,
+    summary: "the kernel's {what} is set no more (it was {old})",
+    remedy: "add it to sysctlParameters of the group or the cluster, if something needs it",
+    sources: &["https://github.com/kubernetes/kops/blob/master/nodeup/pkg/model/sysctls.go"],
+};
+
+pub(super) const RULES: &[Rule] = &[ASSET, REFUSED, ROLE, HOPS, TOKENS, SYSCTL];
+
+pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
+    let Err(fault) = &subject.group.node else {
+        return Vec::new();
+    };
+    let rule = match fault.code {
+        Code::ConfigAssetMalformed | Code::ConfigDigestRefused => &ASSET,
+        _ => &REFUSED,
+    };
+    let hit = Hit::new(rule, fault.summary.clone());
+    vec![hit.between("", fault.code.to_string())]
+}
+
+pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
+    let (old, new) = (pair.old.group, pair.new.group);
+    let mut hits = Vec::new();
+    if old.role != new.role {
+        hits.push(Hit::new(&ROLE, "role").between(old.role.name(), new.role.name()));
+    }
+    hits.extend(hops(pair));
+    const OPTION: &str = "instanceMetadata.httpTokens";
+    let required = Some("required");
+    if new.settings.get(OPTION) == required && old.settings.get(OPTION) != required {
+        hits.push(Hit::new(&TOKENS, "tokens"));
+    }
+    hits.extend(sysctls(pair));
+    hits
+}
+
+fn hops(pair: &Pair<'_>) -> Option<Hit> {
+    const LIMIT: &str = "instanceMetadata.httpPutResponseHopLimit";
+    let limit = |subject: &Subject<'_>| -> Option<u32> {
+        let limit = subject.group.settings.get(LIMIT)?;
+        limit.parse().ok()
+    };
+    // EC2's own default is 1.
+    let (old, new) = (limit(&pair.old)?, limit(&pair.new).unwrap_or(1));
+    (new < old).then(|| Hit::new(&HOPS, "hops").between(old.to_string(), new.to_string()))
+}
+
+fn sysctls(pair: &Pair<'_>) -> Vec<Hit> {
+    if pair.new.view.is_none() {
+        return Vec::new();
+    }
+    let gone = pair
+        .old
+        .rows(Aspect::Sysctl)
+        .filter(|(key, _)| pair.new.row(Aspect::Sysctl, key).is_none());
+    gone.map(|(key, value)| Hit::new(&SYSCTL, key).between(value, ""))
+        .collect()
+}

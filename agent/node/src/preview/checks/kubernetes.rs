@@ -1,0 +1,128 @@
+//! What Kubernetes' components of the new version do not have: flags, feature gates, admission plugins, modes.
+
+use super::{Hit, Subject};
+use crate::preview::rule::{Rule, Severity};
+use crate::preview::tables::{ADMISSION_PLUGINS, GATES, removed_flag, removed_gate};
+use crate::preview::view::Aspect;
+
+const FLAG: Rule = Rule {
+    id: "kubernetes.flag-removed",
+    severity: Severity::Breaks,
+    summary: "{what}: Kubernetes {new} has no such flag since {old}, and the component ends at once",
+    remedy: "take the flag out of the cluster's or the group's spec before the roll",
+    sources: &["https://github.com/kubernetes/kubernetes/tree/master/CHANGELOG"],
+};
+
+const GATE: Rule = Rule {
+    id: "kubernetes.feature-gate-removed",
+    severity: Severity::Breaks,
+    summary: "{what}: the feature gate is unknown since Kubernetes {old}, and the component refuses to start with it",
+    remedy: "remove the gate from featureGates in the spec; its feature is always on, or gone",
+    sources: &[GATES],
+};
+
+const ADMISSION: Rule = Rule {
+    id: "kubernetes.admission-plugin-removed",
+    severity: Severity::Breaks,
+    summary: "the admission plugin {what} is gone since Kubernetes {old}, and kube-apiserver refuses to start with it",
+    remedy: "remove it from kubeAPIServer.enableAdmissionPlugins; {new}",
+    sources: &[
+        "https://github.com/kubernetes/kubernetes/pull/109798",
+        "https://github.com/kubernetes/kubernetes/pull/122612",
+        "https://github.com/kubernetes/kubernetes/pull/124505",
+    ],
+};
+
+const CLOUD: Rule = Rule {
+    id: "kubernetes.cloud-provider-in-tree",
+    severity: Severity::Breaks,
+    summary: "{what}: the provider aws is no part of Kubernetes since 1.27",
+    remedy: "set cloudProvider to external, and run aws-cloud-controller-manager and the EBS CSI driver before the roll",
+    sources: &["https://github.com/kubernetes/kubernetes/pull/115838"],
+};
+
+const USERSPACE: Rule = Rule {
+    id: "kubernetes.proxy-mode-removed",
+    severity: Severity::Breaks,
+    summary: "kube-proxy has no mode userspace since Kubernetes 1.26",
+    remedy: "set kubeProxy.proxyMode to iptables or nftables",
+    sources: &["https://github.com/kubernetes/kubernetes/pull/112133"],
+};
+
+pub(super) const RULES: &[Rule] = &[FLAG, GATE, ADMISSION, CLOUD, USERSPACE];
+
+pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
+    let mut hits = flags(subject);
+    hits.extend(gates(subject));
+    hits.extend(admission(subject));
+    hits.extend(cloud(subject));
+    let mode = subject.flag("kube-proxy --proxy-mode");
+    if subject.minor() >= 26 && mode == Some("userspace") {
+        hits.push(Hit::new(&USERSPACE, "kube-proxy"));
+    }
+    hits
+}
+
+fn flags(subject: &Subject<'_>) -> Vec<Hit> {
+    let minor = subject.minor();
+    let rows = subject.rows(Aspect::Flag);
+    let gone = rows.filter_map(|(name, _)| {
+        let (component, flag) = name.split_once(' ')?;
+        let row = removed_flag(component, flag, minor)?;
+        let what = format!("{name} ({}; {})", row.instead, row.source);
+        let since = format!("1.{}", row.minor);
+        Some(Hit::new(&FLAG, what).between(since, format!("1.{minor}")))
+    });
+    gone.collect()
+}
+
+/// The gates of all components, each with who is told of it.
+fn gates(subject: &Subject<'_>) -> Vec<Hit> {
+    const KUBELET: &str = "KubeletConfiguration featureGates.";
+    let minor = subject.minor();
+    let of_flags = subject
+        .rows(Aspect::Flag)
+        .filter(|(name, _)| name.ends_with(" --feature-gates"))
+        .flat_map(|(name, value)| {
+            let component = name.split(' ').next().unwrap_or_default();
+            let gates = value.split(',');
+            gates.filter_map(move |gate| Some((component, gate.split('=').next()?)))
+        });
+    let of_settings = subject
+        .rows(Aspect::Setting)
+        .filter_map(|(name, _)| Some(("kubelet", name.strip_prefix(KUBELET)?)));
+    let all = of_flags.chain(of_settings);
+    let gone = all.filter_map(|(component, gate)| {
+        let last = removed_gate(gate.trim_matches('"'), minor)?;
+        let since = format!("1.{}", last + 1);
+        Some(Hit::new(&GATE, format!("{component} {gate}")).between(since, ""))
+    });
+    gone.collect()
+}
+
+fn admission(subject: &Subject<'_>) -> Vec<Hit> {
+    let minor = subject.minor();
+    let lists = ["--enable-admission-plugins", "--admission-control"];
+    let lists = lists.map(|flag| subject.flag(&format!("kube-apiserver {flag}")));
+    let plugins = lists
+        .into_iter()
+        .flatten()
+        .flat_map(|list| list.split([',', ' ']));
+    let gone = plugins.filter_map(|plugin| {
+        let mut rows = ADMISSION_PLUGINS.iter();
+        let (name, since, instead, _) = rows.find(|row| row.0 == plugin && minor >= row.1)?;
+        Some(Hit::new(&ADMISSION, *name).between(format!("1.{since}"), *instead))
+    });
+    gone.collect()
+}
+
+fn cloud(subject: &Subject<'_>) -> Vec<Hit> {
+    let components = ["kubelet", "kube-apiserver", "kube-controller-manager"];
+    let asks = |component: &&str| {
+        let flag = format!("{component} --cloud-provider");
+        subject.minor() >= 27 && subject.flag(&flag) == Some("aws")
+    };
+    let hits = components.into_iter().filter(asks);
+    hits.map(|component| Hit::new(&CLOUD, format!("{component} --cloud-provider=aws")))
+        .collect()
+}

@@ -1,0 +1,182 @@
+//! What breaks: each area has its rules, and functions that say where a change meets them.
+//!
+//! A *state* is wrong whatever was before, such as a flag that the version does not have; what was so before is no finding of a
+//! change. A *step* is wrong only between two states, such as another range of pods.
+
+mod cluster;
+mod etcd;
+mod group;
+mod keys;
+mod kops;
+mod kubernetes;
+mod network;
+mod runtime;
+
+use super::rule::{Finding, Rule};
+use super::side::{ClusterSide, GroupSide};
+use super::view::{Aspect, NodeView};
+use quake_model::spec::{KubernetesVersion, NodeSpec};
+
+/// The rules of all areas, in the order of the areas.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let areas = [
+        kubernetes::RULES,
+        runtime::RULES,
+        kops::RULES,
+        network::RULES,
+        etcd::RULES,
+        keys::RULES,
+        group::RULES,
+        cluster::RULES,
+    ];
+    areas.into_iter().flatten()
+}
+
+/// A rule that is met, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hit {
+    rule: &'static Rule,
+    what: String,
+    old: String,
+    new: String,
+}
+
+impl Hit {
+    fn new(rule: &'static Rule, what: impl Into<String>) -> Self {
+        Self {
+            rule,
+            what: what.into(),
+            old: String::new(),
+            new: String::new(),
+        }
+    }
+
+    fn between(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
+        self.old = old.into();
+        self.new = new.into();
+        self
+    }
+
+    fn finding(&self) -> Finding {
+        self.rule.finding(&self.what, &self.old, &self.new)
+    }
+}
+
+/// A node of one side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) cluster: &'a ClusterSide,
+    pub(super) group: &'a GroupSide,
+    pub(super) view: Option<&'a NodeView>,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(
+        cluster: &'a ClusterSide,
+        group: &'a GroupSide,
+        view: &'a Option<NodeView>,
+    ) -> Self {
+        Self {
+            cluster,
+            group,
+            view: view.as_ref(),
+        }
+    }
+
+    /// Its spec; `None` where it cannot be planned.
+    fn node(&self) -> Option<&'a NodeSpec> {
+        self.group.node.as_ref().ok().map(AsRef::as_ref)
+    }
+
+    /// The minor version of its Kubernetes.
+    fn minor(&self) -> u32 {
+        let cluster = self.cluster.kubernetes.map_or(0, |version| version.minor);
+        self.node().map_or(cluster, |node| node.kubernetes.minor)
+    }
+
+    fn row(&self, aspect: Aspect, name: &str) -> Option<&'a str> {
+        self.view?.row(aspect, name)
+    }
+
+    fn flag(&self, name: &str) -> Option<&'a str> {
+        self.row(Aspect::Flag, name)
+    }
+
+    fn rows(&self, aspect: Aspect) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let view = self.view.into_iter();
+        view.flat_map(move |view| view.rows_of(aspect))
+    }
+}
+
+/// A node of each side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair<'a> {
+    pub(super) old: Subject<'a>,
+    pub(super) new: Subject<'a>,
+}
+
+/// What is wrong with a state.
+type State = fn(&Subject<'_>) -> Vec<Hit>;
+
+/// What is wrong with a step.
+type Step = fn(&Pair<'_>) -> Vec<Hit>;
+
+const STATES: &[State] = &[kubernetes::state, runtime::state, kops::state, group::state];
+
+const STEPS: &[Step] = &[
+    network::step,
+    etcd::step,
+    keys::step,
+    group::step,
+    runtime::step,
+];
+
+/// What breaks on the nodes of a group.
+pub(super) fn of_groups(pair: &Pair<'_>) -> Vec<Finding> {
+    let states = STATES.iter().flat_map(|state| {
+        let before = state(&pair.old);
+        let is_known = move |hit: &Hit| {
+            let mut before = before.iter();
+            before.any(|known| known.rule.id == hit.rule.id && known.what == hit.what)
+        };
+        state(&pair.new)
+            .into_iter()
+            .filter(move |hit| !is_known(hit))
+    });
+    let steps = STEPS.iter().flat_map(|step| step(pair));
+    states.chain(steps).map(|hit| hit.finding()).collect()
+}
+
+/// What is wrong with the nodes of a group that is new.
+pub(super) fn of_a_new_group(subject: &Subject<'_>) -> Vec<Finding> {
+    let states = STATES.iter().flat_map(|state| state(subject));
+    states.map(|hit| hit.finding()).collect()
+}
+
+/// What breaks in the cluster itself.
+pub(super) fn of_clusters(old: &ClusterSide, new: &ClusterSide) -> Vec<Finding> {
+    let before = cluster::state(old);
+    let is_known = |hit: &Hit| {
+        let mut before = before.iter();
+        before.any(|known| known.rule.id == hit.rule.id && known.what == hit.what)
+    };
+    let states = cluster::state(new).into_iter().filter(|hit| !is_known(hit));
+    let steps = cluster::step(old, new).into_iter();
+    let keys = keys::of_clusters(old, new).into_iter();
+    let all = states.chain(steps).chain(keys);
+    all.map(|hit| hit.finding()).collect()
+}
+
+/// A version's numbers, of any program.
+fn version(text: &str) -> Option<KubernetesVersion> {
+    text.parse().ok()
+}
+
+/// The value of both sides, where both have one and they differ.
+fn differing<'a>(old: Option<&'a str>, new: Option<&'a str>) -> Option<(&'a str, &'a str)> {
+    let (old, new) = (old?, new?);
+    (old != new).then_some((old, new))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The pod network: what a cluster cannot change while it runs.
+
+use super::{Hit, Pair, Subject, differing};
+use crate::preview::rule::{Rule, Severity};
+use crate::preview::view::Aspect;
+use quake_model::spec::NetworkMode;
+
+const NETWORKING: &str = "https://kubernetes.io/docs/concepts/cluster-administration/networking/";
+
+const PODS: Rule = Rule {
+    id: "network.pod-range-changed",
+    severity: Severity::Breaks,
+    summary: "the range of pods changes from {old} to {new}: nodes of both ranges have no routes to each other's pods",
+    remedy: "keep {old}; another range needs a new cluster, or a migration of the network plugin",
+    sources: &[NETWORKING],
+};
+
+const SERVICES: Rule = Rule {
+    id: "network.service-range-changed",
+    severity: Severity::Breaks,
+    summary: "the range of services changes from {old} to {new}: services keep their old addresses, and the API's certificate \
+              and DNS lose theirs",
+    remedy: "keep {old}; to have more addresses, add a ServiceCIDR object (Kubernetes 1.33 and newer)",
+    sources: &["https://kubernetes.io/docs/tasks/network/extend-service-ip-ranges/"],
+};
+
+const DOMAIN: Rule = Rule {
+    id: "network.cluster-domain-changed",
+    severity: Severity::Breaks,
+    summary: "the cluster's DNS domain changes from {old} to {new}: names that pods and issuers use lead nowhere",
+    remedy: "keep {old}; pods of old and new nodes resolve different names while the roll goes on",
+    sources: &["https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"],
+};
+
+const DNS: Rule = Rule {
+    id: "network.dns-address-changed",
+    severity: Severity::Risk,
+    summary: "the address of the cluster's DNS changes from {old} to {new}: pods keep the old one until they are replaced",
+    remedy: "keep a service at {old} until no pod uses it",
+    sources: &["https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/"],
+};
+
+const CNI: Rule = Rule {
+    id: "network.plugin-changed",
+    severity: Severity::Breaks,
+    summary: "the network plugin changes from {old} to {new}: pods of old and new nodes do not reach each other during the roll",
+    remedy: "follow a migration of the new plugin, or move to a new cluster; a rolling update alone interrupts the network",
+    sources: &["https://kops.sigs.k8s.io/networking/#switching-between-networking-providers"],
+};
+
+const MODE: Rule = Rule {
+    id: "network.proxy-mode-changed",
+    severity: Severity::Risk,
+    summary: "kube-proxy's mode changes from {old} to {new}: the old mode's rules stay until the node is replaced",
+    remedy: "replace the nodes; do not apply it to a node that runs",
+    sources: &["https://kubernetes.io/docs/reference/networking/virtual-ips/#proxy-modes"],
+};
+
+const PROXY: Rule = Rule {
+    id: "network.proxy-removed",
+    severity: Severity::Risk,
+    summary: "kube-proxy runs on the nodes no more: services work only if the network plugin takes its place",
+    remedy: "turn on the replacement of the network plugin, such as cilium.enableNodePort, before the roll",
+    sources: &["https://docs.cilium.io/en/stable/network/kubernetes/kubeproxy-free/"],
+};
+
+const PORTS: Rule = Rule {
+    id: "network.node-ports-changed",
+    severity: Severity::Risk,
+    summary: "the range of node ports changes from {old} to {new}: ports that are given out outside of it stop to work",
+    remedy: "list the services with node ports, and keep a range that has them all",
+    sources: &["https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport"],
+};
+
+pub(super) const RULES: &[Rule] = &[PODS, SERVICES, DOMAIN, DNS, CNI, MODE, PROXY, PORTS];
+
+pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
+    let (old, new) = (&pair.old, &pair.new);
+    let hit = |rule: &'static Rule, what: &str, values: Option<(&str, &str)>| {
+        values.map(|(old, new)| Hit::new(rule, what).between(old, new))
+    };
+    let plugins = (plugin(old), plugin(new));
+    let ports = |subject: &Subject<'_>| {
+        let node = subject.node()?;
+        node.networking.node_port_range.clone()
+    };
+    let (old_ports, new_ports) = (ports(old), ports(new));
+    let lost = has_proxy(old) && !has_proxy(new) && new.node().is_some();
+    [
+        hit(&PODS, "pods", differing(pods(old), pods(new))),
+        hit(
+            &SERVICES,
+            "services",
+            differing(services(old), services(new)),
+        ),
+        hit(&DOMAIN, "domain", differing(domain(old), domain(new))),
+        hit(&DNS, "dns", differing(dns(old), dns(new))),
+        hit(
+            &CNI,
+            "plugin",
+            differing(plugins.0.as_deref(), plugins.1.as_deref()),
+        ),
+        hit(&MODE, "mode", modes(old, new)),
+        lost.then(|| Hit::new(&PROXY, "kube-proxy")),
+        hit(
+            &PORTS,
+            "ports",
+            differing(old_ports.as_deref(), new_ports.as_deref()),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn pods<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    let node = subject.node()?;
+    let range = node.networking.cluster_cidr.as_deref();
+    range.or_else(|| subject.flag("kube-controller-manager --cluster-cidr"))
+}
+
+fn services<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    let node = subject.node()?;
+    let range = node.networking.service_cidr.as_deref();
+    range.or_else(|| subject.flag("kube-apiserver --service-cluster-ip-range"))
+}
+
+fn domain<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    let setting = subject.row(Aspect::Setting, "KubeletConfiguration clusterDomain");
+    setting.or_else(|| subject.flag("kubelet --cluster-domain"))
+}
+
+fn dns<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    let setting = subject.row(Aspect::Setting, "KubeletConfiguration clusterDNS");
+    setting.or_else(|| subject.flag("kubelet --cluster-dns"))
+}
+
+/// The network, by its word; `cni` where only that is known.
+fn plugin(subject: &Subject<'_>) -> Option<String> {
+    let named = match &subject.node()?.networking.mode {
+        NetworkMode::Kubenet => "kubenet",
+        NetworkMode::External => "external",
+        NetworkMode::Cni { provider } => provider,
+    };
+    if !named.is_empty() {
+        return Some(named.to_ascii_lowercase());
+    }
+    // The node is not told of networks that need nothing of it; the cluster's document is.
+    let mut settings = subject.cluster.settings.iter();
+    let option = settings.find_map(|(path, _)| {
+        let below = path.strip_prefix("networking.")?;
+        let name = below.split(['.', '[']).next()?;
+        OPTIONS.contains(&name).then(|| name.to_ascii_lowercase())
+    });
+    Some(option.unwrap_or_else(|| "cni".to_owned()))
+}
+
+/// Keys of `networking` that name a network.
+const OPTIONS: &[&str] = &[
+    "amazonvpc",
+    "amazonVPC",
+    "calico",
+    "canal",
+    "cilium",
+    "cni",
+    "flannel",
+    "gcp",
+    "kindnet",
+    "kopeio",
+    "kubenet",
+    "kuberouter",
+    "kubeRouter",
+    "lyftvpc",
+    "romana",
+    "weave",
+];
+
+fn has_proxy(subject: &Subject<'_>) -> bool {
+    subject.node().is_some_and(|node| node.kube_proxy.is_some())
+}
+
+/// kube-proxy's modes, where it runs on both sides; iptables is what it does unless told otherwise.
+fn modes<'a>(old: &Subject<'a>, new: &Subject<'a>) -> Option<(&'a str, &'a str)> {
+    let mode = |subject: &Subject<'a>| {
+        let told = subject.flag("kube-proxy --proxy-mode");
+        has_proxy(subject).then(|| told.filter(|mode| !mode.is_empty()).unwrap_or("iptables"))
+    };
+    differing(mode(old), mode(new))
+}
