@@ -20,6 +20,7 @@ pub mod node_identity;
 pub mod packages;
 pub mod pki;
 pub mod plan_inputs;
+pub mod preview;
 pub mod readiness;
 pub mod release;
 pub mod restart_policy;

@@ -1,0 +1,86 @@
+//! Planted changes: each is named by its rule, and by no other.
+
+mod clusters;
+mod nodes;
+
+use super::rules;
+use crate::preview::rule::Severity;
+use crate::preview::sample::Sample;
+use crate::preview::side::ClusterSide;
+use crate::preview::{Preview, preview};
+use std::collections::BTreeSet;
+
+/// What the planted change is named by, the state before, and the state after.
+type Planted = (&'static str, ClusterSide, ClusterSide);
+
+fn ids(preview: &Preview) -> Vec<&'static str> {
+    let found = preview.findings.iter();
+    found.map(|it| it.finding.id).collect()
+}
+
+fn planted() -> Vec<Planted> {
+    [
+        nodes::of_components(),
+        nodes::of_the_runtime(),
+        nodes::of_kops(),
+        clusters::of_the_network(),
+        clusters::of_etcd(),
+        clusters::of_keys(),
+        clusters::of_the_group(),
+        clusters::of_the_cluster(),
+    ]
+    .concat()
+}
+
+#[test]
+fn every_planted_change_is_named_with_a_remedy() {
+    for (id, old, new) in planted() {
+        let found = preview(&old, &new, None);
+        assert!(ids(&found).contains(&id), "{id}: {:?}", ids(&found));
+        for it in &found.findings {
+            let finding = &it.finding;
+            let texts = [&finding.summary, &finding.remedy];
+            assert!(texts.iter().all(|text| !text.contains('{')), "{finding:?}");
+            assert!(!finding.sources.is_empty(), "{finding:?}");
+        }
+    }
+}
+
+#[test]
+fn a_planted_change_is_named_by_no_other_rule() {
+    for (id, old, new) in planted() {
+        assert_eq!(ids(&preview(&old, &new, None)), [id], "{id}");
+    }
+}
+
+#[test]
+fn what_was_so_before_is_no_finding_of_a_change() {
+    for (id, _, new) in planted() {
+        let found = preview(&new, &new, None);
+        assert!(found.is_empty(), "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn every_rule_is_planted_and_no_two_share_an_id() {
+    let planted: BTreeSet<&str> = planted().iter().map(|(id, _, _)| *id).collect();
+    let ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+    let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(ids.len(), distinct.len());
+    assert_eq!(distinct, planted);
+    assert!(ids.len() >= 20);
+}
+
+#[test]
+fn what_breaks_is_said_before_what_is_a_risk() {
+    let old = Sample::new("1.34.0").group("instanceMetadata: {httpTokens: optional}\n");
+    let new = Sample::new("1.36.0").group("instanceMetadata: {httpTokens: required}\n");
+    let found = preview(&old.done(), &new.done(), None);
+    let order: Vec<Severity> = found
+        .findings
+        .iter()
+        .map(|it| it.finding.severity)
+        .collect();
+    assert_eq!(order, [Severity::Breaks, Severity::Risk]);
+    assert!(found.breaks());
+}

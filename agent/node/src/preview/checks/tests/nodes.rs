@@ -1,0 +1,192 @@
+//! Planted changes of what runs on nodes: components, the runtime, and what kops supports of both.
+
+use super::Planted;
+use crate::preview::sample::Sample;
+use crate::preview::side::ClusterSide;
+use quake_model::spec::{DockerRuntime, EtcdProvider, Runtime};
+
+pub(super) fn kubelet_config(text: &str) -> Sample {
+    let text = format!("kind: KubeletConfiguration\n{text}");
+    Sample::new("1.36.0").file("/var/lib/kubelet/kubelet.conf", &text)
+}
+
+fn containerd(kubernetes: &str, kops: &str, version: &str) -> ClusterSide {
+    let mut sample = Sample::new(kubernetes).kops(kops);
+    sample.node.runtime = Runtime::Containerd {
+        version: Some(version.to_owned()),
+    };
+    sample.done()
+}
+
+fn docker(kubernetes: &str) -> ClusterSide {
+    let mut sample = Sample::new(kubernetes);
+    sample.node.runtime = Runtime::Docker(DockerRuntime {
+        version: None,
+        flags: Vec::new(),
+    });
+    sample.done()
+}
+
+fn imaged(kubernetes: &str, kops: &str, image: &str) -> ClusterSide {
+    let group = format!("image: {image}\n");
+    Sample::new(kubernetes).kops(kops).group(&group).done()
+}
+
+pub(super) fn of_components() -> Vec<Planted> {
+    let at = |version: &str| Sample::new(version);
+    let flags = "--container-runtime=remote --v=2";
+    let gates = |version: &str| {
+        let sample = at(version);
+        sample
+            .kubelet("--feature-gates=CSIMigrationAWS=true")
+            .done()
+    };
+    let plugins = |list: &str, version: &str| {
+        let words = format!("--enable-admission-plugins={list}");
+        at(version).pod("kube-apiserver", &words).done()
+    };
+    let cloud = |version: &str| at(version).kubelet("--cloud-provider=aws").done();
+    let mode = |version: &str| {
+        let sample = at(version);
+        sample.pod("kube-proxy", "--proxy-mode=userspace").done()
+    };
+    vec![
+        (
+            "kubernetes.flag-removed",
+            at("1.26.9").kubelet(flags).done(),
+            at("1.27.0").kubelet(flags).done(),
+        ),
+        (
+            "kubernetes.feature-gate-removed",
+            gates("1.26.9"),
+            gates("1.27.0"),
+        ),
+        (
+            "kubernetes.admission-plugin-removed",
+            plugins("NodeRestriction,PodSecurityPolicy", "1.24.0"),
+            plugins("NodeRestriction,PodSecurityPolicy", "1.25.0"),
+        ),
+        (
+            "kubernetes.cloud-provider-in-tree",
+            cloud("1.26.0"),
+            cloud("1.27.0"),
+        ),
+        (
+            "kubernetes.proxy-mode-removed",
+            mode("1.25.0"),
+            mode("1.26.0"),
+        ),
+    ]
+}
+
+pub(super) fn of_the_runtime() -> Vec<Planted> {
+    let kubelet = |text: &str| kubelet_config(text).done();
+    let config = |is_systemd: &str| {
+        let text = format!("    SystemdCgroup = {is_systemd}\n");
+        let sample = kubelet_config("cgroupDriver: systemd\n");
+        sample.file("/etc/containerd/config.toml", &text).done()
+    };
+    let kernel = "additionalUserData: GRUB_CMDLINE_LINUX=systemd.unified_cgroup_hierarchy=0\n";
+    vec![
+        ("runtime.docker-removed", docker("1.23.0"), docker("1.24.0")),
+        (
+            "runtime.containerd-1",
+            containerd("1.35.0", "1.36.0", "1.7.28"),
+            containerd("1.36.0", "1.36.0", "1.7.28"),
+        ),
+        (
+            "runtime.containerd-without-cri-v1",
+            containerd("1.25.0", "1.26.0", "1.5.11"),
+            containerd("1.26.0", "1.26.0", "1.5.11"),
+        ),
+        (
+            "runtime.cgroup-v1",
+            imaged("1.34.0", "1.35.0", "amazon/amzn2-ami-hvm-2.0"),
+            imaged("1.35.0", "1.35.0", "amazon/amzn2-ami-hvm-2.0"),
+        ),
+        (
+            "runtime.cgroup-v1",
+            Sample::new("1.35.0").done(),
+            Sample::new("1.35.0").group(kernel).done(),
+        ),
+        (
+            "runtime.cgroup-v1-accepted",
+            kubelet("a: b\n"),
+            kubelet("failCgroupV1: false\n"),
+        ),
+        (
+            "runtime.cgroup-drivers-differ",
+            config("true"),
+            config("false"),
+        ),
+        (
+            "runtime.cgroup-driver-changed",
+            kubelet("cgroupDriver: cgroupfs\n"),
+            kubelet("cgroupDriver: systemd\n"),
+        ),
+        (
+            "runtime.containerd-downgraded",
+            containerd("1.34.0", "1.36.0", "2.2.4"),
+            containerd("1.34.0", "1.36.0", "2.1.4"),
+        ),
+    ]
+}
+
+pub(super) fn of_kops() -> Vec<Planted> {
+    let gossip = |kops: &str| {
+        let mut sample = Sample::new("1.34.0").kops(kops);
+        sample.cluster.name = "c.k8s.local".to_owned();
+        sample.done()
+    };
+    let with = |kops: &str, spec: &str| Sample::new("1.34.0").kops(kops).cluster(spec).done();
+    let focal = "099720109477/ubuntu/images/hvm-ssd/ubuntu-focal-20.04-amd64-server";
+    let balancer = "api: {loadBalancer: {class: Classic, type: Public}}\n";
+    let old_etcd = |kops: &str| {
+        let mut cluster = super::clusters::etcd("3.4.13", &[("a", true)], EtcdProvider::Manager);
+        cluster.kops = kops.parse().ok();
+        cluster
+    };
+    let provider = |version: &str| {
+        let mut cluster = super::clusters::etcd("3.4.3", &[("a", true)], EtcdProvider::Legacy);
+        cluster.kops = None;
+        cluster.kubernetes = version.parse().ok();
+        if let Some(Ok(node)) = cluster.groups.get_mut("nodes").map(|group| &mut group.node) {
+            node.kubernetes = version.parse().expect("a literal");
+        }
+        cluster
+    };
+    vec![
+        ("kops.gossip-removed", gossip("1.36.0"), gossip("1.37.0")),
+        (
+            "kops.distribution-removed",
+            imaged("1.34.0", "1.35.0", focal),
+            imaged("1.34.0", "1.36.0", focal),
+        ),
+        (
+            "kops.containerd-too-old",
+            containerd("1.34.0", "1.36.0", "2.0.5"),
+            containerd("1.34.0", "1.37.0", "2.0.5"),
+        ),
+        (
+            "kops.kubernetes-too-old",
+            Sample::new("1.30.0").kops("1.35.0").done(),
+            Sample::new("1.30.0").kops("1.36.0").done(),
+        ),
+        (
+            "kops.classic-load-balancer-removed",
+            with("1.36.0", balancer),
+            with("1.37.0", balancer),
+        ),
+        (
+            "kops.network-removed",
+            with("1.33.0", "networking: {canal: {}}\n"),
+            with("1.34.0", "networking: {canal: {}}\n"),
+        ),
+        ("kops.etcd-too-old", old_etcd("1.35.0"), old_etcd("1.36.0")),
+        (
+            "kops.etcd-legacy-provider",
+            provider("1.17.0"),
+            provider("1.18.0"),
+        ),
+    ]
+}

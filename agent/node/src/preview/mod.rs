@@ -1,0 +1,159 @@
+//! The preview of a change: two clusters, as two state stores have them, to what differs on the nodes of each instance group, what
+//! that makes happen, and what breaks.
+//!
+//! Nothing is read or run here. Both sides are planned as a boot plans them; what differs between the plans differs between the
+//! nodes.
+
+mod checks;
+mod consequence;
+mod difference;
+mod iam_calls;
+mod rule;
+#[cfg(test)]
+pub(crate) mod sample;
+mod side;
+mod tables;
+mod view;
+mod words;
+
+pub use checks::rules;
+pub use consequence::{Consequences, Restart};
+pub use difference::{Becomes, FileChange, RowChange, UnitChange};
+pub use rule::{Finding, Rule, Severity};
+pub use side::{ClusterSide, GroupSide, KeySide, ObjectSide, Settings};
+pub use view::{Aspect, FileKind};
+
+use checks::{Pair, Subject};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use view::NodeView;
+
+/// What a change comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Preview {
+    pub findings: Vec<GroupedFinding>,
+    pub groups: Vec<GroupPreview>,
+}
+
+impl Preview {
+    /// Whether anything breaks.
+    pub fn breaks(&self) -> bool {
+        let mut found = self.findings.iter();
+        found.any(|it| it.finding.severity == Severity::Breaks)
+    }
+
+    /// Whether nothing differs and nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty() && self.groups.iter().all(GroupPreview::is_unchanged)
+    }
+}
+
+/// A finding, and the instance groups that it is about; none for one about the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupedFinding {
+    #[serde(flatten)]
+    pub finding: Finding,
+    pub groups: Vec<String>,
+}
+
+/// What differs on the nodes of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupPreview {
+    pub group: String,
+    /// Whether the group itself is added, removed, or on both sides.
+    pub becomes: Becomes,
+    pub files: Vec<FileChange>,
+    pub units: Vec<UnitChange>,
+    pub values: Vec<RowChange>,
+    pub consequences: Consequences,
+}
+
+impl GroupPreview {
+    /// Whether nothing differs on its nodes.
+    pub fn is_unchanged(&self) -> bool {
+        let is_same = self.files.is_empty() && self.units.is_empty() && self.values.is_empty();
+        self.becomes == Becomes::Changed && is_same && self.consequences.new_node.is_empty()
+    }
+}
+
+/// Compares two clusters in these groups, or in all.
+pub fn preview(old: &ClusterSide, new: &ClusterSide, wanted: Option<&str>) -> Preview {
+    let mut found: BTreeMap<Finding, BTreeSet<String>> = BTreeMap::new();
+    for finding in checks::of_clusters(old, new) {
+        found.entry(finding).or_default();
+    }
+    let names: BTreeSet<&String> = old.groups.keys().chain(new.groups.keys()).collect();
+    let names = names
+        .into_iter()
+        .filter(|name| wanted.is_none_or(|wanted| wanted == *name));
+    let groups = names.map(|name| {
+        let (preview, findings) = group(name, (old, new));
+        for finding in findings {
+            found.entry(finding).or_default().insert(name.clone());
+        }
+        preview
+    });
+    let groups = groups.collect();
+    let findings = found.into_iter().map(|(finding, groups)| GroupedFinding {
+        finding,
+        groups: groups.into_iter().collect(),
+    });
+    Preview {
+        findings: findings.collect(),
+        groups,
+    }
+}
+
+/// What differs in a group, and what was found in it.
+fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview, Vec<Finding>) {
+    let sides = (old.groups.get(name), new.groups.get(name));
+    let view = |side: Option<&GroupSide>| {
+        let node = side.and_then(|side| side.node.as_ref().ok());
+        node.map(|node| NodeView::new(node))
+    };
+    let views = (view(sides.0), view(sides.1));
+    let empty = NodeView::default();
+    let before = views.0.as_ref().unwrap_or(&empty);
+    let after = views.1.as_ref().unwrap_or(&empty);
+    let is_planned = |side: Option<&GroupSide>| side.is_none_or(|side| side.node.is_ok());
+    // A side that cannot be planned is a finding, and no difference.
+    let is_comparable = is_planned(sides.0) && is_planned(sides.1);
+    let files = match is_comparable {
+        true => difference::files(before, after),
+        false => Vec::new(),
+    };
+    let planned = sides.1.and_then(|side| side.node.as_ref().ok());
+    let consequences = match (sides.0, sides.1, planned) {
+        (Some(old), Some(new), Some(spec)) => {
+            consequence::consequences(&files, (spec, after), (old, new))
+        }
+        _ => Consequences::default(),
+    };
+    let findings = match sides {
+        (Some(one), Some(other)) => checks::of_groups(&Pair {
+            old: Subject::new(old, one, &views.0),
+            new: Subject::new(new, other, &views.1),
+        }),
+        (None, Some(side)) => checks::of_a_new_group(&Subject::new(new, side, &views.1)),
+        (Some(_), None) | (None, None) => Vec::new(),
+    };
+    let preview = GroupPreview {
+        group: name.to_owned(),
+        becomes: match sides {
+            (None, _) => Becomes::Added,
+            (_, None) => Becomes::Removed,
+            (Some(_), Some(_)) => Becomes::Changed,
+        },
+        units: match is_comparable {
+            true => difference::units(before, after),
+            false => Vec::new(),
+        },
+        values: match is_comparable {
+            true => difference::rows(&before.rows, &after.rows),
+            false => Vec::new(),
+        },
+        files,
+        consequences,
+    };
+    (preview, findings)
+}
