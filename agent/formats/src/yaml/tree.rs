@@ -210,15 +210,13 @@ impl<'a> Tree<'a> {
         if text == "<<" && !quoted {
             return Err(self.syntax(place, "merge keys (<<) are not read; write the keys out"));
         }
-        let twice = self.syntax(place, format!("the key {text:?} is given twice"));
+        let mut is_new = true;
         if let Some(Open {
             inside: Inside::Map { names, key, .. },
             ..
         }) = self.open.last_mut()
         {
-            if !names.insert(text.to_owned()) {
-                return Err(twice);
-            }
+            is_new = names.insert(text.to_owned());
             let (line, column) = place;
             *key = Some(Key {
                 name: text.to_owned(),
@@ -226,7 +224,11 @@ impl<'a> Tree<'a> {
                 column,
             });
         }
-        Ok(())
+        // Made only where it is needed: a fault goes through the redactor, and a document has thousands of keys.
+        match is_new {
+            true => Ok(()),
+            false => Err(self.syntax(place, format!("the key {text:?} is given twice"))),
+        }
     }
 
     fn start(&mut self, place: Place, anchor: usize, inside: Inside) -> Result<(), Fault> {
