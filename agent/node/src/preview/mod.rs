@@ -24,6 +24,7 @@ pub use side::{ClusterSide, GroupSide, KeySide, ObjectSide, Settings};
 pub use view::{Aspect, FileKind};
 
 use checks::{Pair, Subject};
+use quake_model::fault::Code;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use view::NodeView;
@@ -66,11 +67,25 @@ pub struct GroupPreview {
     pub units: Vec<UnitChange>,
     pub values: Vec<RowChange>,
     pub consequences: Consequences,
+    /// The sides of which no node can be made; then nothing can be said of files, units and values.
+    pub unplanned: Vec<Unplanned>,
+}
+
+/// A side of a group of which no node can be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unplanned {
+    /// `old` or `new`.
+    pub side: &'static str,
+    pub code: Code,
+    pub summary: String,
 }
 
 impl GroupPreview {
-    /// Whether nothing differs on its nodes.
+    /// Whether nothing differs on its nodes; never where that cannot be said.
     pub fn is_unchanged(&self) -> bool {
+        if !self.unplanned.is_empty() {
+            return false;
+        }
         let is_same = self.files.is_empty() && self.units.is_empty() && self.values.is_empty();
         self.becomes == Becomes::Changed && is_same && self.consequences.new_node.is_empty()
     }
@@ -115,9 +130,8 @@ fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview,
     let empty = NodeView::default();
     let before = views.0.as_ref().unwrap_or(&empty);
     let after = views.1.as_ref().unwrap_or(&empty);
-    let is_planned = |side: Option<&GroupSide>| side.is_none_or(|side| side.node.is_ok());
-    // A side that cannot be planned is a finding, and no difference.
-    let is_comparable = is_planned(sides.0) && is_planned(sides.1);
+    // A side that cannot be planned is no difference.
+    let is_comparable = unplanned(sides).is_empty();
     let files = match is_comparable {
         true => difference::files(before, after),
         false => Vec::new(),
@@ -154,6 +168,23 @@ fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview,
         },
         files,
         consequences,
+        unplanned: unplanned(sides),
     };
     (preview, findings)
 }
+
+fn unplanned((old, new): (Option<&GroupSide>, Option<&GroupSide>)) -> Vec<Unplanned> {
+    let sides = [("old", old), ("new", new)].into_iter();
+    let faults = sides.filter_map(|(side, group)| {
+        let fault = group?.node.as_ref().err()?;
+        Some(Unplanned {
+            side,
+            code: fault.code,
+            summary: fault.summary.clone(),
+        })
+    });
+    faults.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ impl Severity {
     }
 }
 
-/// A row: `{what}`, `{old}` and `{new}` in its texts stand for what was found.
+/// A row: `{what}`, `{old}`, `{new}` and `{instead}` in its texts stand for what was found.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// It is never renamed.
@@ -44,20 +44,41 @@ pub struct Finding {
     pub sources: Vec<&'static str>,
 }
 
+/// What a rule was met by.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Met {
+    pub(super) what: String,
+    pub(super) old: String,
+    pub(super) new: String,
+    /// What to use in the place of what is gone.
+    pub(super) instead: String,
+    /// Where the fact about this one is from; else those of the rule.
+    pub(super) source: Option<&'static str>,
+}
+
 impl Rule {
     /// The finding about these values.
-    pub(super) fn finding(&self, what: &str, old: &str, new: &str) -> Finding {
+    pub(super) fn finding(&self, met: &Met) -> Finding {
+        let values = [
+            ("{what}", &met.what),
+            ("{old}", &met.old),
+            ("{new}", &met.new),
+            ("{instead}", &met.instead),
+        ];
         let fill = |text: &str| {
-            let text = text.replace("{what}", what);
-            text.replace("{old}", or_nothing(old))
-                .replace("{new}", or_nothing(new))
+            let filled = values.iter().fold(text.to_owned(), |text, (name, value)| {
+                text.replace(name, or_nothing(value))
+            });
+            filled
         };
         Finding {
             severity: self.severity,
             id: self.id,
             summary: fill(self.summary),
             remedy: fill(self.remedy),
-            sources: self.sources.to_vec(),
+            sources: met
+                .source
+                .map_or_else(|| self.sources.to_vec(), |source| vec![source]),
         }
     }
 }

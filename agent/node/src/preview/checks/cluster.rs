@@ -26,8 +26,8 @@ const DOWNGRADED: Rule = Rule {
 const API: Rule = Rule {
     id: "kubernetes.api-removed",
     severity: Severity::Breaks,
-    summary: "{what}: Kubernetes {old} does not serve it",
-    remedy: "write the add-on with {new}, or let the kops of the new version write it",
+    summary: "{what}: Kubernetes {new} does not serve it",
+    remedy: "write the add-on with {instead}, or let the kops of the new version write it",
     sources: &[APIS],
 };
 
@@ -68,7 +68,8 @@ pub(super) fn state(cluster: &ClusterSide) -> Vec<Hit> {
             "{} {} of {} in {}",
             object.kind, object.name, object.api_version, object.source
         );
-        Some(Hit::new(&API, what).between(format!("1.{}", version.minor), row.instead))
+        let hit = Hit::new(&API, what).between("", format!("1.{}", version.minor));
+        Some(hit.instead(row.instead, APIS))
     });
     gone.collect()
 }

@@ -9,7 +9,7 @@ const FLAG: Rule = Rule {
     id: "kubernetes.flag-removed",
     severity: Severity::Breaks,
     summary: "{what}: Kubernetes {new} has no such flag since {old}, and the component ends at once",
-    remedy: "take the flag out of the cluster's or the group's spec before the roll",
+    remedy: "take the flag out of the cluster's or the group's spec before the roll: {instead}",
     sources: &["https://github.com/kubernetes/kubernetes/tree/master/CHANGELOG"],
 };
 
@@ -25,7 +25,7 @@ const ADMISSION: Rule = Rule {
     id: "kubernetes.admission-plugin-removed",
     severity: Severity::Breaks,
     summary: "the admission plugin {what} is gone since Kubernetes {old}, and kube-apiserver refuses to start with it",
-    remedy: "remove it from kubeAPIServer.enableAdmissionPlugins; {new}",
+    remedy: "remove it from kubeAPIServer.enableAdmissionPlugins: {instead}",
     sources: &[
         "https://github.com/kubernetes/kubernetes/pull/109798",
         "https://github.com/kubernetes/kubernetes/pull/122612",
@@ -69,9 +69,9 @@ fn flags(subject: &Subject<'_>) -> Vec<Hit> {
     let gone = rows.filter_map(|(name, _)| {
         let (component, flag) = name.split_once(' ')?;
         let row = removed_flag(component, flag, minor)?;
-        let what = format!("{name} ({}; {})", row.instead, row.source);
         let since = format!("1.{}", row.minor);
-        Some(Hit::new(&FLAG, what).between(since, format!("1.{minor}")))
+        let hit = Hit::new(&FLAG, name).between(since, format!("1.{minor}"));
+        Some(hit.instead(row.instead, row.source))
     });
     gone.collect()
 }
@@ -110,8 +110,9 @@ fn admission(subject: &Subject<'_>) -> Vec<Hit> {
         .flat_map(|list| list.split([',', ' ']));
     let gone = plugins.filter_map(|plugin| {
         let mut rows = ADMISSION_PLUGINS.iter();
-        let (name, since, instead, _) = rows.find(|row| row.0 == plugin && minor >= row.1)?;
-        Some(Hit::new(&ADMISSION, *name).between(format!("1.{since}"), *instead))
+        let (name, since, instead, source) = rows.find(|row| row.0 == plugin && minor >= row.1)?;
+        let hit = Hit::new(&ADMISSION, *name).between(format!("1.{since}"), "");
+        Some(hit.instead(instead, source))
     });
     gone.collect()
 }

@@ -12,7 +12,7 @@ mod kubernetes;
 mod network;
 mod runtime;
 
-use super::rule::{Finding, Rule};
+use super::rule::{Finding, Met, Rule};
 use super::side::{ClusterSide, GroupSide};
 use super::view::{Aspect, NodeView};
 use quake_model::spec::{KubernetesVersion, NodeSpec};
@@ -36,29 +36,38 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hit {
     rule: &'static Rule,
-    what: String,
-    old: String,
-    new: String,
+    met: Met,
 }
 
 impl Hit {
     fn new(rule: &'static Rule, what: impl Into<String>) -> Self {
-        Self {
-            rule,
+        let met = Met {
             what: what.into(),
-            old: String::new(),
-            new: String::new(),
-        }
+            ..Met::default()
+        };
+        Self { rule, met }
     }
 
     fn between(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
-        self.old = old.into();
-        self.new = new.into();
+        self.met.old = old.into();
+        self.met.new = new.into();
         self
     }
 
+    /// With what to use instead, and where the fact is from.
+    fn instead(mut self, instead: &str, source: &'static str) -> Self {
+        instead.clone_into(&mut self.met.instead);
+        self.met.source = Some(source);
+        self
+    }
+
+    /// Whether both are about the same, whatever the values are.
+    fn is_like(&self, other: &Self) -> bool {
+        self.rule.id == other.rule.id && self.met.what == other.met.what
+    }
+
     fn finding(&self) -> Finding {
-        self.rule.finding(&self.what, &self.old, &self.new)
+        self.rule.finding(&self.met)
     }
 }
 
@@ -135,10 +144,7 @@ const STEPS: &[Step] = &[
 pub(super) fn of_groups(pair: &Pair<'_>) -> Vec<Finding> {
     let states = STATES.iter().flat_map(|state| {
         let before = state(&pair.old);
-        let is_known = move |hit: &Hit| {
-            let mut before = before.iter();
-            before.any(|known| known.rule.id == hit.rule.id && known.what == hit.what)
-        };
+        let is_known = move |hit: &Hit| before.iter().any(|known| known.is_like(hit));
         state(&pair.new)
             .into_iter()
             .filter(move |hit| !is_known(hit))
@@ -156,10 +162,7 @@ pub(super) fn of_a_new_group(subject: &Subject<'_>) -> Vec<Finding> {
 /// What breaks in the cluster itself.
 pub(super) fn of_clusters(old: &ClusterSide, new: &ClusterSide) -> Vec<Finding> {
     let before = cluster::state(old);
-    let is_known = |hit: &Hit| {
-        let mut before = before.iter();
-        before.any(|known| known.rule.id == hit.rule.id && known.what == hit.what)
-    };
+    let is_known = |hit: &Hit| before.iter().any(|known| known.is_like(hit));
     let states = cluster::state(new).into_iter().filter(|hit| !is_known(hit));
     let steps = cluster::step(old, new).into_iter();
     let keys = keys::of_clusters(old, new).into_iter();

@@ -182,8 +182,8 @@ fn has_proxy(subject: &Subject<'_>) -> bool {
 /// kube-proxy's modes, where it runs on both sides; iptables is what it does unless told otherwise.
 fn modes<'a>(old: &Subject<'a>, new: &Subject<'a>) -> Option<(&'a str, &'a str)> {
     let mode = |subject: &Subject<'a>| {
-        let told = subject.flag("kube-proxy --proxy-mode");
-        has_proxy(subject).then(|| told.filter(|mode| !mode.is_empty()).unwrap_or("iptables"))
+        let stated = subject.flag("kube-proxy --proxy-mode");
+        has_proxy(subject).then(|| stated.filter(|mode| !mode.is_empty()).unwrap_or("iptables"))
     };
     differing(mode(old), mode(new))
 }

@@ -57,7 +57,10 @@ fn a_planted_change_is_named_by_no_other_rule() {
 fn what_was_so_before_is_no_finding_of_a_change() {
     for (id, _, new) in planted() {
         let found = preview(&new, &new, None);
-        assert!(found.is_empty(), "{id}: {found:?}");
+        assert_eq!(ids(&found), [""; 0], "{id}");
+        // Of what cannot be planned nobody can say that nothing changes.
+        let is_planned = new.groups.values().all(|group| group.node.is_ok());
+        assert_eq!(found.is_empty(), is_planned, "{id}: {found:?}");
     }
 }
 
@@ -83,4 +86,24 @@ fn what_breaks_is_said_before_what_is_a_risk() {
         .collect();
     assert_eq!(order, [Severity::Breaks, Severity::Risk]);
     assert!(found.breaks());
+}
+
+#[test]
+fn the_page_of_findings_has_every_rule_and_no_other() {
+    let page = include_str!("../../../../../docs/reference/preview.md");
+    let named = |text: &str| {
+        let text = text.replace("{what}", "WHAT").replace("{old}", "OLD");
+        text.replace("{new}", "NEW").replace("{instead}", "INSTEAD")
+    };
+    let rows = rules().map(|rule| {
+        let (summary, remedy) = (named(rule.summary), named(rule.remedy));
+        format!(
+            "| `{}` | {} | {summary} | {remedy} |",
+            rule.id,
+            rule.severity.name()
+        )
+    });
+    let rows: Vec<String> = rows.collect();
+    let listed = page.lines().filter(|line| line.starts_with("| `"));
+    assert_eq!(listed.collect::<Vec<_>>(), rows);
 }
