@@ -1,0 +1,236 @@
+//! Keysets for a preview: which CAs are trusted and which sign, and stand-ins for keys that nobody has to have here.
+
+use super::reader::Reader;
+use quake_model::fault::Fault;
+use quake_model::location::Location;
+use quake_model::redact::Secret;
+use quake_node::config::current::NodeupConfig;
+use quake_node::credentials::{WantedKeypair, WantedSecret};
+use quake_node::keyset::{KeyBundle, fallback_name, newest_serial, read_keyset, read_secret};
+use quake_node::plan_inputs::{Credentials, Keypair};
+use quake_node::preview::KeySide;
+use serde_json::json;
+use sha2::Digest as _;
+use std::collections::BTreeMap;
+
+/// Where keysets are below the cluster's directory; `pki/issued` is for readers without a right to private keys.
+const PLACES: [&str; 2] = ["pki/private", "pki/issued"];
+
+/// Keysets that others trust.
+fn is_trusted(name: &str) -> bool {
+    name == "ca" || name == "service-account" || name.ends_with("-ca") || name.contains("-ca-")
+}
+
+/// The cluster's keysets that others trust, by their newer names.
+pub(super) async fn read_keys(
+    reader: &Reader,
+    base: &Location,
+) -> Result<BTreeMap<String, KeySide>, Fault> {
+    let mut keys = BTreeMap::new();
+    for place in PLACES {
+        let folder = base.join(place);
+        for name in reader.list(&folder).await? {
+            if !is_trusted(&name) {
+                continue;
+            }
+            let location = folder.join(&name).join("keyset.yaml");
+            let Some(document) = reader.read_private(&location).await? else {
+                continue;
+            };
+            let bundle = KeyBundle::read(&document.source, &document.text)?;
+            let name = match name.as_str() {
+                "ca" => "kubernetes-ca".to_owned(),
+                _ => name,
+            };
+            keys.entry(name).or_insert_with(|| key_side(&bundle));
+        }
+    }
+    Ok(keys)
+}
+
+fn key_side(bundle: &KeyBundle) -> KeySide {
+    let certificates = bundle.certificates();
+    let blocks = certificates.split_inclusive("-----END CERTIFICATE-----");
+    let trusted = blocks.filter(|block| block.contains("-----BEGIN"));
+    let primary = bundle.primary().certificate.as_str();
+    KeySide {
+        trusted: trusted.map(digest).collect(),
+        signs: Some(digest(primary)).filter(|_| !primary.trim().is_empty()),
+    }
+}
+
+/// The digest of a certificate, whatever white space is around it.
+fn digest(text: &str) -> String {
+    let digest = sha2::Sha256::digest(text.trim().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A keyset that a node of kops (1.32 and newer) signs with: that of the store, or a stand-in with the certificate that the
+/// configuration has of it.
+pub(super) async fn keyset_of(
+    reader: &Reader,
+    config: &NodeupConfig,
+    name: &str,
+    location: &Location,
+) -> Result<KeyBundle, Fault> {
+    let older = fallback_name(name).map(|older| {
+        let folder = location.parent().parent();
+        folder.join(older).join("keyset.yaml")
+    });
+    for location in [Some(location.clone()), older].into_iter().flatten() {
+        if let Some(document) = reader.read_private(&location).await? {
+            return KeyBundle::read(&document.source, &document.text);
+        }
+    }
+    let id = config.keypair_ids.get(name).map_or("1", String::as_str);
+    let certificate = config.ca_bundle.get(name).cloned();
+    let certificate = certificate.unwrap_or_else(|| stand_in(name));
+    let keyset = json!({
+        "apiVersion": "kops.k8s.io/v1alpha2",
+        "kind": "Keyset",
+        "spec": {"primaryID": id, "primaryId": id, "keys": [{
+            "id": id,
+            "publicMaterial": base64(certificate.as_bytes()),
+            "privateMaterial": base64(stand_in_key(name).as_bytes()),
+        }]},
+    });
+    KeyBundle::read(&location.to_string(), &keyset.to_string())
+}
+
+/// The credentials of a node of kops legacy (1.8 to 1.15); what the store lacks is stood in for, as in a rehearsal.
+pub(super) async fn credentials(
+    reader: &Reader,
+    base: &Location,
+    keypairs: Vec<WantedKeypair>,
+    secrets: Vec<WantedSecret>,
+) -> Result<Credentials, Fault> {
+    let mut found = Credentials::default();
+    for wanted in keypairs {
+        if let Some(keypair) = keypair(reader, base, &wanted).await? {
+            found.keypairs.insert(wanted.name, keypair);
+        }
+    }
+    for wanted in secrets {
+        let location = base.join("secrets").join(&wanted.name);
+        let secret = match reader.read_private(&location).await? {
+            Some(document) => Some(read_secret(&document.source, &document.text)?),
+            None => {
+                is_required(wanted.need).then(|| Secret::new(stand_in(&wanted.name).into_bytes()))
+            }
+        };
+        if let Some(secret) = secret {
+            found.secrets.insert(wanted.name, secret);
+        }
+    }
+    Ok(found)
+}
+
+async fn keypair(
+    reader: &Reader,
+    base: &Location,
+    wanted: &WantedKeypair,
+) -> Result<Option<Keypair>, Fault> {
+    let mut found = None;
+    for place in PLACES {
+        let location = base.join(place).join(&wanted.name).join("keyset.yaml");
+        if let Some(document) = reader.read_private(&location).await? {
+            found = Some(read_keyset(&document.source, &document.text)?);
+            break;
+        }
+    }
+    if found.is_none() {
+        found = by_serial(reader, base, wanted).await?;
+    }
+    Ok(match (found, is_required(wanted.need)) {
+        (Some(keypair), _) if !wanted.key || keypair.key.is_some() => Some(keypair),
+        (_, false) => None,
+        (found, true) => Some(Keypair {
+            certificate: found.map_or_else(|| stand_in(&wanted.name), |it| it.certificate),
+            key: wanted.key.then(|| Secret::new(stand_in_key(&wanted.name))),
+        }),
+    })
+}
+
+/// One object for each serial, as the first versions of kops kept them.
+async fn by_serial(
+    reader: &Reader,
+    base: &Location,
+    wanted: &WantedKeypair,
+) -> Result<Option<Keypair>, Fault> {
+    let newest = async |place: &str, suffix: &str| -> Result<Option<String>, Fault> {
+        let folder = base.join(place).join(&wanted.name);
+        let names = reader.list(&folder).await?;
+        let Some(name) = newest_serial(&names, suffix) else {
+            return Ok(None);
+        };
+        let read = reader.read_private(&folder.join(name)).await?;
+        Ok(read.map(|document| document.text))
+    };
+    let Some(certificate) = newest("pki/issued", ".crt").await? else {
+        return Ok(None);
+    };
+    let key = match wanted.key {
+        true => newest("pki/private", ".key").await?.map(Secret::new),
+        false => None,
+    };
+    Ok(Some(Keypair { certificate, key }))
+}
+
+/// A text that stands for a certificate or a secret: the one of a rehearsal.
+pub(super) fn stand_in(name: &str) -> String {
+    format!("stand-in for {name}\n")
+}
+
+fn stand_in_key(name: &str) -> String {
+    format!("stand-in key of {name}\n")
+}
+
+fn is_required(need: quake_model::step::Need) -> bool {
+    need == quake_model::step::Need::Required
+}
+
+/// Bytes in base64. They are few, and this crate has no other use for it.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let index = usize::try_from(word >> (18 - 6 * at) & 63).unwrap_or_default();
+            text.push(match at <= chunk.len() {
+                true => char::from(LETTERS[index]),
+                false => '=',
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    #[test]
+    fn base64_is_that_of_everybody_else() {
+        for text in ["", "a", "ab", "abc", "stand-in for kubernetes-ca\n"] {
+            assert_eq!(base64(text.as_bytes()), STANDARD.encode(text));
+        }
+    }
+
+    #[test]
+    fn keysets_of_cas_and_of_service_accounts_are_trusted_by_others() {
+        for (name, trusted) in [
+            ("ca", true),
+            ("kubernetes-ca", true),
+            ("etcd-peers-ca-main", true),
+            ("service-account", true),
+            ("kubelet", false),
+            ("master", false),
+        ] {
+            assert_eq!(is_trusted(name), trusted, "{name}");
+        }
+    }
+}
