@@ -63,4 +63,5 @@ pub use sets::{Earlier, SetName};
 pub use settings::AssetSettings;
 pub use source::AssetSource;
 pub use store::AssetStore;
+pub use stub::expected_members;
 pub use unpack::Member;

@@ -40,6 +40,13 @@ pub(super) fn stub_names(asset: &AssetSpec) -> &'static [&'static str] {
     }
 }
 
+/// The base names of the files that an archive is expected to hold, where it is not here: those of a rehearsal.
+pub fn expected_members(asset: &AssetSpec) -> Vec<String> {
+    let names = stub_names(asset).iter();
+    let names = names.filter(|name| !name.is_empty());
+    names.map(|name| (*name).to_owned()).collect()
+}
+
 /// The placeholder's text: a script that says what it is and fails, should anyone run it.
 pub(super) fn stub_text(asset: &AssetSpec, name: &str) -> String {
     let of = if name.is_empty() { &asset.name } else { name };

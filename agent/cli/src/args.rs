@@ -9,6 +9,7 @@ pub(crate) mod help;
 pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod nodeup;
+pub(crate) mod preview;
 pub(crate) mod seed;
 pub(crate) mod signals;
 mod standing;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     /// Show what a boot would change, and change nothing
     #[command(after_help = examples::PLAN)]
     Plan(Box<PlanArguments>),
+    /// Show what a change of a cluster's configuration changes and breaks on its nodes, before it is rolled
+    Preview(Box<preview::PreviewArguments>),
     /// Check configuration files: unknown keys and wrong types are errors
     #[command(after_help = examples::CHECK)]
     Check(CheckArguments),
@@ -101,7 +104,6 @@ pub(crate) enum Command {
     #[command(after_help = nodeup::EXAMPLES)]
     Nodeup(Box<nodeup::NodeupArguments>),
     /// Print the completion script of a shell
-    #[command(after_help = examples::COMPLETIONS)]
     Completions(generate::CompletionsArguments),
     /// Print the first manual page, or write one page for each command
     #[command(after_help = examples::MAN)]

@@ -89,6 +89,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Boot(arguments) => commands::boot::run(*arguments).await,
         Command::Rehearse(arguments) => commands::rehearse::run(*arguments).await,
         Command::Plan(arguments) => commands::plan::run(*arguments).await,
+        Command::Preview(arguments) => commands::preview::run(*arguments).await,
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Diagnose(arguments) => commands::diagnose::run(&arguments).await,
         Command::Explain(arguments) => commands::explain::run(&arguments),

@@ -15,6 +15,7 @@ pub(crate) enum Shell {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = super::examples::COMPLETIONS)]
 pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]

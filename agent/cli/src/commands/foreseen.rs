@@ -158,7 +158,7 @@ fn add_zone(region: &mut Region, spec: &NodeSpec) {
 }
 
 /// A volume id that is the same on every run of the same rehearsal.
-fn volume_id(cluster: &str, etcd: &str, member: &str) -> String {
+pub(super) fn volume_id(cluster: &str, etcd: &str, member: &str) -> String {
     use sha2::Digest;
     let digest = sha2::Sha256::digest(format!("{cluster}/{etcd}/{member}"));
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

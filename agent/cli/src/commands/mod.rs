@@ -14,6 +14,7 @@ mod identity;
 pub(crate) mod install;
 pub(crate) mod nodeup;
 pub(crate) mod plan;
+pub(crate) mod preview;
 pub(crate) mod rehearse;
 mod rehearse_kops;
 pub(crate) mod seed;

@@ -274,7 +274,7 @@ fn cluster_of(configuration: &Configuration) -> String {
 }
 
 /// The zone in an instance group's name, as in `master-us-west-2a`; a test zone where there is none.
-fn zone_of(group: &str) -> String {
+pub(super) fn zone_of(group: &str) -> String {
     let parts: Vec<&str> = group.split('-').collect();
     let is_zone = |number: &str| {
         let digits = number.trim_end_matches(|c: char| c.is_ascii_lowercase());

@@ -12,6 +12,7 @@ pub(crate) mod fleet_consoles;
 mod live;
 mod node;
 mod plan;
+pub(crate) mod preview;
 pub(crate) mod seed;
 mod status;
 pub(crate) mod store;

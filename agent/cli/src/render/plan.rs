@@ -117,7 +117,7 @@ fn diff(step: &PlannedStep) -> Option<String> {
     (before != after).then(|| options.create_patch(&before, &after).to_string())
 }
 
-fn colored(diff: &str) -> String {
+pub(super) fn colored(diff: &str) -> String {
     let mut text = String::with_capacity(diff.len());
     for line in diff.lines() {
         let _ = match line.as_bytes().first() {

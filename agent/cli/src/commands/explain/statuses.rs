@@ -21,12 +21,12 @@ const OWN: &[Status] = &[
     },
     Status {
         number: exit::NO,
-        meaning: "the answer is no: a check failed, or a wait timed out",
+        meaning: "the answer is no: a check failed, a wait timed out, or a previewed change breaks something",
         remedy: "read what the command printed; then: quake-agent diagnose",
     },
     Status {
         number: exit::PENDING,
-        meaning: "changes are pending (plan --detailed-exitcode), or the command line of nodeup is wrong",
+        meaning: "changes are pending (plan or preview --detailed-exitcode), or the command line of nodeup is wrong",
         remedy: "plan: read the changes, then: quake-agent boot; nodeup: correct its flags",
     },
     Status {

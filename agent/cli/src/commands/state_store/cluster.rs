@@ -8,6 +8,7 @@ use quake_host::aws::Environment;
 use quake_host::objects::{Moved, StateStore};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError, Scheme};
+use quake_model::spec::KopsGeneration;
 use quake_node::config::current::{CLUSTER_OBJECT, Cluster, read_cluster};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,16 @@ pub(crate) enum Generation {
     Legacy,
     /// kops 1.32 and newer: `cluster-completed.spec`.
     Current,
+}
+
+impl Generation {
+    /// As specs have it.
+    pub(crate) fn of_spec(self) -> KopsGeneration {
+        match self {
+            Self::Legacy => KopsGeneration::Legacy,
+            Self::Current => KopsGeneration::Current,
+        }
+    }
 }
 
 /// Which cluster is meant.

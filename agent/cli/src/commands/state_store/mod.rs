@@ -9,7 +9,9 @@ mod search;
 mod sources;
 
 pub(crate) use ca::read_ca;
-pub(crate) use cluster::{Generation, Refused, StoredCluster, Wanted, look, open};
+pub(crate) use cluster::{Generation, Refused, StoredCluster, Wanted, look, open, open_if_any};
 pub(crate) use group::{FoundGroup, say_assumptions};
 pub(crate) use read::{list_optional, read_optional};
-pub(crate) use sources::{Found, StateStoreQuery, documents_in, find, older_kube_env};
+pub(crate) use sources::{
+    Found, StateStoreQuery, documents_in, find, folder_named, older_kube_env,
+};

@@ -76,7 +76,7 @@ pub(crate) async fn find(query: StateStoreQuery<'_>) -> Result<Found, u8> {
 }
 
 /// The directory that is named; `None` for a bucket.
-fn folder_named(store: &str) -> Result<Option<PathBuf>, u8> {
+pub(crate) fn folder_named(store: &str) -> Result<Option<PathBuf>, u8> {
     let folder = match (store.strip_prefix("file://"), store.contains("://")) {
         (Some(path), _) => PathBuf::from(path),
         (None, true) => return Ok(None),
