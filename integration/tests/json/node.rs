@@ -13,6 +13,7 @@ const COMMANDS: &[&str] = &[
     "timeline --root {root}",
     "plan {state}",
     "plan --legacy-example",
+    "preview {state} {state} --diff",
     "explain assets.no-space",
     "explain no-such-code",
     "explain 75",
