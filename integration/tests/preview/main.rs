@@ -16,8 +16,7 @@ fn preview(old: &Path, new: &Path, words: &[&str]) -> (Ended, Value) {
     let mut line = vec!["preview", old, new, "--output", "json"];
     line.extend(words);
     let ended = agent::run(&line);
-    let value = serde_json::from_str(&ended.stdout);
-    let value = value.unwrap_or_else(|error| panic!("{error}: {}", ended.text()));
+    let value = serde_json::from_str(&ended.stdout).expect("it prints an object");
     (ended, value)
 }
 

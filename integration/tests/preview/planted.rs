@@ -78,7 +78,7 @@ const NODES: &[Planted] = &[
                 base,
                 "    - NodeRestriction\n",
                 "    - NodeRestriction\n    - PodSecurityPolicy\n",
-            )
+            );
         },
         1,
     ),
@@ -160,7 +160,7 @@ const NODES: &[Planted] = &[
                 base,
                 "UpdatePolicy: automatic\n",
                 "UpdatePolicy: automatic\nSysctlParameters: [net.core.x = 1]\n",
-            )
+            );
         },
         nothing,
         0,
@@ -225,7 +225,7 @@ const CLUSTERS: &[Planted] = &[
                 base,
                 "clusterDomain: cluster.local",
                 "clusterDomain: c.local",
-            )
+            );
         },
         1,
     ),
@@ -273,7 +273,7 @@ const CLUSTERS: &[Planted] = &[
                 base,
                 "serviceAccountIssuer: https://api.internal",
                 "serviceAccountIssuer: https://other",
-            )
+            );
         },
         1,
     ),

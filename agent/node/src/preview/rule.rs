@@ -66,10 +66,9 @@ impl Rule {
             ("{instead}", &met.instead),
         ];
         let fill = |text: &str| {
-            let filled = values.iter().fold(text.to_owned(), |text, (name, value)| {
+            values.iter().fold(text.to_owned(), |text, (name, value)| {
                 text.replace(name, or_nothing(value))
-            });
-            filled
+            })
         };
         Finding {
             severity: self.severity,
