@@ -23,6 +23,7 @@ pub mod plan_inputs;
 pub mod preview;
 pub mod readiness;
 pub mod release;
+pub mod repair;
 pub mod restart_policy;
 pub mod signal;
 pub mod steps;
