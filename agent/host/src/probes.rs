@@ -1,8 +1,8 @@
 //! What runs on the node: health checks over loopback, the runtime and its pods; and the node in its cluster.
 
-use crate::survey::{ask_version, look_at_node, read_pods};
+use crate::survey::{ask_version, look_at_host, look_at_node, read_pods};
 use quake_http::{ApiServerTrust, Client, HttpFailure, Response, Url, build_loopback_client};
-use quake_model::facts::{NodeObject, PodsSeen, ProbeFacts};
+use quake_model::facts::{HostHealth, NodeObject, PodsSeen, ProbeFacts};
 use quake_model::ports::{Condition, PortError, Probes};
 use quake_model::redact::scrub;
 use quake_model::signal::ApiAccess;
@@ -62,6 +62,17 @@ impl Probes for HttpProbes {
         });
         let ended = looked.await;
         ended.unwrap_or_else(|error| Err(PortError::new(Condition::Io, error.to_string())))
+    }
+
+    async fn look_host(&self) -> Result<HostHealth, PortError> {
+        let health = look_at_host(Path::new("/")).await;
+        if health.filesystems.is_empty() {
+            return Err(PortError::new(
+                Condition::Io,
+                "no filesystem of the host can be looked at",
+            ));
+        }
+        Ok(health)
     }
 
     async fn look_node(

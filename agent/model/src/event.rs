@@ -10,10 +10,11 @@ use crate::fault::{Code, Fault};
 use crate::notification::Notification;
 use crate::outcome::Outcome;
 use crate::phase::Phase;
+use crate::repair::{RepairDecision, Symptom};
 use crate::time::Timestamp;
 use crate::transfer::Fetched;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An event with its place in the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -250,6 +251,12 @@ events! {
         /// How many more there are.
         more: usize,
     },
+    /// Whether an unhealthy node is replaced was decided anew, where an operator allows repairs.
+    RepairDecided = ["repair-decided", "6a0d3c1f9b7e4e52a8f4c2d7e1b09365", Notice, Node] {
+        decision: RepairDecision,
+        /// What is wrong with it.
+        symptoms: BTreeSet<Symptom>,
+    },
     /// All certificates of the node with their dates. Emitted once it is ready, and on each
     /// change.
     CertificatesHeld = ["certificates-held", OTHER, Debug, Node] {
@@ -355,6 +362,10 @@ impl Event {
                 _ => kind.priority,
             },
             Self::NotificationFailed { known: true, .. } => Priority::Info,
+            Self::RepairDecided {
+                decision: RepairDecision::Replace,
+                ..
+            } => Priority::Warning,
             _ => kind.priority,
         };
         EventKind { priority, ..kind }

@@ -16,7 +16,7 @@
 //!   judged by the network interface.
 //! - `route53:ListHostedZones` knows no resources; what is done with a zone is judged by the zone, `route53:GetChange` by the
 //!   batch of changes. Neither ARN has a region or an account.
-//! - `autoscaling:DescribeAutoScalingInstances` knows no resources; `autoscaling:SetInstanceHealth` and
+//! - `autoscaling:DescribeAutoScalingInstances` and `autoscaling:DescribeAutoScalingGroups` know no resources; `autoscaling:SetInstanceHealth` and
 //!   `autoscaling:CompleteLifecycleAction` are judged by the group and know its tags.
 //! - `s3:ListBucket` is judged by the bucket and knows `s3:prefix`. Who may not list is told 403 and not 404 of
 //!   an object that is not there, and S3 judges that by the object's key as if it were the prefix; so whoever may
@@ -29,7 +29,7 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, SIGNAL_GRANTS};
+pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, REPAIR_GRANTS, SIGNAL_GRANTS};
 
 use crate::pattern::matches;
 
@@ -107,7 +107,8 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
         .map(|(at, _)| &key[at + 1..]);
     let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
     let grants = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
-    grants.chain(NAMES_GRANTS).find(|grant| {
+    let grants = grants.chain(REPAIR_GRANTS).chain(NAMES_GRANTS);
+    grants.into_iter().find(|grant| {
         let reached = match grant.reach {
             Reach::Everything
             | Reach::Cluster(_)

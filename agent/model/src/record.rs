@@ -14,6 +14,7 @@ use crate::fault::{Code, Fault};
 use crate::loss::Losses;
 use crate::outcome::Outcome;
 use crate::phase::{PHASES, Phase};
+use crate::repair::RepairRecord;
 use crate::time::Timestamp;
 use crate::transfer::Transfers;
 use serde::{Deserialize, Serialize};
@@ -148,6 +149,9 @@ pub struct Record {
     /// What is not as the agent left it.
     #[serde(default)]
     pub drift: Drift,
+    /// Whether the node is to be replaced; `None` where no repair is allowed, or nothing was decided yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairRecord>,
     /// The cluster's add-ons; of nodes that have nothing to do with them, nothing.
     #[serde(default, skip_serializing_if = "AddonsRecord::is_empty")]
     pub addons: AddonsRecord,
@@ -170,6 +174,7 @@ impl Record {
         self.transfers.fold(envelope);
         self.losses.fold(envelope);
         self.drift.fold(envelope);
+        RepairRecord::fold(&mut self.repair, envelope);
         self.addons.fold(&envelope.event);
         match &envelope.event {
             Event::BootStarted { .. }
@@ -206,6 +211,7 @@ impl Record {
             | Event::ConditionLost { .. }
             | Event::ConditionRegained { .. }
             | Event::DriftChanged { .. }
+            | Event::RepairDecided { .. }
             | Event::AddonsReconciled { .. }
             | Event::AddonChanged(_)
             | Event::AddonForgotten { .. }

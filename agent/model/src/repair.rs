@@ -2,6 +2,9 @@
 //!
 //! A repair is one request: that the Auto Scaling group replaces the instance. Most of this file is reasons not to ask.
 
+use crate::event::{Envelope, Event};
+use crate::location::Location;
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -198,6 +201,26 @@ impl fmt::Display for RepairDecision {
     }
 }
 
+/// A decision in one line: `replace the instance: runtime`, `not replaced (shared-cause: dns): runtime, kubelet`.
+pub fn repair_text(decision: &RepairDecision, symptoms: &BTreeSet<Symptom>) -> String {
+    let words: Vec<&str> = symptoms.iter().map(|symptom| symptom.word()).collect();
+    let words = words.join(", ");
+    match decision {
+        RepairDecision::Healthy => "nothing is wrong any more".to_owned(),
+        RepairDecision::Replace => format!("replace the instance: {words}"),
+        RepairDecision::Skip {
+            reason,
+            cause: None,
+        } => format!("not replaced ({reason}): {words}"),
+        RepairDecision::Skip {
+            reason,
+            cause: Some(cause),
+        } => {
+            format!("not replaced ({reason}: {cause}): {words}")
+        }
+    }
+}
+
 /// The most of a group that may be away at a time because of repairs, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepairShare(u8);
@@ -241,6 +264,38 @@ impl FromStr for RepairShare {
 impl fmt::Display for RepairShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", self.0)
+    }
+}
+
+/// What an operator allows: nothing, unless this is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RepairConfig {
+    pub share: RepairShare,
+    /// The cluster's directory in a state store, where notes are exchanged; that of the boot reports where none is named.
+    pub store: Option<Location>,
+}
+
+/// What was decided last of a ready node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RepairRecord {
+    pub decision: RepairDecision,
+    pub symptoms: BTreeSet<Symptom>,
+    /// Since when it is decided so.
+    pub since: Timestamp,
+}
+
+impl RepairRecord {
+    /// Folds one event.
+    pub fn fold(known: &mut Option<Self>, envelope: &Envelope) {
+        if let Event::RepairDecided { decision, symptoms } = &envelope.event {
+            let same = known.as_ref().filter(|known| known.decision == *decision);
+            *known = Some(Self {
+                decision: decision.clone(),
+                symptoms: symptoms.clone(),
+                since: same.map_or(envelope.at, |known| known.since),
+            });
+        }
     }
 }
 

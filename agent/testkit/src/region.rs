@@ -78,6 +78,15 @@ pub struct GroupState {
     pub waiting: BTreeMap<String, BTreeSet<String>>,
     /// Launches that went on, as `hook=result`.
     pub completed: Vec<String>,
+    /// Those that are on their way out.
+    #[serde(default)]
+    pub leaving: BTreeSet<String>,
+    /// How many it is to have; as many as there are where nothing is said.
+    #[serde(default)]
+    pub desired: Option<usize>,
+    /// Processes that an operator suspended.
+    #[serde(default)]
+    pub suspended: BTreeSet<String>,
 }
 
 impl Region {

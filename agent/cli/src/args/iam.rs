@@ -62,6 +62,9 @@ pub(crate) struct PolicyArguments {
     /// Add the permissions for notifications to the Auto Scaling group (boot --on-fatal, --on-ready)
     #[arg(long)]
     pub(crate) with_signals: bool,
+    /// Add the permissions of nodes that may have themselves replaced (boot --on-unhealthy), those for notifications included
+    #[arg(long)]
+    pub(crate) with_repair: bool,
     /// For nodes of kops 1.32 and newer: the objects that they read from the state store (workers read none), and calls for
     /// warm pools, IPv6-only clusters and pods with addresses of the instance
     #[arg(long)]

@@ -23,6 +23,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
         account: arguments.account,
         partition: arguments.partition,
         with_signals: arguments.with_signals,
+        with_repair: arguments.with_repair,
         with_newer_kops: arguments.with_newer_kops,
         zone: arguments.zone,
         assets: arguments.assets,
@@ -46,7 +47,7 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
 #[cfg(test)]
 mod tests {
     use crate::exit;
-    use quake_model::iam::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, SIGNAL_GRANTS};
+    use quake_model::iam::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, REPAIR_GRANTS, SIGNAL_GRANTS};
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -105,7 +106,7 @@ mod tests {
             .flat_map(|source| actions_in(&source))
             .collect();
         let rows = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
-        let rows = rows.chain(NAMES_GRANTS);
+        let rows = rows.chain(REPAIR_GRANTS).chain(NAMES_GRANTS);
         let table = rows.flat_map(|grant| grant.actions.iter());
         let table: BTreeSet<String> = table.map(|&action| action.to_owned()).collect();
         assert_eq!(

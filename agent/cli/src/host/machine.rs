@@ -7,8 +7,8 @@ use quake_assets::ListedImage;
 use quake_host::api_server::post_node_event;
 use quake_model::digest::Digest;
 use quake_model::facts::{
-    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NewFilesystem,
-    NodeObject, PodsSeen, ProbeFacts, UnitFacts,
+    DeviceContents, DeviceFacts, FilesystemCheck, HostHealth, InsideFacts, MountFacts,
+    NewFilesystem, NodeObject, PodsSeen, ProbeFacts, UnitFacts,
 };
 use quake_model::forward_signals;
 use quake_model::item::VolumeMount;
@@ -52,6 +52,7 @@ impl Probes for NodeHost {
         async fn probe(url: &str) -> ProbeFacts;
         async fn ask_runtime() -> Result<String, PortError>;
         async fn look_pods(names: &[String]) -> Result<PodsSeen, PortError>;
+        async fn look_host() -> Result<HostHealth, PortError>;
         async fn look_node(access: &ApiAccess, name: &str) -> Result<Option<NodeObject>, PortError>;
     }
 }

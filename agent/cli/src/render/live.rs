@@ -10,6 +10,7 @@ use quake_model::event::{Envelope, Event, Scope};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
+use quake_model::repair::repair_text;
 use quake_model::transfer::{Transfer, asset_of};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -197,6 +198,9 @@ fn ready_line(event: &Event) -> Option<String> {
             0 => "there is no drift any more".to_owned(),
             count => format!("drift: {count} of the agent's files and units changed"),
         },
+        Event::RepairDecided { decision, symptoms } => {
+            format!("repair: {}", repair_text(decision, symptoms))
+        }
         Event::CertificatesRenewed { names, .. } => format!("renewed {}", names.join(", ")),
         Event::AddonsReconciled { reconciler, .. } => reconciler.to_string(),
         Event::AddonChanged(addon) => format!("  * add-on {addon}"),

@@ -243,6 +243,7 @@ fn request(node: &Node<'_>) -> Option<Request> {
         account: Some(instance.account_id.clone()),
         partition: None,
         with_signals: false,
+        with_repair: false,
         with_newer_kops: expected.is_of_current_kops(),
         zone: None,
         assets: Vec::new(),

@@ -2,8 +2,10 @@
 
 use super::clients::Aws;
 use super::failure::Attempt;
+use aws_sdk_autoscaling::types::{AutoScalingGroup, Instance, LifecycleState};
 use quake_model::iam::partition_of;
 use quake_model::ports::{Condition, PortError};
+use quake_model::repair::{GroupMember, GroupView, MemberState};
 use quake_model::signal::{HookCompletion, HookResult};
 
 /// Auto Scaling of the region.
@@ -86,6 +88,29 @@ impl AutoScaling {
         }
     }
 
+    /// Describes groups with their instances.
+    ///
+    /// # Errors
+    ///
+    /// As `Signals::describe_groups`.
+    pub async fn describe_groups(&self, names: &[String]) -> Result<Vec<GroupView>, PortError> {
+        // Without a name Auto Scaling would show every group of the account.
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let action = "autoscaling:DescribeAutoScalingGroups";
+        let attempt = self.attempt(action, "*", &names.join(", ")).await?;
+        let client = self.aws.autoscaling().await?;
+        self.aws.count(action);
+        let request = client
+            .describe_auto_scaling_groups()
+            .set_auto_scaling_group_names(Some(names.to_vec()));
+        match request.send().await {
+            Ok(answer) => Ok(answer.auto_scaling_groups().iter().map(view).collect()),
+            Err(error) => Err(self.aws.failed(&attempt, error).await),
+        }
+    }
+
     /// Completes the action of a lifecycle hook.
     ///
     /// # Errors
@@ -133,6 +158,40 @@ impl AutoScaling {
             subject: subject.to_owned(),
             endpoint: self.aws.endpoint("autoscaling", &region),
         })
+    }
+}
+
+fn view(group: &AutoScalingGroup) -> GroupView {
+    let suspended = group.suspended_processes().iter();
+    let suspended = suspended.filter_map(|process| process.process_name());
+    GroupView {
+        name: group
+            .auto_scaling_group_name()
+            .unwrap_or_default()
+            .to_owned(),
+        desired: usize::try_from(group.desired_capacity().unwrap_or_default()).unwrap_or_default(),
+        members: group.instances().iter().map(member).collect(),
+        suspended: suspended.map(str::to_owned).collect(),
+    }
+}
+
+fn member(instance: &Instance) -> GroupMember {
+    let state = match instance.lifecycle_state() {
+        Some(LifecycleState::InService) => MemberState::InService,
+        Some(LifecycleState::EnteringStandby | LifecycleState::Standby) => MemberState::Standby,
+        Some(
+            LifecycleState::Pending | LifecycleState::PendingWait | LifecycleState::PendingProceed,
+        ) => MemberState::Pending,
+        // Terminating, detached, of a warm pool, or a state of a newer Auto Scaling: not in service.
+        _ => MemberState::Leaving,
+    };
+    GroupMember {
+        instance_id: instance.instance_id().unwrap_or_default().to_owned(),
+        zone: instance.availability_zone().unwrap_or_default().to_owned(),
+        state,
+        healthy: instance
+            .health_status()
+            .is_some_and(|it| it.eq_ignore_ascii_case("healthy")),
     }
 }
 

@@ -97,6 +97,7 @@ fn is_important(event: &Event) -> bool {
         | Event::CertificatesNotRenewed { .. }
         | Event::NodeNotLabelled { .. }
         | Event::DnsNotPublished { .. }
+        | Event::RepairDecided { .. }
         | Event::BootStopped { .. } => true,
         Event::BootStarted { .. }
         | Event::PhaseDone { .. }

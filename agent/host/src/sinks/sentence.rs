@@ -5,6 +5,7 @@ use quake_model::drift::Drifted;
 use quake_model::event::Event;
 use quake_model::fault::Fault;
 use quake_model::outcome::Outcome;
+use quake_model::repair::repair_text;
 use quake_model::spec::Role;
 
 /// The event in one line, without the agent's name and without a full stop. Faults carry no secret, and
@@ -117,6 +118,9 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("{step} is fulfilled again after {}", seconds(*lost_ms))
         }
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
+        Event::RepairDecided { decision, symptoms } => {
+            format!("repair: {}", repair_text(decision, symptoms))
+        }
         Event::CertificatesHeld { certificates } => match first_to_end(certificates) {
             Some(first) => format!(
                 "{} certificates; {} expires first, at {}",

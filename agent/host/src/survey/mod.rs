@@ -4,6 +4,7 @@
 mod captured;
 mod clock;
 mod files;
+mod health;
 mod kernel_log;
 mod listeners;
 mod local;
@@ -24,6 +25,7 @@ mod volumes;
 pub use captured::{capture_text, read_captured};
 pub use clock::read_clock;
 pub use files::read_files;
+pub use health::look_at_host;
 pub use kernel_log::read_kernel_log;
 pub use listeners::read_listeners;
 pub use local::{Local, look_at_devices, look_at_journals, look_at_network, look_at_units};

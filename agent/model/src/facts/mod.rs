@@ -1,5 +1,6 @@
 //! What was observed. Facts are read fresh for each phase and never changed afterwards.
 
+mod health;
 mod host;
 mod instance;
 mod network;
@@ -8,6 +9,7 @@ mod storage;
 mod survey;
 mod unit;
 
+pub use health::{FilesystemHealth, HostHealth};
 pub use host::{EntryKind, FileFacts, FileStamp, OsFacts, Owner, Placed};
 pub use instance::{InstanceFacts, InstanceState, InstanceView};
 pub use network::{AddressFacts, EniCapacity, LinkFacts, NetworkFacts, RouteFacts};

@@ -3,8 +3,8 @@
 
 use crate::dns::bare_zone_id;
 use crate::iam::{
-    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, Reach, SIGNAL_GRANTS,
-    Statement, partition_of,
+    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, REPAIR_GRANTS, Reach,
+    SIGNAL_GRANTS, Statement, partition_of,
 };
 use crate::location::{Location, Scheme};
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Request {
     pub partition: Option<String>,
     /// Whether the node also signals its Auto Scaling group.
     pub with_signals: bool,
+    /// Whether the node may have itself replaced; signals are part of it.
+    pub with_repair: bool,
     /// Whether the node is of kops 1.32 or newer: it reads its own part of the state store in place of what older ones read, a
     /// worker none, and asks what some of its networks and groups make it ask.
     pub with_newer_kops: bool,
@@ -65,7 +67,8 @@ pub struct Policy {
 pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
     check(request)?;
     let scope = Scope::new(request);
-    let signals = request.with_signals.then_some(SIGNAL_GRANTS);
+    let signals = (request.with_signals || request.with_repair).then_some(SIGNAL_GRANTS);
+    let repair = request.with_repair.then_some(REPAIR_GRANTS);
     let newer = request.with_newer_kops.then_some(NEWER_GRANTS);
     let names = request.zone.is_some().then_some(NAMES_GRANTS);
     let is_replaced = |grant: &&Grant| {
@@ -76,6 +79,7 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
         .iter()
         .filter(|grant| !is_replaced(grant))
         .chain(signals.unwrap_or_default())
+        .chain(repair.unwrap_or_default())
         .chain(newer.unwrap_or_default())
         .chain(names.unwrap_or_default())
         .filter(|grant| grant.callers.contains(&request.caller));
@@ -233,6 +237,7 @@ mod tests {
             account: None,
             partition: None,
             with_signals: false,
+            with_repair: false,
             with_newer_kops: false,
             zone: None,
             assets: Vec::new(),

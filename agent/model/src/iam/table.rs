@@ -201,6 +201,31 @@ pub const SIGNAL_GRANTS: &[Grant] = &[
     },
 ];
 
+/// What a node calls only where an operator lets it have itself replaced, beside [`SIGNAL_GRANTS`].
+pub const REPAIR_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakeSeeGroup",
+        actions: &["autoscaling:DescribeAutoScalingGroups"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Everything,
+        why: "repair: how much of the group is away, before the node asks to be replaced",
+    },
+    Grant {
+        sid: "QuakeHealthNotes",
+        actions: &["s3:GetObject", "s3:PutObject"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Objects(&["boot-reports/*.repair/*"]),
+        why: "repair: the node's own note of its health, and those of its peers",
+    },
+    Grant {
+        sid: "QuakeListHealthNotes",
+        actions: &["s3:ListBucket"],
+        callers: &[ControlPlane, Worker],
+        reach: Reach::Names(&["boot-reports/*.repair/*"]),
+        why: "repair: which peers wrote a note, and which instances were replaced before",
+    },
+];
+
 /// Rows of [`GRANTS`] about what a node reads of the state store as older kops laid it out. To a node of kops 1.32 or newer
 /// [`NEWER_GRANTS`] has its own of these, and to one that asks kops-controller none: it reads no store. Nor does such a node
 /// write tags on volumes, which the role that kops gives it does not allow.

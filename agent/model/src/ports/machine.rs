@@ -2,8 +2,8 @@
 
 use super::PortError;
 use crate::facts::{
-    DeviceContents, DeviceFacts, FilesystemCheck, InsideFacts, MountFacts, NetworkFacts,
-    NewFilesystem, NodeObject, PodsSeen, ProbeFacts, UnitFacts,
+    DeviceContents, DeviceFacts, FilesystemCheck, HostHealth, InsideFacts, MountFacts,
+    NetworkFacts, NewFilesystem, NodeObject, PodsSeen, ProbeFacts, UnitFacts,
 };
 use crate::item::VolumeMount;
 use crate::signal::ApiAccess;
@@ -287,6 +287,13 @@ pub trait Probes {
         &self,
         names: &[String],
     ) -> impl Future<Output = Result<PodsSeen, PortError>> + Send;
+
+    /// Looks at the filesystems that a node fills, at their errors, and at the clock. What cannot be seen is left out.
+    ///
+    /// # Errors
+    ///
+    /// `Io` when nothing of it can be looked at.
+    fn look_host(&self) -> impl Future<Output = Result<HostHealth, PortError>> + Send;
 
     /// Asks the API server for the node called `name`; `None` when it does not know it.
     ///

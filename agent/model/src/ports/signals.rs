@@ -1,6 +1,7 @@
 //! What is told to whoever replaces or watches the node.
 
 use super::PortError;
+use crate::repair::GroupView;
 use crate::signal::{ApiAccess, HookCompletion, NodeEvent};
 use std::future::Future;
 
@@ -48,6 +49,16 @@ pub trait Signals {
         hook: &str,
     ) -> impl Future<Output = Result<bool, PortError>> + Send;
 
+    /// Describes these Auto Scaling groups with their instances: one request. A group that is not there is left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Signals::find_group`].
+    fn describe_groups(
+        &self,
+        names: &[String],
+    ) -> impl Future<Output = Result<Vec<GroupView>, PortError>> + Send;
+
     /// Leaves an event at the API server. One of the same name that is there already is no error.
     ///
     /// # Errors
@@ -69,6 +80,7 @@ macro_rules! forward_signals {
             async fn find_group(instance: &str) -> Result<Option<String>, $crate::ports::PortError>;
             async fn set_unhealthy(instance: &str) -> Result<(), $crate::ports::PortError>;
             async fn complete_hook(completion: &$crate::signal::HookCompletion) -> Result<(), $crate::ports::PortError>;
+            async fn describe_groups(names: &[String]) -> Result<Vec<$crate::repair::GroupView>, $crate::ports::PortError>;
             async fn has_hook(group: &str, hook: &str) -> Result<bool, $crate::ports::PortError>;
         }
     };

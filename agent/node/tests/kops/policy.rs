@@ -18,6 +18,7 @@ fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
         account: None,
         partition: None,
         with_signals: false,
+        with_repair: false,
         with_newer_kops: true,
         zone: None,
         assets: Vec::new(),

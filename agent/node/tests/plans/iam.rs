@@ -18,6 +18,7 @@ fn request(caller: Caller, cluster: &str) -> Request {
         account: Some("111122223333".to_owned()),
         partition: None,
         with_signals: false,
+        with_repair: false,
         with_newer_kops: false,
         zone: None,
         assets: Vec::new(),
@@ -70,6 +71,17 @@ fn the_iam_policy_of_a_node_with_signals_is_as_its_golden_and_an_operator_has_no
         ..request(caller, "c.example.com")
     };
     check_request("worker-with-signals", &with(Caller::Worker));
+    let operator = policy(&with(Caller::Operator)).expect("the request is good");
+    assert_eq!(operator, policy_of(Caller::Operator));
+}
+
+#[test]
+fn the_iam_policy_of_a_node_that_may_be_replaced_is_as_its_golden_and_an_operator_has_none() {
+    let with = |caller| Request {
+        with_repair: true,
+        ..request(caller, "c.example.com")
+    };
+    check_request("worker-with-repair", &with(Caller::Worker));
     let operator = policy(&with(Caller::Operator)).expect("the request is good");
     assert_eq!(operator, policy_of(Caller::Operator));
 }

@@ -36,12 +36,29 @@ pub async fn signals<H: Signals>(host: &H, waiting: &Waiting<'_>) -> Result<(), 
     )?;
     hold("who is alone", none, None)?;
 
+    let before = own_member(host, waiting).await?;
+    hold("it is healthy to its group", before, Some(true))?;
+    let missing = ["nobody.quake.example".to_owned()];
+    let none = sound(
+        "a group that is not there",
+        host.describe_groups(&missing).await,
+    )?;
+    hold("it is left out", none.len(), 0)?;
+    let none = sound("no group is named", host.describe_groups(&[]).await)?;
+    hold("and none is shown", none.len(), 0)?;
+
     for _ in 0..2 {
         sound(
             "it is unhealthy",
             host.set_unhealthy(waiting.instance).await,
         )?;
     }
+    let after = own_member(host, waiting).await?;
+    hold(
+        "the group takes it for unhealthy, or has let it go",
+        after.unwrap_or(false),
+        false,
+    )?;
     let refused = condition(host.set_unhealthy(waiting.alone).await);
     hold(
         "who is alone is told to nobody",
@@ -64,6 +81,16 @@ pub async fn signals<H: Signals>(host: &H, waiting: &Waiting<'_>) -> Result<(), 
     };
     let refused = condition(host.complete_hook(&elsewhere).await);
     hold("who does not wait", refused, Err(Condition::Missing))
+}
+
+/// Whether the group takes the instance for healthy; `None` when it does not show it.
+async fn own_member<H: Signals>(host: &H, waiting: &Waiting<'_>) -> Result<Option<bool>, Broken> {
+    let names = [waiting.group.to_owned()];
+    let groups = sound("its group is described", host.describe_groups(&names).await)?;
+    let members = groups.iter().filter(|group| group.name == waiting.group);
+    let mut members = members.flat_map(|group| &group.members);
+    let own = members.find(|member| member.instance_id == waiting.instance);
+    Ok(own.map(|member| member.healthy))
 }
 
 /// An event is left; one of its name that is there already is no error.

@@ -1,7 +1,8 @@
 //! What else stands around the simulated machine: kops-controller, registries, sources of packages, programs, disks of its own.
 
 use super::{Controller, SimHost};
-use quake_model::facts::{DeviceContents, PodsSeen};
+use quake_model::facts::{DeviceContents, HostHealth, PodsSeen};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl SimHost {
@@ -28,6 +29,23 @@ impl SimHost {
     /// Changes the kops-controller that answers, where there is one.
     pub fn change_bootstrap(&self, change: impl FnOnce(&mut Controller)) {
         self.lock().controller.as_mut().map(change);
+    }
+
+    /// Says what a look at the host's own disks and clock finds from now on.
+    pub fn set_health(&self, health: HostHealth) {
+        self.lock().health = health;
+    }
+
+    /// The objects of the state store whose locations begin so.
+    pub fn objects_below(&self, start: &str) -> BTreeMap<String, Vec<u8>> {
+        let world = self.lock();
+        let below = world
+            .objects
+            .iter()
+            .filter(|(place, _)| place.starts_with(start));
+        below
+            .map(|(place, bytes)| (place.clone(), bytes.clone()))
+            .collect()
     }
 
     /// Keeps a server of kops-controller, or a component's health check, from answering, until it is let.

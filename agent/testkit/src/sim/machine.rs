@@ -4,7 +4,8 @@ use super::SimHost;
 use super::World;
 use crate::region::unit_at_rest;
 use quake_model::facts::{
-    ActiveState, NetworkFacts, NodeObject, PodFound, PodSeen, PodsSeen, ProbeFacts, UnitFacts,
+    ActiveState, HostHealth, NetworkFacts, NodeObject, PodFound, PodSeen, PodsSeen, ProbeFacts,
+    UnitFacts,
 };
 use quake_model::ports::{
     Condition, JobKind, Kernel, PortError, Probes, ReportJob, UnitJob, Units,
@@ -243,6 +244,11 @@ impl Probes for SimHost {
             Ok(seen)
         })
         .await
+    }
+
+    async fn look_host(&self) -> Result<HostHealth, PortError> {
+        self.call("look_host", |world| Ok(world.health.clone()))
+            .await
     }
 
     async fn look_node(&self, _: &ApiAccess, name: &str) -> Result<Option<NodeObject>, PortError> {

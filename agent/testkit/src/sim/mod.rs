@@ -20,7 +20,7 @@ pub use script::{Script, ScriptedFault, When};
 use crate::region::Region;
 use quake_apisim::ApiServer;
 use quake_model::digest::Digest;
-use quake_model::facts::{DeviceContents, PodsSeen};
+use quake_model::facts::{DeviceContents, HostHealth, PodsSeen};
 use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
@@ -113,6 +113,8 @@ pub(crate) struct World {
     pub(crate) cluster: Option<ApiServer>,
     /// By how much the clock was set forward.
     pub(crate) ahead: Duration,
+    /// What a look at the host's own disks and clock finds.
+    pub(crate) health: HostHealth,
 }
 
 /// Called with the region after each change of it.
@@ -167,6 +169,7 @@ impl SimHost {
             requested: Vec::new(),
             cluster: None,
             ahead: Duration::ZERO,
+            health: HostHealth::default(),
         };
         Self {
             world: Mutex::new(world),

@@ -1,7 +1,9 @@
 //! An Auto Scaling group and an API server, simulated.
 
 use super::SimHost;
+use crate::region::{GroupState, Region};
 use quake_model::ports::{Condition, PortError, Signals};
+use quake_model::repair::{GroupMember, GroupView, MemberState};
 use quake_model::signal::{ApiAccess, HookCompletion, HookResult, NodeEvent};
 
 impl Signals for SimHost {
@@ -48,6 +50,19 @@ impl Signals for SimHost {
         .await
     }
 
+    async fn describe_groups(&self, names: &[String]) -> Result<Vec<GroupView>, PortError> {
+        self.call("describe_groups", |world| {
+            world.count("autoscaling:DescribeAutoScalingGroups");
+            let group = world.region.group.as_ref();
+            let named = group.filter(|group| names.contains(&group.name));
+            Ok(named
+                .map(|group| view(&world.region, group))
+                .into_iter()
+                .collect())
+        })
+        .await
+    }
+
     async fn has_hook(&self, group: &str, hook: &str) -> Result<bool, PortError> {
         self.call("has_hook", |world| {
             world.count("autoscaling:DescribeLifecycleHooks");
@@ -70,6 +85,29 @@ impl Signals for SimHost {
             Ok(())
         })
         .await
+    }
+}
+
+fn view(region: &Region, group: &GroupState) -> GroupView {
+    let zone = |id: &String| {
+        let mut known = region.instances.iter();
+        let known = known.find(|view| view.instance_id == *id);
+        known.map(|view| view.zone.clone()).unwrap_or_default()
+    };
+    let member = |id: &String| GroupMember {
+        instance_id: id.clone(),
+        zone: zone(id),
+        state: match group.leaving.contains(id) {
+            true => MemberState::Leaving,
+            false => MemberState::InService,
+        },
+        healthy: !group.unhealthy.contains(id),
+    };
+    GroupView {
+        name: group.name.clone(),
+        desired: group.desired.unwrap_or(group.members.len()),
+        members: group.members.iter().map(member).collect(),
+        suspended: group.suspended.clone(),
     }
 }
 

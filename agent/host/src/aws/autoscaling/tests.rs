@@ -83,6 +83,54 @@ async fn an_instance_is_unhealthy_whatever_its_grace() {
 }
 
 #[tokio::test]
+async fn a_group_is_described_with_its_instances_and_what_is_suspended() {
+    let instance = |id: &str, state: &str, health: &str| {
+        format!(
+            "<member><InstanceId>{id}</InstanceId><AvailabilityZone>us-west-2a</AvailabilityZone><LifecycleState>{state}</LifecycleState><HealthStatus>{health}</HealthStatus><ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>"
+        )
+    };
+    let instances = [
+        instance("i-1", "InService", "Healthy"),
+        instance("i-2", "InService", "Unhealthy"),
+        instance("i-3", "Terminating:Wait", "Healthy"),
+        instance("i-4", "Pending", "Healthy"),
+        instance("i-5", "Standby", "Healthy"),
+    ]
+    .concat();
+    let body = format!(
+        "<AutoScalingGroups><member><AutoScalingGroupName>nodes.c.example</AutoScalingGroupName><MinSize>1</MinSize><MaxSize>9</MaxSize><DesiredCapacity>6</DesiredCapacity><DefaultCooldown>300</DefaultCooldown><AvailabilityZones><member>us-west-2a</member></AvailabilityZones><HealthCheckType>EC2</HealthCheckType><CreatedTime>2026-01-01T00:00:00Z</CreatedTime><Instances>{instances}</Instances><SuspendedProcesses><member><ProcessName>ReplaceUnhealthy</ProcessName></member></SuspendedProcesses></member></AutoScalingGroups>"
+    );
+    let (autoscaling, calls, server) =
+        at(move |_| answer("DescribeAutoScalingGroups", &body)).await;
+    let names = ["nodes.c.example".to_owned()];
+    let groups = autoscaling
+        .describe_groups(&names)
+        .await
+        .expect("an answer");
+    let [group] = groups.as_slice() else {
+        panic!("one group: {groups:?}");
+    };
+    assert_eq!((group.name.as_str(), group.desired), ("nodes.c.example", 6));
+    assert!(group.suspended.contains("ReplaceUnhealthy"));
+    let seen: Vec<_> = group
+        .members
+        .iter()
+        .map(|it| (it.state, it.healthy))
+        .collect();
+    let wanted = [
+        (MemberState::InService, true),
+        (MemberState::InService, false),
+        (MemberState::Leaving, true),
+        (MemberState::Pending, true),
+        (MemberState::Standby, true),
+    ];
+    assert_eq!(seen, wanted);
+    assert_eq!(autoscaling.describe_groups(&[]).await, Ok(Vec::new()));
+    assert_eq!(calls.calls()["autoscaling:DescribeAutoScalingGroups"], 1);
+    assert!(requests(&server)[0].contains("AutoScalingGroupNames.member.1=nodes.c.example"));
+}
+
+#[tokio::test]
 async fn a_launch_is_abandoned_at_its_hook() {
     let (autoscaling, _calls, server) = at(|_| answer("CompleteLifecycleAction", "")).await;
     assert_eq!(autoscaling.complete_hook(&completion()).await, Ok(()));
