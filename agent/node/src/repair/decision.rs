@@ -80,7 +80,7 @@ impl Peer {
 /// The members of etcd, as seen by one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Etcd {
-    /// How many there are, this one included.
+    /// How many there are, this one included; zero where that is not known.
     pub members: usize,
     /// How many others said lately that they answer.
     pub healthy_others: usize,
@@ -89,7 +89,7 @@ pub struct Etcd {
 impl Etcd {
     /// Whether a majority answers without this member.
     fn keeps_quorum(self) -> bool {
-        self.healthy_others > self.members / 2
+        self.members > 0 && self.healthy_others > self.members / 2
     }
 }
 

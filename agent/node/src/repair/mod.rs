@@ -16,9 +16,13 @@
 mod decision;
 mod health;
 mod note;
+mod symptoms;
 
 pub use decision::{
     ANNOUNCED_FOR, Etcd, JUST_READY, Member, Peer, Population, RECURS_WITHIN, Situation, decide,
 };
 pub use health::{Health, UNHEALTHY_AFTER};
-pub use note::{FRESH, HEARTBEAT, note_due, peer_of};
+pub use note::{FRESH, HEARTBEAT, note_due, note_name, peer_of, read_note};
+pub use symptoms::{
+    EtcdSubject, Subject, has_expired, host_symptoms, subject, symptom_of, symptom_of_step,
+};

@@ -1,7 +1,7 @@
 //! When a node writes its note, and what a note says of a peer.
 
 use super::decision::Peer;
-use quake_model::health_note::{HealthNote, NOTE_SCHEMA};
+use quake_model::health_note::{HealthNote, NOTE_SCHEMA, NOTE_SUFFIX};
 use quake_model::time::Timestamp;
 use std::time::Duration;
 
@@ -11,6 +11,16 @@ pub const HEARTBEAT: Duration = Duration::from_secs(5 * 60);
 /// How old a note may be, by the reader's clock. Three heartbeats: clocks differ by less than five minutes, for AWS refuses
 /// requests of others.
 pub const FRESH: Duration = Duration::from_secs(15 * 60);
+
+/// The name of an instance's note.
+pub fn note_name(instance: &str) -> String {
+    format!("{instance}{NOTE_SUFFIX}")
+}
+
+/// Reads a note; `None` for what is none.
+pub fn read_note(bytes: &[u8]) -> Option<HealthNote> {
+    serde_json::from_slice(bytes).ok()
+}
 
 /// Whether a note is to be written: it says something else than the last one, or its heartbeat is due.
 pub fn note_due(last: Option<&HealthNote>, note: &HealthNote) -> bool {

@@ -109,6 +109,12 @@ const SKIPPED: &[(Reason, Change)] = &[
             healthy_others: 0,
         });
     }),
+    (Reason::Quorum, |it| {
+        it.etcd = Some(Etcd {
+            members: 0,
+            healthy_others: 2,
+        });
+    }),
     (Reason::ShareUsed, |it| {
         population(it).members[3].is_there = false;
     }),
