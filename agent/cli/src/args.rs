@@ -10,6 +10,7 @@ pub(crate) mod iam;
 pub(crate) mod install;
 pub(crate) mod nodeup;
 pub(crate) mod preview;
+pub(crate) mod repair;
 pub(crate) mod seed;
 pub(crate) mod signals;
 mod standing;

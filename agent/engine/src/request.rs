@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use quake_model::boot::BootId;
 use quake_model::location::Location;
+use quake_model::repair::RepairConfig;
 use quake_node::config::legacy::Document;
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub struct Request {
     pub empty_slots: Vec<String>,
     /// Whether the agent applies the add-ons of a cluster whose kops has a pod for it.
     pub takes_over_addons: bool,
+    /// Whether the agent may have this instance replaced when the ready node stays unhealthy; never without it.
+    pub repair: Option<RepairConfig>,
     /// Whether the process ends when the node is ready: then nobody calls [`crate::keep_looking`].
     pub exit_when_ready: bool,
     /// How long to hold out.

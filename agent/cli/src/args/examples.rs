@@ -5,6 +5,7 @@ pub(crate) const BOOT: &str = "\
 Examples:
   quake-agent boot
   quake-agent boot --on-fatal abandon:launch,set-unhealthy --on-ready continue:launch --node-event
+  quake-agent boot --on-unhealthy set-unhealthy --repair-share 5% # a node that stays unhealthy is replaced
   quake-agent boot --deadline 20m --accept-empty main/a # etcd starts empty on an empty volume
   quake-agent boot --assets cache # only from the store, which a seed filled";
 
@@ -54,7 +55,8 @@ Examples:
   quake-agent iam policy --role control-plane --cluster c.example.com --state-store s3://state-store
   quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store \\
       --region eu-west-1 --account 123456789012 > policy.json
-  quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store --with-signals";
+  quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store --with-signals
+  quake-agent iam policy --role worker --cluster c.example.com --state-store s3://state-store --with-repair";
 
 pub(crate) const VOLUMES: &str = "\
 Examples:

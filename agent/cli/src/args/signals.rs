@@ -1,5 +1,6 @@
 //! The arguments of `boot` for notifications at the end of a boot.
 
+use super::repair::RepairArguments;
 use clap::Args;
 use quake_model::signal::{OnFatal, OnReady, ParseSignalError, SignalConfig};
 use std::fmt;
@@ -23,6 +24,8 @@ pub(crate) struct SignalArguments {
     /// Write the result of the boot as an event of the Node object (also: QUAKE_AGENT_NODE_EVENT=on)
     #[arg(long)]
     pub(crate) node_event: bool,
+    #[command(flatten)]
+    pub(crate) repair: RepairArguments,
 }
 
 /// Why a variable asks for nothing.

@@ -7,6 +7,7 @@ use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::simulated_parts::Part;
 use quake_engine::{CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
+use quake_model::repair::RepairConfig;
 use quake_model::signal::SignalConfig;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
@@ -118,6 +119,15 @@ fn signals(arguments: &BootArguments) -> Result<SignalConfig, u8> {
     requested.map_err(|wrong| running::usage(&wrong.to_string()))
 }
 
+/// Whether the instance may be replaced once the node is ready.
+fn repair(arguments: &BootArguments) -> Result<Option<RepairConfig>, u8> {
+    let requested = arguments
+        .signals
+        .repair
+        .requested(|name| std::env::var(name).ok());
+    requested.map_err(|wrong| running::usage(&wrong.to_string()))
+}
+
 fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
     let defaults = Deadlines::default();
     Ok(Request {
@@ -138,6 +148,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             deadline: arguments.run.deadline,
         },
         takes_over_addons: takes_over_addons(&arguments.run)?,
+        repair: repair(arguments)?,
         exit_when_ready: arguments.run.exit_when_ready,
         budget: NODE_BUDGET,
     })

@@ -197,6 +197,7 @@ fn request(configuration: Configuration, acting: Mode, run: &crate::args::RunArg
             deadline: run.deadline,
         },
         takes_over_addons: false,
+        repair: None,
         exit_when_ready: run.exit_when_ready,
         budget: NODE_BUDGET,
     }

@@ -13,6 +13,7 @@ mod live;
 mod node;
 mod plan;
 pub(crate) mod preview;
+mod repair;
 pub(crate) mod seed;
 mod status;
 pub(crate) mod store;

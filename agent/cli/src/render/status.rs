@@ -5,6 +5,7 @@ use super::certificates::{certificates_json, certificates_text};
 use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
 use super::node::{configured_by, generation_of, instance_json, spec_json, static_pods};
+use super::repair::{repair_json, repair_line};
 use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
@@ -41,6 +42,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "assets": { "inProgress": in_progress(record), "fetched": fetched(record) },
         "writes": record.writes(),
         "drift": drift_json(record, DRIFTED_SHOWN),
+        "repair": repair_json(record),
         "certificates": certificates_json(record),
         "addons": addons_json(record),
         "calls": record.calls,
@@ -200,6 +202,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
         let _ = writeln!(text, "fetching {} {}", asset_of(step), transfer_text(found));
     }
     text.push_str(&drift_text(record).unwrap_or_default());
+    text.push_str(&repair_line(record).unwrap_or_default());
     let earlier = record.warnings.len().saturating_sub(WARNINGS);
     if earlier > 0 {
         let _ = writeln!(

@@ -15,6 +15,7 @@ use quake_node::dns::{Upkeep, upkeep};
 use quake_node::node::Node;
 use quake_node::node_identity::{NodeIdentity, node_identity};
 use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
+use quake_node::repair::{Subject, subject};
 use quake_node::steps::Issued;
 use quake_node::watch::{self, Watch};
 use quake_volumes::MountedSlot;
@@ -114,6 +115,11 @@ impl BootFacts {
     /// What the cluster's object of this node is to say.
     pub(crate) fn identity(&self) -> Option<NodeIdentity> {
         node_identity(self.spec.as_deref()?, self.instance.as_ref()?)
+    }
+
+    /// What is looked at to repair the node.
+    pub(crate) fn repair(&self) -> Option<Subject> {
+        subject(self.spec.as_deref()?)
     }
 
     /// What to look at from now on.

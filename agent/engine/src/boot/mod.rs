@@ -37,6 +37,7 @@ use quake_model::ports::Host;
 use quake_node::addon_mode::AddonMode;
 use quake_node::dns::Upkeep;
 use quake_node::node_identity::NodeIdentity;
+use quake_node::repair::Subject;
 use quake_node::watch::Watch;
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -69,6 +70,8 @@ pub struct Verdict {
     pub identity: Option<NodeIdentity>,
     /// The names that the node published in a zone, which it looks after from now on.
     pub names: Option<Upkeep>,
+    /// What is looked at to repair the node; `None` on one that runs no part of the cluster.
+    pub repair: Option<Subject>,
     /// Where the boot's report belongs.
     pub reports: ReportPlace,
 }
@@ -122,6 +125,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         addon_mode: context.know(BootFacts::addon_mode).filter(|_| is_ready),
         identity: context.know(BootFacts::identity).filter(|_| is_ready),
         names: context.know(BootFacts::upkeep).filter(|_| is_ready),
+        repair: context.know(BootFacts::repair).filter(|_| is_ready),
         left: context.ownership.left(),
         reports: context.know(|knowledge| knowledge.reports.clone()),
     }

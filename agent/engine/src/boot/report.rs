@@ -151,6 +151,7 @@ mod tests {
             addon_mode: None,
             identity: None,
             names: None,
+            repair: None,
             planned: Vec::new(),
             watches: Vec::new(),
             left: crate::ManagedSnapshot::default(),

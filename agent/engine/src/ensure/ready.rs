@@ -37,7 +37,7 @@ pub(crate) async fn met<H: ReadyPorts>(
     Ok(Outcome::Unchanged)
 }
 
-async fn look<H: Cloud + Files + Units + Probes + Clock>(
+pub(crate) async fn look<H: Cloud + Files + Units + Probes + Clock>(
     context: &Context<'_, H>,
     condition: &Condition,
     watched: &Watched,

@@ -9,6 +9,7 @@ mod conditions;
 mod drift;
 mod names;
 pub(crate) mod node_object;
+mod repair;
 pub(crate) mod schedule;
 
 pub use certificates::Renewal;
@@ -24,6 +25,7 @@ use drift::Drift;
 use names::Names;
 use node_object::NodeObject;
 use quake_model::ports::Host;
+use repair::Repair;
 use schedule::run;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -80,12 +82,18 @@ pub async fn keep_looking<H: Host>(
             reconcile_addons(context, mode).await;
         }
     };
+    let repair = async {
+        if let Some(repair) = Repair::allowed(context, verdict) {
+            run(context, repair).await;
+        }
+    };
     tokio::join!(
         run(context, Conditions::new(context, &verdict.watches)),
         certificates,
         run(context, Drift::new(context, managed, &verdict.left)),
         node_object,
         names,
+        repair,
         addons,
     );
 }

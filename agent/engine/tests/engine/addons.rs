@@ -65,6 +65,7 @@ fn verdict(me: &str) -> Verdict {
         addon_mode: Some(AddonMode::Reconcile(keeping)),
         identity: None,
         names: None,
+        repair: None,
         planned: Vec::new(),
         watches: Vec::new(),
         left: ManagedSnapshot::default(),

@@ -76,6 +76,7 @@ pub(crate) fn request(instance_group: &str) -> Request {
         empty_slots: Vec::new(),
         patience: Deadlines::default(),
         takes_over_addons: false,
+        repair: None,
         exit_when_ready: false,
         budget: NODE_BUDGET,
     }

@@ -3,6 +3,7 @@
 use crate::common::{EPOCH, request, run};
 use crate::kops::{WRITES, warnings};
 use quake_engine::{Configuration, Mode, Request};
+use quake_model::facts::InstanceFacts;
 use quake_node::config::legacy::Document;
 use quake_testkit::example::CaBundle;
 use quake_testkit::example::kops::{CLUSTER, Cluster, INSTANCE_GROUPS, mirrors};
@@ -12,8 +13,12 @@ use std::sync::Arc;
 
 /// A node of a group of the example, before its first boot.
 fn node(group: &str) -> (Arc<SimHost>, Request) {
+    node_of(group, &example_instance("us-test-1a"))
+}
+
+/// The same on this instance.
+pub(crate) fn node_of(group: &str, instance: &InstanceFacts) -> (Arc<SimHost>, Request) {
     let cluster = Cluster::new(CaBundle::make(EPOCH).expect("keys can be made"));
-    let instance = example_instance("us-test-1a");
     let mut region = Region::with_instance(instance.clone(), CLUSTER);
     if group == "control-plane" {
         for (etcd, volume_id) in [("main", "vol-0aa"), ("events", "vol-0bb")] {
@@ -35,7 +40,7 @@ fn node(group: &str) -> (Arc<SimHost>, Request) {
     for (url, bytes) in mirrors() {
         host.serve(&url, bytes);
     }
-    host.answer_bootstrap(cluster.controller(&instance).expect("it reads"));
+    host.answer_bootstrap(cluster.controller(instance).expect("it reads"));
     // What the runtime makes of its template once kubelet told it of its range.
     host.put_file("/etc/cni/net.d/10-containerd-net.conflist", "{}");
     let kube_env = Some(Document {
