@@ -32,6 +32,8 @@ mod node_object;
 mod ready_at_once;
 mod ready_node;
 mod renewal;
+mod repair;
+mod repair_agents;
 mod reports;
 mod runbook;
 mod signals;
