@@ -2,7 +2,7 @@
 
 use crate::output::style;
 use quake_model::record::Record;
-use quake_model::repair::{RepairDecision, repair_text};
+use quake_model::repair::{RepairDecision, SharedCause, repair_text};
 use serde_json::{Value, json};
 
 /// The last decision; null where no repair is allowed, or nothing was ever wrong.
@@ -18,7 +18,7 @@ pub(crate) fn repair_json(record: &Record) -> Value {
     json!({
         "verdict": verdict,
         "reason": reason,
-        "cause": cause.map(|cause| cause.word()),
+        "cause": cause.map(SharedCause::word),
         "symptoms": repair.symptoms,
         "since": repair.since.to_string(),
     })
@@ -36,7 +36,7 @@ pub(crate) fn repair_line(record: &Record) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::repair::{RepairRecord, SharedCause, Symptom};
+    use quake_model::repair::{RepairRecord, Symptom};
     use quake_model::time::Timestamp;
     use std::collections::BTreeSet;
 

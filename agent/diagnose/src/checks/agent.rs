@@ -2,6 +2,7 @@
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
+use super::repair;
 use quake_model::facts::{ActiveState, EntryKind, UnitFacts, Unseen};
 use quake_model::record::{BootState, Record};
 
@@ -27,6 +28,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "the next boot writes a changed file again, and the change is lost",
         remedy: "put wanted changes into the spec; remove the others with: systemctl restart quake-agent.service",
         judge: drift,
+    },
+    Check {
+        id: "agent.repair",
+        title: "the node has nothing wrong for which it would be replaced",
+        severity: Severity::Warning,
+        tags: &["agent", "repair"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "an unhealthy node is replaced only when the reason to wait is gone",
+        remedy: "fix the symptom, or the shared cause that is named; docs/operations.md explains each reason",
+        judge: repair::judge,
     },
 ];
 

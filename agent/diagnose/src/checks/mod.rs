@@ -47,6 +47,7 @@ mod membership;
 mod named;
 mod net;
 mod pods;
+mod repair;
 mod runtime;
 mod services;
 mod static_pods;

@@ -324,12 +324,38 @@ async fn the_only_member_of_etcd_is_never_replaced_and_a_fault_of_its_volumes_is
     }
 }
 
+/// Workers of kops (1.32 and newer), each with its request.
+fn kops_nodes(size: usize) -> Vec<(Arc<SimHost>, Request)> {
+    let mut groups = INSTANCE_GROUPS.iter();
+    let group = groups
+        .find(|group| **group != "control-plane")
+        .expect("it has workers");
+    let instance = |index| InstanceFacts {
+        instance_id: id(index),
+        ..example_instance("us-test-1a")
+    };
+    (0..size)
+        .map(|index| node_of(group, &instance(index)))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_ca_of_the_cluster_is_a_shared_cause() {
+    let nodes = kops_nodes(1);
+    let request = Request {
+        repair: allowed("workers").repair,
+        ..nodes[0].1.clone()
+    };
+    let agents = grouped(vec![Arc::clone(&nodes[0].0)]);
+    let century = 3600 * 24 * 365 * 100;
+    let broken = |_, host: &SimHost| host.pass(std::time::Duration::from_secs(century));
+    live(&agents, &[request], broken, 60 * MINUTE).await;
+    let last = agents[0].decisions().last().cloned();
+    assert_eq!(last, Some(RepairDecision::shared(SharedCause::ClusterCa)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_worker_of_kops_current_is_replaced_where_its_peers_notes_have_a_place_and_else_not() {
-    let group = *INSTANCE_GROUPS
-        .iter()
-        .find(|group| **group != "control-plane")
-        .expect("workers");
     for (store, wanted) in [
         (None, RepairDecision::skip(SkipReason::PeersUnseen)),
         (
@@ -337,13 +363,7 @@ async fn a_worker_of_kops_current_is_replaced_where_its_peers_notes_have_a_place
             RepairDecision::skip(SkipReason::AlreadyRequested),
         ),
     ] {
-        let instance = |index| InstanceFacts {
-            instance_id: id(index),
-            ..example_instance("us-test-1a")
-        };
-        let nodes: Vec<_> = (0..4)
-            .map(|index| node_of(group, &instance(index)))
-            .collect();
+        let nodes = kops_nodes(4);
         let repair = RepairConfig {
             store: store.map(|place| place.parse().expect("a literal")),
             ..RepairConfig::default()

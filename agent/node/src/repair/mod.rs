@@ -24,5 +24,6 @@ pub use decision::{
 pub use health::{Health, UNHEALTHY_AFTER};
 pub use note::{FRESH, HEARTBEAT, note_due, note_name, peer_of, read_note};
 pub use symptoms::{
-    EtcdSubject, Subject, has_expired, host_symptoms, subject, symptom_of, symptom_of_step,
+    EtcdSubject, Subject, cas_have_expired, has_expired, host_symptoms, subject, symptom_of,
+    symptom_of_step,
 };

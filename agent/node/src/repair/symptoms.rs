@@ -1,5 +1,6 @@
 //! What is looked at on a node that may be repaired, and which symptom each finding is.
 
+use quake_formats::pem::certificates;
 use quake_model::certificates::CertificateDates;
 use quake_model::facts::{ClockFacts, HostHealth};
 use quake_model::repair::Symptom;
@@ -136,10 +137,18 @@ fn is_off(clock: &ClockFacts) -> bool {
 }
 
 /// Whether a certificate of the node has expired.
-pub fn has_expired(certificates: &[CertificateDates], now: Timestamp) -> bool {
-    certificates
-        .iter()
-        .any(|certificate| certificate.ends < now)
+pub fn has_expired(dates: &[CertificateDates], now: Timestamp) -> bool {
+    dates.iter().any(|certificate| certificate.ends < now)
+}
+
+/// Whether all CAs of a bundle have expired: then no certificate of any node is valid, and a new instance gets none.
+pub fn cas_have_expired(bundle: &str, now: Timestamp) -> bool {
+    let cas = certificates(bundle);
+    let has_expired = |ca: &x509_cert::Certificate| {
+        let ends = ca.tbs_certificate.validity.not_after.to_unix_duration();
+        ends.as_millis() < u128::from(now.0)
+    };
+    !cas.is_empty() && cas.iter().all(has_expired)
 }
 
 #[cfg(test)]

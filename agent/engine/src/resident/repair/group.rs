@@ -6,7 +6,7 @@ use quake_model::facts::InstanceView;
 use quake_model::health_note::PastRepair;
 use quake_model::ports::{Condition, InstanceQuery};
 use quake_model::repair::{GroupMember, GroupView, MemberState, SharedCause};
-use quake_node::repair::{Member, Population, RECURS_WITHIN, Situation, peer_of};
+use quake_node::repair::{Member, Population, RECURS_WITHIN, Situation, cas_have_expired, peer_of};
 use quake_volumes::CONTROL_PLANE_TAGS;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -66,6 +66,10 @@ impl<H: RepairPorts> Repair<'_, H> {
         let Some(access) = access_by(self.context.host, &identity.kubeconfig).await else {
             return Err(SharedCause::ApiServer);
         };
+        let bundle = String::from_utf8_lossy(&access.ca_bundle);
+        if cas_have_expired(&bundle, self.context.host.now()) {
+            return Err(SharedCause::ClusterCa);
+        }
         if access.server.starts_with("https://127.0.0.1") {
             return Ok(());
         }
