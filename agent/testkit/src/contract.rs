@@ -9,6 +9,7 @@ mod cluster_watch;
 mod consoles;
 mod dns;
 mod files;
+mod node_status;
 mod other_clusters;
 mod provision;
 mod signals;

@@ -2,7 +2,7 @@
 
 use super::{LONGEST, Shared, now};
 use crate::http::server::{Stream, read_request};
-use quake_apisim::{Failure, Outcome, Reply, Request, Watch};
+use quake_apisim::{Failure, Outcome, Reply, Request, Watch, node_user};
 use serde_json::Value;
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -32,6 +32,9 @@ pub(super) fn converse(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 /// A connection of which it is known whether its client showed a certificate.
 trait ByteStream: Stream {
     fn is_known(&self) -> bool;
+
+    /// The user of a kubelet's certificate; `None` for any other's.
+    fn node(&self) -> Option<String>;
 }
 
 /// A connection in the clear, where anyone may ask.
@@ -57,11 +60,19 @@ impl ByteStream for Plain {
     fn is_known(&self) -> bool {
         true
     }
+
+    fn node(&self) -> Option<String> {
+        None
+    }
 }
 
 impl ByteStream for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
     fn is_known(&self) -> bool {
         self.conn.peer_certificates().is_some()
+    }
+
+    fn node(&self) -> Option<String> {
+        node_user(self.conn.peer_certificates()?.first()?)
     }
 }
 
@@ -81,6 +92,9 @@ fn answer_all(stream: &mut impl ByteStream, shared: &Shared) -> io::Result<()> {
         content_type.clone_into(&mut request.content_type);
         request.user_agent = header("user-agent");
         request.body = requested.body;
+        if let Some(user) = stream.node() {
+            request.user = user;
+        }
         let outcome = shared.model().answer(&request, now());
         shared.changed.notify_all();
         match outcome {

@@ -6,6 +6,7 @@ use crate::defaults;
 use crate::failure::{Failure, Wrong};
 use crate::fields::{Compared, Holder, Managers, Operation};
 use crate::kinds::Kind;
+use crate::node_restriction;
 use crate::request::Reply;
 use crate::server::{ApiServer, ParsedRequest, stamp};
 use crate::verbs::preconditions::{check_preconditions, name_of, namespace_is_there, read};
@@ -124,6 +125,9 @@ pub(crate) fn commit(
     without_empty(&mut after);
     defaults::fill(kind, &mut after, before.is_none());
     admission::check(kind, name, before.as_ref(), &after)?;
+    if server.minor >= 11 {
+        node_restriction::check(kind, name, &parsed.request.user, (before.as_ref(), &after))?;
+    }
     generation(kind, before.as_ref(), &mut after);
     // Servers before 1.16 know nothing of who holds what.
     if server.minor >= 16 {

@@ -24,6 +24,9 @@ impl ClusterApi for NodeHost {
         async fn change_object(
             access: &ApiAccess, place: &ObjectPlace, change: &Change, dry_run: bool
         ) -> Result<ClusterObject, PortError>;
+        async fn change_status(
+            access: &ApiAccess, place: &ObjectPlace, change: &Change
+        ) -> Result<ClusterObject, PortError>;
         async fn delete_object(
             access: &ApiAccess, place: &ObjectPlace, uid: Option<&str>
         ) -> Result<(), PortError>;

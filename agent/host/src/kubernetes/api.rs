@@ -124,13 +124,38 @@ impl ClusterApi for ClusterClient {
     ) -> Result<ClusterObject, PortError> {
         let (verb, sent) = match change {
             Change::Apply { object, .. } => ("an apply of", object),
-            Change::Merge { patch, .. } => ("a patch of", patch),
+            Change::Merge { patch, .. } | Change::StrategicMerge { patch, .. } => {
+                ("a patch of", patch)
+            }
             Change::Create { object, .. } => ("the creation of", object),
             Change::Replace { object, .. } => ("the replacement of", object),
         };
         let attempt = attempt_at(access, verb, place, Some(sent));
         let request = request_at(place, &attempt)?;
         let request = change_request(&request, place, change, dry_run);
+        let mut request = request.map_err(|_| attempt.impossible())?;
+        request.extensions_mut().insert(Whole(CHANGE_LIMIT));
+        let answer = self.ask(access, request, &attempt).await?;
+        object_of(answer, &attempt)
+    }
+
+    async fn change_status(
+        &self,
+        access: &ApiAccess,
+        place: &ObjectPlace,
+        change: &Change,
+    ) -> Result<ClusterObject, PortError> {
+        let sent = match change {
+            Change::Apply { object, .. } | Change::Replace { object, .. } => object,
+            Change::Merge { patch, .. } | Change::StrategicMerge { patch, .. } => patch,
+            Change::Create { object, .. } => {
+                let verb = "the creation of the status of";
+                return Err(attempt_at(access, verb, place, Some(object)).impossible());
+            }
+        };
+        let attempt = attempt_at(access, "a change of the status of", place, Some(sent));
+        let request = request_at(place, &attempt)?;
+        let request = status_request(&request, place, change);
         let mut request = request.map_err(|_| attempt.impossible())?;
         request.extensions_mut().insert(Whole(CHANGE_LIMIT));
         let answer = self.ask(access, request, &attempt).await?;
@@ -262,43 +287,77 @@ fn is_segment(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && name.chars().all(is_plain)
 }
 
+fn posted(manager: &str, dry_run: bool) -> PostParams {
+    PostParams {
+        dry_run,
+        field_manager: Some(manager.to_owned()),
+    }
+}
+
 fn change_request(
     request: &Request,
     place: &ObjectPlace,
     change: &Change,
     dry_run: bool,
 ) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
-    let posted = |manager: &str| PostParams {
-        dry_run,
-        field_manager: Some(manager.to_owned()),
-    };
-    let patched = |manager: &str, force: bool| PatchParams {
-        dry_run,
-        force,
-        field_manager: Some(manager.to_owned()),
-        field_validation: None,
-    };
     match change {
+        Change::Create { object, manager } => {
+            request.create(&posted(manager, dry_run), object.to_string().into_bytes())
+        }
+        Change::Replace { object, manager } => {
+            let object = object.to_string().into_bytes();
+            request.replace(&place.name, &posted(manager, dry_run), object)
+        }
+        Change::Apply { .. } | Change::Merge { .. } | Change::StrategicMerge { .. } => {
+            let (patch, options) = patch_of(change, dry_run);
+            request.patch(&place.name, &options, &patch)
+        }
+    }
+}
+
+fn status_request(
+    request: &Request,
+    place: &ObjectPlace,
+    change: &Change,
+) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
+    match change {
+        Change::Create { object, manager } | Change::Replace { object, manager } => {
+            let object = object.to_string().into_bytes();
+            request.replace_subresource("status", &place.name, &posted(manager, false), object)
+        }
+        Change::Apply { .. } | Change::Merge { .. } | Change::StrategicMerge { .. } => {
+            let (patch, options) = patch_of(change, false);
+            request.patch_subresource("status", &place.name, &options, &patch)
+        }
+    }
+}
+
+/// A change that is no replacement, as a patch and its options.
+fn patch_of(change: &Change, dry_run: bool) -> (Patch<&Value>, PatchParams) {
+    let (patch, manager, force) = match change {
         Change::Apply {
             object,
             manager,
             force,
-        } => request.patch(
-            &place.name,
-            &patched(manager, *force),
-            &Patch::Apply(object),
-        ),
-        Change::Merge { patch, manager } => {
-            request.patch(&place.name, &patched(manager, false), &Patch::Merge(patch))
+        } => (Patch::Apply(object), manager, *force),
+        Change::StrategicMerge { patch, manager } => (Patch::Strategic(patch), manager, false),
+        Change::Merge { patch, manager }
+        | Change::Create {
+            object: patch,
+            manager,
         }
-        Change::Create { object, manager } => {
-            request.create(&posted(manager), object.to_string().into_bytes())
-        }
-        Change::Replace { object, manager } => {
-            let object = object.to_string().into_bytes();
-            request.replace(&place.name, &posted(manager), object)
-        }
-    }
+        | Change::Replace {
+            object: patch,
+            manager,
+        } => (Patch::Merge(patch), manager, false),
+    };
+    let options = PatchParams {
+        dry_run,
+        force,
+        field_manager: Some(manager.clone()),
+        field_validation: None,
+    };
+    (patch, options)
 }
 
 fn object_of(answer: Value, attempt: &Attempt<'_>) -> Result<ClusterObject, PortError> {

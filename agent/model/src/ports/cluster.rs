@@ -47,6 +47,13 @@ pub enum Change {
         /// Who holds the fields from now on.
         manager: String,
     },
+    /// A strategic merge patch, of kinds that the server serves of itself: lists with keys are merged item by item. `manager` holds
+    /// what it changes.
+    StrategicMerge {
+        patch: Value,
+        /// Who holds the fields from now on.
+        manager: String,
+    },
     /// It is created, and must not be there.
     Create {
         object: Value,
@@ -66,6 +73,7 @@ impl fmt::Debug for Change {
         let (how, manager) = match self {
             Self::Apply { manager, .. } => ("Apply", manager),
             Self::Merge { manager, .. } => ("Merge", manager),
+            Self::StrategicMerge { manager, .. } => ("StrategicMerge", manager),
             Self::Create { manager, .. } => ("Create", manager),
             Self::Replace { manager, .. } => ("Replace", manager),
         };
@@ -168,6 +176,19 @@ pub trait ClusterApi {
         place: &ObjectPlace,
         change: &Change,
         dry_run: bool,
+    ) -> impl Future<Output = Result<ClusterObject, PortError>> + Send;
+
+    /// Changes the status of one object and nothing else of it, through its subresource; the object afterwards. It must be there:
+    /// [`Change::Create`] is `Malformed`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClusterApi`].
+    fn change_status(
+        &self,
+        access: &ApiAccess,
+        place: &ObjectPlace,
+        change: &Change,
     ) -> impl Future<Output = Result<ClusterObject, PortError>> + Send;
 
     /// Deletes one object, in the background, if it still is the one of this `uid`. One that is not there is no error.

@@ -85,6 +85,7 @@ pub async fn cluster<H: ClusterApi>(host: &H, access: &ApiAccess) -> Result<(), 
     patched_and_replaced(host, access).await?;
     refused(host, access).await?;
     listed(host, access).await?;
+    super::node_status::statuses(host, access, true).await?;
     watched(host, access).await?;
     deleted(host, access).await
 }

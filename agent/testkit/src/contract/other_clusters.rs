@@ -73,6 +73,7 @@ pub async fn old_cluster<H: ClusterApi>(host: &H, access: &ApiAccess) -> Result<
         .await;
     sound("an object is made", made)?;
     patched_and_replaced(host, access).await?;
+    super::node_status::statuses(host, access, false).await?;
     watched(host, access).await?;
     deleted(host, access).await
 }

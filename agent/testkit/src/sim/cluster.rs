@@ -1,7 +1,9 @@
 //! The cluster's API server, simulated: the model of `quake-apisim`, asked as a client of a real one asks.
 
 use super::SimHost;
-use quake_apisim::{ApiServer, Outcome, Reply, Request, Watch};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use quake_apisim::{ApiServer, Outcome, Reply, Request, Watch, node_user};
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::ports::{
     Change, Clock, ClusterApi, Condition, ObjectQuery, PortError, ServedGroup, Watched,
@@ -162,7 +164,7 @@ impl ClusterApi for SimHost {
 
     async fn change_object(
         &self,
-        _: &ApiAccess,
+        access: &ApiAccess,
         place: &ObjectPlace,
         change: &Change,
         dry_run: bool,
@@ -171,7 +173,22 @@ impl ClusterApi for SimHost {
         if dry_run {
             request = request.with_query("dryRun", "All");
         }
-        object(self.ask("change_object", &request).await?)
+        object(self.ask("change_object", &by(access, request)).await?)
+    }
+
+    async fn change_status(
+        &self,
+        access: &ApiAccess,
+        place: &ObjectPlace,
+        change: &Change,
+    ) -> Result<ClusterObject, PortError> {
+        if matches!(change, Change::Create { .. }) {
+            let why = "a status is not made";
+            return Err(PortError::new(Condition::Malformed, why));
+        }
+        let mut request = by(access, request_of(place, change));
+        request.path.push_str("/status");
+        object(self.ask("change_status", &request).await?)
     }
 
     async fn delete_object(
@@ -263,6 +280,13 @@ fn request_of(place: &ObjectPlace, change: &Change) -> Request {
                 manager,
             )
         }
+        Change::StrategicMerge { patch, manager } => {
+            let request = Request::new("PATCH", &one);
+            (
+                request.with_body("application/strategic-merge-patch+json", patch),
+                manager,
+            )
+        }
         Change::Create { object, manager } => {
             let all = collection(&place.served, place.namespace.as_deref());
             let request = Request::new("POST", &all);
@@ -274,6 +298,24 @@ fn request_of(place: &ObjectPlace, change: &Change) -> Request {
         }
     };
     request.with_query("fieldManager", manager)
+}
+
+/// The request as the user of the certificate, where that is a node's; else an administrator asks.
+fn by(access: &ApiAccess, mut request: Request) -> Request {
+    if let Some(user) = node_of(&access.certificate) {
+        request.user = user;
+    }
+    request
+}
+
+/// The user of a kubelet's certificate.
+fn node_of(certificate: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(certificate);
+    let body: String = text
+        .lines()
+        .filter(|line| !line.starts_with("-----"))
+        .collect();
+    node_user(&STANDARD.decode(body.trim()).ok()?)
 }
 
 fn root(group: &str, version: &str) -> String {

@@ -88,7 +88,9 @@ impl ClusterApi for Cluster {
         let (word, patch) = match change {
             Change::Create { object, .. } => ("create", object),
             Change::Merge { patch, .. } => ("patch", patch),
-            Change::Apply { .. } | Change::Replace { .. } => return silent(),
+            Change::Apply { .. } | Change::Replace { .. } | Change::StrategicMerge { .. } => {
+                return silent();
+            }
         };
         if let Some((pointer, condition)) = self.refused
             && patch.pointer(pointer).is_some()
@@ -107,6 +109,15 @@ impl ClusterApi for Cluster {
         let mut writes = self.writes.lock().expect("no other holder panics");
         writes.push(format!("{word} {place}"));
         ClusterObject::new(object).map_or_else(silent, Ok)
+    }
+
+    async fn change_status(
+        &self,
+        _: &ApiAccess,
+        _: &ObjectPlace,
+        _: &Change,
+    ) -> Result<ClusterObject, PortError> {
+        silent()
     }
 
     async fn ask_version(&self, _: &ApiAccess) -> Result<String, PortError> {

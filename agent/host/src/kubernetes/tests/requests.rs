@@ -88,6 +88,45 @@ async fn each_way_of_changing_is_its_own_request() {
 }
 
 #[tokio::test]
+async fn each_way_of_changing_a_status_is_sent_to_its_subresource() {
+    let server = Server::start(|_| Reply::text(200, &object("ConfigMap").to_string())).await;
+    let (client, access) = (ClusterClient::new(), access(server.url("/")));
+    let place = place("ConfigMap", "configmaps");
+    let strategic = Change::StrategicMerge {
+        patch: json!({"status": {}}),
+        manager: "m".to_owned(),
+    };
+    let of_type = |name: &str| format!("application/{name}");
+    for (change, query, kind) in [
+        (
+            apply(object("ConfigMap")),
+            "?&force=true&fieldManager=quake-agent",
+            of_type("apply-patch+yaml"),
+        ),
+        (
+            strategic,
+            "?&fieldManager=m",
+            of_type("strategic-merge-patch+json"),
+        ),
+    ] {
+        let changed = client.change_status(&access, &place, &change).await;
+        assert!(changed.is_ok(), "{changed:?}");
+        let sent = server.seen().pop().expect("it was asked");
+        let found = [sent.method.as_str(), sent.path.as_str()];
+        assert_eq!(found, ["PATCH", &format!("{COLLECTION}/one/status{query}")]);
+        assert_eq!(sent.header("content-type"), Some(kind.as_str()));
+    }
+    let created = Change::Create {
+        object: object("ConfigMap"),
+        manager: "m".to_owned(),
+    };
+    let refused = client.change_status(&access, &place, &created).await;
+    let condition = refused.map_err(|error| error.condition);
+    assert_eq!(condition, Err(Condition::Malformed));
+    assert_eq!(server.lines().len(), 2);
+}
+
+#[tokio::test]
 async fn only_the_object_that_is_meant_is_deleted_and_one_that_is_gone_is_deleted() {
     let server = Server::start(|_| Reply::text(404, "{}")).await;
     let (client, access) = (ClusterClient::new(), access(server.url("")));
