@@ -313,6 +313,14 @@ events! {
     NodeNotLabelled = ["node-not-labelled", "0489ee81964f4a3db78b37a7052c53b8", Warning, Cluster] {
         fault: Fault,
     },
+    /// Conditions of the Node object changed, or its startup taint was removed.
+    NodeConditionsReported = ["node-conditions-reported", "1c5f3b0a7d2e4f86a94b60d8e3c7f215", Info, Cluster] {
+        changes: Vec<String>,
+    },
+    /// The Node object's conditions, or its taint, are not as they should be. The agent retries.
+    NodeConditionsNotReported = ["node-conditions-not-reported", "7e94d2c86b0f4a31b5d8f1a2c3e60947", Warning, Cluster] {
+        fault: Fault,
+    },
     /// DNS records of this node were repaired, or can be read again.
     #[serde(alias = "names-kept")]
     DnsPublished = ["dns-published", "c504e0ccb52348cea96e53b8efc5dc03", Notice, Node] {

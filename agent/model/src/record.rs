@@ -189,6 +189,8 @@ impl Record {
             | Event::CertificatesNotRenewed { .. }
             | Event::NodeLabelled { .. }
             | Event::NodeNotLabelled { .. }
+            | Event::NodeConditionsReported { .. }
+            | Event::NodeConditionsNotReported { .. }
             | Event::DnsPublished { .. }
             | Event::DnsNotPublished { .. }
             | Event::NotificationFailed { .. }
@@ -275,6 +277,7 @@ impl Record {
             // Said once, however often it is tried.
             Event::CertificatesNotRenewed { fault }
             | Event::NodeNotLabelled { fault }
+            | Event::NodeConditionsNotReported { fault }
             | Event::DnsNotPublished { fault } => {
                 self.warnings.retain(|known| known.code != fault.code);
                 self.warnings.push(fault.clone());
@@ -283,6 +286,7 @@ impl Record {
                 self.forget(|it| it == Code::CredentialsNotRenewed);
             }
             Event::NodeLabelled { .. } => self.forget(is_of_node_object),
+            Event::NodeConditionsReported { .. } => self.forget(is_of_conditions),
             Event::DnsPublished { .. } => self.forget(dns::keeps_from_names),
             Event::BootReady { .. } => self.state = BootState::Ready,
             Event::BootFailed { fault, .. } => self.end(BootState::Failed, fault),
@@ -437,6 +441,12 @@ fn is_of_node_object(code: Code) -> bool {
             | Code::ReadyNodeIdentityMissing
             | Code::ReadyNodeForeign
     )
+}
+
+/// Whether a warning is over once the node's conditions are reported and its startup taint is gone.
+fn is_of_conditions(code: Code) -> bool {
+    let is_kept = code == Code::ReadyStartupTaintKept || code == Code::ReadyNodeForeign;
+    is_kept || code.entry().code.starts_with("ready.conditions-")
 }
 
 #[cfg(test)]

@@ -209,6 +209,7 @@ fn ready_line(event: &Event) -> Option<String> {
         }
         Event::CertificatesNotRenewed { fault }
         | Event::NodeNotLabelled { fault }
+        | Event::NodeConditionsNotReported { fault }
         | Event::DnsNotPublished { fault } => fault_text("warning", fault),
         Event::DnsPublished { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
         Event::DnsPublished { names, .. } => format!("names put back: {}", names.join(", ")),
@@ -216,6 +217,7 @@ fn ready_line(event: &Event) -> Option<String> {
             format!("node {node} is as wanted")
         }
         Event::NodeLabelled { node, changes } => format!("node {node}: {}", changes.join(", ")),
+        Event::NodeConditionsReported { changes } => format!("conditions: {}", changes.join(", ")),
         _ => return None,
     };
     Some(line)

@@ -96,6 +96,7 @@ fn is_important(event: &Event) -> bool {
         | Event::NotificationFailed { .. }
         | Event::CertificatesNotRenewed { .. }
         | Event::NodeNotLabelled { .. }
+        | Event::NodeConditionsNotReported { .. }
         | Event::DnsNotPublished { .. }
         | Event::RepairDecided { .. }
         | Event::BootStopped { .. } => true,
@@ -127,6 +128,7 @@ fn is_important(event: &Event) -> bool {
         | Event::AddonsWarned { .. }
         | Event::AddonsWarningsCleared { .. }
         | Event::NodeLabelled { .. }
+        | Event::NodeConditionsReported { .. }
         | Event::DnsPublished { .. }
         | Event::NotificationSent { .. }
         | Event::NotificationSkipped { .. }

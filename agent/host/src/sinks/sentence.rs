@@ -158,6 +158,12 @@ pub(super) fn sentence(event: &Event) -> String {
             format!("said of node {node}: {}", changes.join(", "))
         }
         Event::NodeNotLabelled { fault } => format!("the node does not say what it is: {fault}"),
+        Event::NodeConditionsReported { changes } => {
+            format!("the node's conditions: {}", changes.join(", "))
+        }
+        Event::NodeConditionsNotReported { fault } => {
+            format!("the node's conditions are not reported: {fault}")
+        }
         Event::NotificationSent { what, to, took_ms } => {
             format!("{what} reported to {to} in {}", seconds(*took_ms))
         }
@@ -205,6 +211,7 @@ pub(super) fn event_fault(event: &Event) -> Option<&Fault> {
         | Event::AddonsWarned { fault }
         | Event::CertificatesNotRenewed { fault }
         | Event::NodeNotLabelled { fault }
+        | Event::NodeConditionsNotReported { fault }
         | Event::DnsNotPublished { fault }
         | Event::BootStopped { fault } => Some(fault),
         Event::AddonChanged(addon) => addon.fault.as_ref().or(addon.warnings.first()),

@@ -47,6 +47,7 @@ config.item-conflict: /etc/containerd/config.toml is wanted differently by conta
 config.etcd-disagrees: etcd-manager of main looks for volumes with the tag team=blue
 config.instance-type-denied: ec2:DescribeInstanceTypes for m5.large answered 403: UnauthorizedOperation
 config.instance-type-unknown: ec2:DescribeInstanceTypes for m5.large was not answered
+config.startup-taint-unusable: nobody would remove the startup taint example.com/starting: kubelet's certificate may not (admission plugin NodeRestriction), and the node has no other
 network.module-missing: the kernel module br_netfilter was not loaded
 network.sysctl-refused: set the kernel setting net.ipv4.ip_forward to 1: the kernel said no
 network.unreadable: the interfaces cannot be listed
@@ -155,6 +156,9 @@ ready.node-unregistered: the API server knows no node i-0a1b2c3d4e5f
 ready.node-foreign: the object of node ip-10-0-1-5.ec2.internal is of another instance
 ready.node-identity-denied: /var/lib/kubelet/kubeconfig may not say of node ip-10-0-1-5.ec2.internal: label kubernetes.io/role=node
 ready.node-identity-missing: the API server at https://127.0.0.1 answers 403 to a patch of Node/ip-10-0-1-5.ec2.internal
+ready.conditions-denied: /var/lib/kubelet/kubeconfig may not report the conditions of node i-0a1b2c3d4e5f
+ready.conditions-unreported: https://api.internal.c.example.com could not be connected to
+ready.startup-taint-kept: nobody has removed the startup taint readiness.k8s.io/quake.io-starting, whose conditions hold
 ready.cni-foreign: /etc/cni/net.d/00-loopback.conf comes before 10-calico.conflist by its name, and counts
 ready.cni-missing: /etc/cni/net.d has no configuration
 ready.probe-failing: kubelet is not healthy

@@ -135,6 +135,9 @@ catalogue! {
     ConfigInstanceTypeUnknown "config.instance-type-unknown" Transient
         why "the limit of pods depends on the addresses of the instance type, and EC2 did not return it"
         remedy "nothing, if it recovers; else check the route to EC2, or set maxPods in the spec's kubelet section";
+    ConfigStartupTaintUnusable "config.startup-taint-unusable" Invalid
+        why "kubelet would register the node with a taint that nobody removes, or that the node is to keep, and no pod would ever be scheduled on it"
+        remedy "name who removes it: --startup-taint-remover=controller with a key below readiness.k8s.io/, or the path of a kubeconfig whose user may get and patch nodes; else leave out --startup-taint";
 
     NetworkModuleMissing "network.module-missing" Invalid
         why "the kernel has no such module, and the node's network needs it"
@@ -467,6 +470,15 @@ catalogue! {
     ReadyNodeIdentityMissing "ready.node-identity-missing" Transient
         why "labels and taints of the node are missing, so pods are scheduled wrongly; the API server refused them, and the agent retries"
         remedy "read the API server's answer: an admission webhook or policy that refuses changes of nodes must allow them";
+    ReadyConditionsDenied "ready.conditions-denied" Denied
+        why "the Node object does not have the agent's conditions; the API server does not let kubelet's certificate patch the status of its own node"
+        remedy "check the user of kubelet's certificate, which must be system:node:<name> of the group system:nodes: kubectl --kubeconfig <kubeconfig> auth can-i patch nodes/<name> --subresource=status; or turn the conditions off: QUAKE_AGENT_NODE_CONDITIONS=off in /etc/default/quake-agent";
+    ReadyConditionsUnreported "ready.conditions-unreported" Transient
+        why "the conditions of the Node object are old, and programs that read them act too late; the agent retries"
+        remedy "read the API server's answer in the evidence; check the API server: kubectl get --raw /readyz";
+    ReadyStartupTaintKept "ready.startup-taint-kept" Denied
+        why "the conditions of the startup taint hold and it is still there, so no pod without a toleration is scheduled on the node"
+        remedy "remove it as an administrator: kubectl taint node <name> <key>:<effect>-";
     ReadyCniForeign "ready.cni-foreign" NotYet
         why "the runtime uses the first file by name; a file of the image or of another network gives pods wrong addresses"
         remedy "remove this file, then delete the pods that started with it";
