@@ -15,6 +15,7 @@ pub mod keyset;
 pub mod lint;
 pub mod managed_files;
 pub mod node;
+pub mod node_conditions;
 pub mod node_environment;
 pub mod node_identity;
 pub mod packages;

@@ -61,15 +61,20 @@ impl NodeIdentity {
 
     /// Where the node's object is.
     pub fn place(&self) -> ObjectPlace {
-        ObjectPlace {
-            served: ServedKind {
-                kind: ObjectKind::from_version("v1", "Node"),
-                plural: "nodes".to_owned(),
-                namespaced: false,
-            },
-            namespace: None,
-            name: self.node.clone(),
-        }
+        node_place(&self.node)
+    }
+}
+
+/// Where the object of a node is.
+pub fn node_place(node: &str) -> ObjectPlace {
+    ObjectPlace {
+        served: ServedKind {
+            kind: ObjectKind::from_version("v1", "Node"),
+            plural: "nodes".to_owned(),
+            namespaced: false,
+        },
+        namespace: None,
+        name: node.to_owned(),
     }
 }
 

@@ -83,6 +83,9 @@ pub struct Kubelet {
     pub labels: BTreeMap<String, String>,
     /// Taints the node registers with, `key=value:Effect`, in the order of the spec.
     pub taints: Vec<String>,
+    /// One more, `key=value:Effect`, which goes once the node is ready for pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_taint: Option<String>,
     /// Where its kubeconfig is.
     pub kubeconfig_path: String,
     /// Where it reads static pods.

@@ -47,6 +47,7 @@ fn spec(members: &[&str]) -> NodeSpec {
             flags: Vec::new(),
             labels: BTreeMap::new(),
             taints: Vec::new(),
+            startup_taint: None,
             kubeconfig_path: String::new(),
             manifest_path: String::new(),
         },

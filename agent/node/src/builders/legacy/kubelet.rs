@@ -72,7 +72,8 @@ pub(crate) fn flags(spec: &NodeSpec, known: &PlanInputs) -> FlagSet {
         flags.set("node-labels", pairs.join(","));
     }
     if version.at_least(1, 6) {
-        let taints = taints(spec);
+        let mut taints = taints(spec);
+        taints.extend(spec.kubelet.startup_taint.clone());
         if !taints.is_empty() {
             flags.set("register-with-taints", taints.join(","));
         }

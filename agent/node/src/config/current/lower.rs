@@ -77,6 +77,7 @@ fn kubelet(section: &Section) -> Kubelet {
             .into_iter()
             .map(str::to_owned)
             .collect(),
+        startup_taint: None,
         kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
         // A slash at its end is sound, and no part of any path made of it.
         manifest_path: path("podManifestPath", MANIFESTS)

@@ -76,6 +76,7 @@ pub(super) fn lower_kubelet(
         flags,
         labels,
         taints: taints(node, section),
+        startup_taint: None,
         kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
         // A slash at its end is sound, and no part of any path made of it.
         manifest_path: path("podManifestPath", MANIFESTS)
