@@ -8,6 +8,7 @@
 mod goldens;
 mod iam;
 mod laws;
+mod node_conditions;
 mod node_environment;
 mod node_identity;
 mod nodes;

@@ -233,6 +233,7 @@ pub(crate) fn kubelet(group: &str) -> Kubelet {
         ]),
         labels: BTreeMap::from([("kops.k8s.io/instancegroup".to_owned(), group.to_owned())]),
         taints: Vec::new(),
+        startup_taint: None,
         kubeconfig_path: "/var/lib/kubelet/kubeconfig".to_owned(),
         manifest_path: "/etc/kubernetes/manifests".to_owned(),
     }
